@@ -17,7 +17,7 @@ def main() -> None:
     import streamlit as st
 
     from app.shared import jobs_badge, server_process, theme_watch
-    from app.shared.session import pages, telling
+    from app.shared.session import pages, reporting_errors
 
     server_process.begin()
     assets = ROOT / "app" / "assets"
@@ -25,7 +25,7 @@ def main() -> None:
     st.logo(str(assets / "logo.svg"), size="large", icon_image=str(assets / "mark.svg"))
     shown = st.navigation(pages(), expanded=True)
     try:
-        with telling():
+        with reporting_errors():
             shown.run()
     finally:  # whatever becomes of the page, the jobs it has begun are seen
         jobs_badge.show()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kdcal_core.errors import InputError
 
 
-def test_says_what_where_and_how_to_mend():
+def test_says_what_where_and_how_to_fix():
     error = InputError("Not a number.", fix="Type one.", file="a.csv", column="age", row=1234)
     assert str(error) == "Not a number (file 'a.csv', column 'age', row 1,234). Type one."
 

@@ -142,9 +142,9 @@ def finding(view: View) -> None:
     """What the rows allow to say, and at most four estimates."""
     found = view.found
     st.subheader(escape_markdown(comparison_finding(found, view.measure), 800), anchor=False)
-    told = against_model(found, view.measure)
-    if told:
-        st.markdown(escape_markdown(told, 800))
+    words = against_model(found, view.measure)
+    if words:
+        st.markdown(escape_markdown(words, 800))
     if view.group != "speed":
         estimates, notes = text.tiles(found, view.measure)
         estimate_row(estimates, notes=[escape_markdown(note, 200) for note in notes])
@@ -193,7 +193,7 @@ def paired(view: View) -> None:
         rows = [
             {
                 "Method": method_name(found, key),
-                f"{found.measure(view.measure).title}: difference": _told(
+                f"{found.measure(view.measure).title}: difference": _cell(
                     text.difference(found, view.measure, pairs[key])
                 ),
                 "p": p_text(pairs[key].p_value),
@@ -267,12 +267,12 @@ def _line(found: Comparison, key: str) -> dict[str, str]:
     for measure in found.measures:
         estimate = method.scores[measure.key]
         line[measure.title] = (
-            amount(measure.key, estimate.value) if measure.group == "speed" else _told(estimate)
+            amount(measure.key, estimate.value) if measure.group == "speed" else _cell(estimate)
         )
     return line
 
 
-def _told(estimate: Estimate) -> str:
+def _cell(estimate: Estimate) -> str:
     if 0 < max(abs(estimate.low), abs(estimate.high)) < _NOTHING:
         return f"less than {_NOTHING} either way"
     return f"{number(estimate)} ({interval(estimate)})"

@@ -18,7 +18,7 @@ from kdcal_core.charts import (
     noise_chart,
     shrinkage_words,
 )
-from kdcal_core.diagnostics import reliability_finding, telling
+from kdcal_core.diagnostics import headline_estimate, reliability_finding
 from kdcal_core.evaluation import Losses
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import (
@@ -148,7 +148,7 @@ def _finding(review: Review, found: ConfidenceCurve, label: int) -> None:
     sentence = confidence_words(found, review.classes[label])
     mine = set_results.of(review, predicted_class, which=FIT, label=label)
     if mine is not None and mine.reliability is not None:
-        sentence += f" {reliability_finding(mine.reliability, telling(mine.estimates))}"
+        sentence += f" {reliability_finding(mine.reliability, headline_estimate(mine.estimates))}"
     st.subheader(escape_markdown(sentence, 600), anchor=False)
     if mine is not None and mine.estimates:
         estimate_row(mine.estimates)

@@ -114,8 +114,8 @@ def inside(view: View, version: Version) -> None:
             pd.DataFrame(
                 {
                     "Estimate": [one.label for one in model],
-                    "Model": [_told(one) for one in model],
-                    "Kernel density version": [_told(one) for one in graph],
+                    "Model": [_cell(one) for one in model],
+                    "Kernel density version": [_cell(one) for one in graph],
                     "Full name": [one.name for one in model],
                 }
             ),
@@ -125,7 +125,7 @@ def inside(view: View, version: Version) -> None:
         st.caption(text.INSIDE)
 
 
-def _told(estimate: Estimate) -> str:
+def _cell(estimate: Estimate) -> str:
     return f"{number(estimate)} ({interval(estimate)})"
 
 

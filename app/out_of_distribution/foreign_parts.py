@@ -189,9 +189,9 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
         )
         st.caption(confidence_only_words(largest))
     else:
-        alpha, told = view.version.setting.alpha, answers.version
+        alpha, version_answers = view.version.setting.alpha, answers.version
         estimate_row(
-            [*told.estimates, told.unknown],
+            [*version_answers.estimates, version_answers.unknown],
             notes=[
                 *(
                     f"{number(one)} for the model itself{', by its confidence' * (at > 0)}"
@@ -200,7 +200,11 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
                 f"of the ordinary rows; alpha asks for {alpha:.1%}",
             ],
         )
-        st.caption(by_confidence_words(told.estimates[1], told.by_confidence, largest))
+        st.caption(
+            by_confidence_words(
+                version_answers.estimates[1], version_answers.by_confidence, largest
+            )
+        )
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):
         st.markdown(text.TILES)
         st.caption(cited_in(text.TILES))
@@ -274,21 +278,21 @@ def _euclidean(view: View, version: Version) -> DistanceCurve | None:
 def _densities(view: View, version: Version, answers: ForeignAnswers | None) -> None:
     """Ordinary and foreign rows by their density, with the floor between them."""
     chosen = view.chosen
-    told = None if answers is None else answers.version
-    if chosen is None or told is None:
+    version_answers = None if answers is None else answers.version
+    if chosen is None or version_answers is None:
         st.caption("The densities appear here when the chosen rows are answered.")
         return
     show(
         drawn_once(
             density_chart,
-            told.densities,
-            told.unknown,
-            told.n_unknown,
+            version_answers.densities,
+            version_answers.unknown,
+            version_answers.n_unknown,
             version.setting.alpha,
             dark=is_dark(),
         ),
         key="foreign_densities",
         of=view.review.title,
     )
-    if ties := ties_words(*told.ties):
+    if ties := ties_words(*version_answers.ties):
         st.caption(ties)

@@ -219,7 +219,7 @@ def grid(review: Review, settings: GridSettings, fit: Fit | None) -> Map | None:
         return None
 
 
-def set_anew(fit: Fit) -> Version:
+def set_again(fit: Fit) -> Version:
     """The kernel density version under the settings that the reader chooses, without a fit.
 
     They are those of the Out of distribution page: what is set on one holds on the other.

@@ -105,11 +105,11 @@ def _line(one: MethodResult) -> dict[str, str]:
     rows = one.scores.rows
     return {
         "Method": text.short_title(one.key, one.title),
-        "CRPS": _told(rows.get("crps")),
-        "Change": _told(one.differences.get("crps")),
-        "Inside 95%": _told(rows.get("coverage95")),
-        "sMIS": _told(rows.get("smis95")),
-        "RMSE": _told(rows.get("rmse")),
+        "CRPS": _cell(rows.get("crps")),
+        "Change": _cell(one.differences.get("crps")),
+        "Inside 95%": _cell(rows.get("coverage95")),
+        "sMIS": _cell(rows.get("smis95")),
+        "RMSE": _cell(rows.get("rmse")),
         "Places off": f"{one.needed:,} of {one.looked_at:,}" if one.looked_at else "",
         "Fitted in": "" if one.key == MODEL else _seconds(one.fit_seconds),
         "Predicted in": _seconds(one.predict_seconds),
@@ -120,7 +120,7 @@ def _seconds(taken: float) -> str:
     return f"{taken:.2f} s" if taken >= 0.01 else "below 0.01 s"
 
 
-def _told(estimate: Estimate | None) -> str:
+def _cell(estimate: Estimate | None) -> str:
     return "" if estimate is None else f"{number(estimate)} ({interval(estimate)})"
 
 

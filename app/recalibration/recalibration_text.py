@@ -147,8 +147,8 @@ def _share(change: Estimate, whole: float) -> str:
 
 def tile_note(before: Estimate | None, change: Estimate | None) -> str:
     """What stands under a tile: the value before, and the paired change."""
-    told = "" if before is None else f"{number(before)} before"
-    return told if change is None else f"{told}; change {number(change)} ({interval(change)})"
+    text = "" if before is None else f"{number(before)} before"
+    return text if change is None else f"{text}; change {number(change)} ({interval(change)})"
 
 
 def outside_notes(outside: int) -> tuple[str, ...]:

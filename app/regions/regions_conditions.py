@@ -21,9 +21,9 @@ def conditions(
     """The paper's three conditions for use, checked on these rows and the regions' maps."""
     with st.container(border=True):
         st.markdown("**Does calibration by regions pay here?**")
-        for holds, told in _checked(view, whole.gap, [one for one in fits if one.n], repair):
+        for holds, words in _checked(view, whole.gap, [one for one in fits if one.n], repair):
             icon = ":material/check:" if holds else ":material/close:"
-            st.markdown(f"{icon} {escape_markdown(told, 600)}")
+            st.markdown(f"{icon} {escape_markdown(words, 600)}")
         with st.popover("When it pays, in the paper's words and ours", type="tertiary"):
             st.markdown(text.ADVICE)
 

@@ -21,10 +21,10 @@ def finding(view: View, measured: ModelEstimates | None, repair: Repair | None) 
     ``measured`` is None for a regression, and while a job measures.
     """
     search = view.search
-    told = search_finding(search)
+    words = search_finding(search)
     if repair is not None:
-        told = f"Before the repair: {told[0].lower()}{told[1:]}"
-    st.subheader(escape_markdown(told, 700), anchor=False)
+        words = f"Before the repair: {words[0].lower()}{words[1:]}"
+    st.subheader(escape_markdown(words, 700), anchor=False)
     if view.looked.binary and not search.faulty:
         hint = text.other_target(view.asked.target, view.looked.review.classes)
         st.caption(escape_markdown(hint, 500))

@@ -36,21 +36,21 @@ def closely(view: View) -> RegionPanels | None:
             return None
         st.markdown("**One region closely**")
         _choose(view)
-        told = region_finding(view.region, regression=view.looked.regression)
-        st.markdown(escape_markdown(told, 800))
+        words = region_finding(view.region, regression=view.looked.regression)
+        st.markdown(escape_markdown(words, 800))
         if view.region.n == 0:
             return panels
         if view.looked.regression:
             _pit(view, panels)
         else:
             fit, lines = panels.fits[view.picked], panels.maps
-            told = _map_words(view, fit, lines)
-            st.markdown(escape_markdown(f"{_map_lead(view)} {told}", 1000))
+            words = _map_words(view, fit, lines)
+            st.markdown(escape_markdown(f"{_map_lead(view)} {words}", 1000))
             left, right = st.columns([1.55, 1], gap="medium")
             with left:
                 _reliability(view, panels)
             with right:
-                _map(view, lines, told)
+                _map(view, lines, words)
             if not view.looked.binary:
                 _every_class(view, fit)
         _rows(view)
@@ -88,10 +88,10 @@ def _reliability(view: View, panels: RegionPanels) -> None:
     )
 
 
-def _map(view: View, lines: Sequence[RegionMap], told: str) -> None:
+def _map(view: View, lines: Sequence[RegionMap], words: str) -> None:
     """What a Platt map of the region would do."""
     show(
-        drawn_once(region_maps_chart, lines, view.picked, told, dark=is_dark()),
+        drawn_once(region_maps_chart, lines, view.picked, words, dark=is_dark()),
         key="regions_maps",
         of=view.looked.review.title,
     )
@@ -107,13 +107,13 @@ def _map_words(view: View, fit: RegionFit, lines: Sequence[RegionMap]) -> str:
     at = 0 if view.looked.binary else view.label
     mine = next(one for one in lines if one.leaf == view.picked)
     name = view.looked.review.classes[view.label]
-    told = region_map_words(mine, name, fit.borrowed[at], fit.flags)
+    words = region_map_words(mine, name, fit.borrowed[at], fit.flags)
     if fit.needed:
-        told += (
+        words += (
             f" It is fitted on all {fit.n:,} rows of the region, those that found it among them; "
             f"with about {fit.needed:,} it would need no others."
         )
-    return told
+    return words
 
 
 def _every_class(view: View, fit: RegionFit) -> None:

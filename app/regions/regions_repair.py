@@ -155,13 +155,13 @@ def before_and_after(view: View, repair: Repair) -> None:
     """What the repair did, in pictures and in a table."""
     after = repair.after
     with st.container(border=True):
-        told = [change_words(after.difference)] if after.difference else []
+        words = [change_words(after.difference)] if after.difference else []
         if after.auc is not None:
-            told.insert(0, lift_words(after.title, after.auc))
-        st.markdown(f"**{escape_markdown(' '.join(told), 700)}**")
+            words.insert(0, lift_words(after.title, after.auc))
+        st.markdown(f"**{escape_markdown(' '.join(words), 700)}**")
         record = repair.run.record
-        told_of = f"{text.judged_words(record)} {text.settings_words(record.settings)}"
-        st.caption(escape_markdown(told_of, 700))
+        described = f"{text.judged_words(record)} {text.settings_words(record.settings)}"
+        st.caption(escape_markdown(described, 700))
         scores = runs.scores_of(view.looked.review, repair.run, MODEL, repair.chosen)
         left, right = st.columns([1, 1.15], gap="medium")
         if scores is not None:

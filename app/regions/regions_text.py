@@ -141,7 +141,7 @@ def settings_words(settings: RegionsSettings) -> str:
     )
     least = "an automatic number of" if settings.min_rows is None else f"{settings.min_rows:,}"
     trees = {"boosted": "boosted ones at most", "forest": "a forest"}
-    many = [told for key, told in trees.items() if key in settings.partitions]
+    many = [phrase for key, phrase in trees.items() if key in settings.partitions]
     more = f", {settings.n_trees} trees in {' and '.join(many)}" if many else ""
     return (
         f"Set here: trees of at most {depth}, {least} rows or more in a region{more}. With each "

@@ -17,7 +17,7 @@ from kdcal_core.charts import (
     reliability_chart,
     scores_chart,
 )
-from kdcal_core.diagnostics import Kind, Strategy, reliability_finding, telling
+from kdcal_core.diagnostics import Kind, Strategy, headline_estimate, reliability_finding
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import SetOverview, set_estimates, set_reliability
 from kdcal_core.text import escape_markdown
@@ -44,7 +44,7 @@ TABLES: dict[Literal["joint", "confusion", "reverse"], str] = {
 
 def finding(found: SetOverview) -> None:
     """The page's one sentence and its row of estimates."""
-    sentence = reliability_finding(found.reliability, telling(found.estimates))
+    sentence = reliability_finding(found.reliability, headline_estimate(found.estimates))
     st.subheader(escape_markdown(sentence, 400), anchor=False)
     estimate_row(found.estimates)
 

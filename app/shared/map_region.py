@@ -19,7 +19,7 @@ from app.shared.map_results import Box, Boxed, Map, Range
 from app.shared.numbers import number
 from app.shared.row_tables import beside, most_text
 from kdcal_core.charts import box_finding, box_reliability_chart, mix_words
-from kdcal_core.diagnostics import reliability_finding, telling
+from kdcal_core.diagnostics import headline_estimate, reliability_finding
 from kdcal_core.review import Review
 from kdcal_core.tasks import FEWEST, BoxJudged, BoxRows, GridRun, RowsInBox
 from kdcal_core.text import escape_markdown
@@ -72,8 +72,8 @@ class Places:
     @classmethod
     def of(cls, review: Review, run: GridRun) -> Places:
         drawn = (review.id, run.record.x_name, run.record.y_name, whole_map(run))
-        told = hashlib.sha256(repr(drawn).encode()).hexdigest()[:12]
-        return cls(f"map_box_x_{told}", f"map_box_y_{told}")
+        digest = hashlib.sha256(repr(drawn).encode()).hexdigest()[:12]
+        return cls(f"map_box_x_{digest}", f"map_box_y_{digest}")
 
 
 def take_box(review: Review, run: GridRun) -> None:
@@ -179,7 +179,9 @@ def _reliability(review: Review, model: BoxJudged, version: BoxJudged | None) ->
 
 def _finding(judged: BoxJudged) -> str:
     assert judged.reliability is not None  # of enough rows
-    return escape_markdown(reliability_finding(judged.reliability, telling(judged.estimates)), 400)
+    return escape_markdown(
+        reliability_finding(judged.reliability, headline_estimate(judged.estimates)), 400
+    )
 
 
 def _table(boxed: Boxed, page: BoxRows) -> None:

@@ -36,8 +36,8 @@ class Judged:
     def key(self) -> str:
         """What tells them from others: scored rows, table and the roles of its columns."""
         digests = (self.review.sets[self.which].digest, self.review.tables[self.which].digest)
-        told = repr((digests, self.review.roles))
-        return hashlib.sha256(told.encode()).hexdigest()
+        source = repr((digests, self.review.roles))
+        return hashlib.sha256(source.encode()).hexdigest()
 
     @property
     def n_rows(self) -> int:

@@ -160,8 +160,8 @@ def _open_task() -> Task | None:
 
 def task_of(review: Review) -> Task | None:
     """The review's task; None while it holds nothing that could tell."""
-    told = review.tables or review.model or review.chosen_task
-    return review.task if told else None
+    known = review.tables or review.model or review.chosen_task
+    return review.task if known else None
 
 
 def page_link(name: str, label: str, icon: str | None = None) -> None:
@@ -248,7 +248,7 @@ def open_sample(sample: str) -> None:
 
 
 @contextmanager
-def telling() -> Iterator[None]:
+def reporting_errors() -> Iterator[None]:
     """Tell what a page let through: bad input, and a disk that is full or denies its files."""
     try:
         yield

@@ -37,7 +37,7 @@ def result_of(
             return read(request.key, job.folder)
         except InputError as error:
             session.error_box(error)
-            _anew(request, job)
+            _offer_again(request, job)
     elif not job.finished:
         waiting.follow(job.id)
     elif waiting.start_again(job):
@@ -45,7 +45,7 @@ def result_of(
     return None
 
 
-def _anew(request: Request, job: JobSnapshot) -> None:
+def _offer_again(request: Request, job: JobSnapshot) -> None:
     if st.button("Compute again", key=f"anew_{job.key[:16]}", icon=":material/refresh:"):
         jobs().forget(job.key)
         _begin(request)

@@ -144,10 +144,10 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
         moved = choice.applied(run, "geodesic")
         if ratio_only and position is None:
             chosen = [choice.applied(run, each) for each in DISTANCES]
-            told = [f"{graph.exponents[fitted_position(graph)]:.3g}" for graph in chosen]
+            two = [f"{graph.exponents[fitted_position(graph)]:.3g}" for graph in chosen]
             left.caption(
-                f"With the class ratio alone, held-out rows choose it under this floor: {told[0]}, "
-                f"and {told[1]} for the Euclidean version."
+                f"With the class ratio alone, held-out rows choose it under this floor: {two[0]}, "
+                f"and {two[1]} for the Euclidean version."
             )
         with right:
             st.caption(lab_blend_words(moved.blend))

@@ -159,9 +159,9 @@ def paired_figure(
     for at, key in enumerate(measures):
         pairs = {pair.key: pair for pair in found.paired[key, against]}
         other = found.best[key] if against == "best" else found.reference
-        told = [one for one in shown if pairs[one].verdict != "cannot be told apart"]
+        distinct = [one for one in shown if pairs[one].verdict != "cannot be told apart"]
         lines = [None if one == other else pairs[one].difference for one in shown]
-        figure.add_trace(_dots(found, shown, lines, told, colours, at))
+        figure.add_trace(_dots(found, shown, lines, distinct, colours, at))
         mark(figure, 0.0, colours.truth, panel(at))
     return figure
 

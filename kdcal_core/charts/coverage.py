@@ -282,7 +282,7 @@ def coverage_words(
         return "No bin has rows, so nothing can be said about coverage."
     least = min(known, key=lambda at: before[at].value)
     most = max(known, key=lambda at: before[at].value)
-    told = (
+    words = (
         f"Stated are {level:.0%}: the model holds from {before[least].value:.0%} ({names[least]}) "
         f"to {before[most].value:.0%} ({names[most]}) of the outcomes"
     )
@@ -290,10 +290,10 @@ def coverage_words(
         f"The stated level lies outside the error bar in {_off(before, level)} of {len(known)} bins"
     )
     if after is None:
-        return f"{told}. {off}."
+        return f"{words}. {off}."
     values = [each.value for each in after if np.isfinite(each.value)]
     return (
-        f"{told}, recalibrated from {min(values):.0%} to {max(values):.0%}. {off}, recalibrated in "
+        f"{words}, recalibrated from {min(values):.0%} to {max(values):.0%}. {off}, recalibrated in "
         f"{_off(after, level)}."
     )
 
@@ -310,12 +310,12 @@ def coverage_alt(
 ) -> str:
     """Alternative text of coverage over a column, at most eight bins of it."""
     at = np.unique(np.linspace(0, len(names) - 1, min(len(names), 8)).astype(int))
-    told = ", ".join(
+    words = ", ".join(
         f"{names[i]} {before[i].value:.0%}"
         + (f", recalibrated {after[i].value:.0%}" if after is not None else "")
         for i in at
     )
-    return f"Share of outcomes inside their intervals over {column}: {told}."
+    return f"Share of outcomes inside their intervals over {column}: {words}."
 
 
 QUANTILES = r"""
@@ -418,19 +418,19 @@ def _curve(curve: QuantileReliability, colour: str, name: str, symbol: str) -> g
 def quantile_words(before: QuantileReliability, after: QuantileReliability | None = None) -> str:
     """The largest distance between stated and observed quantiles, before and after."""
     worst = int(np.argmax(np.abs(before.observed - before.levels)))
-    told = (
+    words = (
         f"Furthest off is the {before.levels[worst]:.0%} quantile: "
         f"{before.observed[worst]:.1%} of {before.n:,} outcomes lie at or below it "
         f"({before.low[worst]:.1%} to {before.high[worst]:.1%})"
     )
     if after is None:
-        return f"{told}."
+        return f"{words}."
     gap = float(np.abs(after.observed - after.levels).max())
-    return f"{told}. Recalibrated, the furthest is off by {100 * gap:.1f} points."
+    return f"{words}. Recalibrated, the furthest is off by {100 * gap:.1f} points."
 
 
 def quantile_alt(before: QuantileReliability, after: QuantileReliability | None = None) -> str:
     """Alternative text of the reliability of quantiles, at most nine levels."""
     at = np.unique(np.linspace(0, before.levels.size - 1, 9).astype(int))
-    told = ", ".join(f"{before.levels[i]:.0%} sees {before.observed[i]:.1%}" for i in at)
-    return f"Stated against observed quantiles: {told}. {quantile_words(before, after)}"
+    words = ", ".join(f"{before.levels[i]:.0%} sees {before.observed[i]:.1%}" for i in at)
+    return f"Stated against observed quantiles: {words}. {quantile_words(before, after)}"

@@ -373,7 +373,9 @@ def distance_alt(curves: Mapping[str, DistanceCurve], prior: float) -> str:
     """Alternative text: each line at the centre, where the data end, and far away."""
     lines = "; ".join(
         f"{label} "
-        + ", ".join(f"{curve.mean[at]:.2f} at {curve.radii[at]:g}" for at in _told(curve.radii))
+        + ", ".join(
+            f"{curve.mean[at]:.2f} at {curve.radii[at]:g}" for at in _named_radii(curve.radii)
+        )
         for label, curve in curves.items()
     )
     return (
@@ -382,7 +384,7 @@ def distance_alt(curves: Mapping[str, DistanceCurve], prior: float) -> str:
     )
 
 
-def _told(radii: FloatArray) -> list[int]:
+def _named_radii(radii: FloatArray) -> list[int]:
     ends = int(np.argmin(np.abs(radii - 1.0)))
     return sorted({0, ends, len(radii) - 1})
 
@@ -419,15 +421,15 @@ def ties_words(n_ordinary: int, n_foreign: int) -> str:
     >>> ties_words(0, 3)
     'Several regions were equally near for 3 foreign rows: there the nearest centre decided.'
     """
-    told = [
+    parts = [
         f"{counted(n, f'{kind} row')}"
         for n, kind in ((n_ordinary, "ordinary"), (n_foreign, "foreign"))
         if n
     ]
-    if not told:
+    if not parts:
         return ""
     return (
-        f"Several regions were equally near for {' and '.join(told)}: there the nearest centre "
+        f"Several regions were equally near for {' and '.join(parts)}: there the nearest centre "
         "decided."
     )
 
@@ -492,13 +494,13 @@ def selection_words(selection: Selection) -> str:
 
 def inside_words(model: tuple[Estimate, ...], graph: tuple[Estimate, ...]) -> str:
     """What the kernel density version costs or gains on ordinary rows, by their tiles."""
-    told = [
+    parts = [
         f"{one.label.lower() if one.label == 'Accuracy' else one.label} {estimate_text(other)} "
         f"instead of {estimate_text(one)}"
         for one, other in zip(model, graph, strict=True)
         if one.label in ("Accuracy", "ECE")
     ]
-    return f"On ordinary rows the kernel density version has {', and '.join(told)}."
+    return f"On ordinary rows the kernel density version has {', and '.join(parts)}."
 
 
 def density_figure(found: LogDensities, *, dark: bool) -> go.Figure:

@@ -381,11 +381,11 @@ def pit_alt(histogram: PitHistogram) -> str:
 
 def pit_panels_words(panels: Sequence[PitPanel]) -> str:
     """The faults of several groups of rows, and that opposite ones cancel where they do."""
-    told = "; ".join(f"{shown.name}: {_panel_words(shown)}" for shown in panels)
+    text = "; ".join(f"{shown.name}: {_panel_words(shown)}" for shown in panels)
     kinds = {shown.kind for shown in panels[1:]}
     opposite = {"too low", "too high"} <= kinds or {"too narrow", "too wide"} <= kinds
     ending = " Opposite faults cancel where all rows are taken together." if opposite else ""
-    return f"{told}.{ending}"
+    return f"{text}.{ending}"
 
 
 def _panel_words(shown: PitPanel) -> str:
@@ -402,10 +402,10 @@ def pit_panels_alt(panels: Sequence[PitPanel]) -> str:
 
 def ecdf_words(model: EcdfDifference, calibrated: EcdfDifference | None = None) -> str:
     """Whether each line leaves the simultaneous band, and where it is furthest from zero."""
-    told = _ecdf_line(model, "The model's line")
+    text = _ecdf_line(model, "The model's line")
     if calibrated is None:
-        return f"{told}."
-    return f"{told}. {_ecdf_line(calibrated, 'Recalibrated, it')}."
+        return f"{text}."
+    return f"{text}. {_ecdf_line(calibrated, 'Recalibrated, it')}."
 
 
 def _ecdf_line(curve: EcdfDifference, who: str) -> str:

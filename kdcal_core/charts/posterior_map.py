@@ -566,11 +566,11 @@ def floor_words(alpha: float, n_holdout: int) -> str:
     """
     rank = max(1, int(np.floor(alpha * (n_holdout + 1) + 1e-9)))  # the row that sets the floor
     below = f"{rank - 1:,} {'lies' if rank == 2 else 'lie'}" if rank > 1 else "none lies"
-    told = f"Of {n_holdout:,} held-out rows {below} below the floor"
+    words = f"Of {n_holdout:,} held-out rows {below} below the floor"
     if rank >= _STEADY:
-        return f"{told}."
+        return f"{words}."
     return (
-        f"{told}: an outlier among them can carry the answers far out, and a larger alpha is "
+        f"{words}: an outlier among them can carry the answers far out, and a larger alpha is "
         "steadier."
     )
 

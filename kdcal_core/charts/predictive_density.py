@@ -59,7 +59,7 @@ def predictive_density_figure(
     Names of rows and ``y_title``, the outcome's name, are untrusted.
     """
     colours = palette(dark)
-    titles = [PanelTitle(shown.name, _told(shown)) for shown in panels]
+    titles = [PanelTitle(shown.name, _subtitle(shown)) for shown in panels]
     figure = new_panels(
         titles,
         dark,
@@ -111,7 +111,7 @@ def density_table(panels: Sequence[DensityPanel]) -> pd.DataFrame:
     )
 
 
-def _told(shown: DensityPanel) -> str:
+def _subtitle(shown: DensityPanel) -> str:
     """The PIT before and after: Torres et al. write it beside the density (Fig. 1c)."""
     return "PIT " + ", then ".join(f"{curve.pit:.4f}" for curve in shown.curves)
 
@@ -178,20 +178,20 @@ def density_words(panels: Sequence[DensityPanel]) -> str:
 
     A PIT near 0 or 1 is an outcome that the distribution took for nearly impossible.
     """
-    told = "; ".join(
+    text = "; ".join(
         f"{shown.name}: outcome {shown.outcome:,.6g}, PIT "
         + ", recalibrated ".join(f"{curve.pit:.4f}" for curve in shown.curves)
         for shown in panels
     )
     smoothed = any(curve.smoothed for shown in panels for curve in shown.curves)
     note = " Densities of samples and quantiles are smoothed." if smoothed else ""
-    return f"{told}.{note}"
+    return f"{text}.{note}"
 
 
 def density_alt(panels: Sequence[DensityPanel]) -> str:
     """Alternative text of the densities: their 95% intervals and the outcomes."""
     names = {"model": "model", "calibrated": "recalibrated"}
-    told = "; ".join(
+    text = "; ".join(
         f"{shown.name}: "
         + ", ".join(
             f"{names[curve.who]} {curve.low:,.4g} to {curve.high:,.4g}" for curve in shown.curves
@@ -199,4 +199,4 @@ def density_alt(panels: Sequence[DensityPanel]) -> str:
         + f", outcome {shown.outcome:,.6g}"
         for shown in panels
     )
-    return f"Predictive densities. 95% intervals: {told}."
+    return f"Predictive densities. 95% intervals: {text}."

@@ -174,13 +174,13 @@ def intervals_words(
     'Of 2 chosen rows the 95% intervals hold: Model 1, mean width 2. Few rows say little about
      coverage; the whole set does.'
     """
-    told = "; ".join(
+    text = "; ".join(
         f"{shown.label} {int(((outcomes >= shown.low) & (outcomes <= shown.high)).sum()):,}, mean "
         f"width {np.mean(shown.high - shown.low):,.4g}"
         for shown in methods
     )
     return (
-        f"Of {outcomes.size:,} chosen rows the {level:.0%} intervals hold: {told}. Few rows say "
+        f"Of {outcomes.size:,} chosen rows the {level:.0%} intervals hold: {text}. Few rows say "
         "little about coverage; the whole set does."
     )
 
@@ -249,7 +249,7 @@ def misses_figure(
     """
     colours = palette(dark)
     kept = drawn_rows(len(xy), len(panels), seed)
-    titles = [PanelTitle(shown.name, _told(shown, level)) for shown in panels]
+    titles = [PanelTitle(shown.name, _share_missed(shown, level)) for shown in panels]
     figure = new_panels(
         titles, dark, columns=2, height=360, x_title=x_title, y_title=y_title, y_axis={"nticks": 6}
     )
@@ -295,7 +295,7 @@ def misses_table(
     return table
 
 
-def _told(shown: Misses, level: float) -> str:
+def _share_missed(shown: Misses, level: float) -> str:
     return f"{shown.missed:,} of {shown.n:,} missed: {shown.share:.1%}, stated {1 - level:.0%}"
 
 
@@ -349,8 +349,8 @@ def _few(kept: int, n: int, colours: Palette) -> dict[str, Any]:
 
 def misses_words(panels: Sequence[Misses], level: float = 0.95) -> str:
     """How many outcomes the intervals missed before and after, and on which side."""
-    told = "; ".join(f"{shown.name} {_missed(shown)}" for shown in panels)
-    return f"Outcomes outside their {level:.0%} intervals: {told}. Stated are {1 - level:.0%}."
+    text = "; ".join(f"{shown.name} {_missed(shown)}" for shown in panels)
+    return f"Outcomes outside their {level:.0%} intervals: {text}. Stated are {1 - level:.0%}."
 
 
 def _missed(shown: Misses) -> str:
@@ -513,5 +513,5 @@ def truth_words(distances: Sequence[tuple[str, float]]) -> str:
     >>> truth_words([("Model", 2**0.5)])
     'Root mean squared distance from the true mean: Model 1.414.'
     """
-    told = ", ".join(f"{label} {distance:,.4g}" for label, distance in distances)
-    return f"Root mean squared distance from the true mean: {told}."
+    text = ", ".join(f"{label} {distance:,.4g}" for label, distance in distances)
+    return f"Root mean squared distance from the true mean: {text}."

@@ -232,16 +232,16 @@ def measures_words(methods: Sequence[MeasuredRecalibration], measure: str = "crp
     if not known:
         return f"{title} is not defined for any method here."
     best = min(known, key=lambda method: method.scores.rows[measure].value)
-    told = f"{best.label} has the lowest {title}: {estimate_text(best.scores.rows[measure])}"
+    text = f"{best.label} has the lowest {title}: {estimate_text(best.scores.rows[measure])}"
     model = next((method for method in known if method.key == "model"), None)
     if model is None:
-        return f"{told}."
+        return f"{text}."
     if model is best:
-        return f"{told}. No repair improves on it."
+        return f"{text}. No repair improves on it."
     change = best.differences.get(measure)
     if change is None:
-        return f"{told}, against {estimate_text(model.scores.rows[measure])} before."
-    return f"{told}. {_change_words(change, model.scores.rows[measure].value)}"
+        return f"{text}, against {estimate_text(model.scores.rows[measure])} before."
+    return f"{text}. {_change_words(change, model.scores.rows[measure].value)}"
 
 
 def _change_words(change: Estimate, before: float) -> str:
@@ -259,7 +259,7 @@ def _side(change: float) -> str:
 
 def measures_alt(methods: Sequence[MeasuredRecalibration], measures: Sequence[str]) -> str:
     """Alternative text of the measures: every value."""
-    told = "; ".join(
+    text = "; ".join(
         f"{method.label}: "
         + ", ".join(
             f"{MEASURES[key]} {estimate_text(method.scores.rows[key])}"
@@ -268,7 +268,7 @@ def measures_alt(methods: Sequence[MeasuredRecalibration], measures: Sequence[st
         )
         for method in methods
     )
-    return f"Measures by method with their intervals. {told}."
+    return f"Measures by method with their intervals. {text}."
 
 
 _CURVE_SYMBOLS = ("circle", "square", "triangle-up", "pentagon", "star", "hexagon")

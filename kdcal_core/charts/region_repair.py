@@ -389,17 +389,17 @@ def change_words(change: Estimate) -> str:
     """How the log loss changed, row by row."""
     clear = change.high < 0 or change.low > 0
     side = "falls" if change.value < 0 else "rises"
-    told = estimate_text(change)
-    return f"Log loss {side}: change {told}{'' if clear else ', which may be chance'}."
+    text = estimate_text(change)
+    return f"Log loss {side}: change {text}{'' if clear else ', which may be chance'}."
 
 
 def lift_alt(lines: Sequence[tuple[str, PairedAuc]]) -> str:
     """Alternative text of the lifts."""
-    told = "; ".join(f"{title} {estimate_text(pair.lift)}" for title, pair in lines)
-    return f"Relative lift of the AUROC by partition, with intervals: {told}."
+    text = "; ".join(f"{title} {estimate_text(pair.lift)}" for title, pair in lines)
+    return f"Relative lift of the AUROC by partition, with intervals: {text}."
 
 
 def change_alt(lines: Sequence[tuple[str, Estimate]]) -> str:
     """Alternative text of the changes of the log loss."""
-    told = "; ".join(f"{title} {estimate_text(change)}" for title, change in lines)
-    return f"Change of the log loss by partition, with intervals: {told}."
+    text = "; ".join(f"{title} {estimate_text(change)}" for title, change in lines)
+    return f"Change of the log loss by partition, with intervals: {text}."

@@ -396,12 +396,12 @@ def _redrawn_words(search: RegionSearch) -> str:
 
 def tree_alt(search: RegionSearch) -> str:
     """Alternative text of the picture: the regions with what is stated and seen, at most twelve."""
-    told = [
+    text = [
         f"{one.words}: {region_caption(one, regression=search.regression)}, {FAULTS[one.fault]}"
         for one in search.regions
     ]
     kind = "A tree of" if search.tree is not None else "A column's"
-    return f"{kind} {len(search.regions):,} regions. {listed(told, 12, between=';')}."
+    return f"{kind} {len(search.regions):,} regions. {listed(text, 12, between=';')}."
 
 
 def _judged(search: RegionSearch) -> int:

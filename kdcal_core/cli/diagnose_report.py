@@ -37,6 +37,7 @@ from kdcal_core.diagnostics import (
     confusion_finding,
     coverage,
     fault,
+    headline_estimate,
     pit_by_column,
     pit_histogram,
     regions_finding,
@@ -44,7 +45,6 @@ from kdcal_core.diagnostics import (
     regression_scores,
     reliability,
     reliability_finding,
-    telling,
     uniformity_tests,
 )
 from kdcal_core.distributions import RegressionSet, randomised_pit
@@ -105,7 +105,7 @@ def measure(
     counts = confusion(proba, y, sample_weight=weight)
     estimates = all_estimates(scored, level=level)
     findings = (
-        reliability_finding(diagram, telling(estimates)),
+        reliability_finding(diagram, headline_estimate(estimates)),
         confusion_finding(counts, scored.classes),
     )
     return Measured(scored, findings, notes, estimates, by_class, diagram, counts)

@@ -84,9 +84,9 @@ chance gives 427)'
         counted = f"({pairs}, chance gives {_about(self.expected)})"
         many = self.rows > 1
         if self.beyond_chance:
-            told = f"{self.rows:,} rows" if many else "1 row"
+            text = f"{self.rows:,} rows" if many else "1 row"
             are = "are" if many else "is"
-            return f"{told} of the {which} {are} in the {other} too {counted}: {harm}."
+            return f"{text} of the {which} {are} in the {other} too {counted}: {harm}."
         if self.by == "features":
             alike = f"equal{'' if many else 's'} one of the {other}"
         else:

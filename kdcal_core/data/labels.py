@@ -396,8 +396,8 @@ def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd
             else " Chance explains that, but such probabilities do not tell the classes apart: "
             "check which class they speak of."
         )
-        told = f"The probabilities {words}: AUROC {area:.3f} for the class {name}.{also}{fix}"
-        return Odd(told, beyond, swapped=beyond)
+        reported = f"The probabilities {words}: AUROC {area:.3f} for the class {name}.{also}{fix}"
+        return Odd(reported, beyond, swapped=beyond)
     # Against naming the commonest class on the same rows: a sign test of the rows that differ.
     gap = right.astype(float) - (y == np.bincount(y).argmax())
     beyond = float(gap.sum()) < -_ERRORS * max(float(np.abs(gap).sum()), 1.0) ** 0.5

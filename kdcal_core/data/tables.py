@@ -356,7 +356,7 @@ class TableBlocks:
             raise InputError("The file is empty", fix="Choose another file.", file=self.file)
         self._csv: _Csv | None = None
         if head.startswith(b"PAR1"):
-            with _telling_parquet(self.file):
+            with _named_parquet_faults(self.file):
                 metadata = pq.read_metadata(self._path)
                 schema = metadata.schema.to_arrow_schema()
             check_column_names(schema.names, self.file)
@@ -375,7 +375,7 @@ class TableBlocks:
         """Rows of the table; 0 while those of a CSV file have not been counted by `read`."""
         if self._csv is not None:
             return self._csv.n_rows
-        with _telling_parquet(self.file):
+        with _named_parquet_faults(self.file):
             return int(pq.read_metadata(self._path).num_rows)
 
     def read(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
@@ -423,7 +423,7 @@ class TableBlocks:
         return frame
 
     def _parquet(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        with _telling_parquet(self.file):
+        with _named_parquet_faults(self.file):
             plain = pq.read_schema(self._path)
             text = repeating(plain)  # of which a block may repeat a long one in every row
             with pq.ParquetFile(
@@ -461,7 +461,7 @@ class _Csv:
         types = self._types(columns)
         if self._n_quotes() % 2:
             self._refuse_fault()
-        with self._told():
+        with self._named_faults():
             yield from self._reader(columns, types)
 
     def _n_quotes(self) -> int:
@@ -474,7 +474,7 @@ class _Csv:
 
     def first(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """The rows under types that hold for the first of them."""
-        with self._told():
+        with self._named_faults():
             yield from self._reader(columns, {})
 
     def _types(self, columns: list[str]) -> dict[str, pa.DataType]:
@@ -518,7 +518,7 @@ class _Csv:
         return {**types, name: _KINDS[_KINDS.index(kind) + 1]}
 
     def _reader(self, columns: list[str], types: dict[str, pa.DataType]) -> Any:
-        with self._told():
+        with self._named_faults():
             return pa_csv.open_csv(
                 self._stream(),
                 read_options=read_options(self.form, threads=False),
@@ -535,7 +535,7 @@ class _Csv:
         return pa.PythonFile(recoded, "r")
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _named_faults(self) -> Iterator[None]:
         try:
             yield
         except pa.ArrowInvalid as error:
@@ -560,7 +560,7 @@ def _with_gaps(metadata: Any, schema: pa.Schema, columns: Sequence[str]) -> set[
 
 
 @contextmanager
-def _telling_parquet(file: str) -> Iterator[None]:
+def _named_parquet_faults(file: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:

@@ -16,7 +16,7 @@ from kdcal_core.diagnostics.calibration_error import (
     confidence_calibration_error,
 )
 from kdcal_core.diagnostics.confusion import Confusion, confusion, confusion_finding
-from kdcal_core.diagnostics.estimate import Estimate, estimate_text, telling
+from kdcal_core.diagnostics.estimate import Estimate, estimate_text, headline_estimate
 from kdcal_core.diagnostics.far_from_data import (
     SURE,
     DistanceCurve,
@@ -186,6 +186,7 @@ __all__ = [
     "find_pit_regions",
     "find_regions",
     "fpr_at_95_tpr",
+    "headline_estimate",
     "hellinger_distance",
     "hellinger_distances",
     "histogram_anchor",
@@ -223,7 +224,6 @@ __all__ = [
     "smooth_calibration_error",
     "sphere_points",
     "summary",
-    "telling",
     "top_label_brier",
     "top_label_log_loss",
     "top_label_losses",

@@ -89,7 +89,7 @@ def estimate_text(estimate: Estimate) -> str:
     return f"{value} ({between}{chance})"
 
 
-def telling(estimates: Sequence[Estimate]) -> Estimate | None:
+def headline_estimate(estimates: Sequence[Estimate]) -> Estimate | None:
     """The estimate that a finding names: a clear confidence gap, else the ECE.
 
     A finding of "within noise" would contradict a gap whose interval does not hold 0.

@@ -149,25 +149,25 @@ def run_tasks(
     away = [at for at, task in enumerate(tasks) if executor and not task.method.asks_model]
     done = 0
 
-    def tell(task: Task) -> None:
+    def report(task: Task) -> None:
         if progress is not None:
             note = f"Fitting {task.method.name}: {task.part.words}"
             progress(done / max(len(tasks), 1), note)
 
-    def told(task: Task) -> None:
+    def answered(task: Task) -> None:
         nonlocal done
         done += 1
-        tell(task)
+        report(task)
 
     if executor is not None:
         # threads share one list of filters, and each would give it back while others still warn
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
-            _send(tasks, away, answers, executor, told)
+            _send(tasks, away, answers, executor, answered)
     failed: set[str] = set()
     for at in sorted(set(range(len(tasks))) - set(away)):
         task = tasks[at]
-        tell(task)
+        report(task)
         if task.method.key not in failed:
             share = part_of(progress, done / len(tasks), (done + 1) / len(tasks))
             answer = answers[at] = carry_out(task, share)
@@ -182,7 +182,7 @@ def _send(
     away: Sequence[int],
     answers: list[Answer | None],
     executor: Executor,
-    tell: Callable[[Task], None],
+    report: Callable[[Task], None],
 ) -> None:
     """Have the tasks done elsewhere, a few at a time, and wait for all that were begun."""
     waiting, running = iter(away), dict[Future[Answer], int]()
@@ -195,7 +195,7 @@ def _send(
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 at = running.pop(future)
                 answers[at] = future.result()
-                tell(tasks[at])
+                report(tasks[at])
     finally:
         for future in running:
             future.cancel()

@@ -159,8 +159,8 @@ class Records:
         """
         from kdcal_core.store import encode  # not at a worker's start
 
-        told = _Record(job.id, job.title, job.owners, job.key, job.submitted, job.started)
-        write_json(self.folder() / f"{job.id}.json", encode(told))
+        stored = _Record(job.id, job.title, job.owners, job.key, job.submitted, job.started)
+        write_json(self.folder() / f"{job.id}.json", encode(stored))
 
     def end(self, job_id: str) -> None:
         """Strike out a job of this process: it has finished."""
@@ -243,26 +243,26 @@ def _decode(path: Path) -> JobSnapshot | None:
     from kdcal_core.store import decode
 
     try:
-        told = decode(_Record, read_json(path))
-        owner, *others = told.owners
-        if not _ID.fullmatch(told.id):
-            raise ValueError(told.id)
+        stored = decode(_Record, read_json(path))
+        owner, *others = stored.owners
+        if not _ID.fullmatch(stored.id):
+            raise ValueError(stored.id)
     except (TypeError, ValueError):
         _log.warning("A damaged record of a job was thrown away: %s", path.name)
         return None
     return JobSnapshot(
-        told.id,
-        told.title,
+        stored.id,
+        stored.title,
         owner,
-        told.submitted,
+        stored.submitted,
         state="interrupted",
         error=InputError(
-            f"{told.title} was interrupted, because the server stopped before it ended",
+            f"{stored.title} was interrupted, because the server stopped before it ended",
             fix="Start it again. Nothing that was loaded before is lost.",
         ),
-        started=told.started,
+        started=stored.started,
         ended=path.stat().st_mtime,
-        key=told.key,
+        key=stored.key,
         others=tuple(others),
     )
 

@@ -126,7 +126,7 @@ def run_limited(
         assert process.stderr
         listener = Listener(process.stdout, process.stderr)
         watch = _Watch(process.pid, limit)
-        _tell(process, line)
+        _send(process, line)
         while not listener.ended:
             listener.wait(_POLL)
             watch.look()
@@ -169,7 +169,7 @@ def _worker() -> Iterator[subprocess.Popen[bytes]]:
                 process.stdin.close()
 
 
-def _tell(process: subprocess.Popen[bytes], line: bytes) -> None:
+def _send(process: subprocess.Popen[bytes], line: bytes) -> None:
     assert process.stdin
     with contextlib.suppress(BrokenPipeError):  # it died already: its exit code tells why
         process.stdin.write(line)
@@ -178,7 +178,7 @@ def _tell(process: subprocess.Popen[bytes], line: bytes) -> None:
 
 def _stop(process: subprocess.Popen[bytes], listener: Listener) -> None:
     """Ask the process to stop, and insist. Who calls this kills it afterwards in any case."""
-    _tell(process, b"cancel\n")
+    _send(process, b"cancel\n")
     deadline = time.monotonic() + ASK_GRACE
     while not listener.ended and time.monotonic() < deadline:
         listener.wait(_POLL)

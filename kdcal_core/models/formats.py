@@ -173,7 +173,7 @@ def load_model(
     refuse_pickle(name, content.head)
     if _is_torch_pickle(content):
         raise _pickle_error(name, torch=True)
-    format_ = _tell_format(content, name)
+    format_ = _recognised(content, name)
     try:
         load = import_module(f"kdcal_core.models.{format_.module}").load
         model = cast(Model | Regressor, load(path, name=name, task=task))
@@ -405,7 +405,7 @@ def _is_torch_pickle(content: _Content) -> bool:
     return content.has_member("data.pkl") and not _is_pt2(content)
 
 
-def _tell_format(content: _Content, name: str) -> Format:
+def _recognised(content: _Content, name: str) -> Format:
     suffix = Path(name).suffix.lower()
     by_suffix = next((f for f in FORMATS if suffix in f.suffixes), None)
     by_content = next((f for f in FORMATS if f.is_content(content)), None)

@@ -110,14 +110,14 @@ def move_to(leaf: Array, row: int, held: Array, change: Array, starts: Array, ru
     ``held`` has the leaves that ``change`` stands for, -1 for none: next to each other in
     lexicographic order, rows share many of their leaves, and only the others are touched.
     """
-    anew, onward = len(change) // 16, 0
+    afresh, onward = len(change) // 16, 0
     for tree in range(len(held)):
         old, new = held[tree], leaf[tree, row]
         needed = starts[new + 1] - starts[new] if new >= 0 else 0
-        anew += needed
+        afresh += needed
         if old != new:
             onward += needed + (starts[old + 1] - starts[old] if old >= 0 else 0)
-    if anew < onward:
+    if afresh < onward:
         change[:] = 0
         held[:] = -1
     for tree in range(len(held)):

@@ -186,7 +186,7 @@ def fit_and_judge(reader: ReviewReader, wanted: Wanted, progress: Progress) -> F
         model=review.model,
         features=features,
         estimates=[] if found is None else _estimates(Gain.of(found)),
-        notes=[*aside, *_told(found, why_not)],
+        notes=[*aside, *_judging_notes(found, why_not)],
         seed=wanted.seed,
         layer=wanted.layer,
         predictions=review.roles,
@@ -276,7 +276,7 @@ def _judged(
     return (found, None) if failure is None else (None, failure)
 
 
-def _told(found: Comparison | None, why_not_judged: str | None) -> list[str]:
+def _judging_notes(found: Comparison | None, why_not_judged: str | None) -> list[str]:
     """What is to be known of the judgement."""
     if found is not None:
         return list(found.notes)

@@ -196,7 +196,7 @@ def foreign_answers(
     inside = version.log_density("judged", ordinary.located)
     outside = version.log_density(run, opened.rows.located)[start:stop]
     sure = version.posterior("judged", ordinary.located).max(axis=1)
-    told = VersionAnswers(
+    answers = VersionAnswers(
         (
             _oce(own, graph_now.prior),
             ood_auroc(inside, outside),
@@ -213,7 +213,7 @@ def foreign_answers(
         _by_confidence(ordinary.proba, proba, graph_now.prior),
         mean_max_confidence(proba),
         Surest.of(*said, own.max(axis=1)),
-        told,
+        answers,
     )
 
 

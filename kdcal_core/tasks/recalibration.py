@@ -259,10 +259,12 @@ def _methods(
                     raise
                 notes.append(f"{spec.title} was left out. {error}")
                 continue
-        told = (str(one.message) for one in caught if issubclass(one.category, InputWarning))
+        warned = (str(one.message) for one in caught if issubclass(one.category, InputWarning))
         kept[key] = answers.kept(folder)
         results.append(
-            _judged(rows, spec, answers, model, seconds, tuple(dict.fromkeys(told)), settings.seed)
+            _judged(
+                rows, spec, answers, model, seconds, tuple(dict.fromkeys(warned)), settings.seed
+            )
         )
         model = model or answers
     return results, kept, notes

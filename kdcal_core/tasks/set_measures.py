@@ -379,8 +379,8 @@ def class_method(sets: Sets, *, which: Which, labels: Sequence[int], key: str) -
             mine = np.flatnonzero(predicted == label)
             rows = scored.proba[mine[:: max(len(mine) // MAX_CLOUD, 1)]]
             score = rows[:, label].copy()
-        told = calibrator.predict_confidence(rows) if len(rows) else score
-        points.append(MethodPoints(score, told))
+        calibrated = calibrator.predict_confidence(rows) if len(rows) else score
+        points.append(MethodPoints(score, calibrated))
     return ClassMethod(is_curve, tuple(points))
 
 

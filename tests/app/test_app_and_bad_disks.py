@@ -19,22 +19,22 @@ PAGES = ["reliability", "confidence_by_class", "out_of_distribution", "posterior
 pytestmark = pytest.mark.usefixtures("work_here")
 
 
-def told(at: AppTest, text: str) -> None:
+def words(at: AppTest, text: str) -> None:
     assert not at.exception, at.exception[0].message
     (error,) = at.error
     assert escape_markdown(text) in error.value
 
 
 @pytest.mark.parametrize("page", ["load", *PAGES])
-def test_a_home_that_cannot_be_used_is_told(
+def test_a_home_that_cannot_be_used_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "file" / "home"))
-    told(launch(page, "a" * 16), "could not read or write its files (Not a directory)")
+    words(launch(page, "a" * 16), "could not read or write its files (Not a directory)")
 
 
-def test_a_full_disk_is_told_and_the_app_goes_on(
+def test_a_full_disk_is_reported_and_the_app_goes_on(
     app: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(self: Workspace) -> str:
@@ -43,13 +43,13 @@ def test_a_full_disk_is_told_and_the_app_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(Workspace, "create", full)
         app.button(key="open_digits_predictions").click().run()
-        told(app, "could not read or write its files (No space left on device)")
+        words(app, "could not read or write its files (No space left on device)")
     app.button(key="open_digits_predictions").click().run()
     assert not app.exception
     assert not app.error
 
 
-def test_damaged_rows_are_told_on_every_page(
+def test_damaged_rows_are_reported_on_every_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KDCAL_HOME", str(tmp_path))
@@ -61,7 +61,7 @@ def test_damaged_rows_are_told_on_every_page(
     np.save(path, np.load(path)[:-1])
     at = launch("load", review_id)
     for page in PAGES:
-        told(
+        words(
             visit(at, page),
             f"The file {info.folder}/proba.npy of the review {review_id} is damaged",
         )
@@ -77,7 +77,7 @@ def test_a_damaged_review_is_not_called_deleted(
     path = Workspace().folder(review_id) / "review.json"
     path.write_text('{"id": ')
     at = launch("load", review_id)
-    told(at, f"The file review.json of the review {review_id} is damaged")
+    words(at, f"The file review.json of the review {review_id} is damaged")
     assert not at.warning
     path.unlink()
     at = launch("load", review_id)
@@ -103,7 +103,7 @@ def test_a_map_altered_behind_the_app_can_be_computed_again(
     content[-8] ^= 3
     path.write_bytes(content)
     st.cache_resource.clear()
-    told(at.run(), "This result is no longer kept in full")
+    words(at.run(), "This result is no longer kept in full")
     (again,) = (button for button in at.button if button.label == "Compute again")
     assert not settled(again.click().run()).error
     assert at.get("plotly_chart")

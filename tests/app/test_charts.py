@@ -38,7 +38,7 @@ def nothing_drawn() -> None:
     TIMES.clear()
 
 
-def test_equal_results_are_drawn_once_and_others_anew() -> None:
+def test_equal_results_are_drawn_once_and_others_again() -> None:
     values = np.arange(200_000.0)
     first = drawn_once(picture, values, dark=False)
     assert drawn_once(picture, values.copy(), dark=False) is first

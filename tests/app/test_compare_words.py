@@ -23,13 +23,13 @@ CHANGE = Estimate("Accuracy", "Accuracy, difference", 0.016, 0.01, 0.022, 900)
 
 
 @pytest.mark.parametrize(
-    ("group", "told"), [("inside", []), ("outside", [FAR]), ("ranking", [AUROC]), ("speed", [])]
+    ("group", "text"), [("inside", []), ("outside", [FAR]), ("ranking", [AUROC]), ("speed", [])]
 )
-def test_a_note_stands_where_its_measure_does(group, told):
+def test_a_note_stands_where_its_measure_does(group, text):
     found = SimpleNamespace(notes=(FAR, AUROC, SHARED, "Few rows judge."), overlap=1)
     assert warns_of_copies(SHARED)
     assert not warns_of_copies(ALIKE)
-    assert compare_text.notes_for(found, group) == [*told, "Few rows judge."]
+    assert compare_text.notes_for(found, group) == [*text, "Few rows judge."]
 
 
 def test_a_difference_of_shares_is_read_in_percent_as_they_are():
@@ -38,14 +38,14 @@ def test_a_difference_of_shares_is_read_in_percent_as_they_are():
         reference="model", method=lambda key: SimpleNamespace(scores={"accuracy": share})
     )
     pair = PairedDifference("platt", CHANGE, 0.001, 0.002, "better")
-    assert compare_parts._told(compare_text.difference(found, "accuracy", pair)).startswith("1.6%")
+    assert compare_parts._cell(compare_text.difference(found, "accuracy", pair)).startswith("1.6%")
 
 
 def test_differences_that_nobody_acts_on_are_not_written_in_powers_of_ten(texts):
     tiny = replace(CHANGE, value=-7.7e-7, low=-5.4e-6, high=3.6e-6)
-    texts(compare_parts._told(tiny))
-    assert "0.0001" in compare_parts._told(tiny)
-    assert compare_parts._told(replace(tiny, low=0.0, value=0.0, high=0.0)).startswith("0")
+    texts(compare_parts._cell(tiny))
+    assert "0.0001" in compare_parts._cell(tiny)
+    assert compare_parts._cell(replace(tiny, low=0.0, value=0.0, high=0.0)).startswith("0")
 
 
 def test_abbreviations_are_spelt_out_where_calibrators_are_chosen():

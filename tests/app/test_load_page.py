@@ -249,18 +249,18 @@ def test_the_page_says_what_is_still_missing(app, texts):
 def test_the_roles_that_matter_stand_beside_the_button(app):
     _upload(app, "calibration", "predictions.csv", _csv(_predictions()))
     settle(app)
-    told = next(text.value for text in app.markdown if text.value.startswith("True class"))
-    assert "**diagnosis**" in told
-    assert "probabilities: 2 columns" in told
+    words = next(text.value for text in app.markdown if text.value.startswith("True class"))
+    assert "**diagnosis**" in words
+    assert "probabilities: 2 columns" in words
 
 
 def test_a_sample_says_where_it_comes_from(app):
     app.button(key="open_adult").click()
     app.run()
     _assert_healthy(app)
-    told = " ".join(text.value for text in app.markdown)
-    assert "CC BY 4" in told
-    assert "XGBoost" in told
+    words = " ".join(text.value for text in app.markdown)
+    assert "CC BY 4" in words
+    assert "XGBoost" in words
 
 
 def _uploader(app, which):
@@ -277,8 +277,8 @@ def test_training_rows_come_and_go_beside_the_scores(app):
     settle(app)
     _assert_healthy(app)
     assert not app.error
-    told = next(text.value for text in app.caption if text.value.startswith("Training set"))
-    assert "<b>" not in told
+    words = next(text.value for text in app.caption if text.value.startswith("Training set"))
+    assert "<b>" not in words
     assert any("fit for" in title.value for title in app.subheader)
     n = len(pd.read_parquet(io.BytesIO(rows)))
     copies = f"{n} rows of the calibration set are in the training set too ({n} pairs, chance"

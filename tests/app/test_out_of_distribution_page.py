@@ -202,9 +202,9 @@ def test_an_uploaded_table_is_looked_at_at_once_and_can_be_taken_out(page: AppTe
     page.file_uploader[0].upload(HOSTILE, table.to_csv(index=False).encode())
     page.run()
     settled(page)
-    told = " ".join(text.value for text in page.markdown)
-    assert "3 of 3 rows" in told
-    assert "<b>" not in told
+    words = " ".join(text.value for text in page.markdown)
+    assert "3 of 3 rows" in words
+    assert "<b>" not in words
     assert "<b>" not in json.dumps(specs(page)[1])
     assert sorted(page.dataframe[0].value["x1"]) == [-9.0, 7.0, 8.0]
     removes = [button for button in page.button if button.label == "Remove"]
@@ -218,10 +218,10 @@ def test_rows_of_the_data_among_foreign_ones_are_warned_of(page: AppTest, texts:
     table = pd.concat([own.iloc[:5], own.iloc[5:20] * 5])
     page.file_uploader[0].upload(HOSTILE, table.to_csv(index=False).encode())
     settled(page.run())
-    told = [unescape(warning.value) for warning in page.warning]
-    assert len(told) == 1
+    words = [unescape(warning.value) for warning in page.warning]
+    assert len(words) == 1
     texts(said(page))
-    assert "(5 pairs" in told[0]
+    assert "(5 pairs" in words[0]
     assert "<b>" not in page.warning[0].value
     assert not healthy(choose(page, "sphere")).warning
 

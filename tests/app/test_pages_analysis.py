@@ -70,7 +70,7 @@ def test_without_a_review_a_page_says_what_it_needs_and_opens_a_sample(page: str
 
 
 @pytest.mark.parametrize("review", ["AAAAAAAAAAAAAAAA", "../../etc/passwd", "<script>"])
-def test_an_unknown_review_in_the_address_is_told(review: str) -> None:
+def test_an_unknown_review_in_the_address_is_reported(review: str) -> None:
     at = healthy(launch(PAGES[0], review))
     assert not at.get("plotly_chart")
     assert at.button

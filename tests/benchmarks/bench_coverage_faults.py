@@ -20,9 +20,9 @@ from kdcal_core.diagnostics import (
     confidence_calibration_error,
     confidence_gap,
     confidence_smooth_calibration_error,
+    headline_estimate,
     reliability,
     reliability_finding,
-    telling,
 )
 from tests.benchmarks.bench_coverage import drawn as softmax_drawn
 
@@ -116,7 +116,7 @@ def headline(runs: int = 350) -> None:
                 rng = np.random.default_rng([seed + 1, classes, n, run])
                 stated, _, y = softmax_drawn(n, classes, 1.0, rng)
                 error = calibration_error(stated, y, n_boot=300, seed=run)
-                estimate = telling([confidence_gap(stated, y), error])
+                estimate = headline_estimate([confidence_gap(stated, y), error])
                 text = reliability_finding(reliability(stated, y, smooth=False), estimate)
                 named.append(not text.startswith("Within"))
             print(f"{classes} classes, {n:,} rows: {100 * np.mean(named):.1f}%", flush=True)

@@ -173,8 +173,8 @@ def where_needed(seeds: int = 20, few: int = 6, new: int = 3000) -> pd.DataFrame
             mean, error = np.mean(changes, axis=0), np.std(changes, axis=0) / len(changes) ** 0.5
             titles = ("local", "where needed", "where needed, k = 1000")
             row: dict[str, Any] = {"fault": kind, "n": n, "seeds": len(changes)}
-            told = zip(titles, mean, error, strict=True)
-            found.append(row | {title: f"{m:+.2f} ± {e:.2f}" for title, m, e in told})
+            text = zip(titles, mean, error, strict=True)
+            found.append(row | {title: f"{m:+.2f} ± {e:.2f}" for title, m, e in text})
     return pd.DataFrame(found)
 
 

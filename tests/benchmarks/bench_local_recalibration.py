@@ -28,8 +28,8 @@ def _row(columns: int, kind: SearchKind, rows: int = ROWS) -> dict[str, Any]:
     local = LocalRecalibration(NEIGHBOURS, search=kind, epsilon=1.0)
     start = time.perf_counter()
     local.fit(Normal(space[:, 0], 1.0), y, space)
-    mended = local.predict(Normal(points[:, 0], 1.0), points)
-    mended.interval(0.95), mended.mean(), mended.crps(outcome)
+    repaired = local.predict(Normal(points[:, 0], 1.0), points)
+    repaired.interval(0.95), repaired.mean(), repaired.crps(outcome)
     seconds = time.perf_counter() - start
     start = time.perf_counter()
     NearestNeighbors(n_neighbors=NEIGHBOURS).fit(space).kneighbors(points)

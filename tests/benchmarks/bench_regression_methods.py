@@ -34,8 +34,8 @@ def run() -> list[dict[str, Any]]:
     positive = np.abs(drawn.y) + 1
     shape = 50 + 50 * np.random.default_rng(0).random(ROWS)
     gamma = Gamma(shape, np.abs(drawn.distribution.mean()) + 1)
-    mended = GlobalRecalibration().fit(gamma, positive).predict(gamma[:NEW])
-    assert isinstance(mended, Recalibrated)
+    repaired = GlobalRecalibration().fit(gamma, positive).predict(gamma[:NEW])
+    assert isinstance(repaired, Recalibrated)
     every = np.ones(ROWS)
     # what choosing k takes without the shared search: a cross-fitted run for every k
     one_by_one = _seconds(lambda: [_cross_fitted_crps(few, y, space, k) for k in KS])
@@ -66,11 +66,11 @@ def run() -> list[dict[str, Any]]:
         ),
         (
             "global: means and CRPS of 10,000 rows, gamma of a shape a row",
-            lambda: [mended.mean(), mended.crps(positive[:NEW])],
+            lambda: [repaired.mean(), repaired.crps(positive[:NEW])],
             ROWS,
             "all quantiles of 20 rows, times 500",
             500
-            * _seconds(lambda: Weighted(gamma[:20].ppf(mended.pits), every).crps(positive[:20])),
+            * _seconds(lambda: Weighted(gamma[:20].ppf(repaired.pits), every).crps(positive[:20])),
             30.0,
         ),
         (
@@ -106,8 +106,8 @@ def run() -> list[dict[str, Any]]:
 
 
 def _cross_fitted_crps(model: Normal, y: Any, space: Any, k: int) -> float:
-    mended = cross_fitted(lambda: LocalRecalibration(k=k), model, y, space)
-    return float(np.mean(mended.crps(y)))
+    repaired = cross_fitted(lambda: LocalRecalibration(k=k), model, y, space)
+    return float(np.mean(repaired.crps(y)))
 
 
 def _seconds(job: Callable[[], Any]) -> float:

@@ -12,7 +12,7 @@ TREE = '[class*="st-key-regions_picture"] .js-plotly-plot'
 FOUND = re.compile(r"^Where .*the model says .*rows\)")
 
 
-def told(app) -> str:
+def text(app) -> str:
     """What stands above the pictures of the region that is looked at closely."""
     lines = app.page.locator('[data-testid="stMarkdown"]').all_inner_texts()
     return next((line for line in lines if FOUND.search(line.replace("\u200b", ""))), "")
@@ -21,12 +21,12 @@ def told(app) -> str:
 def until(app, fits) -> str:
     for _ in range(60):
         app.idle()
-        if fits(found := told(app)):
+        if fits(found := text(app)):
             return found
-    raise AssertionError(told(app))
+    raise AssertionError(text(app))
 
 
-def test_a_click_opens_a_region_and_a_slider_draws_the_tree_anew(app):
+def test_a_click_opens_a_region_and_a_slider_draws_the_tree_again(app):
     app.open()
     app.page.locator(".st-key-open_adult_network button").click()
     app.wait_for_text("calibration set 6,000 rows")

@@ -41,10 +41,10 @@ def test_every_parameter_says_what_it_may_be() -> None:
         cls = type(entry.factory())
         assert set(cls().get_params()) == set(cls._parameter_constraints), key
     assert all(one.allowed for _, one in ALL)
-    told = {name: one.allowed for key, one in ALL if key == TREE for name in (one.name,)}
-    assert told["max_depth"] == "none or a whole number from 1 to 12"
-    assert told["prune"] == "yes, no or cv"
-    assert told["partition"] == "column, groups or tree"
+    shown = {name: one.allowed for key, one in ALL if key == TREE for name in (one.name,)}
+    assert shown["max_depth"] == "none or a whole number from 1 to 12"
+    assert shown["prune"] == "yes, no or cv"
+    assert shown["partition"] == "column, groups or tree"
     assert set(MAPS) == set(INNER)
 
 
@@ -105,7 +105,9 @@ def test_text_is_read_as_what_the_setting_may_be(
         ("heterogeneous_forest", "random_state", "1", "no setting 'random_state'"),
     ],
 )
-def test_what_cannot_be_is_told_with_what_can(key: str, name: str, text: str, said: str) -> None:
+def test_what_cannot_be_is_reported_with_what_can(
+    key: str, name: str, text: str, said: str
+) -> None:
     with pytest.raises(InputError) as error:
         setting_from_text(key, name, text)
     assert said in str(error.value)

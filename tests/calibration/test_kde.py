@@ -162,7 +162,7 @@ def test_separated_classes_get_the_smallest_bandwidth():
     np.testing.assert_allclose(got, [0, 1], atol=1e-12)
 
 
-def test_a_falling_curve_is_told():
+def test_a_falling_curve_is_reported():
     score, right = sample(2000, seed=3)
     with pytest.warns(InputWarning, match="falls as the score grows"):
         kde = PaperKDE("mon").fit(*two_class(score, ~right & (score > 0.5)))

@@ -63,7 +63,7 @@ def test_platt_finds_a_calibrated_model_right():
     np.testing.assert_allclose(ours.predict_proba(proba), proba, atol=0.01)
 
 
-def test_a_falling_slope_is_kept_and_told():
+def test_a_falling_slope_is_kept_and_reported():
     proba, y = binary()
     with pytest.warns(InputWarning, match="Class 1: the slope is negative"):
         ours = PlattScaling(shrinkage=None).fit(proba, 1 - y)
@@ -149,5 +149,5 @@ def test_a_class_without_rows_has_no_falling_slope():
         proba = np.random.default_rng(seed).dirichlet(np.ones(6), 8)
         fitted = PlattScaling(shrinkage=None).fit(proba, np.arange(8) % 3)
         assert np.abs(fitted.slopes_[3:]).max() < 1e-6
-        told = [note for note in fitted.notes_ if "the slope is negative" in note]
-        assert not any(note.startswith(("Class 3", "Class 4", "Class 5")) for note in told)
+        text = [note for note in fitted.notes_ if "the slope is negative" in note]
+        assert not any(note.startswith(("Class 3", "Class 4", "Class 5")) for note in text)

@@ -54,7 +54,7 @@ def test_any_number_of_rows_and_classes(kind, n, k):
 
 
 @each
-def test_a_class_that_never_occurs_is_said_to_be_rare_and_told(kind):
+def test_a_class_that_never_occurs_is_said_to_be_rare_and_reported(kind):
     proba, y = rows(400, 4)
     y[y == 2] = 0
     with pytest.warns(InputWarning, match="Class 2 does not occur"):
@@ -134,7 +134,7 @@ def test_bad_rows_are_refused(kind):
 
 
 @each
-def test_it_mends_an_overconfident_model(kind):
+def test_it_repairs_an_overconfident_model(kind):
     rng = np.random.default_rng(0)
     honest = rng.dirichlet(np.ones(3), 6000)
     y = (rng.random((6000, 1)) > honest.cumsum(axis=1)).sum(axis=1)

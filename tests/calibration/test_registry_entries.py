@@ -230,19 +230,19 @@ def test_a_network_gets_a_kernel_density_network():
     np.testing.assert_allclose(calibrated(one, rows.proba, X).proba, direct, atol=1e-12)
 
 
-def test_training_rows_make_the_partition_and_progress_is_told(made):
+def test_training_rows_make_the_partition_and_progress_is_reported(made):
     rows, X, training, model = made
-    told = []
+    text = []
     fit_calibrator(
         "kernel_density",
         rows,
         X,
         training=training,
         model=model,
-        progress=lambda share, note: told.append(share),
+        progress=lambda share, note: text.append(share),
     )
-    assert told
-    assert all(0 <= share <= 1 for share in told)
+    assert text
+    assert all(0 <= share <= 1 for share in text)
     alone = fit_calibrator("heterogeneous_tree", rows, X)
     given = fit_calibrator("heterogeneous_tree", rows, X, training=training)
     assert not np.array_equal(

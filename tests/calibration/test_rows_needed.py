@@ -49,10 +49,10 @@ def said(key, made, n):
 @pytest.mark.parametrize("n", [1, 2, 8])
 def test_few_rows_are_warned_of_with_the_number_that_would_do(key, n, made):
     warned, noted, needed = said(key, made, n)
-    told = f"few for this calibrator; at least about {needed:,} would do."
+    text = f"few for this calibrator; at least about {needed:,} would do."
     assert needed >= 10
-    assert sum(one.endswith(told) for one in warned) == 1
-    assert sum(one.endswith(told) for one in noted) == 1
+    assert sum(one.endswith(text) for one in warned) == 1
+    assert sum(one.endswith(text) for one in noted) == 1
 
 
 @pytest.mark.parametrize("key", FITTED)
@@ -115,5 +115,5 @@ def test_densities_say_how_many_predictions_would_hold_twenty(texts):
     texts(some.notes_)
     assert any("about 250" in note for note in some.notes_)
     none = TopLabelKDE().fit(proba, np.ones(50, dtype=int))
-    told = "50 true and 0 false positives (about 1,020 predictions of it would hold 20 of each)"
-    assert any(told in note for note in none.notes_)
+    text = "50 true and 0 false positives (about 1,020 predictions of it would hold 20 of each)"
+    assert any(text in note for note in none.notes_)

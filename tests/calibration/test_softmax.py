@@ -99,7 +99,7 @@ def test_the_strength_is_the_best_of_the_grid_in_cross_validation():
     assert loss(chosen) == pytest.approx(min(losses), abs=1e-5)
 
 
-def test_few_rows_get_the_strongest_pull_and_are_told_how_many_would_do(texts):
+def test_few_rows_get_the_strongest_pull_and_are_reported_how_many_would_do(texts):
     proba, y = rows(20)
     ours = DirichletScaling().fit(proba, y)
     assert ours.strength_ == 1e4

@@ -92,14 +92,14 @@ def test_it_rises_and_what_is_kept_is_small():
 def test_one_of_the_two_is_calibrated():
     """Vovk et al. (2015) Theorem 1: the expert that is told the row's own class is calibrated."""
     rng = np.random.default_rng(1)
-    told, label = [], []
+    text, label = [], []
     for _ in range(400):
         p = rng.random(41)
         y = (rng.random(41) < np.where(p < 0.5, 0.1, 0.7)).astype(int)
         low, high = VennAbers(shrinkage=None).fit(pair(p[:40]), y[:40]).interval(pair(p[40:]))
-        told.append(high[0, 1] if y[40] else low[0, 1])
+        text.append(high[0, 1] if y[40] else low[0, 1])
         label.append(y[40])
-    told, label = np.array(told), np.array(label)
-    for part in (told < 0.35, told >= 0.35):
-        gap = (label[part] - told[part]).mean()
+    text, label = np.array(text), np.array(label)
+    for part in (text < 0.35, text >= 0.35):
+        gap = (label[part] - text[part]).mean()
         assert abs(gap) < 4 * np.sqrt(0.25 / part.sum())

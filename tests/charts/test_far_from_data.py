@@ -110,7 +110,7 @@ def test_a_band_that_is_not_known_is_left_out() -> None:
     assert len(curve.x) == RADII.size
 
 
-def test_a_band_that_is_not_filled_is_still_told() -> None:
+def test_a_band_that_is_not_filled_is_still_reported() -> None:
     plain = replace(line("isotonic", 0.5), filled=False)
     figure = charts.distance_figure([line("model", 0.5), plain], 0.5, dark=False)
     assert [trace.fill for trace in figure.data].count("toself") == 1

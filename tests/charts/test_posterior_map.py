@@ -73,7 +73,7 @@ def test_a_prior_that_is_sure_itself_is_mentioned(texts: Texts) -> None:
     texts(posterior_map.map_finding(confidence(84), confidence(84), OUTSIDE, 0.95))
 
 
-def test_the_alternative_text_tells_inside_from_outside(texts: Texts) -> None:
+def test_the_alternative_text_shows_inside_from_outside(texts: Texts) -> None:
     texts(posterior_map.map_alt("a", "b", "confidence", [("Model", confidence(84))], OUTSIDE))
 
 
@@ -117,9 +117,9 @@ def test_what_is_held_is_said(texts: Texts) -> None:
 def test_the_rows_below_the_floor_are_counted(alpha: float, n: int) -> None:
     densities = np.arange(float(n))
     below = int((densities < data_floor(densities, alpha)).sum())
-    told = posterior_map.floor_words(alpha, n)
-    assert told.startswith(f"Of {n} held-out rows {below or 'none'} lie")
-    assert ("steadier" in told) == (below < 4)
+    text = posterior_map.floor_words(alpha, n)
+    assert text.startswith(f"Of {n} held-out rows {below or 'none'} lie")
+    assert ("steadier" in text) == (below < 4)
 
 
 def grid_map(width: float, *, dark: bool = False, equal: bool = True, n: int = 2) -> go.Figure:

@@ -252,10 +252,10 @@ def test_only_probabilities_that_a_region_states_are_named(texts):
 
 def test_regions_of_pit_show_what_was_tested_and_their_number(pit_search):
     for one in pit_search.regions:
-        told = charts.region_caption(one, regression=True)
+        said = charts.region_caption(one, regression=True)
         kind = "within chance" if one.fault == "none" else one.fault
-        assert told.startswith(f"{one.leaf + 1}: {kind}, ")
-        assert ("PIT spread" in told) == (one.fault in ("too narrow", "too wide"))
+        assert said.startswith(f"{one.leaf + 1}: {kind}, ")
+        assert ("PIT spread" in said) == (one.fault in ("too narrow", "too wide"))
         assert any(
             line.startswith("Spread of PIT: ") for line in charts.region_hover(one, regression=True)
         )

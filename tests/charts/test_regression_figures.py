@@ -248,9 +248,9 @@ def test_misses_draw_the_same_rows_before_and_after_in_their_true_shares() -> No
             np.size(t.x) for t in figure.data if t.xaxis == axis and "triangle" in t.marker.symbol
         )
         assert missed / drawn[0].size == pytest.approx(side.share, abs=0.03)
-    told = [note.text for note in figure.layout.annotations]
-    assert any(f"{drawn[0].size:,} of 200,000 rows" in text for text in told)
-    assert any(f"{int((np.abs(y) > 1.96).sum()):,} of 200,000 missed" in text for text in told)
+    said = [note.text for note in figure.layout.annotations]
+    assert any(f"{drawn[0].size:,} of 200,000 rows" in text for text in said)
+    assert any(f"{int((np.abs(y) > 1.96).sum()):,} of 200,000 missed" in text for text in said)
 
 
 def test_a_triangle_points_to_the_side_of_the_outcome() -> None:
@@ -347,7 +347,7 @@ def test_faults_stay_apart_for_readers_who_see_colours_otherwise(dark: bool) -> 
     assert len(set(local_map.FAULT_SYMBOLS.values())) == 6
 
 
-def test_words_tell_the_numbers() -> None:
+def test_words_show_the_numbers() -> None:
     shown = local(600)
     words = local_map.local_map_alt(shown, "carat", "depth")
     for kind in KINDS[1:]:

@@ -93,7 +93,7 @@ def test_the_target_that_is_named_decides_the_guess(run: Run, tmp_path: Path) ->
     assert (code, err) == (0, "")
 
 
-def test_what_no_name_tells_is_said_by_outputs(run: Run, tmp_path: Path) -> None:
+def test_what_no_name_shows_is_said_by_outputs(run: Run, tmp_path: Path) -> None:
     table = written(tmp_path, "chance")
     words = ("--predictions", table, "--target", "label")
     code, _, err = run("diagnose", *words)

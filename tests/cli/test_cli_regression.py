@@ -138,7 +138,7 @@ def test_what_asks_for_care_is_noted(run: Run, tmp_path: Path, texts: Texts) -> 
 
 
 @pytest.mark.parametrize(
-    ("change", "words", "told"),
+    ("change", "words", "shown"),
     [
         ({"sd": 0.0}, (), "column 'sd', row 1"),
         ({"y": "high"}, ("--task", "regression"), "The outcome holds no numbers"),
@@ -151,14 +151,14 @@ def test_what_asks_for_care_is_noted(run: Run, tmp_path: Path, texts: Texts) -> 
     ],
 )
 def test_bad_input_is_one_line(
-    run: Run, tmp_path: Path, change: dict[str, object], words: tuple[str, ...], told: str
+    run: Run, tmp_path: Path, change: dict[str, object], words: tuple[str, ...], shown: str
 ) -> None:
     path = tmp_path / "bad.csv"
     frame(60).assign(**change).to_csv(path, index=False)
     code, said, err = run("--predictions", path, "--target", "y", *words)
     assert (code, said) == (2, "")
     assert err.count("\n") == 1
-    assert told in err
+    assert shown in err
 
 
 @pytest.mark.parametrize("text", ["mean", "=mu", "mean=", "mean=mu,,std=s"])

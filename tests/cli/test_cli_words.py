@@ -104,8 +104,10 @@ def test_convert_refuses_in_one_line(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str, out: str, said: str
 ) -> None:
     (tmp_path / "broken.pkl").write_bytes(b"\x80\x05no pickle")
-    code, told, err = run(capsys, "convert", str(tmp_path / source), "--out", str(tmp_path / out))
-    assert (code, told) == (2, "")
+    code, reported, err = run(
+        capsys, "convert", str(tmp_path / source), "--out", str(tmp_path / out)
+    )
+    assert (code, reported) == (2, "")
     assert err.count("\n") == 1
     assert said in err
     assert [file.name for file in tmp_path.iterdir()] == ["broken.pkl"]

@@ -153,7 +153,7 @@ def test_every_family_names_its_parameters() -> None:
     )
 
 
-def test_fitness_tells_errors_with_an_interval_that_holds() -> None:
+def test_fitness_shows_errors_with_an_interval_that_holds() -> None:
     rng = np.random.default_rng(0)
     held = 0
     for _ in range(400):

@@ -92,7 +92,7 @@ def test_integers_with_a_gap_anywhere_are_fractions_everywhere(tmp_path):
         (b"a,b\n1,2\n3\n", "1 field"),
     ],
 )
-def test_what_is_no_table_is_told(tmp_path, content, said):
+def test_what_is_no_table_is_reported(tmp_path, content, said):
     (tmp_path / "odd.csv").write_bytes(content)
     with pytest.raises(InputError, match=said) as error:
         list(TableBlocks(tmp_path / "odd.csv").read(["a"]))
@@ -106,7 +106,7 @@ def test_a_short_row_far_down_is_named(small_blocks, tmp_path):
     assert error.value.row == 201
 
 
-def test_a_missing_column_and_a_missing_file_are_told(tmp_path):
+def test_a_missing_column_and_a_missing_file_are_reported(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="no such column") as error:
         list(TableBlocks(tmp_path / "t.csv").read(["c"]))

@@ -11,9 +11,9 @@ from kdcal_core.diagnostics import (
     confusion,
     confusion_finding,
     estimate_text,
+    headline_estimate,
     reliability,
     reliability_finding,
-    telling,
 )
 from kdcal_core.diagnostics.scores import target_gap
 from kdcal_core.diagnostics.targets import confidence_target
@@ -103,7 +103,9 @@ def test_calibrated_models_are_named_in_one_run_of_twenty():
         gap = target_gap(confidence_target(score, hit), 0.95)
         error = confidence_calibration_error(score, hit, n_boot=100, seed=seed)
         result = confidence_reliability(score, hit, smooth=False)
-        named += not reliability_finding(result, telling([gap, error])).startswith("Within")
+        named += not reliability_finding(result, headline_estimate([gap, error])).startswith(
+            "Within"
+        )
     assert named <= 28  # 5% of 400, and two standard errors
 
 
@@ -219,6 +221,6 @@ def test_the_telling_estimate_is_the_gap_where_it_is_clear():
     error = Estimate("ECE", "ECE", 0.1, 0.0, 0.2, 50)
     clear = Estimate("Gap", "Confidence gap", -0.1, -0.2, -0.05, 50, percent=True)
     vague = Estimate("Gap", "Confidence gap", -0.1, -0.2, 0.05, 50, percent=True)
-    assert telling([clear, error]) is clear
-    assert telling([vague, error]) is error
-    assert telling([]) is None
+    assert headline_estimate([clear, error]) is clear
+    assert headline_estimate([vague, error]) is error
+    assert headline_estimate([]) is None

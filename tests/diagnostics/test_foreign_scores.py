@@ -251,7 +251,7 @@ def test_the_share_of_unknown_rows_is_counted_with_its_exact_interval():
         unknown_share([])
 
 
-def test_with_nine_tenths_in_one_class_the_density_tells_and_confidence_does_not():
+def test_with_nine_tenths_in_one_class_the_density_shows_and_confidence_does_not():
     """The prior that a foreign row falls back to is 90% sure itself."""
     rng = np.random.default_rng(0)
 

@@ -41,11 +41,11 @@ def test_progress_can_cancel():
 
 def test_comparison():
     data, new = scored(900, sharp=5.0), scored(900, seed=5, name="evaluation", sharp=5.0)
-    told = []
+    words = []
     keys = list(methods_by_class())
-    got = losses_by_class(data, new, keys, folds=3, progress=lambda s, text: told.append(s))
-    assert told == sorted(told)
-    assert told[-1] == 1
+    got = losses_by_class(data, new, keys, folds=3, progress=lambda s, text: words.append(s))
+    assert words == sorted(words)
+    assert words[-1] == 1
     assert list(got.resubstitution.methods) == keys
     assert "3 folds" in got.cross_fitted.rows
     mon2 = keys.index("kde_mon2")

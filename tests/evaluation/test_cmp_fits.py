@@ -172,7 +172,7 @@ def test_company_changes_no_methods_own_numbers():
         assert alone.scores[key] == among.scores[key]
 
 
-def test_what_cannot_be_fitted_is_told_and_the_others_go_on():
+def test_what_cannot_be_fitted_is_reported_and_the_others_go_on():
     data = review(100, 2)
     found = compare(["sts", ("own", Refuses()), ("shy", Shy())], data, n_boot=100)
     assert [one.key for one in found.methods] == ["uncalibrated", "sts"]
@@ -240,11 +240,11 @@ def test_without_a_model_nothing_is_asked_far_away():
 
 
 def test_progress_rises_to_one_and_may_cancel():
-    told = []
-    compare(["sts"], review(60, 2), n_boot=100, progress=lambda share, _: told.append(share))
-    assert told == sorted(told)
-    assert told[0] == 0.0
-    assert told[-1] == 1.0
+    text = []
+    compare(["sts"], review(60, 2), n_boot=100, progress=lambda share, _: text.append(share))
+    assert text == sorted(text)
+    assert text[0] == 0.0
+    assert text[-1] == 1.0
 
     def stop(share, note):
         if share > 0.2:

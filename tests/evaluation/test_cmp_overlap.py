@@ -108,7 +108,7 @@ def coarse(n, seed):
     return pd.DataFrame(rng.integers(0, 12, (n, 3))), rows(n, seed)
 
 
-def test_equal_rows_are_told_with_what_chance_gives_and_warned_of_only_beyond_it(texts):
+def test_equal_rows_are_reported_with_what_chance_gives_and_warned_of_only_beyond_it(texts):
     (X, cal), (Z, new) = coarse(3000, 0), coarse(2000, 1)
     plain = overlap(ReviewData(cal, new, cal.classes, {"calibration": X, "evaluation": Z}))
     assert plain.rows > 500

@@ -94,7 +94,7 @@ def test_equal_areas_are_told_apart_no_more_often_than_said_with_few_positives()
     assert refused <= 24  # 0.1% quantile of a binomial of 300 draws with chance 0.05
 
 
-def test_a_class_of_one_row_tells_no_difference_of_areas():
+def test_a_class_of_one_row_shows_no_difference_of_areas():
     y = np.r_[1, np.zeros(50, dtype=int)]
     pairing = Pairing.of(y, np.ones(51), 2)
     rise = np.linspace(0.1, 0.9, 51)
@@ -166,32 +166,32 @@ def test_a_method_of_more_bins_is_not_called_worse_for_its_noise(strategy):
 
     The plain bootstrap of the difference, for comparison, calls the second worse far too often.
     """
-    told, naive, runs, n = 0, 0, 60, 300
+    text, naive, runs, n = 0, 0, 60, 300
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.5, 1.0, n)
         hit = (rng.random(n) < p).astype(np.int64)
         spread = errors_of([np.full(n, 0.75), p], hit, seed, 150, strategy)
-        told += model(spread, ECE)[1].verdict != "cannot be told apart"
+        text += model(spread, ECE)[1].verdict != "cannot be told apart"
         gap = spread.value[1] - spread.value[0]
         c = spread.covariance[:, -1, :, -1]
         naive += gap > 1.96 * np.sqrt(c[0, 0] + c[1, 1] - 2 * c[0, 1])
-    assert told <= 7  # 5% of 60, two and a half standard errors above
+    assert text <= 7  # 5% of 60, two and a half standard errors above
     if strategy == "quantile":
         assert naive > 12
 
 
 @pytest.mark.parametrize("by", [0.05, -0.05])
 def test_equal_errors_of_opposite_sign_are_not_told_apart(by):
-    told, runs, n = 0, 60, 400
+    text, runs, n = 0, 60, 400
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.55, 0.9, n)
         hit = (rng.random(n) < p).astype(np.int64)
-        told += model(errors_of([p + by, p - by], hit, seed, 150), ECE)[1].verdict != (
+        text += model(errors_of([p + by, p - by], hit, seed, 150), ECE)[1].verdict != (
             "cannot be told apart"
         )
-    assert told <= 7
+    assert text <= 7
 
 
 def test_no_verdict_contradicts_the_difference_shown():
@@ -208,7 +208,7 @@ def test_no_verdict_contradicts_the_difference_shown():
     assert [one.verdict for one in picked] == ["cannot be told apart"] * 2
 
 
-def test_a_larger_error_is_found_and_its_size_told():
+def test_a_larger_error_is_found_and_its_size_reported():
     inside = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -221,7 +221,7 @@ def test_a_larger_error_is_found_and_its_size_told():
 
 
 def test_smooth_errors_likewise():
-    told, found, runs, n = 0, 0, 10, 500
+    text, found, runs, n = 0, 0, 10, 500
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.5, 0.75, n)
@@ -229,9 +229,9 @@ def test_smooth_errors_likewise():
         scores = [np.full(n, p.mean()), p, p + 0.2]
         spread = smooth_spread([confidence_target(s, hit) for s in scores], 100, seed)
         pairs = model(spread, MEASURES["smooth_ece"])
-        told += pairs[1].verdict != "cannot be told apart"
+        text += pairs[1].verdict != "cannot be told apart"
         found += pairs[2].verdict == "worse"
-    assert told <= 2
+    assert text <= 2
     assert found >= 9
 
 

@@ -108,15 +108,15 @@ def _comparison(folder: Path) -> Any:
     chosen = ComparisonSettings(calibrators, n_boot=100)
     asked = comparison_request(workspace, review, chosen)
     found = load(_carried_out(asked, folder / "job"), ComparisonRun).comparison
-    told = {one.key for one in found.measures if one.group == "speed"}
+    collected = {one.key for one in found.measures if one.group == "speed"}
     return {
         "n": found.n,
         "folds": found.folds,
-        "best": {key: one for key, one in found.best.items() if key not in told},
+        "best": {key: one for key, one in found.best.items() if key not in collected},
         "methods": {
             one.key: {
                 "scores": figures(
-                    {key: score for key, score in one.scores.items() if key not in told}
+                    {key: score for key, score in one.scores.items() if key not in collected}
                 ),
                 "reliability": [
                     figures(getattr(one.reliability.curves[0], part))
@@ -188,7 +188,7 @@ def _export(folder: Path) -> Any:
     review = start_sample(workspace, "breast_cancer").id
     source = SAMPLES / "breast_cancer"
     model, table = source / "model.skops", source / "evaluation.parquet"
-    told = {}
+    collected = {}
     for key in ("sts", "heterogeneous_tree", "kernel_density"):
         asked = export_request(workspace, review, ExportSettings(key))
         run = load(_carried_out(asked, folder / key), ExportRun)
@@ -200,7 +200,7 @@ def _export(folder: Path) -> Any:
         calibrator = load_calibrator(run.calibrator_file, model=model)
         inputs = pd.read_parquet(table)
         proba = load_set(workspace, review, "evaluation").proba
-        told[key] = {
+        collected[key] = {
             "record": figures(
                 {
                     **vars(run.record),
@@ -217,19 +217,19 @@ def _export(folder: Path) -> Any:
             },
             "python": array(calibrator.predict_proba(proba, inputs)),
         }
-    return told
+    return collected
 
 
 def _kernel_density(folder: Path) -> Any:
     workspace = Workspace(folder / "home")
-    told = {}
+    collected = {}
     for name in ("xor_forest", "xor_network"):
         review = start_sample(workspace, name).id
         asked = graph_request(workspace, review)
         run = load(_carried_out(asked, folder / name), GraphRun)
         graph, located = run.graph, run.rows.located
         assert located is not None
-        told[name] = {
+        collected[name] = {
             "record": _without(figures(run.record), "facts"),
             "gamma": figures(graph.gamma),
             "log_floor": figures(graph.effective_log_floor),
@@ -239,7 +239,7 @@ def _kernel_density(folder: Path) -> Any:
             "unknown": int(graph.unknown(located).sum()),
             "ties": int(np.sum(located.tied)),
         }
-    return told
+    return collected
 
 
 def _without(found: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def test_asking_again_is_instant_also_for_another_process(tmp_path):
         lambda folder: (folder.parent / "result.json").write_text('{"result": "TEXT"}'),
     ],
 )
-def test_a_result_with_files_that_are_gone_or_cut_off_is_computed_anew(tmp_path, harm):
+def test_a_result_with_files_that_are_gone_or_cut_off_is_computed_again(tmp_path, harm):
     manager = JobManager(folder=tmp_path)
     before = manager.wait(leave(manager), 20)
     harm(before.folder)

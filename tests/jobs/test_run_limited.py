@@ -103,7 +103,7 @@ def test_memory_limit():
     assert run_limited(PROBES + "allocate", {"n_bytes": 2**20}, memory_bytes=GIB) == 2**20
 
 
-def test_a_crash_is_told_by_its_name():
+def test_a_crash_is_reported_by_its_name():
     with pytest.raises(InputError, match=r"Reading it crashed \(segmentation fault\)"):
         run_limited(PROBES + "crash", {}, what="Reading it")
 

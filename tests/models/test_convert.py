@@ -70,7 +70,7 @@ def test_xgboost_keeps_its_class_names(tmp_path: Path, suffix: str) -> None:
     )
 
 
-def test_lightgbm_tells_its_class_names(tmp_path: Path) -> None:
+def test_lightgbm_reports_its_class_names(tmp_path: Path) -> None:
     lightgbm = pytest.importorskip("lightgbm")
     labels = np.array(["x", "y", "z"])[Y]
     model = lightgbm.LGBMClassifier(n_estimators=3, num_leaves=4, verbose=-1, n_jobs=1)

@@ -96,11 +96,11 @@ def test_a_loop_without_end_is_refused_wherever_it_hides(tmp_path: Path) -> None
 
 
 def test_loops_that_run_too_often_are_refused(tmp_path: Path) -> None:
-    told = "run more than 100,000 operations"
-    assert told in refused(saved(tmp_path, [loop("m")], [YES, const("m", 2**60)]))
+    text = "run more than 100,000 operations"
+    assert text in refused(saved(tmp_path, [loop("m")], [YES, const("m", 2**60)]))
     inner = [node("Loop", ["m", "go", "v"], ["w"], body=body())]
     nested = [loop("m", inner=inner)]
-    assert told in refused(saved(tmp_path, nested, [YES, const("m", 1000)]))
+    assert text in refused(saved(tmp_path, nested, [YES, const("m", 1000)]))
     # a name of the inside that hides a small number of the outside is not that number
     hidden = [
         node("Cast", ["v"], ["m"], to=INT),

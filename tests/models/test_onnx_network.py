@@ -267,7 +267,7 @@ def test_names_from_the_metadata(tmp_path, X):
         ({"feature_names": '["a"]'}, "names 1 features but takes 4"),
     ],
 )
-def test_wrong_metadata_is_told(tmp_path, metadata, message):
+def test_wrong_metadata_is_reported(tmp_path, metadata, message):
     with pytest.raises(InputError, match=message) as caught:
         _load(_plain(Net([4, 6, 3]), metadata=metadata), tmp_path)
     assert caught.value.file == "net.onnx"

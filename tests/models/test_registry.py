@@ -128,7 +128,7 @@ def test_random_bytes_are_an_input_error(
         load_model(path)
 
 
-def test_info_tells_what_the_file_is(tree_file: Path) -> None:
+def test_info_shows_what_the_file_is(tree_file: Path) -> None:
     info = model_info(load_model(tree_file), tree_file, "tree.skops")
     assert info.digest == hashlib.sha256(tree_file.read_bytes()).hexdigest()
     assert (info.size_bytes, info.name) == (tree_file.stat().st_size, "tree.skops")
@@ -168,7 +168,7 @@ def test_the_registry_imports_no_model_library() -> None:
     assert out.stdout.strip() == "[]"
 
 
-def test_a_broken_zip_is_told(tmp_path: Path, tree_file: Path) -> None:
+def test_a_broken_zip_is_reported(tmp_path: Path, tree_file: Path) -> None:
     content = tree_file.read_bytes()
     for length in (30, len(content) // 2, len(content) - 10):
         cut = tmp_path / "cut.skops"
@@ -177,7 +177,7 @@ def test_a_broken_zip_is_told(tmp_path: Path, tree_file: Path) -> None:
             load_model(cut)
 
 
-def test_an_archive_of_something_else_is_told(tmp_path: Path) -> None:
+def test_an_archive_of_something_else_is_reported(tmp_path: Path) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("readme.txt", "hello")

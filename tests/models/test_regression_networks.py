@@ -290,7 +290,7 @@ def run_onnx(path: Path, rows: Any, dtype: Any = np.float32) -> Any:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("bend", ["Relu", "Tanh"])
-def test_onnx_outputs_are_told_by_their_names(dtype: Any, bend: Any, tmp_path: Path) -> None:
+def test_onnx_outputs_are_reported_by_their_names(dtype: Any, bend: Any, tmp_path: Path) -> None:
     path = two_headed(tmp_path / "m.onnx", dtype=dtype, bend=bend)
     model = load_model(path)
     assert isinstance(model, Regressor)

@@ -296,7 +296,7 @@ def test_truncated_files_are_refused_wherever_they_end(tmp_path, members):
 
 
 @pytest.mark.parametrize("name", [MODEL, WEIGHTS, "archive_format", "data/weights/weight_0"])
-def test_a_missing_member_is_told(tmp_path, members, name):
+def test_a_missing_member_is_reported(tmp_path, members, name):
     refused(tmp_path, {k: v for k, v in members.items() if k != name})
 
 
@@ -305,7 +305,7 @@ def test_broken_json_is_refused(tmp_path, members, content):
     refused(tmp_path, {**members, MODEL: content})
 
 
-def test_another_schema_version_is_told(tmp_path, members):
+def test_another_schema_version_is_reported(tmp_path, members):
     def older(program):
         program["schema_version"]["major"] = 7
 

@@ -211,7 +211,7 @@ def test_names_from_the_extra_files(tmp_path, X):
     np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(X))
 
 
-def test_wrong_names_are_told(tmp_path):
+def test_wrong_names_are_reported(tmp_path):
     path = export(Mlp(), tmp_path / "m.pt2", **{"classes.json": ["a"]})
     with pytest.raises(InputError, match="names 1 classes but gives 3") as caught:
         load(path, name="m.pt2")

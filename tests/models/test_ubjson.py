@@ -104,6 +104,6 @@ def test_typed_arrays(mark: str, dtype: str) -> None:
         (b"Sd\x00\x00\x00\x00", "no integer"),
     ],
 )
-def test_faults_are_told(content: bytes, words: str) -> None:
+def test_faults_are_reported(content: bytes, words: str) -> None:
     with pytest.raises(InputError, match=words):
         xgboost_model.decode_ubjson(content)

@@ -98,13 +98,13 @@ def test_progress_rises_from_nothing_to_all(problem, threads):
         lambda tell: nearest_polytopes(codes, codes, x, centres, progress=tell, threads=threads),
         lambda tell: nearest_centres(x, centres, progress=tell, threads=threads),
     ):
-        told = []
-        call(lambda share, note, told=told: told.append((share, note)))
-        shares = [share for share, _ in told]
+        text = []
+        call(lambda share, note, text=text: text.append((share, note)))
+        shares = [share for share, _ in text]
         assert len(shares) > 2
         assert shares == sorted(set(shares))
         assert (shares[0], shares[-1]) == (0.0, 1.0)
-        assert all(f"{len(codes):,}" in note for _, note in told)
+        assert all(f"{len(codes):,}" in note for _, note in text)
 
 
 class Stopped(Exception):  # noqa: N818

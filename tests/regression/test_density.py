@@ -115,7 +115,7 @@ def test_loading_the_room_leaves_torch_and_numba_alone():
     assert said.stdout.split() == []
 
 
-def test_progress_is_told_and_may_cancel():
+def test_progress_is_reported_and_may_cancel():
     heard = []
 
     def listen(share, note):

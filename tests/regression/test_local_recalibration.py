@@ -135,7 +135,7 @@ def test_outcomes_beyond_the_digits_of_a_probability_are_counted_on_both_sides()
         assert method.fit(base, np.exp(logs), np.arange(1000.0)).n_outside_ == 2
 
 
-def test_local_tells_bad_input():
+def test_local_shows_bad_input():
     base, y, space = rows(60, 2, seed=7)
     local = LocalRecalibration(k=10).fit(base, y, space)
     with pytest.raises(InputError, match=r"space .* is missing"):
@@ -186,7 +186,7 @@ def misspecified_line(n, seed):
 
 
 @pytest.mark.parametrize("smoothing", ["none", "kernel"])
-def test_local_recalibration_mends_the_misspecified_line(smoothing):
+def test_local_recalibration_repairs_the_misspecified_line(smoothing):
     (base, y, x), (new, outcome, points), true = misspecified_line(10_000, seed=0)
     recalibrated = (
         LocalRecalibration(1000, smoothing=smoothing).fit(base, y, x).predict(new, points)

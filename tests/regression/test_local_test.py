@@ -130,7 +130,7 @@ def test_same_seed_same_answer():
         ([0.1] * 10, np.zeros(10), 4, "4 rows cannot"),
     ],
 )
-def test_bad_input_is_told(pit, space, k, message):
+def test_bad_input_is_reported(pit, space, k, message):
     with pytest.raises(InputError, match=message):
         local_uniformity(pit, space, k=k)
 
@@ -151,7 +151,7 @@ def test_a_calibrated_model_is_left_as_it_is():
     assert fitted.predict(model, x) is model
 
 
-def test_only_the_faulty_rows_are_mended():
+def test_only_the_faulty_rows_are_repaired():
     rng = np.random.default_rng(6)
     x = rng.random(3000)
     model = Normal(np.zeros(3000), 1.0)

@@ -12,7 +12,7 @@ each = pytest.mark.parametrize("key", list(RECALIBRATORS))
 
 
 @each
-def test_it_mends_a_model_that_is_too_wide(key):
+def test_it_repairs_a_model_that_is_too_wide(key):
     spec = RECALIBRATORS[key]
     rng = np.random.default_rng(0)
     space = rng.normal(size=(600, 2))

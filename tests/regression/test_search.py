@@ -92,7 +92,7 @@ def test_search_counts_what_lies_within_a_radius():
         np.testing.assert_array_equal(counted, (distance <= 1.5).sum(axis=1))
 
 
-def test_search_tells_its_progress_and_can_be_stopped():
+def test_search_reports_its_progress_and_can_be_stopped():
     seen = []
     search = NeighbourSearch(np.arange(10.0)[:, None])
     search.query(np.array([[1.0]]), 2, lambda share, note: seen.append(share))

@@ -113,7 +113,7 @@ def test_a_missing_column_is_named_and_nothing_is_kept(workspace, review, add, m
 
 @pytest.mark.usefixtures("real_workers")
 @pytest.mark.parametrize("add", [add_training, add_foreign])
-def test_what_is_no_table_is_told_with_its_name(workspace, review, add):
+def test_what_is_no_table_is_reported_with_its_name(workspace, review, add):
     with pytest.raises(InputError) as caught:
         add(workspace, review.id, io.BytesIO(b"\x00\x01" * 50), "bad.csv")
     assert caught.value.file == "bad.csv"
@@ -126,7 +126,7 @@ def test_the_calibration_set_comes_first(workspace, add):
         add(workspace, review_id, csv(rows()), "early.csv")
 
 
-def test_what_no_longer_fits_new_roles_is_dropped_and_told(workspace, review):
+def test_what_no_longer_fits_new_roles_is_dropped_and_reported(workspace, review):
     add_training(workspace, review.id, csv(rows()), "train.csv")
     add_foreign(workspace, review.id, csv(rows()[["a", "b"]]), "far.csv")
     wide = rows().assign(c=1.5)

@@ -55,7 +55,7 @@ def added(workspace, *frames):
     return review
 
 
-def test_text_of_few_values_is_an_input_and_what_is_none_is_told(workspace, texts):
+def test_text_of_few_values_is_an_input_and_what_is_none_is_reported(workspace, texts):
     review = added(workspace, rows().assign(opened=pd.Timestamp("2026-01-01")))
     assert review.roles.features == ("age", "region")
     assert review.roles.outputs == (("1", "p_default"),)
@@ -67,7 +67,7 @@ def test_text_of_few_values_is_an_input_and_what_is_none_is_told(workspace, text
     assert any("region (6)" in flag for flag in flags)
 
 
-def test_a_column_taken_out_by_hand_is_told_too(workspace):
+def test_a_column_taken_out_by_hand_is_reported_too(workspace):
     review = added(workspace, rows())
     review = set_roles(workspace, review.id, replace(review.roles, features=("age", "loan")))
     assert input_columns(review) == ["age", "loan"]
@@ -83,9 +83,9 @@ def test_an_input_that_not_both_tables_have_is_none(workspace, first):
     review = added(workspace, *((whole, part) if first == "calibration" else (part, whole)))
     assert review.roles.features == ("age",)
     assert set(review.tables) == {"calibration", "evaluation"}
-    told = [note for note in review.notes if "'region'" in note]
-    assert len(told) == (first == "calibration")
-    if told:
+    text = [note for note in review.notes if "'region'" in note]
+    assert len(text) == (first == "calibration")
+    if text:
         assert left_out(review)["region"] == "not in every table"
 
 

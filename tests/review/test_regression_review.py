@@ -277,7 +277,7 @@ def test_outputs_that_are_no_such_family_are_refused(family: Family, words: str)
         outputs_as_parameters(("mean",), family, np.ones((3, 1)))
 
 
-def test_a_mean_beyond_all_squares_is_told_with_its_row(tmp_path: Path) -> None:
+def test_a_mean_beyond_all_squares_is_reported_with_its_row(tmp_path: Path) -> None:
     frame = pd.DataFrame({"y": [1.0, 2.0], "m": [0.0, 400.0], "s": 1.0})
     roles = Roles(
         task="regression",
@@ -335,7 +335,7 @@ def test_the_columns_are_read_again_under_the_chosen_task(
         ({"y": np.resize([1.0, np.nan, 2.0], N)}, "An outcome is missing", "y", 2),
     ],
 )
-def test_a_fault_is_told_with_its_place_and_leaves_the_review(
+def test_a_fault_is_reported_with_its_place_and_leaves_the_review(
     workspace: Workspace,
     review_id: str,
     change: dict[str, object],
@@ -392,7 +392,7 @@ def test_an_evaluation_table_needs_the_predictions_too(
     assert caught.value.column == "sigma"
 
 
-def test_damaged_arrays_are_told(workspace: Workspace, review_id: str) -> None:
+def test_damaged_arrays_are_reported(workspace: Workspace, review_id: str) -> None:
     review = predictions(workspace, review_id, rows().assign(mu=0.0, sigma=1.0))
     folder = workspace.folder(review_id) / review.sets["calibration"].folder
     np.save(folder / "weight.npy", np.zeros(N))

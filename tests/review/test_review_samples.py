@@ -108,7 +108,7 @@ def test_a_sample_needs_a_worker_once(tmp_path, monkeypatch):
         check_scored(workspace, first)
 
 
-def test_a_kept_sample_that_was_damaged_or_is_of_other_code_is_opened_anew(tmp_path, monkeypatch):
+def test_a_kept_sample_that_was_damaged_or_is_of_other_code_is_opened_again(tmp_path, monkeypatch):
     workspace = Workspace(tmp_path)
     review = start_sample(workspace, "digits_predictions")
     (kept,) = tmp_path.glob("samples/*/files/set-calibration/y.npy")

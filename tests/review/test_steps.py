@@ -173,7 +173,7 @@ def test_one_column_of_a_class_that_the_target_lacks(workspace, review_id):
 
 
 @pytest.mark.parametrize("model", ["net.onnx", "trees.json"])
-def test_a_value_beyond_single_precision_is_told_with_its_place(
+def test_a_value_beyond_single_precision_is_reported_with_its_place(
     workspace, review_id, tmp_path, model
 ):
     path = tmp_path / model
@@ -218,7 +218,7 @@ def test_a_stray_word_among_the_numbers_of_a_nameless_feature(workspace, review_
     assert (caught.value.file, caught.value.column, caught.value.row) == ("t.csv", "z", 2)
 
 
-def test_rows_deleted_behind_the_app_are_told(workspace, review_id):
+def test_rows_deleted_behind_the_app_are_reported(workspace, review_id):
     load_predictions(workspace, review_id, predictions())
     review = score(workspace, review_id)
     folder = workspace.folder(review_id)
@@ -247,7 +247,7 @@ def _damage(content):
 
 
 @pytest.mark.parametrize("name", ["proba.npy", "y.npy", "weight.npy"])
-def test_damaged_arrays_are_told(workspace, review_id, name):
+def test_damaged_arrays_are_reported(workspace, review_id, name):
     load_predictions(workspace, review_id, predictions().assign(w=np.arange(1.0, 61.0)))
     set_roles(workspace, review_id, replace(ROLES, weight="w"))
     info = score(workspace, review_id).sets["calibration"]
@@ -262,7 +262,7 @@ def test_damaged_arrays_are_told(workspace, review_id, name):
 
 
 @pytest.mark.parametrize("kept", [0, 100, 1_000_000])
-def test_a_damaged_table_is_told(workspace, review_id, kept):
+def test_a_damaged_table_is_reported(workspace, review_id, kept):
     load_predictions(workspace, review_id, predictions())
     review = read_review(workspace, review_id)
     path = workspace.folder(review_id) / review.tables["calibration"].file

@@ -15,23 +15,23 @@ from kdcal_core.review import scoring
 
 @pytest.mark.parametrize(("n", "few"), [(1, "1 row,"), (20, "8 rows,")])
 def test_a_few_rows_come_first(monkeypatch: pytest.MonkeyPatch, n: int, few: str) -> None:
-    told: list[object] = []
+    text: list[object] = []
 
     @contextmanager
     def spy(what: str, *, fix: str) -> Iterator[None]:
-        told.append(what)
+        text.append(what)
         yield
-        told.append("over")
+        text.append("over")
 
     def answer(block: pd.DataFrame) -> np.ndarray:
-        told.append(len(block))
+        text.append(len(block))
         return block.to_numpy(float)
 
     monkeypatch.setattr(scoring, "trial", spy)
     frame = pd.DataFrame({"x": np.arange(n)})
     answers = scoring.by_blocks(answer, frame, 1, lambda share, note: None)
     assert answers[:, 0].tolist() == list(range(n))
-    assert told == [f"The model, tried on {few}", min(n, 8), "over", n]
+    assert text == [f"The model, tried on {few}", min(n, 8), "over", n]
 
 
 def test_a_fault_in_the_first_rows_names_its_row() -> None:

@@ -69,17 +69,17 @@ def test_a_partition_lifts_the_auc_beyond_chance() -> None:
     logit = {part: rows(part)[2] for part in PARTS}
     fit, judge = (tree.apply(table.loc[part]) for part in PARTS[1:])
     y_fit, y = rows("calibration")[1], rows("evaluation")[1]
-    mended = np.empty(len(y))
+    repaired = np.empty(len(y))
     for leaf in np.unique(judge):
         platt = LogisticRegression(C=1e4).fit(
             logit["calibration"][fit == leaf, None], y_fit[fit == leaf]
         )
-        mended[judge == leaf] = platt.decision_function(logit["evaluation"][judge == leaf, None])
-    gain = placements(mended, y) - placements(logit["evaluation"], y)
+        repaired[judge == leaf] = platt.decision_function(logit["evaluation"][judge == leaf, None])
+    gain = placements(repaired, y) - placements(logit["evaluation"], y)
     variance = sum(np.var(gain[y == k], ddof=1) / np.sum(y == k) for k in (0, 1))
     lift = gain[y == 1].mean()
     assert lift == pytest.approx(
-        roc_auc_score(y, mended) - roc_auc_score(y, logit["evaluation"]), abs=1e-12
+        roc_auc_score(y, repaired) - roc_auc_score(y, logit["evaluation"]), abs=1e-12
     )
     assert lift - norm.ppf(0.975) * np.sqrt(variance) > 0.004
 
@@ -90,10 +90,10 @@ def test_kdcal_finds_that_lift_with_its_defaults() -> None:
     table, label, _ = rows("training")
     calibrator = HeterogeneousCalibrator()
     calibrator.fit(both(logit), y, inputs, X_partition=table, y_partition=label)
-    mended = calibrator.predict_proba(both(said), held)
-    found = paired_auc(said, mended[:, 1], y_held)
+    repaired = calibrator.predict_proba(both(said), held)
+    found = paired_auc(said, repaired[:, 1], y_held)
     assert found.difference.low > 0.004
-    assert log_loss(y_held, mended) < 0.9 * log_loss(y_held, expit(said))
+    assert log_loss(y_held, repaired) < 0.9 * log_loss(y_held, expit(said))
 
 
 def placements(score: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -107,7 +107,7 @@ def placements(score: np.ndarray, y: np.ndarray) -> np.ndarray:
     return found
 
 
-def test_text_columns_go_in_as_they_are_and_an_unknown_one_tells_nothing() -> None:
+def test_text_columns_go_in_as_they_are_and_an_unknown_one_shows_nothing() -> None:
     model = load_model(FOLDER / "model.onnx")
     table = rows("evaluation")[0].head(50)
     strange = model.predict_proba(table.assign(occupation="Astronaut"))

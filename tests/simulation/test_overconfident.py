@@ -106,6 +106,6 @@ def test_far_scores_stay_probabilities():
         (lambda: auc_of_weight("much"), "weight is 'much'"),
     ],
 )
-def test_bad_input_is_told(call, word):
+def test_bad_input_is_reported(call, word):
     with pytest.raises(InputError, match=word):
         call()

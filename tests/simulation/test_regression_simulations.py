@@ -21,7 +21,7 @@ NAMES = tuple(REGRESSION_SIMULATIONS)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_outcomes_are_drawn_from_the_distribution_that_is_told(name: str) -> None:
+def test_outcomes_are_drawn_from_the_distribution_that_is_reported(name: str) -> None:
     drawn = REGRESSION_SIMULATIONS[name].function(20_000, seed=1)
     pit = drawn.distribution.cdf(drawn.y)
     assert stats.kstest(pit, "uniform").pvalue > 1e-3
@@ -32,7 +32,7 @@ def test_outcomes_are_drawn_from_the_distribution_that_is_told(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_registry_tells_the_truth_at_the_drawn_points(name: str) -> None:
+def test_registry_shows_the_truth_at_the_drawn_points(name: str) -> None:
     simulation = REGRESSION_SIMULATIONS[name]
     drawn = simulation.function(50, seed=3)
     again = true_distribution(name, drawn.X)

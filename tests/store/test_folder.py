@@ -68,10 +68,10 @@ def test_a_record_that_was_changed_is_noticed(folder, change):
 
 def test_a_record_of_another_version_or_of_huge_numbers_is_noticed(folder):
     path = folder / "record.json"
-    told = json.loads(path.read_text())
-    path.write_text(json.dumps({**told, "version": told["version"] + 1}))
+    text = json.loads(path.read_text())
+    path.write_text(json.dumps({**text, "version": text["version"] + 1}))
     refused(lambda: load(folder, Result))
-    path.write_text(json.dumps(told).replace("0.25", "1" + "0" * 400))
+    path.write_text(json.dumps(text).replace("0.25", "1" + "0" * 400))
     refused(lambda: load(folder, Result))
 
 
@@ -143,9 +143,9 @@ def test_a_result_of_another_kind_is_refused(folder):
 def test_a_name_of_an_array_never_leaves_the_folder(folder, tmp_path):
     np.save(tmp_path.parent / "outside.npy", np.arange(3))
     path = folder / "record.json"
-    told = json.loads(path.read_text())
-    told["result"]["many"] = {"array": "../outside"}
-    path.write_text(json.dumps(told))
+    text = json.loads(path.read_text())
+    text["result"]["many"] = {"array": "../outside"}
+    path.write_text(json.dumps(text))
     refused(lambda: load(folder, Result))
 
 

@@ -42,8 +42,8 @@ def strange_leaf():
 
 def told_and_made(value):
     describer = Describer()
-    told = json.loads(json.dumps([describer.value(value), describer.records], allow_nan=False))
-    return Maker(describer.arrays, told[1]).value(told[0])
+    text = json.loads(json.dumps([describer.value(value), describer.records], allow_nan=False))
+    return Maker(describer.arrays, text[1]).value(text[0])
 
 
 def test_a_record_in_two_places_comes_back_as_one():
@@ -56,7 +56,7 @@ def test_a_record_in_two_places_comes_back_as_one():
 
 
 @pytest.mark.parametrize(
-    "told",
+    "text",
     [
         {"class": "Leaf", "fields": {"weight": "heavy", "values": {"array": 0}}},
         {"class": "Leaf", "fields": {"weight": 1.0, "values": {"tuple": [1.0]}}},
@@ -71,9 +71,9 @@ def test_a_record_in_two_places_comes_back_as_one():
         3,
     ],
 )
-def test_a_record_of_other_parts_or_of_an_unknown_class_is_refused(told):
+def test_a_record_of_other_parts_or_of_an_unknown_class_is_refused(text):
     with pytest.raises((LookupError, TypeError, ValueError)):
-        Maker({"a0": np.zeros(2)}, [told])
+        Maker({"a0": np.zeros(2)}, [text])
 
 
 def test_a_stranger_of_a_known_name_is_neither_marked_nor_written():

@@ -109,14 +109,14 @@ def test_arrays_go_where_the_caller_says_and_equal_ones_once():
         b: NDArray[np.float64]
 
     arrays = NumberedArrays()
-    told = encode(Two(np.arange(3.0), np.arange(3.0)), arrays)
-    assert told == {"a": {"array": 0}, "b": {"array": 0}}
+    text = encode(Two(np.arange(3.0), np.arange(3.0)), arrays)
+    assert text == {"a": {"array": 0}, "b": {"array": 0}}
     assert list(arrays.arrays) == ["a0"]
     assert "base64" in encode(Two(np.arange(3.0), np.arange(3.0)))["a"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "text"),
     [
         (int, True),
         (int, 1.0),
@@ -148,9 +148,9 @@ def test_arrays_go_where_the_caller_says_and_equal_ones_once():
         (NDArray[np.str_], {"dtype": "<U99999", "shape": [0], "base64": ""}),
     ],
 )
-def test_what_is_not_of_the_declared_type_is_refused(kind, told):
+def test_what_is_not_of_the_declared_type_is_refused(kind, text):
     with pytest.raises(TypeError):
-        decode(kind, told)
+        decode(kind, text)
 
 
 def test_an_array_shorter_than_it_says_is_refused():

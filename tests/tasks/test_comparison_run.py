@@ -137,7 +137,7 @@ def test_a_result_that_was_changed_is_not_read(forest: Made, tmp_path: Path) -> 
         load(tmp_path, ComparisonRun)
 
 
-def test_a_calibrator_that_cannot_be_fitted_is_told_and_stops_no_other(
+def test_a_calibrator_that_cannot_be_fitted_is_reported_and_stops_no_other(
     linear: Made, tmp_path: Path
 ) -> None:
     settings = ComparisonSettings(("kernel_density", "sts"), n_boot=100)

@@ -85,11 +85,11 @@ def test_training_rows_are_held_against_both_sets(forest: Made, texts: Texts) ->
     added(add_training, forest, pd.concat([own, *copies, other_class]), "train.csv")
     notes = found_in(forest.workspace, forest.review.id).notes
     assert all(note.copies for note in notes)
-    told = [note.sentence for note in notes]
-    texts(told)
+    text = [note.sentence for note in notes]
+    texts(text)
     with working_here():
         remove_training(forest.workspace, forest.review.id)
-    assert sentences(forest) == told[2:]
+    assert sentences(forest) == text[2:]
 
 
 def test_the_kernel_density_fit_counts_the_same_rows(forest: Made, tmp_path) -> None:

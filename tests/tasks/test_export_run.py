@@ -119,10 +119,10 @@ def test_the_gain_is_that_of_rows_the_fit_has_not_seen(forest: Made, platt: Expo
     assert gain.before.scores["log_loss"].value == pytest.approx(before)
     assert gain.after.scores["log_loss"].value == pytest.approx(after)
     assert gain.pairs["log_loss"].difference.value == pytest.approx(after - before)
-    told = {one.label: one for one in platt.card.estimates}
-    assert told["Log loss"].before == pytest.approx(before)
-    assert told["Log loss"].after == pytest.approx(after)
-    assert "evaluation set" in told["Log loss"].judged
+    text = {one.label: one for one in platt.card.estimates}
+    assert text["Log loss"].before == pytest.approx(before)
+    assert text["Log loss"].after == pytest.approx(after)
+    assert "evaluation set" in text["Log loss"].judged
 
 
 def test_a_model_that_is_no_onnx_file_gives_none_and_says_so(platt: ExportRun) -> None:
@@ -172,8 +172,8 @@ def test_a_column_divides_the_rows_and_each_value_has_its_line(mixed: Made, tmp_
         n, y = lines[name]
         assert n == (colours == colour).sum()
         X = pd.DataFrame({"a": 0.0, "b": 0.0, "colour": [colour] * len(found.x)})
-        told = loaded.predict_proba(np.column_stack([1 - found.x, found.x]), X)[:, 1]
-        assert np.allclose(told, y)
+        text = loaded.predict_proba(np.column_stack([1 - found.x, found.x]), X)[:, 1]
+        assert np.allclose(text, y)
     assert list(calibrator_map_regions(found)["Rows"]) == [line.n for line in found.lines]
 
 

@@ -132,7 +132,7 @@ def test_words_are_kept_as_they_occur(mixed, tmp_path):
     assert len(run.sets("sphere")) == 3
 
 
-def test_what_cannot_be_made_is_told_and_the_rest_is_there(forest, tmp_path):
+def test_what_cannot_be_made_is_reported_and_the_rest_is_there(forest, tmp_path):
     run = ask(forest, tmp_path / "run", replace(SMALL, shifted_feature="no such"))
     assert {one.kind for one in run.sets()} == {"shuffled", "uniform", "sphere"}
     assert len(run.record.notes) == 4
@@ -287,7 +287,7 @@ def test_made_rows_keep_within_what_their_columns_can_be():
     assert (older["age"] % 1 == 0).all()
 
 
-def test_rows_that_leave_what_a_column_can_be_are_told():
+def test_rows_that_leave_what_a_column_can_be_are_reported():
     data = people(300, 0)
     where = extent(data)
     column, least, low = impossible(on_spheres(data, where, (5.0,), 500, seed=0), where)
@@ -299,7 +299,7 @@ def test_rows_that_leave_what_a_column_can_be_are_told():
     assert impossible(shifted(data, where, "balance", -10.0, 300, seed=0), where) is None
 
 
-def test_the_record_tells_which_sets_hold_what_no_row_can(tmp_path):
+def test_the_record_shows_which_sets_hold_what_no_row_can(tmp_path):
     data = people(160, 0).drop(columns="work")
     data["kind"] = np.where(data["age"] + data["hours"] > 90, "old", "young")
     model = RandomForestClassifier(10, random_state=0)
@@ -351,8 +351,8 @@ def test_map_and_spheres_of_the_digits_do_not_contradict_each_other(tmp_path, te
         prior,
     )
     texts(finding, "finding")
-    told = slice_words(grid.as_map(unknown), grid.outside, 62)
-    texts(told, "slice")
+    text = slice_words(grid.as_map(unknown), grid.outside, 62)
+    texts(text, "slice")
 
     radii = spheres.radii
     below = graph.unknown(spheres.rows.located)[

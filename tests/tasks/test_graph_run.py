@@ -144,7 +144,7 @@ def test_the_estimator_comes_back_with_its_model(forest, linear, tmp_path):
         load_estimator(str(tmp_path), wrap_model(linear.model))
 
 
-def test_a_model_without_a_partition_is_told_what_it_can_still_do(linear):
+def test_a_model_without_a_partition_is_reported_what_it_can_still_do(linear):
     with pytest.raises(InputError, match="polytopes") as caught:
         graph_request(linear.workspace, linear.review.id)
     assert "can still be" in caught.value.fix
@@ -218,7 +218,7 @@ def test_it_can_be_cancelled(forest, tmp_path):
         fit_graph(**request.kwargs, folder=str(tmp_path), progress=stop)
 
 
-def test_what_is_gone_or_damaged_is_told(forest, tmp_path):
+def test_what_is_gone_or_damaged_is_reported(forest, tmp_path):
     fit(forest, tmp_path)
     next(tmp_path.glob("*.npy")).write_bytes(b"not an array")
     with pytest.raises(InputError, match="no longer kept in full"):

@@ -129,7 +129,7 @@ def test_words_and_other_features_are_held(mixed, tmp_path):
         (GridSettings(resolution=10**6), "from 2"),
     ],
 )
-def test_what_cannot_be_drawn_is_told(mixed, tmp_path, settings, words):
+def test_what_cannot_be_drawn_is_reported(mixed, tmp_path, settings, words):
     with pytest.raises(InputError, match=words):
         draw(mixed.workspace, mixed.review.id, tmp_path, settings)
 

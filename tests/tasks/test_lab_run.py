@@ -139,7 +139,7 @@ def test_settings_out_of_range_are_refused_before_anything_starts(wrong, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_training_tells_each_epoch_and_can_be_stopped():
+def test_training_shows_each_epoch_and_can_be_stopped():
     drawn = gaussian_xor(64, seed=0)
     heard = []
 

@@ -20,15 +20,15 @@ SMALL = SizesSettings(LAB, (40, 80), 3)
 
 
 @pytest.fixture(scope="module")
-def told():
+def text():
     return []
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory, told):
+def done(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("sizes")
     kwargs = json.loads(json.dumps(sizes_request(SMALL).kwargs))
-    said = repeat(**kwargs, folder=str(folder), progress=lambda *news: told.append(news))
+    said = repeat(**kwargs, folder=str(folder), progress=lambda *news: text.append(news))
     json.dumps(said, allow_nan=False)
     return SizesRun.read(folder)
 
@@ -41,13 +41,13 @@ def test_each_value_is_that_of_the_lab_itself(done):
     np.testing.assert_array_equal(done.values[1, 1], expected)
 
 
-def test_progress_rises_and_names_size_and_run(done, told):
+def test_progress_rises_and_names_size_and_run(done, text):
     del done
-    shares = [share for share, _ in told]
+    shares = [share for share, _ in text]
     assert shares == sorted(shares)
     assert 0 <= shares[0] <= shares[-1] <= 1
-    assert told[0][1].startswith("40 rows, run 1: ")
-    assert told[-1][1].startswith("80 rows, run 3: ")
+    assert text[0][1].startswith("40 rows, run 1: ")
+    assert text[-1][1].startswith("80 rows, run 3: ")
 
 
 def test_quartiles_and_table(done):

@@ -110,7 +110,7 @@ def test_methods_agree_with_the_core_called_by_hand(opened, run):
         )
 
 
-def test_local_recalibration_mends_the_line_and_says_by_how_much(run):
+def test_local_recalibration_repairs_the_line_and_says_by_how_much(run):
     model, local = run.result(MODEL), run.result("local")
     assert local.differences["crps"].high < 0
     assert local.scores.rows["mse_truth"].value < 0.2 * model.scores.rows["mse_truth"].value

@@ -63,11 +63,11 @@ def opened(tmp_path_factory):
 
 def ran(opened, folder, settings) -> RegionSearchRun:
     asked = region_search_request(opened[0], opened[1].id, settings)
-    told = search_regions(
+    text = search_regions(
         **json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet
     )
     run = load(folder, RegionSearchRun)
-    assert told == {"regions": len(run.search.regions), "faulty": len(run.search.faulty)}
+    assert text == {"regions": len(run.search.regions), "faulty": len(run.search.faulty)}
     return run
 
 
@@ -143,7 +143,7 @@ def test_a_regression_and_rows_without_inputs_are_refused(opened, tmp_path):
         ran((opened[0], bare), tmp_path, RegionSearchSettings(redraws=FEW))
 
 
-def test_too_few_rows_are_told_with_what_would_do(opened, tmp_path):
+def test_too_few_rows_are_reported_with_what_would_do(opened, tmp_path):
     settings = RegionSearchSettings(min_rows=500, redraws=FEW)
     with pytest.raises(InputError, match="at least 1,000 rows"):
         ran(opened, tmp_path, settings)

@@ -71,11 +71,11 @@ def opened(tmp_path_factory):
 
 def ran(workspace, review, folder, settings=None) -> RegionsRun:
     asked = regions_request(workspace, review.id, settings)
-    told = calibrate_regions(
+    text = calibrate_regions(
         **json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet
     )
     run = load(folder, RegionsRun)
-    assert list(run.keys) == told["methods"]
+    assert list(run.keys) == text["methods"]
     return run
 
 
@@ -121,7 +121,7 @@ def test_without_an_evaluation_set_no_row_has_a_part_in_its_own_map(opened, tmp_
     np.testing.assert_allclose(run.scores["boosted"].score[fold == 1], held[:, 1])
 
 
-def test_a_method_that_cannot_be_fitted_is_told(opened, tmp_path, texts):
+def test_a_method_that_cannot_be_fitted_is_reported(opened, tmp_path, texts):
     workspace, review, _ = opened
     settings = RegionsSettings(("column", "tree"), column="gone")
     run = ran(workspace, review, tmp_path, settings)
@@ -213,7 +213,7 @@ def test_training_rows_grow_the_tree_and_all_others_judge(opened):
     assert south.fault == "over-confident"
 
 
-def test_too_few_rows_are_told_with_what_would_do(opened):
+def test_too_few_rows_are_reported_with_what_would_do(opened):
     workspace, _, review = opened
     scored, inputs = load_set(workspace, review.id, "calibration"), table(600, 2)[["side", "age"]]
     with pytest.raises(InputError, match="at least 800 rows"):

@@ -58,7 +58,7 @@ def harms(path):
 
 
 @pytest.mark.parametrize("run", [GraphRun, ForeignRun, GridRun, LabRun])
-def test_a_file_that_is_gone_or_was_changed_is_told(folders, tmp_path, run):
+def test_a_file_that_is_gone_or_was_changed_is_reported(folders, tmp_path, run):
     folder = shutil.copytree(folders[run], tmp_path / "run")
     for path in sorted(folder.iterdir()):
         whole = path.read_bytes()

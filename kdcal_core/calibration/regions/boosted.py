@@ -124,7 +124,7 @@ class OffsetGain:
     def order(self, sums: FloatArray) -> FloatArray:
         """Mean residual of the class that the categories differ in most."""
         residual, variance = _parts(sums, 2)
-        return _telling(residual, variance)
+        return _most_different(residual, variance)
 
 
 class LineGain:
@@ -167,7 +167,7 @@ class LineGain:
     def order(self, sums: FloatArray) -> FloatArray:
         """Mean residual, or what it is of the logit, of the class that they differ in most."""
         residual, product, mass, _, square = _parts(sums, 5)
-        return _telling(np.hstack([residual, product]), np.hstack([mass, square]))
+        return _most_different(np.hstack([residual, product]), np.hstack([mass, square]))
 
 
 def _of_offsets(sums: FloatArray) -> FloatArray:
@@ -199,7 +199,7 @@ def _parts(sums: FloatArray, count: int) -> list[FloatArray]:
     return np.split(sums[..., 0, :], count, axis=-1)
 
 
-def _telling(score: FloatArray, mass: FloatArray) -> FloatArray:
+def _most_different(score: FloatArray, mass: FloatArray) -> FloatArray:
     """Of several means of the categories, (b, C), the one that they differ in most, (b,)."""
     mean = _over(score, mass)
     return mean[..., np.argmax(_over(score**2, mass).sum(axis=0))]

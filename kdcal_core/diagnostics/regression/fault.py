@@ -252,7 +252,7 @@ def _words(parts: FaultParts, kind: FaultKind, place: str) -> str:
     rows = counted(n, "row")
     if kind in ("too low", "too high"):
         sign = 1.0 if kind == "too low" else -1.0
-        share = _telling([_above(parts, q) for q in _QUANTILES], sign)
+        share = _clearest([_above(parts, q) for q in _QUANTILES], sign)
         where = "median" if share.level == 0.5 else f"{100 * share.level:g}% quantile"
         return (
             f"Predictions are {kind}{place}: outcomes fall above the stated {where} in "
@@ -260,7 +260,7 @@ def _words(parts: FaultParts, kind: FaultKind, place: str) -> str:
         )
     if kind in ("too narrow", "too wide"):
         sign = 1.0 if kind == "too narrow" else -1.0
-        share = _telling([_out_of(parts, c) for c in _INTERVALS], sign)
+        share = _clearest([_out_of(parts, c) for c in _INTERVALS], sign)
         return (
             f"Stated uncertainty is {kind}{place}: outcomes fall outside the stated "
             f"{100 * share.level:g}% interval in {_share_text(share, rows)}."
@@ -280,7 +280,7 @@ def _words(parts: FaultParts, kind: FaultKind, place: str) -> str:
     )
 
 
-def _telling(shares: list[_Share], sign: float) -> _Share:
+def _clearest(shares: list[_Share], sign: float) -> _Share:
     """The first share whose interval shows the fault, else the one that departs most."""
     clear = [share for share in shares if share.clear and sign * share.pull > 0]
     return clear[0] if clear else max(shares, key=lambda share: sign * share.pull)

@@ -350,8 +350,8 @@ class Condition:
         return self._words(NAMED_SHORT)
 
     def _words(self, named: int) -> str:
-        told = self._named_words(named) if self._named else self._range_words()
-        return f"{self.column.name} {told}"
+        text = self._named_words(named) if self._named else self._range_words()
+        return f"{self.column.name} {text}"
 
     @property
     def _named(self) -> bool:

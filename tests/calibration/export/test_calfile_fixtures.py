@@ -24,14 +24,14 @@ def test_every_file_is_tried():
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_a_file_says_what_it_said_when_it_was_written(name):
-    told = EXPECTED[name]
-    model = load_model(SAMPLES / told["model"]) if "model" in told else None
+    text = EXPECTED[name]
+    model = load_model(SAMPLES / text["model"]) if "model" in text else None
     loaded = load_calibrator(FIXTURES / f"{name}.kdcal", model=model)
     assert loaded.card.kdcal_version == "0.1.0"
     assert loaded.card.created == "2026-01-31"
     assert loaded.card.data["calibration"].rows == 400
-    found = loaded.predict_proba(told["proba"], pd.DataFrame(told["columns"]))
-    np.testing.assert_allclose(found, told["calibrated"], rtol=1e-10, atol=1e-15)
+    found = loaded.predict_proba(text["proba"], pd.DataFrame(text["columns"]))
+    np.testing.assert_allclose(found, text["calibrated"], rtol=1e-10, atol=1e-15)
 
 
 def test_the_columns_of_the_predictions_are_still_known():

@@ -133,20 +133,20 @@ WEIRD = st.sampled_from(
 )
 
 
-def places(told, at=()):
+def places(text, at=()):
     """Every place in a description."""
     yield at
-    if isinstance(told, dict | list):
-        for key, one in told.items() if isinstance(told, dict) else enumerate(told):
+    if isinstance(text, dict | list):
+        for key, one in text.items() if isinstance(text, dict) else enumerate(text):
             yield from places(one, (*at, key))
 
 
-def changed(told, at, value):
+def changed(text, at, value):
     if not at:
         return value
-    told = copy.copy(told)
-    told[at[0]] = changed(told[at[0]], at[1:], value)
-    return told
+    text = copy.copy(text)
+    text[at[0]] = changed(text[at[0]], at[1:], value)
+    return text
 
 
 def harmless(path):
@@ -195,7 +195,7 @@ def test_arrays_of_other_values_and_shapes_do_no_harm(folder, data, key):
     harmless(rebuilt(folder / "hostile", about, arrays))
 
 
-def test_a_newer_version_and_another_kind_are_told(folder):
+def test_a_newer_version_and_another_kind_are_reported(folder):
     about, arrays = opened(folder / "sts")
     said = refused(rebuilt(folder / "newer", {**about, "version": 4}, arrays))
     assert "newer kdcal" in said
@@ -254,7 +254,7 @@ def test_content_beyond_the_free_memory_is_not_unpacked(folder, monkeypatch):
     assert "memory" in refused(folder / "kde_mon2")
 
 
-def test_what_is_no_file_is_told(folder):
+def test_what_is_no_file_is_reported(folder):
     (folder / "text").write_text("hello")
     (folder / "nothing").write_bytes(b"")
     for name in ("text", "nothing", "folder"):

@@ -170,18 +170,18 @@ def test_what_cannot_read_a_layer_says_so(case: Case) -> None:
 
 
 def test_only_files_with_a_layer_are_of_version_2(case: Case, tmp_path: Path) -> None:
-    def told(path: Path) -> dict[str, object]:
+    def text(path: Path) -> dict[str, object]:
         with zipfile.ZipFile(path) as archive:
             return json.loads(archive.read("about.json"))
 
-    assert told(case.path)["version"] == 2
+    assert text(case.path)["version"] == 2
     plain = fit_calibrator(PlattScaling(shrinkage=None), case.rows)
     card = make_card("platt", plain, classes=case.rows.classes, data={})
     save_calibrator(plain, tmp_path / "plain.kdcal", card)
-    assert told(tmp_path / "plain.kdcal")["version"] == 1
-    assert "layer" not in told(tmp_path / "plain.kdcal")["card"]
+    assert text(tmp_path / "plain.kdcal")["version"] == 1
+    assert "layer" not in text(tmp_path / "plain.kdcal")["card"]
     save_calibrator(fit_calibrator("platt", case.rows), tmp_path / "shrunk.kdcal", card)
-    assert told(tmp_path / "shrunk.kdcal")["version"] == 3  # older ones know no shrinkage
+    assert text(tmp_path / "shrunk.kdcal")["version"] == 3  # older ones know no shrinkage
     # a layer is not taken on trust
     save_calibrator(plain, tmp_path / "lie.kdcal", dataclasses.replace(card, layer="hidden 1"))
     with pytest.raises(InputError, match="does not divide") as error:

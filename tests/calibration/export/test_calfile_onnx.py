@@ -188,7 +188,7 @@ def test_every_calibrator_is_written_or_says_why_not():
         assert "does not know" not in reason
 
 
-def test_what_cannot_be_exported_is_told(tmp_path):
+def test_what_cannot_be_exported_is_reported(tmp_path):
     onnx.save(model("softmax"), tmp_path / "model.onnx")
     onnx.save(model("softmax", opset=11), tmp_path / "old.onnx")
     wrapped = load_model(tmp_path / "model.onnx", task="classification")
@@ -238,6 +238,6 @@ def test_any_amount_of_shrinkage_is_written(key, shrinkage, end, tmp_path):
     found = scored(wrapped, rows())
     onnx.save(model(end), tmp_path / "model.onnx")
     calibrator = fit(CALIBRATORS[key].factory().set_params(shrinkage=shrinkage), found)
-    told = card(key, calibrator, found)
-    export = export_onnx(calibrator, tmp_path / "model.onnx", tmp_path / "out.onnx", told, rows())
+    text = card(key, calibrator, found)
+    export = export_onnx(calibrator, tmp_path / "model.onnx", tmp_path / "out.onnx", text, rows())
     assert export.max_difference < 1e-6

@@ -189,7 +189,7 @@ def test_columns_that_no_split_asks_for_may_be_strange_to_the_model(folder, tmp_
     assert export_onnx(calibrator, path, tmp_path / "out.onnx", stated, X).max_difference < 1e-6
 
 
-def test_a_column_that_the_model_does_not_take_is_told(folder, tmp_path):
+def test_a_column_that_the_model_does_not_take_is_reported(folder, tmp_path):
     X = frame().assign(shop=frame()["size"].isna())
     calibrator, path, stated, info = regional(folder, X, partition="column", column="shop")
     assert (
@@ -207,7 +207,7 @@ def test_a_column_that_the_model_does_not_take_is_told(folder, tmp_path):
     assert not (tmp_path / "out.onnx").exists()
 
 
-def test_numbers_that_the_model_takes_as_text_are_told(folder, tmp_path):
+def test_numbers_that_the_model_takes_as_text_are_reported(folder, tmp_path):
     X = frame().assign(colour=range(400))
     calibrator, path, stated, _ = regional(folder, X, partition="column", column="colour")
     with pytest.raises(InputError, match="as text that the regions read as numbers") as error:
@@ -215,7 +215,7 @@ def test_numbers_that_the_model_takes_as_text_are_told(folder, tmp_path):
     assert error.value.column == "colour"
 
 
-def test_maps_that_no_graph_should_hold_are_told(folder, tmp_path):
+def test_maps_that_no_graph_should_hold_are_reported(folder, tmp_path):
     for settings_, said in (
         ({"calibrator": "kde"}, "density curves"),
         ({"partition": "boosted", "calibrator": "isotonic"}, "rounding in another runtime"),

@@ -79,7 +79,7 @@ def test_every_partition_and_map_comes_back(partition, inside, n_classes, tmp_pa
     ]
 
 
-def test_columns_are_taken_by_name_and_a_missing_one_is_told(tmp_path):
+def test_columns_are_taken_by_name_and_a_missing_one_is_reported(tmp_path):
     calibrator, rows = heterogeneous()
     save_calibrator(calibrator, tmp_path / "a.kdcal", card("", calibrator, rows, table()))
     loaded = load_calibrator(tmp_path / "a.kdcal")
@@ -168,8 +168,8 @@ def test_a_file_holds_no_pickle_and_its_description_is_json(tmp_path):
 )
 def test_plain_values_come_back_as_they_were(value):
     encoder = Encoder()
-    told = json.loads(json.dumps(encoder.value(value), allow_nan=False))
-    back = Decoder(encoder.arrays, encoder.records).value(told)
+    text = json.loads(json.dumps(encoder.value(value), allow_nan=False))
+    back = Decoder(encoder.arrays, encoder.records).value(text)
     assert back == value
     assert type(back) is type(value)
 

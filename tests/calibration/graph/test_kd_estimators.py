@@ -125,10 +125,10 @@ def test_the_outputs_bits_are_left_out_where_they_only_repeat_the_training_label
     fine = (X[:, 0] > 0.5).astype(int)
     learnt_by_heart.fit(X, fine)
     held = (fresh[0][150:, 0] > 0.5).astype(int)
-    told = KernelDensityNetwork(ByHeart(), inside="ratio").fit(
+    text = KernelDensityNetwork(ByHeart(), inside="ratio").fit(
         fresh[0][:150], (fresh[0][:150, 0] > 0.5).astype(int), fresh[0][150:], held
     )
-    assert told.output_layer_ == "probability"
+    assert text.output_layer_ == "probability"
 
 
 class Convolutional(torch.nn.Module):
@@ -352,7 +352,7 @@ def test_wrong_gammas_are_refused(forest, gamma):
         KernelDensityForest(forest, gamma=gamma).fit(*xor(20))
 
 
-def test_a_model_without_a_partition_is_told_what_remains_possible():
+def test_a_model_without_a_partition_is_reported_what_remains_possible():
     X, y = xor(50)
     with pytest.raises(InputError, match="can still be calibrated"):
         KernelDensityForest(LogisticRegression().fit(X, y)).fit(X, y)
@@ -415,11 +415,11 @@ def test_a_fit_beyond_memory_is_refused_beforehand(forest, monkeypatch):
 def test_the_limit_of_a_worker_counts():
     resource = pytest.importorskip("resource")
     limit = 2 * 1024**3
-    told = "from kdcal_core import memory; "
-    told += f"import resource; resource.setrlimit(memory.memory_limit(), ({limit}, {limit})); "
-    told += "print(memory.available_bytes())"
+    text = "from kdcal_core import memory; "
+    text += f"import resource; resource.setrlimit(memory.memory_limit(), ({limit}, {limit})); "
+    text += "print(memory.available_bytes())"
     assert resource.getrlimit(memory_limit())[0] != limit
-    found = subprocess.run([sys.executable, "-c", told], capture_output=True, check=True)
+    found = subprocess.run([sys.executable, "-c", text], capture_output=True, check=True)
     assert 0 < int(found.stdout) < limit
 
 

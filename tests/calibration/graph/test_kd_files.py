@@ -241,7 +241,7 @@ def rewritten(path, *, about=None, arrays=None):
     return out
 
 
-def test_a_file_written_anew_with_the_same_content_is_read(saved):
+def test_a_file_written_again_with_the_same_content_is_read(saved):
     path, model = saved
     same = rewritten(path, about={("version",): 1}, arrays={"prior": lambda a: a})
     assert KernelDensityForest.load(same, model).graph_.n_holdout == 36

@@ -334,11 +334,11 @@ def test_another_prior_enters_by_bayes_rule_inside_and_rules_out_what_it_rules_o
     plain = KernelDensityForest(forest, prior=shares).fit(*ROWS)
     np.testing.assert_allclose(plain.predict_proba(X), same, rtol=1e-9)
     prior = np.array([0.95, 0.05])
-    told = KernelDensityForest(forest, gamma=2.0, prior=prior, log_floor=-np.inf).fit(*ROWS)
+    text = KernelDensityForest(forest, gamma=2.0, prior=prior, log_floor=-np.inf).fit(*ROWS)
     untold = KernelDensityForest(forest, gamma=2.0, log_floor=-np.inf).fit(*ROWS)
     odds = untold.predict_proba(X) * prior / shares
     expected = odds / odds.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(told.predict_proba(X), expected, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(text.predict_proba(X), expected, rtol=1e-6, atol=1e-12)
     never = KernelDensityForest(forest, prior=[1.0, 0.0]).fit(*ROWS)
     assert never.predict_proba(X)[:, 1].max() == 0.0
 

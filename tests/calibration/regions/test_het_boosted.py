@@ -159,14 +159,14 @@ def test_few_rows_have_one_map():
     assert "one map for all rows" in fitted.notes_[0]
 
 
-def test_progress_is_told_and_cancels():
+def test_progress_is_reported_and_cancels():
     proba, y, X = rows(600)
-    told = []
+    text = []
     HeterogeneousCalibrator("boosted", n_trees=4).fit(
-        proba, y, X, progress=lambda share, words: told.append(share)
+        proba, y, X, progress=lambda share, words: text.append(share)
     )
-    assert told == sorted(told)
-    assert 0 <= told[0] <= told[-1] <= 1
+    assert text == sorted(text)
+    assert 0 <= text[0] <= text[-1] <= 1
 
     def stop(share, words):
         raise InterruptedError

@@ -167,10 +167,10 @@ def test_regions_that_need_care_are_named_with_the_rows_that_would_do():
     assert flags["job is Sales"].flags == ()
     assert flags["any other job"].flags == ("no rows",)
     assert flags["job is Rare"].needed > 3
-    told = " ".join(calibrator.notes_)
-    assert f"about {flags['job is Rare'].needed:,} would do" in told
-    assert "job is Care" in told
-    assert "any other job" not in told
+    text = " ".join(calibrator.notes_)
+    assert f"about {flags['job is Rare'].needed:,} would do" in text
+    assert "job is Care" in text
+    assert "any other job" not in text
 
 
 def test_values_that_the_fit_has_not_seen_have_the_map_of_all_rows():
@@ -312,15 +312,15 @@ def test_state_that_contradicts_itself_is_refused(partition):
     calibrator.check_state()
 
 
-def test_progress_is_told_and_cancels():
+def test_progress_is_reported_and_cancels():
     proba, y, frame = people(400)
-    told = []
+    text = []
     HeterogeneousCalibrator().fit(
-        proba, y, frame, progress=lambda share, sentence: told.append((share, sentence))
+        proba, y, frame, progress=lambda share, sentence: text.append((share, sentence))
     )
-    shares = [share for share, _ in told]
+    shares = [share for share, _ in text]
     assert shares == sorted(shares)
-    assert all(0 <= share <= 1 and sentence for share, sentence in told)
+    assert all(0 <= share <= 1 and sentence for share, sentence in text)
 
     def stop(share, sentence):
         raise KeyboardInterrupt
@@ -359,8 +359,8 @@ def test_what_is_kept_answers_alike(partition, kind):
     proba, y, frame = people(150)
     fitted = make(partition, calibrator=kind).fit(proba, y, frame)
     encoder = Encoder()
-    told = json.loads(json.dumps(encoder.calibrator(fitted)))
-    again = Decoder(encoder.arrays, json.loads(json.dumps(encoder.records))).calibrator(told)
+    text = json.loads(json.dumps(encoder.calibrator(fitted)))
+    again = Decoder(encoder.arrays, json.loads(json.dumps(encoder.records))).calibrator(text)
     np.testing.assert_array_equal(
         again.predict_proba(proba, frame), fitted.predict_proba(proba, frame)
     )
@@ -426,10 +426,10 @@ def test_partitions_without_a_list_of_regions_count_those_that_need_care(partiti
             falling += slope[region] < 0
     assert one_class > 0
     assert falling > 0
-    told = fitted.notes_[1]
-    assert f"regions ({regions:,})" in told
-    assert re.search(rf"\b{one_class} shows? one class", told)
-    assert re.search(rf"in {falling} a higher score means", told)
+    text = fitted.notes_[1]
+    assert f"regions ({regions:,})" in text
+    assert re.search(rf"\b{one_class} shows? one class", text)
+    assert re.search(rf"in {falling} a higher score means", text)
 
 
 @pytest.mark.parametrize("partition", ["forest", "boosted"])

@@ -49,7 +49,7 @@ def smooth(n, seed):
     return np.c_[1 - p, p], (rng.random(n) < expit(score + X.sum(axis=1))).astype(int), X
 
 
-def test_it_is_better_than_one_tree_where_no_few_regions_tell_all():
+def test_it_is_better_than_one_tree_where_no_few_regions_show_all():
     proba, y, X = smooth(2000, 0)
     fresh, truth, new = smooth(6000, 1)
     loss = {
@@ -97,14 +97,14 @@ def test_training_rows_grow_the_trees():
     assert all(tree.n[0] == 3000 for tree in fitted.trees_)
 
 
-def test_progress_is_told_and_cancels():
+def test_progress_is_reported_and_cancels():
     proba, y, frame = rows(300)
-    told = []
+    text = []
     HeterogeneousCalibrator("forest", n_trees=5).fit(
-        proba, y, frame, progress=lambda share, words: told.append(share)
+        proba, y, frame, progress=lambda share, words: text.append(share)
     )
-    assert told == sorted(told)
-    assert len(told) == 4
+    assert text == sorted(text)
+    assert len(text) == 4
 
     def stop(share, words):
         raise InterruptedError

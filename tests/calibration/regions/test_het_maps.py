@@ -241,9 +241,9 @@ def test_one_class_moves_no_region_away_from_it():
     leaf = np.where(np.arange(610) < 600, 0, 1)
     p = np.where(leaf == 1, 1e-4, scores.proba[:, 1])
     y = np.where(leaf == 1, 0, scores.y)
-    told = Scores(np.c_[1 - p, p], y, np.ones(610))
-    fit = fit_maps("platt", told, leaf, Hierarchy.flat(2), pooling=False)
-    everywhere = fit_maps("platt", told, leaf * 0, Hierarchy.flat(1))
+    text = Scores(np.c_[1 - p, p], y, np.ones(610))
+    fit = fit_maps("platt", text, leaf, Hierarchy.flat(2), pooling=False)
+    everywhere = fit_maps("platt", text, leaf * 0, Hierarchy.flat(1))
     assert fit.borrowed.tolist() == [[0.0, 1.0]]
     for name in ("slope", "offset"):
         np.testing.assert_allclose(fit.parameters[name][0, 1], everywhere.parameters[name][0, 0])

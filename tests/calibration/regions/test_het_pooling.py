@@ -183,11 +183,11 @@ def learned_by_hand(losses, theta, share, spread):
         total, mean = 2 * SPREAD**2 * np.eye(2), []
         for v in range(1, n + 1):
             count = share[v] + (1 - share[v]) * offset
-            told = losses.curvature[v] * count
+            text = losses.curvature[v] * count
             slope = losses.curvature[v] @ (theta[v] - losses.best[v])
             slope[0] *= share[v]
-            inverse = np.linalg.inv(told + np.linalg.inv(spread))
-            drawn = told @ theta[v] - slope + np.linalg.inv(spread) @ theta[0]
+            inverse = np.linalg.inv(text + np.linalg.inv(spread))
+            drawn = text @ theta[v] - slope + np.linalg.inv(spread) @ theta[0]
             mean.append(inverse @ drawn - theta[0])
             total += n / (n - 1) * np.outer(mean[-1], mean[-1]) + inverse
         found = total / (n + 2)

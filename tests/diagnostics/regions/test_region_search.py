@@ -150,8 +150,8 @@ def test_regions_of_bad_pit_are_found_by_kind(bend, kind):
     assert "x1" in worst.words
     inside = np.isin(found.leaf, [r.leaf for r in found.faulty if r.fault == kind])
     assert (inside & region).sum() > 0.7 * (inside | region).sum()
-    told = "PIT values vary" if kind in ("too narrow", "too wide") else "mean PIT"
-    assert told in region_finding(worst, regression=True)
+    text = "PIT values vary" if kind in ("too narrow", "too wide") else "mean PIT"
+    assert text in region_finding(worst, regression=True)
     assert worst.spread is not None
     line = found.table().set_index("region").loc[worst.leaf]
     assert (line["gap"], line["spread"]) == (worst.gap.value, worst.spread.value)
@@ -200,7 +200,7 @@ def test_confidences_after_calibration_are_judged_too():
     assert confidence_reliability(top, right).n == 3000
 
 
-def test_bad_input_is_told():
+def test_bad_input_is_reported():
     scored, frame, _ = three_classes(300, 0)
     with pytest.raises(InputError, match="too few") as caught:
         find_regions(scored, frame, min_rows=200)
@@ -230,7 +230,7 @@ def test_bad_input_is_told():
         ({"target": True}, "target is True"),
     ],
 )
-def test_settings_that_are_none_are_told(setting, said):
+def test_settings_that_are_none_are_reported(setting, said):
     rng = np.random.default_rng(0)
     p = rng.uniform(0.1, 0.9, 400)
     proba, y = np.column_stack([1 - p, p]), (rng.random(400) < p).astype(np.int64)

@@ -194,7 +194,7 @@ def test_pruning_nothing_gives_back_the_tree():
 
 
 @pytest.mark.parametrize("keep", [[1], [3], [99], [-1]])
-def test_nodes_that_make_no_tree_are_told(keep):
+def test_nodes_that_make_no_tree_are_reported(keep):
     tree, _ = grown()
     with pytest.raises(InputError, match=r"make no tree|Nodes to keep"):
         tree.pruned(keep)

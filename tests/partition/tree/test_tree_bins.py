@@ -115,7 +115,7 @@ def test_truth_values_are_categories(values):
     assert set(column.categories) == {"True", "False"}
 
 
-def test_beyond_254_categories_the_rarest_are_one_and_it_is_told():
+def test_beyond_254_categories_the_rarest_are_one_and_it_is_reported():
     names = [f"n{i}" for i in range(300) for _ in range(2 if i < 253 else 1)]
     frame = pd.DataFrame({"id": names})
     with pytest.warns(InputWarning, match="300 categories: the rarest 47"):
@@ -154,7 +154,7 @@ def test_columns_are_found_by_name():
 
 
 @pytest.mark.parametrize(
-    ("frame", "told"),
+    ("frame", "text"),
     [
         (pd.DataFrame({"a": [1.0]}), "at fit is missing.*'b'"),
         (pd.DataFrame({"a": [1.0], "b": ["x"], "c": [1]}), "not there at fit.*'c'"),
@@ -164,14 +164,14 @@ def test_columns_are_found_by_name():
         (pd.DataFrame({"a": [np.inf], "b": ["x"]}), "infinite.*row 1"),
     ],
 )
-def test_other_columns_than_at_fit_are_told(frame, told):
+def test_other_columns_than_at_fit_are_reported(frame, text):
     like = bin_inputs(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})).columns
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=text):
         bin_inputs(frame, like=like)
 
 
 @pytest.mark.parametrize(
-    ("X", "told"),
+    ("X", "text"),
     [
         (pd.DataFrame({"a": []}), "0 rows and 1 columns"),
         (pd.DataFrame(index=range(3)), "3 rows and 0 columns"),
@@ -189,8 +189,8 @@ def test_other_columns_than_at_fit_are_told(frame, told):
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "one name.*'a'"),
     ],
 )
-def test_what_cannot_be_coded_is_told(X, told):
-    with pytest.raises(InputError, match=told):
+def test_what_cannot_be_coded_is_reported(X, text):
+    with pytest.raises(InputError, match=text):
         bin_inputs(X)
 
 

@@ -189,7 +189,7 @@ def test_threads_change_nothing():
     assert encode(one) == encode(two)
 
 
-def test_columns_are_drawn_anew_for_each_node_and_seed():
+def test_columns_are_drawn_again_for_each_node_and_seed():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3000, 8))
     y = (x.sum(axis=1) + rng.normal(size=3000) > 0).astype(int)
@@ -253,7 +253,7 @@ def test_cells_and_values_that_do_not_fit_are_refused(cells, values):
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "text"),
     [
         ({"max_depth": -1}, "depth"),
         ({"min_rows": 0}, "least number of rows"),
@@ -265,9 +265,9 @@ def test_cells_and_values_that_do_not_fit_are_refused(cells, values):
         ({"rows": np.array([0.5])}, "whole numbers"),
     ],
 )
-def test_settings_out_of_range_are_told(setting, told):
+def test_settings_out_of_range_are_reported(setting, text):
     binned = bin_inputs(np.arange(8.0).reshape(4, 2))
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=text):
         grow_tree(binned, Gini(np.array([0, 1, 0, 1])), **setting)
 
 
@@ -277,7 +277,7 @@ def test_rows_of_inputs_and_labels_must_be_the_same():
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "text"),
     [
         (lambda: Gini(np.array([0.5, 1.0])), "whole numbers"),
         (lambda: Gini(np.array([-1, 1])), "from 0"),
@@ -289,6 +289,6 @@ def test_rows_of_inputs_and_labels_must_be_the_same():
         (lambda: Residual(np.zeros(2), np.ones(3)), "one number a row"),
     ],
 )
-def test_bad_criteria_are_told(make, told):
-    with pytest.raises(InputError, match=told):
+def test_bad_criteria_are_reported(make, text):
+    with pytest.raises(InputError, match=text):
         make()

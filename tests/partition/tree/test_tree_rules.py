@@ -115,7 +115,7 @@ def test_words_of_categories(column, allowed, words):
         (numbers(), codes(1), "age is above 28 and up to 41"),
     ],
 )
-def test_where_there_is_little_room_two_names_are_told(column, allowed, label):
+def test_where_there_is_little_room_two_names_are_reported(column, allowed, label):
     assert Condition(column, allowed).label == label
 
 

@@ -90,12 +90,12 @@ def ranks_words(found: CriticalDifference) -> str:
     """What ranks over data sets allow to say."""
     order = sorted(range(len(found.methods)), key=lambda at: float(found.mean_rank[at]))
     first = found.methods[order[0]]
-    told = f"Friedman's test: p {p_text(found.friedman_p)}, over {found.n_datasets} data sets"
+    text = f"Friedman's test: p {p_text(found.friedman_p)}, over {found.n_datasets} data sets"
     if found.friedman_p >= 1.0 - found.level:
-        return f"No method ranks better than another beyond chance ({told})."
+        return f"No method ranks better than another beyond chance ({text})."
     groups = [group for group in found.groups if order[0] in group]
     close = [found.methods[at] for group in groups for at in group if at != order[0]]
     lead = f"{first} ranks first, at {found.mean_rank[order[0]]:.2f} on average"
     if not close:
-        return f"{lead}, beyond chance ({told})."
-    return f"{lead}; {listed(close)} cannot be told apart from it by their ranks ({told})."
+        return f"{lead}, beyond chance ({text})."
+    return f"{lead}; {listed(close)} cannot be told apart from it by their ranks ({text})."

@@ -56,12 +56,12 @@ def ranked(study: ComparisonStudy, measure: str) -> CriticalDifference:
 
 
 def _report(study: ComparisonStudy) -> str:
-    ranks, told = {}, []
+    ranks, text = {}, []
     for measure in study.measures:
         found = ranked(study, measure)
         title = MEASURES[measure].title
         ranks[title] = dict(zip(found.methods, found.mean_rank, strict=True))
-        told.append(
+        text.append(
             f"- {title}, critical difference {found.critical_difference:.2f}: {ranks_words(found)}"
         )
     table = pd.DataFrame(ranks).sort_values(next(iter(ranks)))
@@ -78,4 +78,4 @@ def _report(study: ComparisonStudy) -> str:
         f"Mean ranks over {len(study.data_sets)} data sets ({', '.join(study.data_sets)}), "
         f"{study.date}, kdcal {study.version}, seed {study.seed}."
     )
-    return "\n".join([about, "", *lines, "", *told, ""])
+    return "\n".join([about, "", *lines, "", *text, ""])

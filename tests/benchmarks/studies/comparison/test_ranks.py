@@ -27,9 +27,9 @@ def test_ranks_are_drawn_with_bars_for_what_cannot_be_told_apart(texts: Texts) -
     assert list(bar.y) == [-0.25, 1.25]
     assert ruler.x[1] - ruler.x[0] == pytest.approx(found.critical_difference)
     assert "<b>bold" not in figure.to_json().replace("\\u003c", "<")
-    told = ranks_words(found)
-    assert "ranks first" in told
-    texts(told)
+    text = ranks_words(found)
+    assert "ranks first" in text
+    texts(text)
 
 
 def test_ranks_of_alike_methods_claim_nothing(texts: Texts) -> None:
@@ -57,10 +57,10 @@ def test_the_kept_table_is_whole_and_comes_back_as_it_was_written(tmp_path: Path
 
 def test_the_kept_ranks_are_those_of_the_kept_table() -> None:
     study = read_study()
-    told = (Path(__file__).parents[1] / "results" / "comparison" / "ranks.md").read_text("utf-8")
+    text = (Path(__file__).parents[1] / "results" / "comparison" / "ranks.md").read_text("utf-8")
     for at, measure in enumerate(study.measures):
         found = ranked(study, measure)
-        assert ranks_words(found) in told
+        assert ranks_words(found) in text
         for name, rank in zip(found.methods, found.mean_rank, strict=True):
-            (line,) = (one for one in told.splitlines() if one.startswith(f"| {name} |"))
+            (line,) = (one for one in text.splitlines() if one.startswith(f"| {name} |"))
             assert line.split(" | ")[1 + at].rstrip(" |") == f"{rank:.2f}"

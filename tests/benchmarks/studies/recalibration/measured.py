@@ -86,9 +86,9 @@ def markdown(
             cells.append(_cell(found, text) if len(found) else "")
         lines.append(f"| {' | '.join([*map(str, names), *cells])} |")
         if paper and (printed := paper.get(str(names[0]))):
-            told = [printed.get(measure, "") for measure in measures]
+            words = [printed.get(measure, "") for measure in measures]
             blank = [""] * (len(by) - 1)
-            lines.append(f"| {' | '.join(['*printed in the paper*', *blank, *told])} |")
+            lines.append(f"| {' | '.join(['*printed in the paper*', *blank, *words])} |")
     return "\n".join(lines)
 
 

@@ -82,8 +82,8 @@ def run(task: measured.Row) -> list[measured.Row]:
         common = _of(task, name, space, k)
         before, after = spaces[space or "inputs"]
         with measured.timed(common, rows, "seconds"):
-            mended = method.fit(model.before, ys[1], before).predict(model.after, after)
-        rows += measured.entries(common, mended, ys[2], scale)
+            repaired = method.fit(model.before, ys[1], before).predict(model.after, after)
+        rows += measured.entries(common, repaired, ys[2], scale)
         if name == "where needed":
             share = float(method.test_.needed_at(after).mean())
             rows.append({**common, "measure": "share mended", "value": share})

@@ -64,9 +64,9 @@ def run(task: measured.Row) -> list[measured.Row]:
         with measured.timed(common, rows, "fit seconds"):
             method.fit(base, drawn.y[held], spaces[space][0])
         with measured.timed(common, rows, "predict seconds"):
-            mended = method.predict(new, spaces[space][1])
-            mended.interval(0.95)
-        rows += measured.entries(common, mended, y, scale, true_mean=true_mean)
+            repaired = method.predict(new, spaces[space][1])
+            repaired.interval(0.95)
+        rows += measured.entries(common, repaired, y, scale, true_mean=true_mean)
         if common["epsilon"]:
             rows.append({**common, "measure": "recall", "value": method.recall_})
     return rows

@@ -64,14 +64,14 @@ def run(task: measured.Row) -> list[measured.Row]:
     rows: list[measured.Row] = []
     for name, method in methods.items():
         common = {**task, "method": name}
-        mended = stated(test)
+        repaired = stated(test)
         if method is not None:
             with measured.timed(common, rows, "fit seconds"):
                 method.fit(stated(held), drawn.y[held], drawn.X[held])
             with measured.timed(common, rows, "predict seconds"):
-                mended = method.predict(mended, drawn.X[test])
-                mended.interval(0.95)
-        rows += measured.entries(common, mended, y, scale, truth)
+                repaired = method.predict(repaired, drawn.X[test])
+                repaired.interval(0.95)
+        rows += measured.entries(common, repaired, y, scale, truth)
     x, outcome = POINT
     pit = Normal(line.predict([[x]]), sigma).cdf([outcome])[0]
     at = {**task, "method": "linear"}

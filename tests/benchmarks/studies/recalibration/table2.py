@@ -70,9 +70,9 @@ def run(task: measured.Row) -> list[measured.Row]:
         # the paper's radius is in the units of the inputs
         local = LocalRecalibration(radius=RADIUS, standardise=False, smoothing="none")
         with measured.timed(common, rows, "predict seconds"):
-            mended = local.fit(before, drawn.y[held], drawn.X[held]).predict(after, drawn.X[test])
-        rows += measured.entries(common, mended, y, scale, true_mean=truth.mean())
-        drawn_again = _unweighted(mended, seed)
+            repaired = local.fit(before, drawn.y[held], drawn.X[held]).predict(after, drawn.X[test])
+        rows += measured.entries(common, repaired, y, scale, true_mean=truth.mean())
+        drawn_again = _unweighted(repaired, seed)
         rows += measured.entries(
             {**task, "method": f"{name}, local, resampled"}, drawn_again, y, scale
         )
@@ -106,7 +106,7 @@ def write(rows: pd.DataFrame, out: Path) -> None:
     (out / "table2.md").write_text(text + "\n", encoding="utf-8")
 
 
-def _unweighted(mended: PredictiveDistribution, seed: int) -> Empirical:
+def _unweighted(repaired: PredictiveDistribution, seed: int) -> Empirical:
     """A thousand draws of each row by the weights, as the paper makes its samples."""
-    samples: FloatArray = mended.sample(1000, seed)
+    samples: FloatArray = repaired.sample(1000, seed)
     return Empirical(samples)

@@ -67,9 +67,9 @@ def run(task: measured.Row) -> list[measured.Row]:
             with measured.timed(common, rows, "fit seconds"):
                 method.fit(before, price[held], X[held])
             with measured.timed(common, rows, "predict seconds"):
-                mended = method.predict(after, X[test])
-                mended.interval(0.95)
-            rows += measured.entries(common, mended, y, scale)
+                repaired = method.predict(after, X[test])
+                repaired.interval(0.95)
+            rows += measured.entries(common, repaired, y, scale)
             if "chosen" in title:
                 rows.append({**common, "measure": "k", "value": method.k})
     return rows
