@@ -293,8 +293,8 @@ def coverage_words(
         return f"{words}. {off}."
     values = [each.value for each in after if np.isfinite(each.value)]
     return (
-        f"{words}, recalibrated from {min(values):.0%} to {max(values):.0%}. {off}, recalibrated in "
-        f"{_off(after, level)}."
+        f"{words}, recalibrated from {min(values):.0%} to {max(values):.0%}. {off}, "
+        f"recalibrated in {_off(after, level)}."
     )
 
 
