@@ -215,7 +215,7 @@ def paired(view: View) -> None:
 def pictures(view: View) -> None:
     """The reliability diagram of every method, on one scale."""
     with st.container(border=True):
-        st.markdown("**Every method's picture**")
+        st.markdown("**Reliability diagram of every method**")
         show(
             drawn_once(method_reliability_chart, view.found, view.order, dark=is_dark()),
             key="compare_pictures",
@@ -249,7 +249,7 @@ def table(view: View) -> None:
         )
         notes = [(one.name, note) for one in found.methods for note in one.notes]
         if notes:
-            with st.expander("What the fits had to say", icon=":material/notes:"):
+            with st.expander("Notes from the fits", icon=":material/notes:"):
                 for name, note in notes:
                     st.caption(escape_markdown(f"{name}: {note}", 600))
 
@@ -257,7 +257,7 @@ def table(view: View) -> None:
 def onward() -> None:
     """Where to go from here."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("Look at one calibrator closely, and take it away as a file:")
+        st.markdown("Look at one calibrator closely and save it as a file:")
         session.page_link("export", "Choose and export")
 
 

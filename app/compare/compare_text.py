@@ -34,7 +34,7 @@ FAMILIES: dict[Family, tuple[str, str]] = {
     ),
     "kernel density": (
         "Kernel density graph",
-        "Dey et al.: also knows where the data end, and says the prior outside.",
+        "Dey et al.: also knows where the data end, and states the prior outside them.",
     ),
 }
 
@@ -52,14 +52,15 @@ LEADS: dict[Group, str] = {
 }
 MATTERS = (
     "Inside: how far probabilities can be relied on for rows like those of the calibration set. "
-    "Far outside: what is said of rows unlike all data. Ranking: which rows and classes come "
-    "first, whatever the probabilities. Speed: time and size. It changes what is shown and the "
-    "order at once, without a new computation."
+    "Far outside: what the model says about rows unlike any in the data. Ranking: which rows and "
+    "classes come "
+    "first, whatever the probabilities. Speed: time and size. A change acts at once on what is "
+    "shown and in which order; nothing is computed again."
 )
 JUDGE = (
     "The evaluation set: fitted on the calibration set, judged on rows that no fit has seen. "
-    "Cross-fitting: every calibration row is judged by calibrators fitted on the other folds; the "
-    "evaluation set is left untouched for a last look."
+    "Cross-fitting: every calibration row is judged by calibrators fitted on the other folds; "
+    "the evaluation set stays unused, for a final check."
 )
 NO_EVALUATION = (
     "There is no evaluation set: every calibration row is judged by calibrators that were fitted "

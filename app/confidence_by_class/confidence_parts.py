@@ -49,7 +49,7 @@ RULE_WORDS = {
     "mon": "The smallest bandwidth whose curve never falls. Safest where rows are few.",
     "mon4": "The smallest bandwidth with at most two dips. Follows more detail, and more noise.",
     "loo": "The bandwidth that best predicts each row from the others. Usually too wiggly to "
-    "believe: compare it with the histogram before you do.",
+    "trust: compare it with the histogram first.",
     "number": "One bandwidth for every class, in units of the score.",
 }
 DEFAULT_METHODS = ("uncalibrated", "histogram", "kde_mon2", "sts", "tswa", "cwoc")
@@ -57,15 +57,15 @@ DEFAULT_METHODS = ("uncalibrated", "histogram", "kde_mon2", "sts", "tswa", "cwoc
 ADVICE = """
 * **Look first.** Salamon et al. advise against using any calibrator whose curve nobody has looked
   at (section XII). A curve that leaves its histogram is wrong, however good its average score.
-* **Fresh rows only.** Calibrate on rows the model was not trained or selected on; on others
-  the result is as flattered as the model.
+* **Fresh rows only.** Calibrate on rows the model was not trained or selected on; on others the
+result is as optimistic as the model.
 * **Few rows.** High-scored errors and low-scored hits are rare, and there the paper's curves
-  wiggle and say 0 or 1 (section XIII.D). All methods of the paper are therefore drawn to one
-  temperature for all classes here, the more so the fewer rows they have; the setting
+  wiggle and say 0 or 1 (section XIII.D). All methods of the paper are therefore shrunk towards one
+  temperature for all classes here, more strongly the fewer rows they have; the setting
   `shrinkage=none` gives them as printed.
 * **The mix of classes matters more than the method.** Confidence holds for the class frequencies
-  of the calibration set. If the rows to come have others, it is off by more than the methods
-  differ. Keep count of what the model predicts in use, and calibrate again with rows of that mix
+  of the calibration set. If future rows have others, its error is larger than the differences
+  between methods. Count what the model predicts in use, and calibrate again with rows of that mix
   (section XIII.B).
 * **No unbiased error on the fitting rows.** A method with fitted parameters cannot be judged on
   the rows it was fitted on (section VIII); that takes a second set or cross-fitting.

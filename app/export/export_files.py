@@ -30,7 +30,7 @@ def take_away(view: View) -> None:
     key = run.record.settings.key
     name = text.file_name(review, key, SUFFIX)
     with st.container(border=True):
-        st.markdown("**Take it away**")
+        st.markdown("**Save the calibrator**")
         st.caption(text.fitted_on(run.record))
         with st.container(horizontal=True, gap="small"):
             _download("Calibrator file", run.calibrator_file, name, "calibrator", primary=True)
@@ -49,7 +49,7 @@ def take_away(view: View) -> None:
         _usage(view, name)
         with st.popover("Who may use it, and where", type="tertiary", icon=":material/help:"):
             st.markdown(text.use(view.review))
-        st.markdown("**What the file says of itself**")
+        st.markdown("**Card of the file**")
         card_table(run.card, f"{review.title} {key} card", "export_card")
 
 
@@ -114,7 +114,7 @@ def try_a_file(review: Review) -> None:
         )
         if tried.same_rows:
             st.warning(
-                "It was fitted on the very rows that judge it here, which flatters it.",
+                "It was fitted on the same rows that judge it here, so it looks better than it is.",
                 icon=":material/visibility:",
             )
         st.markdown(escape_markdown(text.finding("The file", tried.gain), 600))

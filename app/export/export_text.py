@@ -37,12 +37,12 @@ _LONGEST = 40
 
 WILL_SHOW = (
     "Here you will see what this calibrator gains over the model as it is, its reliability before "
-    "and after and what it does to a score, and you can take it away: as one file that scores new "
+    "and after and what it does to a score, and you can save it: as one file that scores new "
     "rows anywhere, and as part of the model's ONNX file where ONNX can express it."
 )
 FAR = (
-    "Judged here are rows like the data's. What this calibrator is made for are rows far from "
-    "them, where it says the prior: see Compare (far outside) and Out of distribution."
+    "The rows that judge here are like the data. This calibrator is made for rows far from them, "
+    "where it states the prior: see Compare (far outside) and Out of distribution."
 )
 REGIONS_OF = (
     "A tree may cut the columns themselves, or what a hidden layer of the network makes of them "
@@ -51,7 +51,7 @@ REGIONS_OF = (
 )
 NO_COLUMNS = "Choose at least one column to divide the rows by."
 FEW_TREES = (
-    "Kernel densities take long in each of many regions, so 10 trees are grown in place of 100. On "
+    "Kernel densities are slow to fit in many regions, so 10 trees are grown instead of 100. On "
     "3,000 rows that still takes about a minute, and about five without an evaluation set, as each "
     "fold is fitted."
 )
@@ -59,8 +59,8 @@ _FEW = 200  # rows that judge: on fewer, no difference says little
 USE = """
 **Who may use it.** Anybody who has the model: the file holds no rows, only what was fitted, the
 names of columns and classes, and digests. The kernel density graph is the exception: most of its
-regions hold one row, whose features are the region's centre, and up to 64 rows tell whether the
-model is its own. Share its file as you would share the rows.
+regions hold one row, whose features are the region's centre, and up to 64 rows serve to recognise
+the model. Share its file as you would share the rows.
 
 Every file is read without pickle, so opening it runs nothing; every part of it is checked, and a
 file that was cut off or altered is refused.
@@ -71,13 +71,13 @@ file that was cut off or altered is refused.
 unless it is the kernel density graph: the page Out of distribution shows what the model says there.
 
 **When to fit it again.** When the model is trained again, when the rows it meets have changed, or
-when a new audit shows confidence and hits apart. The page Compare tells whether another calibrator
-is better by then.
+when a new audit shows that confidence and accuracy disagree. The page Compare then shows whether
+another calibrator is better.
 """
 _MODEL = """**With which model.** With this one alone. The file keeps the SHA-256 of the model's
 file, and another model, also the same one trained again, is refused."""
-_NO_MODEL = """**With which model.** With the one whose predictions these are, and only you can
-see to that: there is no model here, so the file cannot know it and refuses no other."""
+_NO_MODEL = """**With which model.** With the model that made these predictions. Only you can make
+sure of that: the review holds no model, so the file cannot recognise it and refuses no other."""
 TRY = (
     "A file that this page or `kdcal calibrate` has written. You will see its card, whether it "
     "belongs to this model, and what it does to the rows of this review. It is opened in a "
@@ -99,7 +99,7 @@ def finding(title: str, gain: Gain) -> str:
     if pair.verdict == "better":
         return f"{title}: the log loss falls {by}."
     if pair.verdict == "worse":
-        return f"{title}: the log loss rises {by}. Rather keep the model as it is."
+        return f"{title}: the log loss rises {by}. Keep the model as it is."
     change = f"{number(pair.difference)} ({interval(pair.difference)}) {rows}"
     if gain.pairs["ece_debiased"].verdict == "better":
         return (
@@ -108,12 +108,13 @@ def finding(title: str, gain: Gain) -> str:
         )
     if after.n < _FEW:
         return (
-            f"{title}: {after.n:,} rows cannot tell whether anything is gained. The log loss "
+            f"{title}: {after.n:,} rows are too few to show whether anything is gained. The log "
+            f"loss "
             f"changes by {change}."
         )
     return (
         f"{title}: nothing is gained beyond chance. The log loss changes by {change}. This "
-        "calibrator is not needed; the pages Regions and Compare tell whether another one is."
+        "calibrator is not needed; the pages Regions and Compare show whether another one is."
     )
 
 
@@ -199,8 +200,8 @@ def chosen_there(found: Comparison, gain: Gain, key: str) -> bool:
 def flattered(found: Comparison) -> str:
     """What choosing by the rows that judge does to the judgement."""
     return (
-        f"It is the best of {len(found.methods) - 1:,} calibrators on these very rows: chosen by "
-        "them, its gain is a little flattered."
+        f"It is the best of {len(found.methods) - 1:,} calibrators on these rows. Because they "
+        f"also chose it, its gain looks slightly larger than it is."
     )
 
 
@@ -308,16 +309,16 @@ def belongs(has_model: bool, review: Review) -> str:
     """Whether a file that was tried is for the model of the review."""
     if review.model is None:
         return (
-            "The review holds no model, so it cannot be told whether the file belongs to the "
+            "The review holds no model, so kdcal cannot check whether the file belongs to the "
             "model that made these predictions."
             if has_model
-            else "File and review both come without a model: the classes agree, and more cannot "
-            "be checked."
+            else "Neither the file nor the review holds a model: the classes agree, and nothing "
+            "more can be checked."
         )
     if has_model:
         return "It belongs to this model: the SHA-256 of the model's file agrees."
     return (
-        "It was fitted on predictions without their model, so it cannot be told whether they were "
+        "It was fitted on predictions without their model, so kdcal cannot check whether they were "
         "this model's."
     )
 

@@ -33,7 +33,7 @@ def _classification(review: Review, which: Which, fitness: Fitness) -> None:
     )
     above = review.sets[which].doubts  # which the header shows
     flags = tuple(flag for flag in fitness.flags if flag not in above)
-    fine = "Nothing stands in the way: every class has rows enough to be looked at."
+    fine = "Every class has enough rows to be examined."
     _flags(flags, "" if above else fine)
     with st.expander(f"Rows per class, {which} set"):
         st.dataframe(
@@ -55,8 +55,7 @@ def _regression(review: Review, which: Which, fitness: RegressionFitness) -> Non
     )
     _flags(
         fitness.flags,
-        "Nothing stands in the way: there are rows enough, and every outcome lies where its "
-        "distribution holds it possible.",
+        "There are enough rows, and every outcome is possible under its predicted distribution.",
     )
     st.caption(
         f"Outcomes from {plain(fitness.low)} to {plain(fitness.high)}, "

@@ -42,18 +42,19 @@ _NAMED_OUTPUTS = 12  # of a model, in one line
 WHICH_ROWS = """
 **Calibration set.** Rows that the model has never seen: not for training, not for early stopping,
 not for choosing its settings. On rows it has seen, a model looks more certain and more right than
-it is, and a calibrator fitted there learns that flattery.
+it is, and a calibrator fitted there learns that error.
 
-**The papers use other words for it.** Salamon et al. say test set, *Model-Free Local
-Recalibration* (003) validation set, *Heterogeneous Calibration* (004) calibration split. Here it is
+**The papers use other words for it.** Salamon et al. say test set, Torres et al. validation set,
+Durfee et al. calibration split. Here it is
 always the calibration set.
 
 **Evaluation set.** Further rows of the same kind, to judge the calibrators on rows they were not
 fitted on. With one set only, kdcal fits on four fifths and judges on the last fifth, five times
 over (cross-fitting), and says so beside every number.
 
-**Training set.** The rows that the model learnt from, where they can be had. They never calibrate:
-the Out of distribution page and the posterior map fit a kernel density version of the model on
+**Training set.** The rows that the model was trained on, if you have them. They are never used for
+calibration: the Out of distribution page and the posterior map fit a kernel density version of the
+model on
 them, which knows where the model has seen data. Without them the calibration set takes their place.
 
 **Frequencies matter.** Confidence depends on how often each class occurs. Use rows whose mix of
@@ -73,9 +74,8 @@ def welcome() -> None:
     """What kdcal is for, while nothing is open."""
     st.markdown(
         "kdcal shows how far a model's stated confidence can be trusted: overall, class by class, "
-        "and far from the data. Of a regression it shows where the predicted distributions hold. "
-        "Every number comes with the uncertainty that the number of rows leaves. "
-        "Open a sample to look around, or bring your own model."
+        "and far from the data. For a regression it shows where the predicted distributions "
+        "hold. Every number has an interval. Open a sample to look around, or load your own model."
     )
 
 
@@ -222,8 +222,8 @@ def still_missing(review: Review) -> str:
     truth = "outcome" if regression else "true class"
     if not review.tables:
         return (
-            f"The calibration set comes next: rows with their {truth}, none of which the "
-            "model has learnt from."
+            f"Add the calibration set next: rows with their {truth} that the model was not "
+            f"trained on."
         )
     if "calibration" not in review.tables:
         return (
@@ -318,7 +318,7 @@ def fit_for_use(review: Review) -> None:
 
 
 def another(review: Review) -> None:
-    """Leave this review for a new one; its link stays good."""
+    """Leave this review for a new one; its link stays valid."""
     if st.button("Start another review", icon=":material/add:"):
         session.close_review()
         st.rerun()

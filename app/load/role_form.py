@@ -20,7 +20,7 @@ ROW_PIXELS = 35
 OutputKind = Literal["probability", "logit"]
 
 _PART_HELP = {
-    "classification": f"For the role {OUTPUT!r}: the class this column speaks of.",
+    "classification": f"For the role {OUTPUT!r}: the class that this column is about.",
     "regression": f"For the role {OUTPUT!r}: mean, std, variance, shape, log_mean, log_std, scale "
     "or df; the level of a quantile, as 0.05; the number of a sample.",
 }

@@ -27,10 +27,10 @@ Where can rows unlike the data come from?
   whole numbers, categories among its own: every value is possible, their combinations are new.
 * **Spheres** around the centre of the data, as in the papers. At radius 1 lies the farthest
   ordinary row, every feature measured in its standard deviation. They are points in every
-  direction and not possible rows: an age may be negative.
+  direction, not possible rows: an age may be negative.
 * **Shuffled**: each feature of the ordinary rows shuffled on its own.
 * **Shifted**: ordinary rows, with one feature moved by so many of its standard deviations, as
-  after a change of units. It may leave what the feature can be.
+  after a change of units. The new value may be impossible.
 """
 
 
@@ -66,7 +66,7 @@ def _offer() -> bool:
         st.markdown(
             "Here you will see how confident the model and its calibrators are far from the data, "
             "and how well that confidence separates foreign rows from ordinary ones. The model is "
-            f"asked about {n:,} rows made from its data, which takes some seconds."
+            f"asked about {n:,} rows made from its data, which takes a few seconds."
         )
         return st.button(
             "Ask the model about foreign rows",

@@ -33,7 +33,7 @@ def fitted_on(view: View, version: Version) -> None:
         source = {"training": "training set", "calibration": "calibration set"}[record.fitted_on]
         judged = {
             "evaluation": "the evaluation set",
-            "holdout": "the same held-out rows, which flatters it a little",
+            "holdout": "the same held-out rows, so it looks slightly better than it is",
         }[record.judged_on]
         st.markdown(
             f"{record.n_fit:,} rows of the {source}, in {record.facts.n_polytopes:,} regions; "

@@ -44,8 +44,8 @@ def has_model(review: Review) -> bool:
     with st.container(border=True):
         st.markdown(text.WILL_SHOW)
         st.markdown(
-            "It needs the model: this review holds its predictions only, and how confident a model "
-            "is of rows that are in no table can be found out only by asking it. Add the model on "
+            "It needs the model: this review holds only its predictions, and only the model "
+            "itself can say how confident it is on rows outside the table. Add the model on "
             "the Load page, or open a sample that has one."
         )
         session.page_link("load", "Go to Load")
@@ -280,7 +280,7 @@ def _densities(view: View, version: Version, answers: ForeignAnswers | None) -> 
     chosen = view.chosen
     version_answers = None if answers is None else answers.version
     if chosen is None or version_answers is None:
-        st.caption("The densities appear here when the chosen rows are answered.")
+        st.caption("The densities appear here once the chosen rows are scored.")
         return
     show(
         drawn_once(

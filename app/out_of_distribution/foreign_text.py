@@ -28,8 +28,8 @@ computed on the same ordinary rows.
 """
 ADVICE = """
 * **Calibrating inside does not correct confidence outside.** ReLU networks grow arbitrarily
-  confident far from their data, and isotonic or sigmoid calibration leaves that as it is (papers
-  000 and 001, section 1).
+  confident far from their data, and isotonic or sigmoid calibration leaves that as it is
+  (Dey et al., section 1 of both versions).
 * **Calibration is harder than detection.** A calibrated model detects foreign rows; one that
   detects them may still state wrong confidences (Dey et al., appendix A).
 * **How far is far enough is not guaranteed.** That confidence falls to the prior is proven in the

@@ -27,8 +27,9 @@ this table, because among many regions some look wrong by chance. A fault is nam
 corrected p value is below 0.05; were the model right everywhere, any would be named in at most 5%
 of all samples.
 
-Numbers are cut where each region gets as many rows as the next; words are regions of their own, the
-rarest together. The outcome is no choice: rows picked by their outcome make every prediction
+Numbers are cut where each region gets as many rows as the next; each category is a region, the
+rarest ones together. The outcome cannot be chosen: rows picked by their outcome make every
+prediction
 look wrong.
 """
 

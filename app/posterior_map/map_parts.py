@@ -56,9 +56,9 @@ SETTINGS = """
 * **The exponent** of the kernel (Dey et al., Eq. 18: gamma times log n) says how fast the rows of
   other polytopes stop counting: small exponents smooth, large ones leave each polytope its own
   rows. It was chosen by the log loss of held-out rows.
-* **The least variance** is the lambda that keeps a Gaussian from being infinitely narrow (paper
-  000 Eq. 15), here as a multiple of what the fit chose. A larger one carries the answers farther
-  out.
+* **The least variance** is the lambda that keeps a Gaussian from being infinitely narrow
+  (Dey et al., Eq. 15), here as a multiple of what the fit chose. A larger one carries the answers
+  farther out.
 
 All three act at once: nothing is refitted.
 """
@@ -144,7 +144,7 @@ def _axes() -> Literal["features", "principal"]:
         persist_state="session",
         width="content",
         help="Principal axes show most of how rows differ in two dimensions. Two features are "
-        "easier to read, but the others have to be held still.",
+        "easier to read, but the others have to be fixed.",
     )
     return axes
 
@@ -202,7 +202,7 @@ def _class(review: Review) -> int:
         key=f"map_class_{review.id}",
         persist_state="session",
         width=190,
-        help="The probability of one class; or confidence, that of whichever is the surest.",
+        help="The probability of one class; or confidence, the largest probability of any class.",
     )
     return label
 

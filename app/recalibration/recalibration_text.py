@@ -18,8 +18,8 @@ from kdcal_core.tasks import (
 WILL_SHOW = (
     "Here you will see the same predictions before and after a repair that needs no new training: "
     "which outcomes their intervals miss, whether quantiles come true, and what it gained in every "
-    "measure. Nothing in the model is changed; its stated distributions are bent to fit the "
-    "outcomes of the calibration set (Torres et al.)."
+    "measure. The model is not changed; its predicted distributions are adjusted to the outcomes "
+    "of the calibration set (Torres et al.)."
 )
 SETTINGS = r"""
 * **Methods.** *Local* lets each row learn from the PIT values of its nearest calibration rows
@@ -29,7 +29,7 @@ SETTINGS = r"""
   where the model is right, local costs 1 to 2% of CRPS and this next to nothing.
   *Density estimation* trains a small network that learns the outcome's quantiles from the model's
   own forecast, so large and small predictions are corrected differently (section 4.3).
-  *Nearest neighbour regression* does not use the model at all and stands there to compare with.
+  *Nearest neighbour regression* does not use the model at all and is there for comparison.
 * **Space**: where rows are near each other. The inputs, the model's prediction, both (our
   addition, and most often the best on real tables), or a hidden layer of the model. Intermediate
   layers have fewer dimensions than many inputs and leave out what the model has learnt to ignore
@@ -58,17 +58,18 @@ one, the change from row to row: rows are compared with themselves, so it is kno
 two values. An interval of the change that holds 0 may be chance.
 """
 ADVICE = """
-* **Always look locally.** Coverage near nominal over all rows can hide opposite local faults (paper
-  003 sections 4.1, 4.2 and 5). A global or isotonic repair makes the whole right and leaves them.
+* **Always look locally.** Coverage near nominal over all rows can hide opposite local faults
+(sections 4.1, 4.2 and 5). A global or isotonic repair makes the whole right and leaves them.
 * **A lower squared error is no promise.** Recalibration corrects distributions and is not made
   to minimise MSE (section 5). Where the model's mean was wrong, the mean moves too, and the error
   may fall; where it was right, it stays or rises a little.
 * **Few neighbours: less bias, more noise.** With k too small the repaired intervals follow the
-  luck of a few rows; with k as large as the calibration set the repair is global (section 3).
+noise of a few rows; with k as large as the calibration set the repair is global (section 3).
 * **Prediction takes longer.** Each new row looks for its neighbours, and the calibration set has
   to be kept beside the model (section 5). Times of this machine stand in the table above.
-* **Calibration rows must be fresh.** Rows that the model was trained or selected on have PIT values
-  that flatter it, and the repair would learn too little. The authors take their validation set
+* **Calibration rows must be fresh.** Rows that the model was trained or selected on have PIT
+values that look too good, and the repair would learn too little. The authors take their validation
+set
   (sections 2 and 3); a set that had no part in early stopping either is safer.
 * **Few samples say little of the tails.** Where the model gives m samples, as an ensemble or passes
   with dropout do, the outermost (m - 1) / (m + 1) of its distribution end in tails that are fitted

@@ -59,9 +59,9 @@ def _share(search: RegionSearch) -> None:
         delta="of all judged rows",
         delta_color="off",
         delta_arrow="off",
-        help="Share of the judged rows that lie in regions with a fault. Below it, how small a "
-        "fault may be and still show: the least one that four of five searches of these rows "
-        "would find, where it shows best. Other regions need a larger one (see the table).",
+        help="Share of the judged rows that lie in regions with a fault. Below it, the smallest "
+        "fault that four of five searches of these rows would find, in the region where it shows "
+        "best. Other regions need a larger one (see the table).",
     )
     least = min(one.minimum_detectable for one in search.regions)
     if least < 1:

@@ -68,7 +68,7 @@ def looked_at(review: Review) -> Looked | None:
             "inputs of the model, and need no role."
         )
         st.markdown(
-            "Add them to the table and load it again. Until then the rows can be told apart by "
+            "Add them to the table and load it again. Until then you can look at the rows by "
             "what was predicted:"
         )
         with st.container(horizontal=True):
@@ -105,7 +105,7 @@ def _no_regions(error: InputError) -> None:
     """What to do where the rows, with these settings, give no regions."""
     st.subheader("No regions with these rows and settings", anchor=False)
     st.markdown(escape_markdown(f"{error.what}. {error.fix}", 600))
-    st.caption("Along a column no fewest rows are asked for, so that a few rows can be looked at.")
+    st.caption("Along a column there is no such limit, so that small tables can be examined too.")
 
 
 def _found(looked: Looked, asked: RegionQuestion) -> Found | None:

@@ -90,7 +90,7 @@ def _settings(view: View) -> RegionsSettings:
         default=[key for key in DEFAULT if view.looked.inputs] or None,
         format_func=PARTITION_TITLES.__getitem__,
         key=f"regions_methods_{len(keys)}",
-        help="One map for all rows stands beside them, to compare with.",
+        help="One map for all rows is fitted too, for comparison.",
         **_KEPT,
     )
     with st.popover("What these do", type="tertiary", icon=":material/help:"):
@@ -271,8 +271,8 @@ def _scores(view: View, repair: Repair, model: RepairScores, repaired: RepairSco
     )
     if training is None:
         st.caption(
-            "With the model's training rows (Load page) a further panel shows how much more surely "
-            "they are told apart."
+            "With the model's training rows (Load page) a further panel shows how much better "
+            "they are separated."
         )
 
 

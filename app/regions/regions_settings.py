@@ -47,7 +47,7 @@ def asked_for(looked: Looked) -> RegionQuestion:
             value=AUTOMATIC,
             key="regions_least",
             help="Of a region, among the rows that the regions are found on. Automatic: more where "
-            "there are more rows, so that what is found can be told from chance.",
+            "there are more rows, so that a finding stands out from chance.",
             **_KEPT,
         )
     with rest[2]:
@@ -96,7 +96,7 @@ def _label(looked: Looked) -> int | None:
         options=["confidence", *range(len(classes))],
         format_func=lambda at: "Confidence" if at == "confidence" else f"of {classes[at]}"[:60],
         key=f"regions_target_{looked.review.id}",
-        help="What is compared with what is seen: the predicted class's probability with how often "
+        help="What is compared with the outcomes: the predicted class's probability with how often "
         "it is right, or one class's probability with how often the row is of that class.",
         **_KEPT,
     )

@@ -142,14 +142,14 @@ def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> No
     """Scores of right and wrong predictions beside the confusion tables."""
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
-        st.markdown("**How sure it was**")
+        st.markdown("**Confidence of right and wrong predictions**")
         show(
             drawn_once(scores_chart, found.scores, dark=is_dark()),
             key="score_histogram",
             of=f"{review.title} {which}",
         )
     with right.container(border=True, height="stretch"):
-        st.markdown("**What is taken for what**")
+        st.markdown("**Which classes are confused**")
         table: Literal["joint", "confusion", "reverse"] = st.segmented_control(
             "Table",
             options=list(TABLES),

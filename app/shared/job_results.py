@@ -69,7 +69,7 @@ def asked_for(
     last = None if former is None else waiting.find(former)
     if last is not None and last.state == "done":
         st.info(
-            "The settings have changed: below stands what the former ones gave.",
+            "The settings have changed. The results below are those of the previous settings.",
             icon=":material/info:",
         )
         return last

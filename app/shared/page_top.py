@@ -87,13 +87,13 @@ _WILL_SHOW = {
     ),
     "foreign": (
         "Here you will see how confident the model stays as rows leave its data: its confidence "
-        "against distance beside that of a kernel density version, how well foreign rows are told "
-        "from ordinary ones, and which foreign rows it is surest about."
+        "against distance beside that of a kernel density version, how well foreign rows are "
+        "distinguished from ordinary ones, and which foreign rows it is surest about."
     ),
     "map": (
         "Here you will see what the model says all over a plane, out to twice the range of its "
         "data, beside a kernel density version of it that knows where the data end. Drag a box "
-        "over any part of it to see the rows there and whether they bear the model out."
+        "over any part of it to see the rows there and whether they support the model."
     ),
     "pit": (
         "Here you will see whether outcomes fall where the predicted distributions said they "
@@ -112,7 +112,7 @@ _WILL_SHOW = {
     ),
     "export": (
         "Here you will see what a calibrator gains over the model as it is, its reliability before "
-        "and after and what it does to a score, and you can take it away: as one file that scores "
+        "and after and what it does to a score, and you can save it: as one file that scores "
         "new rows anywhere, and as part of the model's ONNX file where ONNX can express it."
     ),
     "recalibration": (

@@ -110,7 +110,7 @@ def local_view(judged: Judged, whole: PitOverview | None) -> LocalView | None:
         if places is None:
             return None
         if places.local is None:
-            st.caption("All rows are alike here, so there are no places to tell apart.")
+            st.caption("All rows are the same here, so there are no places to compare.")
             return None
         return _draw(judged, name, _axes(judged, name, places), places, places.local, whole, tool)
 
@@ -126,7 +126,7 @@ def _space_name(judged: Judged) -> str:
         width=210,
         help="What makes two rows neighbours: like inputs, like activations of a hidden layer of "
         "the model, or like predictions (mean and spread). Each column is standardised. Torres et "
-        "al. recalibrate in any of them; faults show best where the model tells rows apart.",
+        "al. recalibrate in any of them; faults show best where the model distinguishes rows.",
     )
     return name
 
@@ -208,8 +208,8 @@ def _size(n: int) -> int:
         key="pit_k",
         persist_state="session",
         width=230,
-        help="Few rows show faults of small places, but a fault must be large to be told from "
-        "chance; many rows tell small faults, and blur places into each other.",
+        help="Few rows show local faults, but only large ones stand out from chance; many rows "
+        "show small faults, but blur places into each other.",
     )
     return k
 

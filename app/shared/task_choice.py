@@ -19,7 +19,7 @@ _MANY = 50  # distinct values of a numeric target that are hardly classes
 _HELP = (
     "In a classification the target is a class and the model gives each class a probability. In a "
     "regression it is a number and the model gives a predictive distribution: a mean and a "
-    "standard deviation, quantiles, samples, or a single number. Left alone, the files decide."
+    "standard deviation, quantiles, samples, or a single number. By default the files decide."
 )
 
 

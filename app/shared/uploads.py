@@ -32,8 +32,8 @@ EVALUATION_HELP = (
 )
 TRAINING_HELP = (
     "The rows that the model was trained on, with their target. They show where the model has "
-    "seen data and where it has not; a kernel density version of it is fitted on them. They never "
-    "calibrate."
+    "seen data and where it has not; a kernel density version of it is fitted on them. They are "
+    "never used for calibration."
 )
 FOREIGN_HELP = (
     "Rows unlike the data, with the model's features under the same names. They need no true "
@@ -57,7 +57,7 @@ def upload_row(review: Review | None) -> None:
         st.caption("CSV or Parquet, one row a case, with the true class or outcome.")
     with evaluation:
         _uploader("evaluation", "Evaluation set", EVALUATION_HELP, TABLE_SUFFIXES, review)
-        st.caption("Optional. The same columns again.")
+        st.caption("Optional. It has the same columns.")
     early = review is None or "calibration" not in review.tables
     with training:
         _uploader("training", "Training set", TRAINING_HELP, TABLE_SUFFIXES, review, early)

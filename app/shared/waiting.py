@@ -121,7 +121,7 @@ def progress(job: JobSnapshot, *, where: str) -> None:
     with st.container(border=True):
         st.progress(job.progress, text=_sentence(job))
         if not _is_ours(job):
-            st.caption("It goes on for another review that asked for the same.")
+            st.caption("It continues, because another review asked for the same result.")
             return
         st.button(
             "Stop",

@@ -164,7 +164,7 @@ def _presets(prefix: str, by_data: dict[str, Any]) -> None:
         f"{prefix}_inside": "ratio",
     }
     presets = {
-        "Chosen by data": (by_data, "restart_alt", "All of it as fitted."),
+        "Chosen by data": (by_data, "restart_alt", "All settings as fitted."),
         "As the papers mean": (
             {**by_data, **fixed, f"{prefix}_log_b": PAPER_LOG_FLOOR},
             "vertical_align_bottom",
@@ -238,7 +238,7 @@ def _floor(graph: KernelDensityGraph, prefix: str) -> tuple[float | None, float 
         key=f"{prefix}_share",
         persist_state="session",
         help=f"Share of ordinary rows that may count as unknown. {graph.n_holdout:,} held-out rows "
-        f"tell no share below 1 in {graph.n_holdout + 1:,}.",
+        f"cannot resolve a share below 1 in {graph.n_holdout + 1:,}.",
     )
     return share, None
 

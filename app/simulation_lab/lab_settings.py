@@ -60,7 +60,7 @@ def choose() -> LabSettings:
                 max_value=2**31 - 1,
                 value=0,
                 key="lab_seed",
-                help="Of the rows, the training, the division and the spheres: the same seed gives "
+                help="For the rows, the training, the split and the spheres: the same seed gives "
                 "the same result.",
                 **_KEPT,
             )
@@ -72,7 +72,7 @@ def choose() -> LabSettings:
                 required=True,
                 format_func=MODELS.__getitem__,
                 key="lab_model",
-                help="The model whose confidence is judged. It is trained on the spot.",
+                help="The model whose confidence is judged. It is trained when you press Run.",
                 **_KEPT,
             )
             shape = _forest() if kind == "forest" else _network()
@@ -105,7 +105,7 @@ def _rows(simulation: str) -> tuple[int, int]:
         options=DIMENSIONS,
         value=10,
         key="lab_dimensions",
-        help="Each further dimension tells less of the class than the one before.",
+        help="Each further dimension says less about the class than the one before.",
         **_KEPT,
     )
     return n, n_features

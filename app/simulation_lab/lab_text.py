@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 INTRODUCTION = (
-    "Here the truth is known. Draw rows, train a forest or a network on the spot, and see where "
-    "its confidence leaves the truth: among the data, and far outside, where nobody can know "
-    "anything and confidence should fall to the share of the commoner class."
+    "Here the truth is known. Draw rows, train a forest or a network, and see where its "
+    "confidence leaves the truth: among the data, and far outside, where the data say nothing "
+    "and confidence should fall to the share of the more frequent class."
 )
 EMPTY = """
 **Run** will draw the rows, train the model on seven tenths of them, build its kernel density
@@ -18,7 +18,7 @@ versions, and show
 with sliders for the kernel density version that act at once.
 """
 LASTS = (
-    "A forest takes seconds. A network takes a minute or so at the values set first, and up to "
+    "A forest takes seconds. A network takes a minute or so with the default settings, and up to "
     "half an hour for 10,000 rows and 1,000 units a layer. The rest of the app stays usable "
     "meanwhile, and you can stop it at any time."
 )

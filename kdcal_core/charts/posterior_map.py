@@ -521,8 +521,8 @@ def held_words(n_others: int, row: int | None) -> str:
     Examples
     --------
     >>> held_words(28, None)
-    'The other 28 features are held at their medians and most frequent values. Rows are drawn where
-     their two features put them, whatever their others are.'
+    'The other 28 features are held at their medians and most frequent values. Rows are drawn by
+     their two features alone, whatever the values of the others.'
     """
     if n_others == 0:
         return ""
@@ -531,8 +531,8 @@ def held_words(n_others: int, row: int | None) -> str:
     typical = own if n_others == 1 else "their medians and most frequent values"
     at = typical if row is None else f"the values of row {row + 1:,}"
     return (
-        f"{others} held at {at}. Rows are drawn where their two features put them, whatever "
-        "their others are."
+        f"{others} held at {at}. Rows are drawn by their two features alone, "
+        "whatever the values of the others."
     )
 
 

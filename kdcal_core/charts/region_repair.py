@@ -20,7 +20,7 @@ from kdcal_core.charts.marks import identity
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.reliability import reliability_alt, reliability_figure
 from kdcal_core.diagnostics import Estimate, PairedAuc, ReliabilityCurve, estimate_text
-from kdcal_core.text import escape_html, number_text
+from kdcal_core.text import counted, escape_html, number_text
 
 _EXAMPLES = (0.2, 0.8)  # stated probabilities whose change is said
 _SUREST = 0.999
@@ -43,7 +43,7 @@ def region_maps_chart(maps: Sequence[RegionMap], picked: int, words: str, *, dar
     return Chart(
         region_maps_figure(maps, dark=dark, picked=picked),
         finding="",
-        alt=f"Platt maps of {len(maps):,} regions. This region: {words}",
+        alt=f"Platt maps of {counted(len(maps), 'region')}. This region: {words}",
         how_to_read=MAPS,
         table=lambda: region_maps_table(maps),
         name="maps of the regions",

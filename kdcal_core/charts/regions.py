@@ -401,7 +401,7 @@ def tree_alt(search: RegionSearch) -> str:
         for one in search.regions
     ]
     kind = "A tree of" if search.tree is not None else "A column's"
-    return f"{kind} {len(search.regions):,} regions. {listed(text, 12, between=';')}."
+    return f"{kind} {counted(len(search.regions), 'region')}. {listed(text, 12, between=';')}."
 
 
 def _judged(search: RegionSearch) -> int:

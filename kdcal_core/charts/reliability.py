@@ -500,10 +500,11 @@ def reliability_alt(curve: ReliabilityCurve) -> str:
     filled = np.flatnonzero(curve.count > 0)
     shown = filled[np.unique(np.linspace(0, len(filled) - 1, 8).astype(int))] if filled.size else []
     bins = ", ".join(
-        f"says {curve.confidence[at]:.2f} sees {curve.accuracy[at]:.2f} ({curve.count[at]:,} rows)"
+        f"says {curve.confidence[at]:.2f} sees {curve.accuracy[at]:.2f} "
+        f"({counted(int(curve.count[at]), 'row')})"
         for at in shown
     )
-    return f"Reliability diagram of {curve.n:,} rows: {bins}."
+    return f"Reliability diagram of {counted(curve.n, 'row')}: {bins}."
 
 
 _TICKS = (0.01, 0.1, 0.5, 0.9, 0.99)

@@ -59,11 +59,11 @@ def build(folder: Path) -> dict[str, Any]:
     booster.save_model(folder / "model.json")
     held_out = xgb.DMatrix(typed.iloc[evaluation], enable_categorical=True, nthread=1)
     return {
-        "title": "Census income, boosted trees that try too hard",
+        "title": "Census income, over-trained boosted trees",
         "summary": (
-            "Boosted trees guess from a census form whether a person earns more than 50,000 "
-            "dollars a year; about one in four does. Look at the rarer class: the trees were "
-            "pushed too far on their own training rows and claim more than they can keep."
+            "Boosted trees predict from a census form whether a person earns more than 50,000 "
+            "dollars a year; about one in four does. Look at the rarer class: the trees fitted "
+            "their own training rows too closely and are over-confident."
         ),
         "task": "classification",
         "model": "model.json",

@@ -31,10 +31,10 @@ def build(folder: Path) -> dict[str, Any]:
     held_out = parts["evaluation"]
     stated = logits(layers, columns.matrix(frame.iloc[held_out]))
     return {
-        "title": "Census income, a neural network that trusts itself too much",
+        "title": "Census income, an over-confident neural network",
         "summary": (
-            "The same census forms, read by a neural network that learned its own training rows "
-            "by heart: it is 89% sure on average and right for 84 in 100 people. Look region by "
+            "The same census forms, read by a neural network that memorised its training rows: "
+            "it is 89% sure on average and right for 84 in 100 people. Look region by "
             "region: for the married without a degree it is 80% sure and right for 72 in 100. "
             "Calibrating each region by itself corrects that, and ranks people better too."
         ),

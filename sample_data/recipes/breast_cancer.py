@@ -29,9 +29,9 @@ def build(folder: Path) -> dict[str, Any]:
     return {
         "title": "Breast cancer, a forest of 500 trees",
         "summary": (
-            "A random forest reads thirty measurements of cell nuclei and calls a tumour benign "
-            "or malignant. Look at how little 185 rows can prove: the forest hedges in the "
-            "middle, and the wide intervals say honestly where the data end."
+            "A random forest reads thirty measurements of cell nuclei and classifies a tumour as "
+            "benign or malignant. See how little 185 rows can prove: the forest is cautious, and "
+            "the intervals are wide where rows are few."
         ),
         "task": "classification",
         "model": "model.skops",

@@ -1,4 +1,4 @@
-"""Prices of diamonds: the Gamma network of paper 003 section 4.4, with a forked output."""
+"""Prices of diamonds: the Gamma network of Torres et al. (section 4.4), with a forked output."""
 
 from __future__ import annotations
 
@@ -66,8 +66,9 @@ def build(folder: Path) -> dict[str, Any]:
         "title": "Prices of diamonds, a network with a Gamma forecast",
         "summary": (
             "A neural network forecasts what a diamond costs, with one relative spread for all "
-            "stones. Look beyond the whole: 94 of 100 prices lie inside the 95% intervals, but "
-            "only 82 of 100 for the poorest cut, and the prices of large stones are set too low."
+            "stones. Look beyond the average: 94 of 100 prices lie inside the 95% intervals, but "
+            "only 82 of 100 for the poorest cut, and the prices of large stones are predicted "
+            "too low."
         ),
         "task": "regression",
         "family": "gamma",

@@ -1,4 +1,4 @@
-"""Prices of diamonds again, but only the quantiles that somebody's boosted trees stated."""
+"""Prices of diamonds again, but only the quantiles that boosted trees predicted."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def build(folder: Path) -> dict[str, Any]:
     return {
         "title": "Prices of diamonds, quantiles only",
         "summary": (
-            "No model file here, just a table of quantiles from somebody's boosted trees, who "
-            f"had seen {N_KNOWN:,} diamonds. Look for bravado: of 100 prices only "
-            f"{100 * inside.mean():.0f} lie between the quantiles that ought to hold 95."
+            "No model file here, just a table of quantiles from boosted trees that were trained "
+            f"on {N_KNOWN:,} diamonds. Look for over-confidence: of 100 prices only "
+            f"{100 * inside.mean():.0f} lie between the quantiles that should hold 95."
         ),
         "task": "regression",
         "family": "quantiles",

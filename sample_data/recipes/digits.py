@@ -1,6 +1,6 @@
 """Handwritten digits: an ensemble of ten small networks, stopped early on purpose.
 
-In the manner of paper 002's appendix: the members are under-trained, and the ensemble's score is
+As in the appendix of Salamon et al.: the members are under-trained, and the ensemble's score is
 the mean of the members' probabilities (their plain sum is not a probability).
 """
 
@@ -51,11 +51,12 @@ def build(folder: Path) -> dict[str, Any]:
         write_parquet(folder / f"foreign_{name}.parquet", whole_columns(images, names))
     predicted = ensemble(members, pixels[evaluation]).argmax(axis=1)
     return {
-        "title": "Handwritten digits, a shy network",
+        "title": "Handwritten digits, an under-confident network",
         "summary": (
             "Ten small neural networks read blurry 8 x 8 handwritten digits and vote; each was "
-            "stopped early, long before it had learned all it could. Look for modesty: the votes "
-            "are right far more often than they claim, in some digits much more than in others."
+            "stopped early, long before it had learned all it could. Look for under-confidence: "
+            "the votes are right far more often than they say, in some digits much more than in "
+            "others."
         ),
         "task": "classification",
         "model": "model.onnx",

@@ -24,10 +24,10 @@ def build(folder: Path) -> dict[str, Any]:
     return {
         "title": "Handwritten digits, predictions only",
         "summary": (
-            "No model file here, just a table of stated probabilities from a naive Bayes reader "
-            "of handwritten digits, the way a colleague or a vendor might send it. Look for "
-            "bravado: the reader takes related pixels for independent witnesses, so it is almost "
-            "certain far too often."
+            "No model file here, just a table of stated probabilities from a naive Bayes "
+            "classifier of handwritten digits, as a colleague or a vendor might send it. Look "
+            "for over-confidence: naive Bayes treats related pixels as independent evidence, so "
+            "it is almost certain far too often."
         ),
         "task": "classification",
         "model": None,

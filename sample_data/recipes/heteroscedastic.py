@@ -1,4 +1,4 @@
-"""A straight line through a parabola whose noise widens (paper 003 section 4.1)."""
+"""A straight line through a parabola whose noise widens (Torres et al., section 4.1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def build(folder: Path) -> dict[str, Any]:
         "title": "A straight line through a curve",
         "summary": (
             "A straight line predicts outcomes that really follow a curve and scatter ever wider "
-            "to the right. Look beyond the whole: 94 of 100 outcomes lie inside the 95% "
+            "to the right. Look beyond the average: 94 of 100 outcomes lie inside the 95% "
             "intervals, yet the line is too low at both ends and too high in between, and its "
             "one width is far too wide on the left and too narrow on the right."
         ),
@@ -36,8 +36,8 @@ def build(folder: Path) -> dict[str, Any]:
         "model": "model.onnx",
         "target": "y",
         "source": (
-            "Simulated: the heteroscedastic Gaussian of the paper on local recalibration (003, "
-            "section 4.1). x is uniform between 2 and 20; y is normal with mean 10 + 5x² and "
+            "Simulated: the heteroscedastic Gaussian of Torres et al. (section 4.1). x is "
+            "uniform between 2 and 20; y is normal with mean 10 + 5x² and "
             f"standard deviation 30x. {N_ROWS:,} rows, of which a tenth calibrates and a tenth "
             "evaluates; the column true_mean holds 10 + 5x²."
         ),

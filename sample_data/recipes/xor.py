@@ -1,4 +1,4 @@
-"""Gaussian XOR, the plainest task that no straight line solves (papers 000 and 001)."""
+"""Gaussian XOR, the plainest task that no straight line solves (Dey et al.)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CENTRES = np.array([[[-0.5, 0.5], [0.5, -0.5]], [[0.5, 0.5], [-0.5, -0.5]]])
 SPREAD = 0.25
 N_ROWS, N_RING, RADIUS = 1000, 500, 2.0
 SOURCE = (
-    "Simulated: Gaussian XOR of the paper on geodesic kernels (000, appendix D). Four round "
+    "Simulated: Gaussian XOR of Dey et al. (appendix D). Four round "
     "clouds of standard deviation 0.25 at (±0.5, ±0.5), cut off at ±1; a class is a pair of "
     "opposite clouds, both equally frequent."
 )

@@ -22,9 +22,9 @@ def build(folder: Path) -> dict[str, Any]:
     return {
         "title": "Four clouds in the plane, a forest of 500 trees",
         "summary": (
-            "A random forest tells by two numbers whether a point's signs agree: the smallest "
-            "task whose every answer can be drawn. Look outside the square: where no point has "
-            "ever been, the forest is nearly as sure of itself as inside."
+            "A random forest decides whether two numbers have the same sign: the smallest task "
+            "in which every answer can be drawn. Look outside the square: where there are no "
+            "points, the forest is nearly as confident as inside."
         ),
         "task": "classification",
         "model": "model.skops",

@@ -27,9 +27,9 @@ def build(folder: Path) -> dict[str, Any]:
     return {
         "title": "Four clouds in the plane, a ReLU network",
         "summary": (
-            "A neural network tells by two numbers whether a point's signs agree: the smallest "
-            "task whose every answer can be drawn. Look outside the square: the further a point "
-            "lies from all that the network has seen, the surer it becomes."
+            "A neural network decides whether two numbers have the same sign: the smallest task "
+            "in which every answer can be drawn. Look outside the square: the further a point "
+            "lies from the training data, the more confident the network becomes."
         ),
         "task": "classification",
         "model": "model.onnx",

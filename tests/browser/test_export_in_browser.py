@@ -20,7 +20,7 @@ def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path)
     app.wait_for_text("What these rows are fit for", 120)
     app.visit("Choose and export")
     app.page.get_by_role("button", name="Fit, judge and write the file").click()
-    app.wait_for_text("What the file says of itself", 120)
+    app.wait_for_text("Card of the file", 120)
     app.idle()
     assert "calibrator=platt" in app.page.url
     app.wait_for_text(re.compile("log loss (falls|rises|changes)"))
