@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -31,8 +30,7 @@ from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Against, Comparison, Group
 from kdcal_core.review import Review
-from kdcal_core.store import load
-from kdcal_core.tasks import ComparisonRun, comparison_request
+from kdcal_core.tasks import ComparisonRun, compare_calibrators
 from kdcal_core.text import escape_markdown, p_text
 
 _NOTHING = 0.0001  # of any measure: nobody acts on less
@@ -80,22 +78,17 @@ def compared(review: Review) -> View | None:
     with st.container(border=True):
         settings, button = compare_settings.choose(review), st.empty()
     try:
-        asked = comparison_request(session.workspace(), review.id, settings)
+        asked = compare_calibrators.request(session.workspace(), review.id, settings)
     except InputError as error:
         st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
         return None
     job = job_results.asked_for(
         asked, review, button, label="Compare", name="compare", will_show=text.WILL_SHOW
     )
-    run = None if job is None else job_results.answer_of(job, _read)
+    run = None if job is None else job_results.result_of(job, compare_calibrators)
     if job is None or run is None:
         return None
     return _view(review, run)
-
-
-@st.cache_resource(max_entries=8, show_spinner="Reading the comparison")
-def _read(key: str, _at: Path) -> ComparisonRun:
-    return load(_at, ComparisonRun)
 
 
 def _view(review: Review, run: ComparisonRun) -> View | None:

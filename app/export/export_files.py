@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from app.shared.charts import csv_button
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.review import Review
-from kdcal_core.tasks.export import try_request
+from kdcal_core.tasks import try_calibrator
 from kdcal_core.text import bytes_text, escape_markdown
 
 SUFFIX = ".kdcal"
@@ -132,7 +133,11 @@ def _uploader(review: Review) -> None:
         return
     workspace = session.workspace()
     path = workspace.keep(review.id, uploaded, f"tried{SUFFIX}")
-    asked = try_request(workspace, review.id, path, uploaded.name)
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    asked = try_calibrator.request(
+        workspace, review.id, path=str(path), name=uploaded.name, digest=digest
+    )
     st.session_state[_TRIED] = {**st.session_state.get(_TRIED, {}), review.id: asked}
     # A fresh key empties the uploader, so that the bytes do not stay in memory.
     st.session_state["export_uploads"] = generation + 1

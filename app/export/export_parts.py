@@ -21,7 +21,7 @@ from kdcal_core.charts import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.tasks import Gain, export_request
+from kdcal_core.tasks import Gain, export_calibrator
 from kdcal_core.text import escape_markdown
 
 TILES = ("log_loss", "ece_debiased", "auc", "accuracy")
@@ -36,7 +36,7 @@ def exported(review: Review) -> View | None:
         st.info(text.NO_COLUMNS, icon=":material/info:")
         return None
     try:
-        asked = export_request(session.workspace(), review.id, settings)
+        asked = export_calibrator.request(session.workspace(), review.id, settings)
     except InputError as error:
         st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
         return None

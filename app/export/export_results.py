@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import streamlit as st
 
@@ -12,9 +11,13 @@ from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Comparison
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
-from kdcal_core.store import load
-from kdcal_core.tasks.comparison import ComparisonRun
-from kdcal_core.tasks.export import ExportRun, TriedRun
+from kdcal_core.tasks import (
+    ExportRun,
+    TriedRun,
+    compare_calibrators,
+    export_calibrator,
+    try_calibrator,
+)
 
 LAST_COMPARISON = "compare_last"  # of the Compare page: the key of each review's last job
 
@@ -35,22 +38,12 @@ class View:
 
 def run_of(job: JobSnapshot) -> ExportRun | None:
     """The calibrator of a job that is done; None, and why, where it cannot be read."""
-    return job_results.answer_of(job, _run)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _run(key: str, _at: Path) -> ExportRun:
-    return load(_at, ExportRun)
+    return job_results.result_of(job, export_calibrator)
 
 
 def tried_of(job: JobSnapshot) -> TriedRun | None:
     """The tried file of a job that is done; None, and why, where it cannot be read."""
-    return job_results.answer_of(job, _tried)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _tried(key: str, _at: Path) -> TriedRun:
-    return load(_at, TriedRun)
+    return job_results.result_of(job, try_calibrator)
 
 
 def comparison_of(review: Review) -> Comparison | None:
@@ -60,11 +53,7 @@ def comparison_of(review: Review) -> Comparison | None:
     if job is None or job.state != "done" or job.folder is None:
         return None
     try:
-        return _compared(job.key, job.folder)
+        run = job_results.task_result(job.key, task=compare_calibrators, folder=job.folder)
+        return run.comparison
     except InputError:  # the Compare page tells of it
         return None
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _compared(key: str, _at: Path) -> Comparison:
-    return load(_at, ComparisonRun).comparison

@@ -11,8 +11,7 @@ from app.export import export_text as text
 from kdcal_core.calibration import CALIBRATORS, Family
 from kdcal_core.calibration.settings import BY_TREE
 from kdcal_core.review import Review
-from kdcal_core.tasks.comparison import usable_calibrators
-from kdcal_core.tasks.export import ExportSettings, few_trees, partition_columns
+from kdcal_core.tasks import ExportSettings, few_trees, partition_columns, usable_calibrators
 
 ADDRESS = "calibrator"
 _USUAL = "platt"

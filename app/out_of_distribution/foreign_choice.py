@@ -9,7 +9,7 @@ from app.shared import graph_results, job_results, session, uploads, waiting
 from app.shared.foreign_results import Chosen
 from app.shared.graph_results import Fit, Foreign
 from kdcal_core.review import Review, remove_foreign
-from kdcal_core.tasks import ForeignKind, ForeignSettings, foreign_request
+from kdcal_core.tasks import ForeignKind, ForeignSettings, score_foreign
 from kdcal_core.text import escape_markdown
 
 SHIFTS = (-50.0, -20.0, -10.0, -5.0, -2.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -39,7 +39,7 @@ def foreign_rows(review: Review, fit: Fit | None) -> Foreign | None:
 
     While answers for other tables are under way, those that were shown last are shown on.
     """
-    asked = foreign_request(
+    asked = score_foreign.request(
         session.workspace(), review.id, graph_folder=None if fit is None else fit.folder
     )
     memory = f"foreign_shown_{review.id}"
@@ -162,7 +162,7 @@ def _shifted(review: Review, fit: Fit | None, below: DeltaGenerator) -> Chosen |
         key="foreign_shift",
         persist_state="session",
     )
-    asked = foreign_request(
+    asked = score_foreign.request(
         session.workspace(),
         review.id,
         ForeignSettings(radii=(), shifted_feature=feature, shifts=SHIFTS),

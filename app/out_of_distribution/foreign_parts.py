@@ -28,7 +28,7 @@ from kdcal_core.charts import (
 from kdcal_core.diagnostics import DistanceCurve
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.tasks import ByDistance, ForeignAnswers, GraphSettings, foreign_request
+from kdcal_core.tasks import ByDistance, ForeignAnswers, GraphSettings, score_foreign
 from kdcal_core.text import escape_markdown
 
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -265,7 +265,7 @@ def _euclidean(view: View, version: Version) -> DistanceCurve | None:
     fit = graph_results.fitted(view.review, settings=GraphSettings(distance="euclidean"))
     if fit is None:
         return None
-    asked = foreign_request(session.workspace(), view.review.id, graph_folder=fit.folder)
+    asked = score_foreign.request(session.workspace(), view.review.id, graph_folder=fit.folder)
     job = job_results.finished(asked, view.review)
     foreign = None if job is None else graph_results.foreign_of(job)
     if foreign is None:

@@ -28,7 +28,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, TableInfo
 from kdcal_core.simulation import true_posterior
-from kdcal_core.tasks import GraphRecord, GridRun, GridSettings, grid_request
+from kdcal_core.tasks import GraphRecord, GridRun, GridSettings, posterior_grid
 from kdcal_core.text import escape_markdown
 
 MODEL, VERSION, TRUTH = "Model", "Kernel density version", "True posterior"
@@ -211,7 +211,9 @@ def grid(review: Review, settings: GridSettings, fit: Fit | None) -> Map | None:
     """The map for these axes; begun at once where there is none yet."""
     folder = None if fit is None else fit.folder
     try:
-        asked = grid_request(session.workspace(), review.id, settings, graph_folder=folder)
+        asked = posterior_grid.request(
+            session.workspace(), review.id, settings, graph_folder=folder
+        )
         job = job_results.finished(asked, review)
         return None if job is None else map_results.map_of(job)
     except InputError as error:

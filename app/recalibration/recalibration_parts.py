@@ -23,11 +23,11 @@ from kdcal_core.tasks import (
     MEAN,
     MODEL,
     OUTCOME,
-    recalibration_request,
+    STATED,
+    recalibrate,
     recommended,
     space_title,
 )
-from kdcal_core.tasks.recalibration_answers import STATED
 from kdcal_core.text import escape_markdown
 
 TILES = ("crps", "coverage95", "smis95", "rmse")
@@ -48,7 +48,7 @@ def recalibrated(review: Review) -> View | None:
     with st.container(border=True):
         settings, button = recalibration_settings.choose(review), st.empty()
     try:
-        asked = recalibration_request(session.workspace(), review.id, settings)
+        asked = recalibrate.request(session.workspace(), review.id, settings)
     except InputError as error:
         st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
         return None

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from app.shared import job_results, set_results
+from app.shared.kept import by_digest
 from app.shared.map_results import Box
 from app.shared.pit_results import Judged
 from kdcal_core.charts import SelectionCurve
@@ -99,12 +99,12 @@ class View:
 def run_of(job: JobSnapshot) -> tuple[str, Finished] | None:
     """The recalibration of a job that is done; None, and why, where it cannot be read."""
 
-    return job_results.answer_of(job, lambda key, folder: (key, _finished(key, folder)))
+    return job_results.answer_of(job, lambda key, folder: (key, _finished(key, folder=folder)))
 
 
-@st.cache_resource(max_entries=64, show_spinner="Reading the recalibration")
-def _finished(key: str, _at: Path) -> Finished:
-    return Finished(_at, load_part(_at, "record", RecalibrationRecord, whole=True))
+@by_digest
+def _finished(key: str, *, folder: Path) -> Finished:
+    return Finished(folder, load_part(folder, "record", RecalibrationRecord, whole=True))
 
 
 def map_of(view: View, across: str, up: str, level: float) -> RecalibratedMap | None:

@@ -23,8 +23,7 @@ from kdcal_core.charts import (
 )
 from kdcal_core.data import IntArray
 from kdcal_core.data.csv_tables import to_csv
-from kdcal_core.tasks import MODEL, IntervalRows, RowClosely, ShownRows
-from kdcal_core.tasks.pit_measures import MAX_ROWS
+from kdcal_core.tasks import MAX_ROWS, MODEL, IntervalRows, RowClosely, ShownRows
 from kdcal_core.text import escape_markdown
 
 NEAR = (50, 100, 250, 500, 1000)

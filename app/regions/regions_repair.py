@@ -37,7 +37,7 @@ from kdcal_core.tasks import (
     RegionsSettings,
     RepairScores,
     Request,
-    regions_request,
+    calibrate_regions,
 )
 from kdcal_core.text import escape_markdown
 
@@ -71,7 +71,7 @@ def repaired(view: View) -> Repair | None:
         st.markdown("**Repaired region by region: before and after**")
         settings = _settings(view)
         try:
-            asked = regions_request(session.workspace(), review.id, settings)
+            asked = calibrate_regions.request(session.workspace(), review.id, settings)
         except InputError as error:
             st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
             return None

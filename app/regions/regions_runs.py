@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import streamlit as st
-
 from app.regions.regions_rows import Looked
 from app.regions.regions_search import Found, search_of
 from app.shared import job_results, set_results
-from app.shared.kept import KEPT
+from app.shared.kept import by_digest
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
-from kdcal_core.store import load
 from kdcal_core.tasks import (
     RegionQuestion,
-    RegionSearchRun,
+    RegionSearchSettings,
     RegionsRun,
     RepairScores,
+    calibrate_regions,
     repair_scores,
+    search_regions,
 )
 
 
@@ -26,20 +25,21 @@ def search_run_of(looked: Looked, asked: RegionQuestion, job: JobSnapshot) -> Fo
     """The search of a job that is done; None, and why, where it is not there."""
 
     def read(key: str, folder: Path) -> Found | None:
-        KEPT.get(("whole", key), lambda: load(folder, RegionSearchRun).settings)
+        _checked(key, folder=folder)
         return search_of(looked, asked, key=key, run=str(folder))
 
     return job_results.answer_of(job, read)
 
 
+@by_digest
+def _checked(key: str, *, folder: Path) -> RegionSearchSettings:
+    """The settings of a search, once the whole of it could be read."""
+    return search_regions.read(folder).settings
+
+
 def run_of(job: JobSnapshot) -> RegionsRun | None:
     """The run of a job that is done; None, and why, where it cannot be read."""
-    return job_results.answer_of(job, _run)
-
-
-@st.cache_resource(max_entries=8, show_spinner="Reading the result")
-def _run(key: str, _at: Path) -> RegionsRun:
-    return load(_at, RegionsRun)
+    return job_results.result_of(job, calibrate_regions)
 
 
 def scores_of(review: Review, run: RegionsRun, *methods: str) -> list[RepairScores] | None:

@@ -7,8 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app.regions.regions_rows import Looked
-from kdcal_core.tasks import RegionQuestion
-from kdcal_core.tasks.region_measures import Purpose
+from kdcal_core.tasks import Purpose, RegionQuestion
 
 PURPOSES: dict[Purpose, str] = {
     "wrong": "Where it is wrong",

@@ -11,7 +11,7 @@ from app.regions import regions_text as text
 from app.regions.regions_rows import Looked
 from app.regions.regions_search import Found, search_of
 from app.shared import job_results, session, waiting
-from kdcal_core.tasks import RegionQuestion, RegionSearchSettings, Request, region_search_request
+from kdcal_core.tasks import RegionQuestion, RegionSearchSettings, Request, search_regions
 
 Kind = Literal["quick", "thorough"]
 KINDS: dict[Kind, str] = {"quick": "Quick", "thorough": "Thorough"}
@@ -29,7 +29,9 @@ def shown(looked: Looked, asked: RegionQuestion) -> Found | None:
     InputError
         As `search_of`, and where the review has changed since.
     """
-    request = region_search_request(session.workspace(), looked.review.id, _settings(looked, asked))
+    request = search_regions.request(
+        session.workspace(), looked.review.id, _settings(looked, asked)
+    )
     if _chosen(looked, request) == "quick":
         return _quick(looked, asked, text.QUICK_SHOWN)
     job = job_results.finished(request, looked.review, offer=lambda: False)

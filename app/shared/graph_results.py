@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from app.shared import job_results, session
+from app.shared.kept import by_digest
 from kdcal_core.charts import fit_offer
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
@@ -25,7 +26,7 @@ from kdcal_core.tasks import (
     GraphSetting,
     GraphSettings,
     Request,
-    graph_request,
+    fit_graph,
 )
 
 
@@ -87,26 +88,30 @@ def fitted(
         What the page will show then, our own words, above the button that begins the fit.
         Without it the fit begins by itself.
     """
-    asked = graph_request(session.workspace(), review.id, settings)
+    asked = fit_graph.request(session.workspace(), review.id, settings)
     job = job_results.finished(
         asked, review, offer=(lambda: _offer(review, asked, will_show)) if will_show else None
     )
-    return None if job is None else job_results.answer_of(job, _fit)
+    return (
+        None
+        if job is None
+        else job_results.answer_of(job, lambda key, folder: _fit(key, folder=folder))
+    )
 
 
 def foreign_of(job: JobSnapshot) -> Foreign | None:
     """The foreign rows of a job that is done; None, and why, where they cannot be read."""
-    return job_results.answer_of(job, _foreign)
+    return job_results.answer_of(job, lambda key, folder: _foreign(key, folder=folder))
 
 
-@st.cache_resource(max_entries=64, show_spinner="Reading the kernel density version")
-def _fit(key: str, _at: Path) -> Fit:
-    return Fit(key, _at, load_part(_at, "record", GraphRecord, whole=True))
+@by_digest
+def _fit(key: str, *, folder: Path) -> Fit:
+    return Fit(key, folder, load_part(folder, "record", GraphRecord, whole=True))
 
 
-@st.cache_resource(max_entries=64, show_spinner="Reading the foreign rows")
-def _foreign(key: str, _at: Path) -> Foreign:
-    return Foreign(key, _at, load_part(_at, "record", ForeignRecord, whole=True))
+@by_digest
+def _foreign(key: str, *, folder: Path) -> Foreign:
+    return Foreign(key, folder, load_part(folder, "record", ForeignRecord, whole=True))
 
 
 def _offer(review: Review, asked: Request, will_show: str) -> bool:

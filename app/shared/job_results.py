@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from app.shared import session, waiting
+from app.shared.kept import by_digest
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.review import Review
-from kdcal_core.tasks import Request
+from kdcal_core.tasks import Request, Task
 
 T = TypeVar("T")
 
@@ -96,3 +97,14 @@ def answer_of(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:
         jobs().forget(job.key)
         st.rerun()
     return None
+
+
+def result_of(job: JobSnapshot, task: Task[T]) -> T | None:
+    """What a task's job has left, read once; None, and why, where it cannot be read."""
+    return answer_of(job, lambda key, folder: task_result(key, task=task, folder=folder))
+
+
+@by_digest
+def task_result(key: str, *, task: Task[T], folder: Path) -> T:
+    """The result of the job with this key."""
+    return task.read(folder)

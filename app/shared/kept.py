@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import pandas as pd
 from kdcal_core.memory import total_bytes
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Kept:
@@ -122,3 +124,16 @@ def _bytes_of_base(view: np.ndarray[Any, Any], met: set[int]) -> int:
 
 _SHARE = 16  # of the machine's memory
 KEPT = Kept(max(256 * 1024**2, total_bytes() // _SHARE))
+
+
+def by_digest(make: Callable[P, T]) -> Callable[P, T]:
+    """Keep what a function gives by its positional arguments alone, of which one is a digest.
+
+    Its keyword arguments are what it is made of, and follow from the digest.
+    """
+
+    @functools.wraps(make)
+    def kept(*args: P.args, **kwargs: P.kwargs) -> T:
+        return KEPT.get((make.__module__, make.__qualname__, *args), lambda: make(*args, **kwargs))
+
+    return kept

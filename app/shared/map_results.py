@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
-
 from app.shared import graph_results, set_results
 from app.shared.graph_results import Version
-from app.shared.job_results import answer_of
+from app.shared.job_results import answer_of, task_result
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
-from kdcal_core.store import load
 from kdcal_core.tasks import (
     BoxRows,
     GridRun,
     RowsInBox,
     VersionMap,
+    posterior_grid,
     rows_in_box,
     table_of_box,
     version_map,
@@ -38,12 +36,11 @@ class Map:
 
 def map_of(job: JobSnapshot) -> Map | None:
     """The map of a job that is done; None, and why, where it cannot be read."""
-    return answer_of(job, _map)
 
+    def read(key: str, folder: Path) -> Map:
+        return Map(folder, task_result(key, task=posterior_grid, folder=folder))
 
-@st.cache_resource(max_entries=16, show_spinner="Reading the map")
-def _map(key: str, _at: Path) -> Map:
-    return Map(_at, load(_at, GridRun))
+    return answer_of(job, read)
 
 
 def version_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from kdcal_core.data import IntArray
-from kdcal_core.tasks.pit_measures import MAX_ROWS
+from kdcal_core.tasks import MAX_ROWS
 
 
 def most_text(n: int) -> str:

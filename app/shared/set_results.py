@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -26,16 +25,12 @@ from kdcal_core.tasks import (
     LAYER,
     Keep,
     Request,
+    ReviewTask,
     Sets,
     Space,
     is_large,
-    load_space,
-    read_measure,
-    reads_of,
+    keep_space,
     regression_space,
-    set_request,
-    space_request,
-    title_of,
 )
 from kdcal_core.text import escape_markdown
 
@@ -44,7 +39,7 @@ T = TypeVar("T")
 
 def of(
     review: Review,
-    measure: Callable[..., T],
+    measure: ReviewTask[T],
     *,
     offer: Callable[[], bool] | None = None,
     **settings: Any,
@@ -53,8 +48,8 @@ def of(
 
     Parameters
     ----------
-    measure : callable
-        A function of `kdcal_core.tasks.set_measures` or of a module like it.
+    measure : ReviewTask
+        Of `kdcal_core.tasks`.
     offer : callable, optional
         Draws what is offered and tells whether it was taken up: a job that was never begun then
         waits for that. Of no account where there is no job.
@@ -63,20 +58,20 @@ def of(
     """
     if not in_worker(review, measure, settings):
         return _here(review, measure, settings)
-    asked = set_request(session.workspace(), review, measure, settings)
+    asked = measure.request(session.workspace(), review, **settings)
     return _elsewhere(review, measure, asked, offer)
 
 
-def at_hand(review: Review, measure: Callable[..., Any], **settings: Any) -> bool:
+def at_hand(review: Review, measure: ReviewTask[Any], **settings: Any) -> bool:
     """Whether :func:`of` gives the measure without a job that is still to be waited for."""
     if not in_worker(review, measure, settings):
         return True
-    job = waiting.find(set_request(session.workspace(), review, measure, settings).key)
+    job = waiting.find(measure.request(session.workspace(), review, **settings).key)
     return job is not None and job.state == "done"
 
 
 def all_of(
-    review: Review, measure: Callable[..., T], each: Sequence[dict[str, Any]]
+    review: Review, measure: ReviewTask[T], each: Sequence[dict[str, Any]]
 ) -> list[T] | None:
     """The same measure at several settings; where jobs compute them, they go on side by side.
 
@@ -84,7 +79,7 @@ def all_of(
     """
     if not any(in_worker(review, measure, one) for one in each):
         return [_here(review, measure, settings) for settings in each]
-    asked = [set_request(session.workspace(), review, measure, one) for one in each]
+    asked = [measure.request(session.workspace(), review, **one) for one in each]
     for one in asked:
         if waiting.find(one.key) is None:
             job_results.begin(one, review)
@@ -98,7 +93,7 @@ def all_of(
 
 
 def on_demand(
-    review: Review, measure: Callable[..., T], *, label: str, **settings: Any
+    review: Review, measure: ReviewTask[T], *, label: str, **settings: Any
 ) -> Callable[[], T] | None:
     """What gives the measure, for a download that is made when somebody asks for it.
 
@@ -107,7 +102,7 @@ def on_demand(
     """
     if not in_worker(review, measure, settings):
         return lambda: _here(review, measure, settings)
-    asked = set_request(session.workspace(), review, measure, settings)
+    asked = measure.request(session.workspace(), review, **settings)
     found = _elsewhere(
         review,
         measure,
@@ -119,23 +114,23 @@ def on_demand(
     return None if found is None else lambda: found
 
 
-def _here(review: Review, measure: Callable[..., T], settings: dict[str, Any]) -> T:
-    reads = reads_of(measure, settings)
+def _here(review: Review, measure: ReviewTask[T], settings: dict[str, Any]) -> T:
+    reads = measure.reads_at(**settings)
     reader = ReviewReader(session.workspace(), review.id, reads, review=review)
     keep = keep_of(review, reads)
 
     def make() -> T:
-        with st.spinner(escape_markdown(title_of(measure, settings), 120)):
+        with st.spinner(escape_markdown(measure.title_at(**settings), 120)):
             sets = Sets(reader, open_space=partial(_space, reader), keep=keep)
             return measure(sets, **settings)
 
-    found: T = keep((measure.__name__, json.dumps(settings, sort_keys=True)), make)
+    found: T = keep((measure.name, json.dumps(settings, sort_keys=True)), make)
     return found
 
 
-def in_worker(review: Review, measure: Callable[..., Any], settings: dict[str, Any]) -> bool:
+def in_worker(review: Review, measure: ReviewTask[Any], settings: dict[str, Any]) -> bool:
     """Whether a measure at these settings reads too many rows for the process of the app."""
-    return is_large(review, reads_of(measure, settings))
+    return is_large(review, measure.reads_at(**settings))
 
 
 def keep_of(review: Review, reads: Collection[Part]) -> Keep:
@@ -165,22 +160,14 @@ def layer_of(review: Review, name: str) -> Space | None:
 
     For a small review: a worker that measures a large one reads the layer itself.
     """
-    job = job_results.finished(space_request(session.workspace(), review.id, name), review)
-    return None if job is None else job_results.answer_of(job, _layer)
-
-
-def _layer(key: str, folder: Path) -> Space:
-    return KEPT.get(("job", key), lambda: load_space(folder))
+    job = job_results.finished(keep_space.request(session.workspace(), review, name=name), review)
+    return None if job is None else job_results.result_of(job, keep_space)
 
 
 def _elsewhere(
-    review: Review, measure: Callable[..., T], asked: Request, offer: Callable[[], bool] | None
+    review: Review, measure: ReviewTask[T], asked: Request, offer: Callable[[], bool] | None
 ) -> T | None:
     job = job_results.finished(asked, review, offer=offer)
     if job is None:
         return None
-    return job_results.answer_of(job, partial(_read, measure))
-
-
-def _read(measure: Callable[..., T], key: str, folder: Path) -> T:
-    return KEPT.get(("job", key), lambda: read_measure(measure, folder))
+    return job_results.result_of(job, measure)

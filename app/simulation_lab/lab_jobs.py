@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 import streamlit as st
 
 from app.shared import session, waiting
+from app.shared.job_results import task_result
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, jobs
-from kdcal_core.tasks import Request
+from kdcal_core.tasks import Request, Task
 
 T = TypeVar("T")
 
 
-def result_of(
-    request: Request, read: Callable[[str, Path], T], offer: Callable[[], bool]
-) -> T | None:
+def result_of(request: Request, task: Task[T], offer: Callable[[], bool]) -> T | None:
     """What the job of a request left; None until there is one, and the page says how it stands.
 
     Parameters
     ----------
-    read : callable
-        Reads the result of a key in a folder.
+    task : Task
+        The request's.
     offer : callable
         Draws what the job would do, where it was never begun, and tells whether it was asked for.
     """
@@ -34,7 +32,7 @@ def result_of(
             _begin(request)
     elif job.state == "done" and job.folder is not None:
         try:
-            return read(request.key, job.folder)
+            return task_result(request.key, task=task, folder=job.folder)
         except InputError as error:
             session.error_box(error)
             _offer_again(request, job)

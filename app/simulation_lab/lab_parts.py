@@ -29,9 +29,8 @@ from kdcal_core.charts import (
 )
 from kdcal_core.diagnostics import DistanceCurve, Estimate
 from kdcal_core.simulation import SIMULATIONS
-from kdcal_core.tasks import LabRows, LabRun
-from kdcal_core.tasks.lab import DISTANCES
-from kdcal_core.tasks.lab_measures import (
+from kdcal_core.tasks import (
+    DISTANCES,
     FAR,
     METHODS,
     PAPER_LOG_FLOOR,
@@ -39,6 +38,8 @@ from kdcal_core.tasks.lab_measures import (
     PRINTED_LOG_FLOOR,
     GraphChoice,
     LabAnswers,
+    LabRows,
+    LabRun,
     Method,
     data_box,
     distance_curves,

@@ -9,11 +9,8 @@ import streamlit as st
 from app.shared.charts import drawn_once, is_dark, show
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_jobs import result_of
-from app.simulation_lab.lab_results import sizes_of
 from kdcal_core.charts import LAB_BANDED, BandLine, lab_sizes_chart, sizes_words
-from kdcal_core.tasks import LabSettings
-from kdcal_core.tasks.lab_measures import FAR, METHODS
-from kdcal_core.tasks.lab_sizes import SizesRun, SizesSettings, sizes_request
+from kdcal_core.tasks import FAR, METHODS, LabSettings, SizesRun, SizesSettings, repeat
 
 SIZES = (100, 316, 1000, 3162, 10_000)
 REPETITIONS = (3, 5, 10)
@@ -57,7 +54,7 @@ def _result(settings: SizesSettings) -> None:
         st.caption(text.SIZES_LAST.format(n_runs))
         return st.button("Run all sizes", key="lab_run_sizes", icon=":material/play_arrow:")
 
-    run = result_of(sizes_request(settings), sizes_of, offer)
+    run = result_of(repeat.request(settings), repeat, offer)
     if run is not None:
         _picture(run)
 

@@ -1,15 +1,13 @@
 """Whole computations that a job carries out in a process of its own.
 
-Paths come in, JSON goes out and arrays stay in files: what a page starts with one click and
-reads when it is done. Everything here is put together from the rooms below. For each run there
-is a ``..._request`` that says what to submit, a function for the worker, and a class whose
-``read(folder)`` gives the result as objects.
+Each is a function with a decorator (`review_task`), from which its request, its run in a worker
+and the reading of its stored result follow. Everything here is put together from the rooms below.
 """
 
 from kdcal_core.tasks.comparison import (
     ComparisonRun,
     ComparisonSettings,
-    comparison_request,
+    compare_calibrators,
     default_calibrators,
     usable_calibrators,
 )
@@ -19,9 +17,10 @@ from kdcal_core.tasks.export import (
     ExportRun,
     ExportSettings,
     TriedRun,
-    export_request,
+    export_calibrator,
+    few_trees,
     partition_columns,
-    try_request,
+    try_calibrator,
 )
 from kdcal_core.tasks.export_fit import Gain
 from kdcal_core.tasks.foreign import (
@@ -32,7 +31,7 @@ from kdcal_core.tasks.foreign import (
     ForeignSet,
     ForeignSettings,
     foreign_frame,
-    foreign_request,
+    score_foreign,
 )
 from kdcal_core.tasks.foreign_measures import (
     SAYS,
@@ -58,10 +57,28 @@ from kdcal_core.tasks.graph import (
     GraphSetting,
     GraphSettings,
     Rows,
-    graph_request,
+    fit_graph,
 )
-from kdcal_core.tasks.inputs import Request
-from kdcal_core.tasks.lab import LabRecord, LabRows, LabRun, LabSettings, lab_request
+from kdcal_core.tasks.lab import DISTANCES, LabRecord, LabRows, LabRun, LabSettings, simulate
+from kdcal_core.tasks.lab_measures import (
+    FAR,
+    METHODS,
+    PAPER_LOG_FLOOR,
+    PAPER_VARIANCE_FLOOR,
+    PRINTED_LOG_FLOOR,
+    GraphChoice,
+    LabAnswers,
+    Method,
+    data_box,
+    distance_curves,
+    fitted_position,
+    fixed_answers,
+    graph_answers,
+    measured,
+    sure_outside,
+    switch_distances,
+)
+from kdcal_core.tasks.lab_sizes import SizesRun, SizesSettings, repeat
 from kdcal_core.tasks.map_measures import (
     FEWEST,
     BoxJudged,
@@ -74,6 +91,7 @@ from kdcal_core.tasks.map_measures import (
 )
 from kdcal_core.tasks.pit_measures import (
     AXES,
+    MAX_ROWS,
     MEAN,
     OUTCOME,
     SPREAD,
@@ -81,6 +99,7 @@ from kdcal_core.tasks.pit_measures import (
     PitOverview,
     PitPlaces,
     PitRows,
+    column_title,
     local_rows,
     pit_along,
     pit_histograms,
@@ -88,7 +107,7 @@ from kdcal_core.tasks.pit_measures import (
     pit_places,
     pit_rows,
 )
-from kdcal_core.tasks.posterior_grid import GridRecord, GridRun, GridSettings, grid_request
+from kdcal_core.tasks.posterior_grid import GridRecord, GridRun, GridSettings, posterior_grid
 from kdcal_core.tasks.recalibrated_measures import (
     CoverageAlong,
     IntervalRows,
@@ -105,9 +124,10 @@ from kdcal_core.tasks.recalibrated_measures import (
     shown_rows,
     true_means,
 )
-from kdcal_core.tasks.recalibration import recalibration_request
+from kdcal_core.tasks.recalibration import recalibrate
 from kdcal_core.tasks.recalibration_answers import (
     MODEL,
+    STATED,
     MethodResult,
     RecalibrationRecord,
     RecalibrationRun,
@@ -119,6 +139,7 @@ from kdcal_core.tasks.recalibration_answers import (
 from kdcal_core.tasks.region_measures import (
     FoundRegions,
     ModelEstimates,
+    Purpose,
     RegionColumns,
     RegionPanel,
     RegionPanels,
@@ -135,11 +156,7 @@ from kdcal_core.tasks.region_measures import (
     regions_at_once,
     repair_scores,
 )
-from kdcal_core.tasks.region_search import (
-    RegionSearchRun,
-    RegionSearchSettings,
-    region_search_request,
-)
+from kdcal_core.tasks.region_search import RegionSearchRun, RegionSearchSettings, search_regions
 from kdcal_core.tasks.regions import (
     ONE_MAP,
     PARTITION_TITLES,
@@ -148,21 +165,18 @@ from kdcal_core.tasks.regions import (
     RegionsRecord,
     RegionsRun,
     RegionsSettings,
-    regions_request,
+    calibrate_regions,
 )
 from kdcal_core.tasks.set_measures import (
     ClassCurves,
-    Keep,
     PredictedClass,
     SetFitness,
     SetOverview,
-    Sets,
     class_curves,
     class_halves,
     class_histograms,
     class_method,
     fitted,
-    is_large,
     largest_classes,
     method_losses,
     predicted_class,
@@ -171,35 +185,39 @@ from kdcal_core.tasks.set_measures import (
     set_overview,
     set_reliability,
 )
-from kdcal_core.tasks.set_run import (
-    read_measure,
-    reads_of,
-    set_request,
-    title_of,
-)
+from kdcal_core.tasks.sets import Keep, Sets, is_large
 from kdcal_core.tasks.spaces import (
     LAYER,
     Space,
-    load_space,
+    keep_space,
     principal_axes,
     regression_space,
     space_names,
-    space_request,
+    space_of,
     space_title,
 )
+from kdcal_core.tasks.task import Request, ReviewTask, Task, review_task, task
 
 __all__ = [
     "AXES",
+    "DISTANCES",
+    "FAR",
     "FEWEST",
     "LAYER",
+    "MAX_ROWS",
     "MEAN",
+    "METHODS",
     "MODEL",
     "ONE_MAP",
     "OUTCOME",
+    "PAPER_LOG_FLOOR",
+    "PAPER_VARIANCE_FLOOR",
     "PARTITION_TITLES",
+    "PRINTED_LOG_FLOOR",
     "RADII",
     "SAYS",
     "SPREAD",
+    "STATED",
     "VERSION_SAYS",
     "AmongOrdinary",
     "BoxJudged",
@@ -223,6 +241,7 @@ __all__ = [
     "ForeignSettings",
     "FoundRegions",
     "Gain",
+    "GraphChoice",
     "GraphChosen",
     "GraphFacts",
     "GraphRecord",
@@ -234,10 +253,12 @@ __all__ = [
     "GridSettings",
     "IntervalRows",
     "Keep",
+    "LabAnswers",
     "LabRecord",
     "LabRows",
     "LabRun",
     "LabSettings",
+    "Method",
     "MethodResult",
     "ModelEstimates",
     "PitGroup",
@@ -246,6 +267,7 @@ __all__ = [
     "PitRows",
     "PitValues",
     "PredictedClass",
+    "Purpose",
     "RecalibratedMap",
     "RecalibrationRecord",
     "RecalibrationRun",
@@ -264,6 +286,7 @@ __all__ = [
     "RegionsSettings",
     "RepairScores",
     "Request",
+    "ReviewTask",
     "RowAnswers",
     "RowClosely",
     "Rows",
@@ -273,37 +296,46 @@ __all__ = [
     "SetOverview",
     "Sets",
     "ShownRows",
+    "SizesRun",
+    "SizesSettings",
     "Space",
     "SurestRows",
+    "Task",
     "TriedRun",
     "TrueMeans",
     "VersionAnswers",
     "VersionMap",
     "among_ordinary",
+    "calibrate_regions",
     "calibrated_by_distance",
     "class_curves",
     "class_halves",
     "class_histograms",
     "class_method",
     "class_shares",
-    "comparison_request",
+    "column_title",
+    "compare_calibrators",
     "confidence_far_away",
     "coverage_along",
+    "data_box",
     "default_calibrators",
+    "distance_curves",
     "equal_sets",
-    "export_request",
+    "export_calibrator",
+    "few_trees",
+    "fit_graph",
     "fitted",
+    "fitted_position",
+    "fixed_answers",
     "foreign_answers",
     "foreign_frame",
-    "foreign_request",
+    "graph_answers",
     "graph_chosen",
-    "graph_request",
-    "grid_request",
     "is_large",
-    "lab_request",
+    "keep_space",
     "largest_classes",
-    "load_space",
     "local_rows",
+    "measured",
     "method_losses",
     "model_estimates",
     "partition_columns",
@@ -312,41 +344,44 @@ __all__ = [
     "pit_overview",
     "pit_places",
     "pit_rows",
+    "posterior_grid",
     "predicted_class",
     "principal_axes",
-    "read_measure",
-    "reads_of",
+    "recalibrate",
     "recalibrated_intervals",
     "recalibrated_map",
     "recalibrated_pit",
-    "recalibration_request",
     "recommended",
     "region_columns",
     "region_panels",
     "region_pit_rows",
     "region_rows",
     "region_search",
-    "region_search_request",
     "regions_at_once",
-    "regions_request",
     "regression_space",
     "repair_scores",
+    "repeat",
+    "review_task",
     "row_closely",
     "rows_in_box",
+    "score_foreign",
+    "search_regions",
     "set_estimates",
     "set_fitness",
     "set_overview",
     "set_reliability",
-    "set_request",
     "shown_rows",
+    "simulate",
     "space_names",
-    "space_request",
+    "space_of",
     "space_title",
+    "sure_outside",
     "surest_rows",
+    "switch_distances",
     "table_of_box",
-    "title_of",
+    "task",
     "true_means",
-    "try_request",
+    "try_calibrator",
     "usable_calibrators",
     "version_map",
 ]

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import Comparison, compare, compared_measures
 from kdcal_core.evaluation.held_out import Judge
-from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import PARTS, Review, ReviewReader, Workspace, review_data
+from kdcal_core.progress import part_of
+from kdcal_core.review import PARTS, Review, review_data
 from kdcal_core.review.review import input_columns
-from kdcal_core.store import decode, encode, save
-from kdcal_core.tasks.inputs import (
-    Request,
-    check_ranges,
-    opened_reader,
-    require_classification,
-    review_request,
-)
+from kdcal_core.tasks.sets import Sets
+from kdcal_core.tasks.task import require_classification, review_task
 
 
 @dataclass(frozen=True)
@@ -62,7 +55,6 @@ class ComparisonRun:
     comparison: Comparison = field(repr=False)
 
 
-_RANGES = {"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "n_boot": (100.0, 10_000.0)}
 _REFERENCE = "uncalibrated"
 _READ = 0.03  # share of the progress that reading the rows takes
 
@@ -86,36 +78,8 @@ def default_calibrators(review: Review) -> tuple[str, ...]:
     return tuple(key for key, why in usable.items() if why is None and CALIBRATORS[key].offered)
 
 
-def comparison_request(
-    workspace: Workspace, review_id: str, settings: ComparisonSettings | None = None
-) -> Request:
-    """The job that compares calibrators.
-
-    The same calibrators in another order are the same job, and so is naming the judge that would
-    be taken anyway.
-
-    Raises
-    ------
-    InputError
-        Where the review is not a scored classification, or a setting is none that there is.
-    """
-    reader = ReviewReader(workspace, review_id, PARTS)
-    review = reader.review
-    require_classification(review, "calibrators are compared for classifications")
-    chosen = _resolved(review, settings or ComparisonSettings(default_calibrators(review)))
-    asked = {"settings": encode(chosen)}
-    return review_request(
-        "kdcal_core.tasks.comparison:compare_calibrators",
-        "Comparing calibrators",
-        reader,
-        asked,
-        {**asked, "measured": [one.key for one in compared_measures()]},
-    )
-
-
-def _resolved(review: Review, settings: ComparisonSettings) -> ComparisonSettings:
+def _settled(review: Review, settings: ComparisonSettings) -> ComparisonSettings:
     """The settings checked, in the registry's order, with the judge named."""
-    check_ranges(settings, _RANGES)
     unknown = next((key for key in settings.calibrators if key not in CALIBRATORS), None)
     if unknown is not None or not settings.calibrators:
         raise InputError(
@@ -129,38 +93,38 @@ def _resolved(review: Review, settings: ComparisonSettings) -> ComparisonSetting
     return replace(settings, calibrators=ordered, judge=judge)
 
 
-def compare_calibrators(
-    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
-) -> dict[str, Any]:
-    """Fit and judge every calibrator, in a worker process, which leaves a `ComparisonRun`.
+@review_task(
+    "Comparing calibrators",
+    reads=PARTS,
+    needs=require_classification("calibrators are compared for classifications"),
+    default=lambda review: ComparisonSettings(default_calibrators(review)),
+    ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "n_boot": (100.0, 10_000.0)},
+    settle=_settled,
+    edition=lambda: " ".join(one.key for one in compared_measures()),
+)
+def compare_calibrators(sets: Sets, settings: ComparisonSettings) -> ComparisonRun:
+    """Fit and judge every calibrator.
 
-    Parameters
-    ----------
-    read : dict
-        What `review_request` made of the review.
-    settings : dict
-        ComparisonSettings as JSON.
+    The same calibrators in another order are the same job, and so is naming the judge that would
+    be taken anyway.
 
     Raises
     ------
     InputError
         Where rows are too few for the folds, or a file is gone. A calibrator that cannot be
-        fitted is told in the result's ``failed`` instead.
+        fitted is named in the result's ``failed`` instead.
     """
-    reader = opened_reader(read, PARTS)
-    chosen = _resolved(reader.review, decode(ComparisonSettings, settings))
-    progress(0.0, "Reading the rows")
-    data = review_data(reader, with_model=True)
+    sets.progress(0.0, "Reading the rows")
+    data = review_data(sets.reader, with_model=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # the result's notes say the same
         found = compare(
-            chosen.calibrators,
+            settings.calibrators,
             data,
-            folds=chosen.folds,
-            seed=chosen.seed,
-            n_boot=chosen.n_boot,
-            judge=chosen.judge,
-            progress=part_of(progress, _READ, 1.0),
+            folds=settings.folds,
+            seed=settings.seed,
+            n_boot=settings.n_boot,
+            judge=settings.judge,
+            progress=part_of(sets.progress, _READ, 1.0),
         )
-    save(Path(folder), ComparisonRun(chosen, data.calibration.n_rows, found))
-    return {"methods": [one.key for one in found.methods]}
+    return ComparisonRun(settings, data.calibration.n_rows, found)

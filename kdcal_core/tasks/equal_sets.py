@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from kdcal_core.data import outcome_column, target_labels
 from kdcal_core.evaluation.overlap import SetRows, shared, shared_words
 from kdcal_core.review.review import WHICH, input_columns
-from kdcal_core.tasks.set_measures import Sets
+from kdcal_core.tasks.sets import BOTH_SETS, Sets
+from kdcal_core.tasks.task import review_task
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class EqualSets:
     notes: tuple[EqualNote, ...]
 
 
+@review_task("Load: comparing rows of the tables", reads=(*BOTH_SETS, "training", "foreign"))
 def equal_sets(sets: Sets) -> EqualSets:
     """Rows that lie in two tables of the review, for any two but those of foreign rows.
 

@@ -6,7 +6,6 @@ as ONNX. The second shows what a file does to a review's rows.
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,19 +30,13 @@ from kdcal_core.calibration.settings import configured
 from kdcal_core.diagnostics.calibrator_map import CalibratorMap, calibrator_map
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import Comparison, compare
-from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Part, Review, ReviewData, ReviewReader, Workspace, review_data
+from kdcal_core.progress import part_of
+from kdcal_core.review import Part, Review, ReviewData, review_data
 from kdcal_core.review.review import input_columns
-from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.comparison import usable_calibrators
 from kdcal_core.tasks.export_fit import READS, AsFitted, Fitted, Gain, Wanted, fit_and_judge
-from kdcal_core.tasks.inputs import (
-    Request,
-    check_ranges,
-    opened_reader,
-    require_classification,
-    review_request,
-)
+from kdcal_core.tasks.sets import Sets
+from kdcal_core.tasks.task import require_classification, review_task
 from kdcal_core.text import listed
 
 CALIBRATOR_FILE, ONNX_FILE = "calibrator.kdcal", "calibrated.onnx"
@@ -186,34 +179,7 @@ class TriedRun:
 
 FEW_TREES = 10
 _OF_MANY_TREES = ("heterogeneous_forest", "heterogeneous_boosted")
-_RANGES = {"folds": (2.0, 20.0), "seed": (0.0, 2.0**31)}
 _SHOWN_NAME = 60
-
-
-def export_request(workspace: Workspace, review_id: str, settings: ExportSettings) -> Request:
-    """The job that fits a calibrator, judges it and writes its file.
-
-    Raises
-    ------
-    InputError
-        Where the review is not a scored classification, it cannot have this calibrator, or a
-        setting is none that there is.
-    """
-    reader = ReviewReader(workspace, review_id, READS)
-    review = reader.review
-    _check(review, settings)
-    asked = {"settings": encode(settings)}
-    # these stand in the file
-    names = [table.name for table in review.tables.values()]
-    training = review.training.name if review.training else None
-    model = review.model.name if review.model else None
-    return review_request(
-        "kdcal_core.tasks.export:export_calibrator",
-        "Fitting and writing the calibrator",
-        reader,
-        asked,
-        {**asked, "names": names, "training": training, "model": model},
-    )
 
 
 def partition_columns(review: Review) -> tuple[str, ...]:
@@ -275,9 +241,7 @@ def few_trees(key: str, inner: str) -> int | None:
     return FEW_TREES if inner == "kde" and key in _OF_MANY_TREES else None
 
 
-def _check(review: Review, settings: ExportSettings) -> None:
-    require_classification(review, "calibrators are for classifications")
-    check_ranges(settings, _RANGES)
+def _settled(review: Review, settings: ExportSettings) -> ExportSettings:
     usable = usable_calibrators(review)
     if settings.key not in usable:
         raise InputError(
@@ -308,19 +272,28 @@ def _check(review: Review, settings: ExportSettings) -> None:
                 fix="Choose a column that every table has.",
                 column=column,
             )
+    return settings
 
 
-def export_calibrator(
-    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
-) -> dict[str, Any]:
-    """Fit, judge and write, in a worker process, which leaves an `ExportRun`.
+def _names(review: Review) -> dict[str, Any]:
+    """The names that stand in the file's card."""
+    return {
+        "names": [table.name for table in review.tables.values()],
+        "training": review.training.name if review.training else None,
+        "model": review.model.name if review.model else None,
+    }
 
-    Parameters
-    ----------
-    read : dict
-        What `review_request` made of the review.
-    settings : dict
-        ExportSettings as JSON.
+
+@review_task(
+    "Fitting and writing the calibrator",
+    reads=READS,
+    needs=require_classification("calibrators are for classifications"),
+    ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31)},
+    settle=_settled,
+    covers=_names,
+)
+def export_calibrator(sets: Sets, settings: ExportSettings) -> ExportRun:
+    """Fit a calibrator, judge it, and write its file.
 
     Raises
     ------
@@ -328,24 +301,22 @@ def export_calibrator(
         Where the calibrator cannot be fitted on these rows, or a file is gone. Where it can be
         fitted but not judged, or not be written as ONNX, the record says why.
     """
-    chosen, path = decode(ExportSettings, settings), Path(folder)
-    reader = opened_reader(read, READS)
-    opened = reader.review
-    _check(opened, chosen)
-    made = fit_and_judge(reader, wanted_of(chosen), part_of(progress, 0.0, 0.9))
+    reader, progress, path = sets.reader, sets.progress, sets.folder
+    assert path is not None  # of every job
+    made = fit_and_judge(reader, wanted_of(settings), part_of(progress, 0.0, 0.9))
     progress(0.9, "Writing the file")
     save_calibrator(made.calibrator, path / CALIBRATOR_FILE, made.card)
-    onnx, why_no_onnx = _onnx(opened, made, reader.model_path, path)
+    onnx, why_no_onnx = _onnx(reader.review, made, reader.model_path, path)
     data = made.data
     judging = "evaluation" if data.evaluation is not None else "calibration"
     drawn = calibrator_map(
         made.calibrator,
         data.evaluation or data.calibration,
         data.inputs.get(judging) if made.calibrator.needs_inputs else None,
-        seed=chosen.seed,
+        seed=settings.seed,
     )
     record = ExportRecord(
-        settings=chosen,
+        settings=settings,
         title=made.card.title,
         n_fit=data.calibration.n_rows,
         n_training=made.n_training,
@@ -356,8 +327,7 @@ def export_calibrator(
         why_no_onnx=why_no_onnx,
     )
     onnx_file = None if onnx is None else path / ONNX_FILE
-    save(path, ExportRun(record, made.found, drawn, made.card, path / CALIBRATOR_FILE, onnx_file))
-    return {"key": chosen.key}
+    return ExportRun(record, made.found, drawn, made.card, path / CALIBRATOR_FILE, onnx_file)
 
 
 def _onnx(
@@ -379,39 +349,18 @@ _KEY = "file"
 _TRY_READS: tuple[Part, ...] = ("model", "calibration", "evaluation")
 
 
-def try_request(workspace: Workspace, review_id: str, path: Path, name: str) -> Request:
-    """The job that opens a calibrator file and judges it on a review's rows.
+@review_task("Opening the calibrator file", reads=_TRY_READS)
+def try_calibrator(sets: Sets, *, path: str, name: str, digest: str) -> TriedRun:
+    """Open a calibrator file and judge it on a review's rows.
 
     Parameters
     ----------
-    path : Path
+    path : str
         A copy of the file in the review's folder.
     name : str
         What its owner calls it. Untrusted text.
-    """
-    reader = ReviewReader(workspace, review_id, _TRY_READS)
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return review_request(
-        "kdcal_core.tasks.export:try_calibrator",
-        "Opening the calibrator file",
-        reader,
-        {"path": str(path), "name": name},
-        {"file": digest},
-    )
-
-
-def try_calibrator(
-    read: dict[str, Any], path: str, name: str, folder: str, progress: Progress
-) -> dict[str, Any]:
-    """Open the file and judge it, in a worker process, which leaves a `TriedRun`.
-
-    Parameters
-    ----------
-    read : dict
-        What `review_request` made of the review.
-    path, name : str
-        The file, and what its owner calls it.
+    digest : str
+        The file's SHA-256.
 
     Raises
     ------
@@ -419,7 +368,7 @@ def try_calibrator(
         The file is cut off, altered, of a newer version, no calibrator, for another model, for
         other classes or for other columns.
     """
-    reader = opened_reader(read, _TRY_READS)
+    reader, progress = sets.reader, sets.progress
     opened = reader.review
     progress(0.0, "Opening the file")
     data = review_data(reader, with_model=True)
@@ -446,14 +395,12 @@ def try_calibrator(
     if found.failed:
         raise InputError(next(iter(found.failed.values())).rstrip("."), file=name)
     fitted_on = loaded.card.data.get("calibration")
-    run = TriedRun(
+    return TriedRun(
         card=loaded.card,
         comparison=found,
         same_rows=fitted_on is not None and fitted_on.digest == opened.tables[judged].digest,
         has_model=loaded.card.model is not None,
     )
-    save(Path(folder), run)
-    return {"key": loaded.card.key}
 
 
 @contextmanager

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -23,11 +22,11 @@ from kdcal_core.diagnostics.foreign_rows import (
     shuffled,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import PARTS, ReviewReader, Workspace
-from kdcal_core.store import decode, encode, save
-from kdcal_core.tasks.graph import Rows, load_estimator, placed, request_on_graph
-from kdcal_core.tasks.inputs import Request, check_ranges, opened_reader, require_model
+from kdcal_core.progress import part_of
+from kdcal_core.review import PARTS, ReviewReader
+from kdcal_core.tasks.graph import Rows, load_estimator, placed
+from kdcal_core.tasks.sets import Sets
+from kdcal_core.tasks.task import require_model, review_task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,76 +160,45 @@ class ForeignRun:
         return on_them.reshape(len(spheres), -1, proba.shape[1])
 
 
-_RANGES = {"radii": (0.0, 1e6), "n": (1.0, 10_000.0), "shifts": (-1e6, 1e6), "seed": (0.0, 2.0**31)}
-
-
-def foreign_request(
-    workspace: Workspace,
-    review_id: str,
-    settings: ForeignSettings | None = None,
-    *,
-    graph_folder: str | Path | None = None,
-) -> Request:
-    """The job that asks the model about foreign rows.
+@review_task(
+    "Asking about foreign rows",
+    reads=PARTS,
+    needs=require_model,
+    ranges={
+        "radii": (0.0, 1e6),
+        "n": (1.0, 10_000.0),
+        "shifts": (-1e6, 1e6),
+        "seed": (0.0, 2.0**31),
+    },
+    edition="rows within what columns hold",
+)
+def score_foreign(
+    sets: Sets, settings: ForeignSettings, *, graph_folder: str | None = None
+) -> ForeignRun:
+    """Ask the model about foreign rows.
 
     Parameters
     ----------
-    graph_folder : path, optional
+    graph_folder : str, optional
         Where the review's `GraphRun` is kept. Without it the model alone answers.
 
     Raises
     ------
     InputError
-        Where the review is not scored or has no model.
-    """
-    settings = settings or ForeignSettings()
-    check_ranges(settings, _RANGES)
-    reader = ReviewReader(workspace, review_id, PARTS)
-    require_model(reader.review)
-    return request_on_graph(
-        "kdcal_core.tasks.foreign:score_foreign",
-        "Asking about foreign rows",
-        reader,
-        settings,
-        graph_folder,
-        rows="within what columns hold",
-    )
-
-
-def score_foreign(
-    read: dict[str, Any],
-    settings: dict[str, Any],
-    graph_folder: str | None,
-    folder: str,
-    progress: Progress,
-) -> dict[str, Any]:
-    """Score foreign rows, in a worker process, which leaves a `ForeignRun`.
-
-    Parameters
-    ----------
-    read : dict
-        What `review_request` made of the review.
-    settings : dict
-        ForeignSettings as JSON.
-
-    Raises
-    ------
-    InputError
         For uploaded rows that do not fit the model. A set that was to be made and cannot be is
-        told in the record's notes instead.
+        named in the record's notes instead.
     """
-    reader, chosen = opened_reader(read, PARTS), decode(ForeignSettings, settings)
-    check_ranges(chosen, _RANGES)
+    reader, progress = sets.reader, sets.progress
     progress(0.0, "Opening the model")
     model = reader.model()
     estimator = load_estimator(graph_folder, model) if graph_folder else None
     reference = reader.features(reader.reference)
-    batches, notes = _made(reader, chosen, reference)
+    batches, notes = _made(reader, settings, reference)
     where = _extent(reference)
     left: dict[str, tuple[str, float, float]] = {}
     batches = [*_uploaded(reader), *batches]
     pieces: list[Rows] = []
-    sets: list[ForeignSet] = []
+    found: list[ForeignSet] = []
     for at, batch in enumerate(batches):
         share = [0.05 + 0.95 * done / len(batches) for done in (at, at + 1)]
         try:
@@ -244,14 +212,14 @@ def score_foreign(
         start = sum(map(len, pieces))
         stops = np.linspace(start, start + len(rows), len(batch.sets) + 1).astype(int).tolist()
         for (name, value), begin, end in zip(batch.sets, stops, stops[1:], strict=False):
-            sets.append(ForeignSet(batch.kind, name, value, begin, end))
+            found.append(ForeignSet(batch.kind, name, value, begin, end))
             if where is not None and batch.kind != "uploaded":
                 beyond = impossible(frame.iloc[begin - start : end - start], where)
                 left |= {} if beyond is None else {name: beyond}
         pieces.append(rows)
     record = ForeignRecord(
-        settings=chosen,
-        sets=tuple(sets),
+        settings=settings,
+        sets=tuple(found),
         classes=reader.review.classes,
         n_numeric=len(numeric_columns(reference)),
         n_features=reference.shape[1],
@@ -259,8 +227,7 @@ def score_foreign(
         n_bounded=0 if where is None else int(where.bounded.sum()),
         impossible=left,
     )
-    save(Path(folder), ForeignRun(record, _joined(pieces, len(reader.review.classes))))
-    return encode(record)
+    return ForeignRun(record, _joined(pieces, len(reader.review.classes)))
 
 
 def foreign_frame(reader: ReviewReader, settings: ForeignSettings, one: ForeignSet) -> pd.DataFrame:

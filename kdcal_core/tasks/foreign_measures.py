@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.calibration import Selection, TopLabelCalibrator, score_calibrator
+from kdcal_core.calibration import CALIBRATORS, Selection, TopLabelCalibrator, score_calibrator
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
 from kdcal_core.data import FloatArray, ScoredSet
 from kdcal_core.diagnostics import (
@@ -30,12 +30,14 @@ from kdcal_core.diagnostics import (
     summary,
     unknown_share,
 )
-from kdcal_core.review import Which
+from kdcal_core.review import PARTS, Which
 from kdcal_core.store import load
 from kdcal_core.tasks.foreign import ForeignRun, ForeignSet, foreign_frame
 from kdcal_core.tasks.graph import Rows, Version
 from kdcal_core.tasks.pit_measures import MAX_ROWS
-from kdcal_core.tasks.set_measures import Sets, fitted
+from kdcal_core.tasks.set_measures import fitted
+from kdcal_core.tasks.sets import ALL_ROWS, Sets, the_set
+from kdcal_core.tasks.task import review_task
 
 BAND = (10.0, 90.0)
 SAYS, VERSION_SAYS, UNKNOWN = "Model says", "Kernel density version says", "Unknown"
@@ -48,6 +50,7 @@ class ClassShares:
     share: FloatArray
 
 
+@review_task("Counting classes", reads=the_set)
 def class_shares(sets: Sets, *, which: Which) -> ClassShares:
     """How often each class occurs."""
     scored = sets.read(which)
@@ -73,6 +76,7 @@ class ByDistance:
     unknown: FloatArray | None
 
 
+@review_task("Out of distribution: measuring far from the data", reads=PARTS)
 def confidence_far_away(sets: Sets, *, run: str, graph: dict[str, Any] | None = None) -> ByDistance:
     """Confidence on the spheres of a run that has some, of the model and of its version."""
     opened, version = _run(sets, run), Version.of(sets, graph)
@@ -88,6 +92,10 @@ def confidence_far_away(sets: Sets, *, run: str, graph: dict[str, Any] | None = 
     )
 
 
+@review_task(
+    lambda arguments: f"Out of distribution: fitting {CALIBRATORS[arguments['key']].label}",
+    reads=PARTS,
+)
 def calibrated_by_distance(sets: Sets, *, which: Which, key: str, run: str) -> DistanceCurve:
     """Confidence on spheres around the data of a calibrator fitted on a set.
 
@@ -159,6 +167,7 @@ class VersionAnswers:
     ties: tuple[int, int]
 
 
+@review_task("Out of distribution: comparing rows", reads=PARTS)
 def foreign_answers(
     sets: Sets,
     *,
@@ -233,6 +242,7 @@ class SurestRows:
     features: pd.DataFrame
 
 
+@review_task("Out of distribution: picking rows", reads=PARTS)
 def surest_rows(
     sets: Sets,
     *,
@@ -276,6 +286,7 @@ class GraphChosen:
     blend: Blend | None
 
 
+@review_task("Out of distribution: comparing exponents", reads=ALL_ROWS)
 def graph_chosen(sets: Sets, *, graph: dict[str, Any]) -> GraphChosen:
     """Held-out log loss of every exponent at the setting in force."""
     found = Version.of(sets, graph)
@@ -291,6 +302,7 @@ class AmongOrdinary:
     version: tuple[Estimate, ...]
 
 
+@review_task("Out of distribution: measuring among ordinary rows", reads=ALL_ROWS)
 def among_ordinary(sets: Sets, *, graph: dict[str, Any]) -> AmongOrdinary:
     """Accuracy and calibration on the rows that the version is judged on."""
     version = Version.of(sets, graph)

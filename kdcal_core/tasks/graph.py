@@ -25,15 +25,10 @@ from kdcal_core.calibration.graph.gamma_floor_blend import Blend
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Part, ReviewReader, Workspace
-from kdcal_core.store import decode, encode, load, load_part, save
-from kdcal_core.tasks.inputs import (
-    Request,
-    opened_reader,
-    require_model,
-    review_request,
-)
-from kdcal_core.tasks.set_measures import Sets
+from kdcal_core.review import Review
+from kdcal_core.store import load
+from kdcal_core.tasks.sets import ALL_ROWS, Sets
+from kdcal_core.tasks.task import require_model, review_task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,9 +37,6 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["forest", "network"]
-
-FIT = "calibrator, no class ruled out, facts in the record"
-"""How graphs are fitted: results of another way are not those of the exported file."""
 
 
 @dataclass(frozen=True)
@@ -203,57 +195,15 @@ class GraphRun:
     positions: IntArray
 
 
-def request_on_graph(
-    target: str,
-    title: str,
-    reader: ReviewReader,
-    settings: Any,
-    graph_folder: str | Path | None,
-    *,
-    rows: str = "",
-) -> Request:
-    """A request that also depends on the review's graph, where ``graph_folder`` holds one.
-
-    ``rows`` tells the way in which rows are made from other ways.
-    """
-    asked = encode(settings)
-    return review_request(
-        target,
-        title,
-        reader,
-        {"settings": asked, "graph_folder": str(graph_folder) if graph_folder else None},
-        {"settings": asked, "graph": graph_identity(graph_folder), "rows": rows},
-    )
-
-
-def graph_identity(folder: str | Path | None) -> dict[str, Any] | None:
-    """What tells one fit of a review from another of the same review: its settings."""
-    if folder is None:
-        return None
-    return {**encode(load_part(folder, "record", GraphRecord).settings), "fit": FIT}
-
-
 Estimator = KernelDensityForest | KernelDensityNetwork
 
-READS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
 _ESTIMATOR = "estimator.zip"
 _FEWEST = 10
 
 
-def graph_request(
-    workspace: Workspace, review_id: str, settings: GraphSettings | None = None
-) -> Request:
-    """The job that fits the graph of a review.
-
-    Raises
-    ------
-    InputError
-        Where the review is not scored, has no model, or its model makes no partition.
-    """
-    settings = settings or GraphSettings()
-    reader = ReviewReader(workspace, review_id, READS)
-    require_model(reader.review)
-    model = reader.review.model
+def _needs_codes(review: Review) -> None:
+    require_model(review)
+    model = review.model
     assert model is not None
     if not model.has_codes:
         others = ", ".join(model.other_activations)
@@ -264,27 +214,16 @@ def graph_request(
             fix="Its own confidence can still be seen far from the data, and its probabilities "
             "can still be calibrated.",
         )
-    asked = {"settings": encode(settings)}
-    return review_request(
-        "kdcal_core.tasks.graph:fit_graph",
-        "Fitting the kernel density version",
-        reader,
-        asked,
-        {**asked, "fit": FIT},
-    )
 
 
-def fit_graph(
-    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
-) -> dict[str, Any]:
-    """Fit the graph, in a worker process, which leaves a `GraphRun` in ``folder``.
-
-    Parameters
-    ----------
-    read : dict
-        What `review_request` made of the review.
-    settings : dict
-        GraphSettings as JSON.
+@review_task(
+    "Fitting the kernel density version",
+    reads=ALL_ROWS,
+    needs=_needs_codes,
+    edition="calibrator, no class ruled out, facts in the record",
+)
+def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
+    """Fit the graph of a review.
 
     Raises
     ------
@@ -294,11 +233,12 @@ def fit_graph(
     """
     from kdcal_core.review.scoring import in_file, in_rows_of, predict
 
-    reader, chosen = opened_reader(read, READS), decode(GraphSettings, settings)
+    reader, progress, path = sets.reader, sets.progress, sets.folder
+    assert path is not None  # of every job
     progress(0.0, "Opening the model")
     model = reader.model()
     calibrator = KernelDensityCalibrator(
-        chosen.seed, distance=chosen.distance, output_layer=chosen.output_layer
+        settings.seed, distance=settings.distance, output_layer=settings.output_layer
     )
     X, y = reader.labelled("calibration")
     given: dict[str, Any] = {}
@@ -323,13 +263,12 @@ def fit_graph(
             inside = np.ones(len(y), dtype=bool)
         estimator = calibrator.estimator_
         rows = placed(model, X[inside], y[inside], estimator, part_of(progress, 0.9, 1.0))
-    path = Path(folder)
     estimator.save(path / _ESTIMATOR)
     notes = list(calibrator.notes_)
     if reader.roles.weight is not None:
         notes.append(UNWEIGHTED)
     record = GraphRecord(
-        settings=chosen,
+        settings=settings,
         kind="forest" if isinstance(estimator, KernelDensityForest) else "network",
         fitted_on="training" if reader.has("training") else "calibration",
         judged_on="evaluation" if reader.has("evaluation") else "holdout",
@@ -343,8 +282,7 @@ def fit_graph(
         notes=tuple(dict.fromkeys(notes)),
         facts=GraphFacts.of(estimator.graph_),
     )
-    save(path, GraphRun(record, estimator.graph_, rows, np.flatnonzero(inside)))
-    return encode(record)
+    return GraphRun(record, estimator.graph_, rows, np.flatnonzero(inside))
 
 
 def placed(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -27,10 +26,9 @@ from kdcal_core.diagnostics import sphere_points
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk
-from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.foreign import RADII
 from kdcal_core.tasks.graph import Kind
-from kdcal_core.tasks.inputs import Request, check_ranges, request
+from kdcal_core.tasks.task import check_ranges, task
 
 if TYPE_CHECKING:
     import torch
@@ -331,8 +329,8 @@ def map_axis(record: LabRecord) -> FloatArray:
     return np.linspace(-record.edge, record.edge, record.settings.resolution)
 
 
-def check_lab(settings: LabSettings) -> None:
-    """Refuse settings out of range."""
+def check_lab(settings: LabSettings) -> LabSettings:
+    """The settings, unless one is out of range."""
     if settings.simulation not in SIMULATIONS:
         raise InputError(
             f"There is no simulation {settings.simulation!r}",
@@ -341,6 +339,7 @@ def check_lab(settings: LabSettings) -> None:
     check_ranges(settings, _RANGES)
     if not settings.radii:
         raise InputError("There is no radius", fix="Give at least one.")
+    return settings
 
 
 Estimator = KernelDensityForest | KernelDensityNetwork
@@ -348,8 +347,13 @@ Estimator = KernelDensityForest | KernelDensityNetwork
 _TEST_SEED = 1_000_003  # test rows are drawn by another seed than the rows of the fit
 
 
-def lab_request(settings: LabSettings) -> Request:
-    """The job that carries out a simulation.
+@task(
+    lambda arguments: f"Simulating {SIMULATIONS[arguments['settings'].simulation].title}",
+    settle=check_lab,
+    edition="papers refitted",
+)
+def simulate(settings: LabSettings, progress: Progress) -> LabRun:
+    """Carry out a simulation.
 
     Raises
     ------
@@ -358,41 +362,9 @@ def lab_request(settings: LabSettings) -> Request:
 
     Examples
     --------
-    >>> lab_request(LabSettings(n=200)).title
+    >>> simulate.request(LabSettings(n=200)).title
     'Simulating Gaussian XOR'
     """
-    check_lab(settings)
-    said = encode(settings)
-    return request(
-        "kdcal_core.tasks.lab:simulate",
-        f"Simulating {SIMULATIONS[settings.simulation].title}",
-        {"settings": said},
-        {"settings": said, "papers": "refitted"},
-    )
-
-
-def simulate(settings: dict[str, Any], folder: str, progress: Progress) -> dict[str, Any]:
-    """Carry out a simulation, in a worker process, which leaves a `LabRun`.
-
-    Parameters
-    ----------
-    settings : dict
-        LabSettings as JSON.
-    """
-    run = explore(decode(LabSettings, settings), progress)
-    save(Path(folder), run)
-    return encode(run.record)
-
-
-def explore(settings: LabSettings, progress: Progress) -> LabRun:
-    """Carry out a simulation here.
-
-    Raises
-    ------
-    InputError
-        For settings out of range.
-    """
-    check_lab(settings)
     progress(0.0, "Drawing the rows")
     drawn = _draw(settings, settings.n, settings.seed)
     held = stratified_folds(drawn.y, 10, settings.seed) < 3  # three tenths (decision D28)

@@ -6,7 +6,6 @@ One row of the papers' simulation figures (Dey et al., Fig. 3; Fig. 1 of the ear
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.simulation import SIMULATIONS
-from kdcal_core.store import decode, encode, load, save
-from kdcal_core.tasks.inputs import Request, request
-from kdcal_core.tasks.lab import LabSettings, check_lab, explore
+from kdcal_core.tasks.lab import LabSettings, check_lab, simulate
 from kdcal_core.tasks.lab_measures import (
     FAR,
     MEASURES,
@@ -28,6 +25,7 @@ from kdcal_core.tasks.lab_measures import (
     all_answers,
     measured,
 )
+from kdcal_core.tasks.task import task
 
 SIZES = (100, 316, 1000, 3162)
 _SEEDS_APART = 7919  # between repetitions, so that no two share rows
@@ -67,20 +65,6 @@ class SizesRun:
     settings: SizesSettings
     values: FloatArray
 
-    @classmethod
-    def read(cls, folder: str | Path) -> SizesRun:
-        """What `repeat` left in its folder.
-
-        Raises
-        ------
-        InputError
-            Where it is not there (any more), damaged, or of another version.
-        """
-        found = load(folder, cls)
-        if found.values.shape[2:] != (len(METHODS), len(MEASURES)):
-            raise InputError("This result is of another version", fix="Compute it again.")
-        return found
-
     @property
     def sizes(self) -> FloatArray:
         """Rows drawn, (S,)."""
@@ -103,69 +87,7 @@ class SizesRun:
         return pd.DataFrame(flat, index, list(MEASURES)).reset_index()
 
 
-def sizes_request(settings: SizesSettings) -> Request:
-    """The job that repeats a simulation over sizes.
-
-    Raises
-    ------
-    InputError
-        For settings out of range.
-
-    Examples
-    --------
-    >>> sizes_request(SizesSettings()).title
-    'Gaussian XOR over training sizes'
-    """
-    _check(settings)
-    # the sizes take the place of the number of rows: with any, it is the same job
-    said = encode(replace(settings, lab=replace(settings.lab, n=settings.sizes[0])))
-    return request(
-        "kdcal_core.tasks.lab_sizes:repeat",
-        f"{SIMULATIONS[settings.lab.simulation].title} over training sizes",
-        {"settings": said},
-        {"settings": said, "papers": "refitted"},
-    )
-
-
-def repeat(settings: dict[str, Any], folder: str, progress: Progress) -> dict[str, Any]:
-    """Repeat a simulation, in a worker process, which leaves a `SizesRun`.
-
-    Parameters
-    ----------
-    settings : dict
-        SizesSettings as JSON.
-    """
-    chosen = decode(SizesSettings, settings)
-    _check(chosen)
-    values = np.empty((len(chosen.sizes), chosen.repetitions, len(METHODS), len(MEASURES)))
-    # a run takes about as long as it has rows
-    ends = np.cumsum(np.repeat(chosen.sizes, chosen.repetitions)).astype(np.float64)
-    starts, total = np.concatenate([[0.0], ends[:-1]]), ends[-1]
-    for at, (size, repetition) in enumerate(np.ndindex(values.shape[:2])):
-        report = part_of(progress, starts[at] / total, ends[at] / total)
-        one = replace(
-            chosen.lab,
-            n=chosen.sizes[size],
-            seed=chosen.lab.seed + _SEEDS_APART * repetition,
-            radii=(FAR,),
-        )
-        values[size, repetition] = _values(one, _numbered(report, one.n, repetition))
-    save(Path(folder), SizesRun(chosen, values))
-    return encode(chosen)
-
-
-def _values(settings: LabSettings, progress: Progress) -> FloatArray:
-    run = explore(settings, progress)
-    found = all_answers(run, GraphChoice())
-    rows = [measured(run, found[method], n_boot=1).values() for method in METHODS]
-    return np.array([[estimate.value for estimate in row] for row in rows])
-
-
-def _numbered(progress: Progress, n: int, repetition: int) -> Progress:
-    return lambda share, note: progress(share, f"{n:,} rows, run {repetition + 1}: {note}")
-
-
-def _check(settings: SizesSettings) -> None:
+def _settled(settings: SizesSettings) -> SizesSettings:
     if not settings.sizes or list(settings.sizes) != sorted(set(settings.sizes)):
         raise InputError(
             "The sizes are not ascending numbers of rows", fix="Give each size once, in order."
@@ -176,3 +98,51 @@ def _check(settings: SizesSettings) -> None:
         )
     for size in settings.sizes:
         check_lab(replace(settings.lab, n=size))
+    # the sizes take the place of the number of rows: with any, it is the same job
+    return replace(settings, lab=replace(settings.lab, n=settings.sizes[0]))
+
+
+def _title(arguments: dict[str, Any]) -> str:
+    settings: SizesSettings = arguments["settings"]
+    return f"{SIMULATIONS[settings.lab.simulation].title} over training sizes"
+
+
+@task(_title, settle=_settled, edition=lambda: f"papers refitted, {[*METHODS]} by {[*MEASURES]}")
+def repeat(settings: SizesSettings, progress: Progress) -> SizesRun:
+    """Repeat a simulation over sizes.
+
+    Raises
+    ------
+    InputError
+        For settings out of range.
+
+    Examples
+    --------
+    >>> repeat.request(SizesSettings()).title
+    'Gaussian XOR over training sizes'
+    """
+    values = np.empty((len(settings.sizes), settings.repetitions, len(METHODS), len(MEASURES)))
+    # a run takes about as long as it has rows
+    ends = np.cumsum(np.repeat(settings.sizes, settings.repetitions)).astype(np.float64)
+    starts, total = np.concatenate([[0.0], ends[:-1]]), ends[-1]
+    for at, (size, repetition) in enumerate(np.ndindex(values.shape[:2])):
+        report = part_of(progress, starts[at] / total, ends[at] / total)
+        one = replace(
+            settings.lab,
+            n=settings.sizes[size],
+            seed=settings.lab.seed + _SEEDS_APART * repetition,
+            radii=(FAR,),
+        )
+        values[size, repetition] = _values(one, _numbered(report, one.n, repetition))
+    return SizesRun(settings, values)
+
+
+def _values(settings: LabSettings, progress: Progress) -> FloatArray:
+    run = simulate(settings, progress)
+    found = all_answers(run, GraphChoice())
+    rows = [measured(run, found[method], n_boot=1).values() for method in METHODS]
+    return np.array([[estimate.value for estimate in row] for row in rows])
+
+
+def _numbered(progress: Progress, n: int, repetition: int) -> Progress:
+    return lambda share, note: progress(share, f"{n:,} rows, run {repetition + 1}: {note}")

@@ -29,7 +29,8 @@ from kdcal_core.store import load
 from kdcal_core.tasks.graph import Version
 from kdcal_core.tasks.pit_measures import MAX_ROWS
 from kdcal_core.tasks.posterior_grid import GridRun
-from kdcal_core.tasks.set_measures import Sets
+from kdcal_core.tasks.sets import ALL_ROWS, Sets
+from kdcal_core.tasks.task import review_task
 
 RELIABILITY_BINS = 10
 FEWEST = 20  # rows in a box that its models are judged on
@@ -54,6 +55,7 @@ class VersionMap:
     unknown: NDArray[np.bool_]
 
 
+@review_task("Posterior map: asking the kernel density version", reads=ALL_ROWS)
 def version_map(
     sets: Sets, *, run: str, graph: dict[str, Any], label: int | None = None
 ) -> VersionMap:
@@ -133,6 +135,7 @@ class RowsInBox:
     table: BoxRows
 
 
+@review_task("Posterior map: measuring the rows in the box", reads=ALL_ROWS)
 def rows_in_box(
     sets: Sets,
     *,
@@ -157,6 +160,7 @@ def rows_in_box(
     )
 
 
+@review_task("Posterior map: picking rows", reads=ALL_ROWS)
 def table_of_box(
     sets: Sets,
     *,

@@ -39,9 +39,11 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.distributions import RegressionSet, randomised_pit, resolution_note
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, Which
-from kdcal_core.tasks.set_measures import LARGE, Refused, Sets
-from kdcal_core.tasks.spaces import PREDICTION, principal_axes
+from kdcal_core.review import Part, Review, Which
+from kdcal_core.tasks.set_measures import Refused
+from kdcal_core.tasks.sets import BOTH_SETS, LARGE, Sets, the_set, the_set_and_its_scale
+from kdcal_core.tasks.spaces import LAYER, PREDICTION, SPACE_READS, principal_axes, space_of
+from kdcal_core.tasks.task import review_task
 
 SEED = 0  # of randomised PIT values, bootstraps and tests
 CENTRES, DRAWS = 300, 199
@@ -51,6 +53,18 @@ MAX_ROWS = LARGE  # rows of a table that is read or downloaded
 LEVELS = tuple(i / 20 for i in range(1, 20))
 MEAN, SPREAD, OUTCOME = "\0mean", "\0spread", "\0outcome"  # no file can name a column so
 AXES = ("\0axis 1", "\0axis 2")
+
+_COLUMNS = {MEAN: "the predicted mean", SPREAD: "the predicted standard deviation"}
+
+
+def column_title(name: str) -> str:
+    """A column, or what was predicted, for people. Untrusted text."""
+    return _COLUMNS.get(name, name[:60])
+
+
+def _placed(arguments: dict[str, Any]) -> tuple[Part, ...]:
+    """Both sets, which are placed in a space; a hidden layer is read by the model."""
+    return SPACE_READS if arguments["space"].startswith(LAYER) else BOTH_SETS
 
 
 def pit_values(sets: Sets, which: Which) -> FloatArray:
@@ -105,6 +119,7 @@ class PitOverview:
     scale: float | None
 
 
+@review_task("PIT: measuring all rows, with intervals", reads=the_set_and_its_scale)
 def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
     """Everything about all rows together but for the histogram with a choice of bins."""
     scored, scale = sets.distributions(which), scale_of(sets)
@@ -148,6 +163,7 @@ class PitHistograms:
         return next(one for one in self.by_bins if len(one.counts) == bins)
 
 
+@review_task("PIT: counting PIT values", reads=the_set)
 def pit_histograms(sets: Sets, *, which: Which, bins: Sequence[int]) -> PitHistograms:
     """The PIT histogram of all rows, with each of these numbers of bins."""
     pit, weight = pit_values(sets, which), sets.distributions(which).weight
@@ -161,6 +177,10 @@ class PitAlong:
     regions: tuple[RegionPit, ...]
 
 
+@review_task(
+    lambda arguments: f"PIT: looking along {column_title(arguments['column'])}",
+    reads=the_set_and_its_scale,
+)
 def pit_along(sets: Sets, *, which: Which, column: str, bins: int) -> PitAlong:
     """The PIT over a column of the table, or over what was predicted (`MEAN`, `SPREAD`)."""
     scored = sets.distributions(which)
@@ -241,6 +261,7 @@ class PitGroup:
     coverage: CoverageRow
 
 
+@review_task(lambda arguments: f"PIT: testing places of {arguments['k']:,} rows", reads=_placed)
 def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up: str) -> PitPlaces:
     """Neighbourhoods of ``k`` rows in a space, tested, on a map of two columns.
 
@@ -306,7 +327,7 @@ def local_rows(n: int) -> IntArray:
 
 
 def _coordinates(sets: Sets, which: Which, space: str, rows: IntArray) -> FloatArray:
-    found = sets.space(space)
+    found = space_of(sets, space)
     all_rows = found.calibration if which == "calibration" else found.evaluation
     assert all_rows is not None  # there is a set, so there is its space
     return np.asarray(all_rows[rows], dtype=np.float64)
@@ -314,7 +335,7 @@ def _coordinates(sets: Sets, which: Which, space: str, rows: IntArray) -> FloatA
 
 def _reference(sets: Sets, space: str) -> FloatArray:
     """The calibration rows that principal axes are fitted on, thinned evenly where many."""
-    all_rows = sets.space(space).calibration
+    all_rows = space_of(sets, space).calibration
     return np.asarray(all_rows[:: -(-len(all_rows) // MAX_LOCAL)], dtype=np.float64)
 
 
@@ -350,6 +371,7 @@ class PitRows:
     own: pd.DataFrame
 
 
+@review_task("PIT: picking rows", reads=the_set)
 def pit_rows(
     sets: Sets,
     *,

@@ -6,7 +6,6 @@ The plane is that of two features, or of the first two principal axes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -23,11 +22,10 @@ from kdcal_core.diagnostics.foreign_rows import (
     with_numbers,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Part, ReviewReader, Workspace
-from kdcal_core.store import decode, encode, save
-from kdcal_core.tasks.graph import Rows, load_estimator, placed, request_on_graph
-from kdcal_core.tasks.inputs import Request, check_ranges, opened_reader, require_model
+from kdcal_core.progress import part_of
+from kdcal_core.tasks.graph import Rows, load_estimator, placed
+from kdcal_core.tasks.sets import ALL_ROWS, Sets
+from kdcal_core.tasks.task import require_model, review_task
 
 _LEAST = 1e-12  # half of a range, as a share of its middle: so many places a coordinate has
 STRONGEST = 5  # features named for a principal axis
@@ -304,79 +302,45 @@ class GridRun:
 
 PICTURE_ROWS = 2_000
 
-READS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
-_RANGES = {"resolution": (2.0, 500.0)}
 
-
-def grid_request(
-    workspace: Workspace,
-    review_id: str,
-    settings: GridSettings | None = None,
-    *,
-    graph_folder: str | Path | None = None,
-) -> Request:
-    """The job that computes a posterior map.
+@review_task(
+    "Drawing the posterior map",
+    reads=ALL_ROWS,
+    needs=require_model,
+    ranges={"resolution": (2.0, 500.0)},
+    edition="rows shown apart",
+)
+def posterior_grid(
+    sets: Sets, settings: GridSettings, *, graph_folder: str | None = None
+) -> GridRun:
+    """Compute a posterior map.
 
     Parameters
     ----------
-    graph_folder : path, optional
+    graph_folder : str, optional
         Where the review's `GraphRun` is kept. Without it the model alone answers.
 
     Raises
     ------
     InputError
-        Where the review is not scored or has no model.
+        Where there are no two features that are numbers, a chosen one is not a number, or the
+        row to hold does not exist.
     """
-    settings = settings or GridSettings()
-    check_ranges(settings, _RANGES)
-    reader = ReviewReader(workspace, review_id, READS)
-    require_model(reader.review)
-    return request_on_graph(
-        "kdcal_core.tasks.posterior_grid:posterior_grid",
-        "Drawing the posterior map",
-        reader,
-        settings,
-        graph_folder,
-        rows="shown apart",
-    )
-
-
-def posterior_grid(
-    read: dict[str, Any],
-    settings: dict[str, Any],
-    graph_folder: str | None,
-    folder: str,
-    progress: Progress,
-) -> dict[str, Any]:
-    """Compute a map, in a worker process, which leaves a `GridRun` in ``folder``.
-
-    Parameters
-    ----------
-    read : dict
-        What `review_request` made of the review.
-    settings : dict
-        GridSettings as JSON.
-
-    Raises
-    ------
-    InputError
-        Where there are no two features that are numbers, a chosen one is none, or the row to
-        hold does not exist.
-    """
-    reader, chosen = opened_reader(read, READS), decode(GridSettings, settings)
-    check_ranges(chosen, _RANGES)
+    reader, progress = sets.reader, sets.progress
     progress(0.0, "Opening the model")
     model = reader.model()
     estimator = load_estimator(graph_folder, model) if graph_folder else None
     reference = reader.features(reader.reference)
     judged, labels = reader.labelled(reader.judged)
-    plane = _plane(chosen, reference, judged)
-    x, y = (np.linspace(*ends, chosen.resolution) for ends in span(plane.project(reference), WIDER))
+    plane = _plane(settings, reference, judged)
+    x, y = (
+        np.linspace(*ends, settings.resolution) for ends in span(plane.project(reference), WIDER)
+    )
     grid = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
     rows = placed(model, plane.rows(grid), None, estimator, part_of(progress, 0.05, 1.0))
     names = ("Principal axis 1", "Principal axis 2") if plane.explained else plane.columns
     record = GridRecord(
-        settings=chosen,
+        settings=settings,
         x_name=names[0],
         y_name=names[1],
         classes=reader.review.classes,
@@ -385,9 +349,7 @@ def posterior_grid(
         n_rows=len(judged),
     )
     points, shown = plane.project(judged), stratified_sample(labels, PICTURE_ROWS)
-    run = GridRun(record, x, y, rows, points, shown, points[shown], labels[shown])
-    save(Path(folder), run)
-    return encode(record)
+    return GridRun(record, x, y, rows, points, shown, points[shown], labels[shown])
 
 
 def stratified_sample(y: IntArray, n: int, seed: int = 0) -> IntArray:

@@ -40,11 +40,14 @@ from kdcal_core.tasks.pit_measures import (
     MEAN,
     OUTCOME,
     PANEL_BINS,
+    column_title,
     column_values,
     local_rows,
 )
 from kdcal_core.tasks.recalibration_answers import GRID, MODEL, RecalibrationRun, RowAnswers
-from kdcal_core.tasks.set_measures import Keep, Sets
+from kdcal_core.tasks.sets import Keep, Sets
+from kdcal_core.tasks.spaces import SPACE_READS
+from kdcal_core.tasks.task import review_task
 
 COLUMN_BINS = 10
 
@@ -80,6 +83,7 @@ class RecalibratedMap:
     after: Misses
 
 
+@review_task("Recalibration: finding missed outcomes", reads=SPACE_READS)
 def recalibrated_map(
     sets: Sets, *, which: Which, run: str, method: str, across: str, up: str, level: float
 ) -> RecalibratedMap:
@@ -108,6 +112,10 @@ class CoverageAlong:
     after: tuple[CoverageRow, ...]
 
 
+@review_task(
+    lambda arguments: f"Recalibration: counting along {column_title(arguments['column'])}",
+    reads=SPACE_READS,
+)
 def coverage_along(
     sets: Sets, *, which: Which, run: str, method: str, column: str, level: float
 ) -> CoverageAlong:
@@ -141,6 +149,7 @@ class PitValues:
     quantiles: QuantileReliability
 
 
+@review_task("Recalibration: counting PIT values", reads=SPACE_READS)
 def recalibrated_pit(sets: Sets, *, which: Which, run: str, method: str) -> PitValues:
     """What the PIT values of a method, or of `MODEL`, show over all rows."""
     pit, weight = _answers(sets, run, method).pit, sets.distributions(which).weight
@@ -163,6 +172,7 @@ class ShownRows:
         return self.rows[np.argsort(self.mean, kind="stable")]
 
 
+@review_task("Recalibration: reading the rows", reads=SPACE_READS)
 def shown_rows(sets: Sets, *, run: str) -> ShownRows:
     """Which rows can be looked at one by one."""
     shown = _run(sets, run).shown
@@ -189,6 +199,10 @@ class RowClosely:
     faults: tuple[Fault, Fault]
 
 
+@review_task(
+    lambda arguments: f"Recalibration: looking around row {arguments['row'] + 1:,}",
+    reads=SPACE_READS,
+)
 def row_closely(sets: Sets, *, which: Which, run: str, method: str, row: int, k: int) -> RowClosely:
     """The densities of a shown row, and the ``k`` rows nearest to it in the repair's space."""
     opened, after = _run(sets, run), _answers(sets, run, method)
@@ -232,6 +246,7 @@ class IntervalRows:
     after: FloatArray
 
 
+@review_task("Recalibration: reading intervals", reads=SPACE_READS)
 def recalibrated_intervals(
     sets: Sets, *, run: str, method: str, rows: Sequence[int] | None = None
 ) -> IntervalRows:
@@ -264,6 +279,7 @@ class TrueMeans:
     distance: dict[str, float]
 
 
+@review_task("Recalibration: comparing means", reads=SPACE_READS)
 def true_means(sets: Sets, *, run: str, methods: Sequence[str]) -> TrueMeans:
     """The means of some methods beside the true ones, of a run that has these."""
     exact = _run(sets, run).true_mean

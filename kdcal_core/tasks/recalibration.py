@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -31,15 +31,7 @@ from kdcal_core.regression import (
     local_uniformity,
     select_neighbours,
 )
-from kdcal_core.review import ReviewReader, Workspace
-from kdcal_core.store import decode, encode, save
-from kdcal_core.tasks.inputs import (
-    Request,
-    check_ranges,
-    opened_reader,
-    require_regression,
-    review_request,
-)
+from kdcal_core.review import Review
 from kdcal_core.tasks.recalibration_answers import (
     MODEL,
     MOST_SHOWN,
@@ -52,35 +44,15 @@ from kdcal_core.tasks.recalibration_answers import (
     RowAnswers,
     Selection,
 )
+from kdcal_core.tasks.sets import Sets
 from kdcal_core.tasks.spaces import SPACE_READS, Space, principal_axes, read_space, space_names
+from kdcal_core.tasks.task import require_regression, review_task
 
 _BLOCK_ROWS = 5_000
-_RANGES = {"k": (1.0, 1e7), "folds": (2.0, 50.0), "seed": (0.0, 2.0**31)}
 _COUNTS = (10, 25, 50, 100, 250, 500, 1000, 2000)
 _LEAST_SCALE = 1e-100  # squares of what is divided by less are no numbers
 _FEWEST = 20  # rows that a local test can say anything about
 _FEW_NEIGHBOURS = 100  # fewer made intervals of 99% hold 97% on real tables
-
-
-def recalibration_request(
-    workspace: Workspace, review_id: str, settings: RecalibrationSettings | None = None
-) -> Request:
-    """The job that recalibrates a review.
-
-    Raises
-    ------
-    InputError
-        Where the review is not a scored regression, or a setting is none that there is.
-    """
-    reader = ReviewReader(workspace, review_id, SPACE_READS)
-    require_regression(reader.review)
-    names = space_names(reader.review)
-    settings = settings or RecalibrationSettings(space=names[0])
-    _check(settings, names)
-    asked = {"settings": encode(settings), "spaces": list(names)}
-    return review_request(
-        "kdcal_core.tasks.recalibration:recalibrate", "Recalibrating", reader, asked
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,36 +67,53 @@ class _Rows:
     cross_fitted: bool
 
 
-def recalibrate(
-    read: dict[str, Any],
-    settings: dict[str, Any],
-    spaces: list[str],
-    folder: str,
-    progress: Progress,
-) -> dict[str, Any]:
-    """Fit and judge every method, in a worker process, which leaves a `RecalibrationRun`.
+def _likeliest(review: Review) -> RecalibrationSettings:
+    return RecalibrationSettings(space=space_names(review)[0])
 
-    Parameters
-    ----------
-    read : dict
-        What `review_request` made of the review.
-    settings : dict
-        RecalibrationSettings as JSON.
-    spaces : list of str
-        Spaces that the review offers, to choose among.
+
+def _settled(review: Review, settings: RecalibrationSettings) -> RecalibrationSettings:
+    spaces = space_names(review)
+    unknown = next((key for key in settings.methods if key not in RECALIBRATORS), None)
+    if unknown is not None or not settings.methods:
+        raise InputError(
+            f"There is no method {unknown!r}" if unknown else "No method is chosen",
+            fix=f"Choose among {', '.join(RECALIBRATORS)}.",
+        )
+    if settings.space not in spaces:
+        raise InputError(
+            f"The review offers no space {settings.space!r}",
+            fix=f"Choose among {', '.join(spaces)}.",
+        )
+    if settings.radius is not None and not 0 < settings.radius < np.inf:
+        raise InputError(
+            f"The radius is {settings.radius:g}", fix="Give a distance above zero, or a k."
+        )
+    return settings
+
+
+@review_task(
+    "Recalibrating",
+    reads=SPACE_READS,
+    needs=require_regression,
+    default=_likeliest,
+    ranges={"k": (1.0, 1e7), "folds": (2.0, 50.0), "seed": (0.0, 2.0**31)},
+    settle=_settled,
+)
+def recalibrate(sets: Sets, settings: RecalibrationSettings) -> RecalibrationRun:
+    """Recalibrate a review: fit and judge every method.
 
     Raises
     ------
     InputError
-        For rows that do not fit the model. A method that cannot be fitted on so few rows is told
-        in the record's notes instead.
+        For rows that do not fit the model. A method that cannot be fitted on so few rows is
+        named in the record's notes instead.
     """
-    reader, chosen = opened_reader(read, SPACE_READS), decode(RecalibrationSettings, settings)
-    _check(chosen, tuple(spaces))
-    path = Path(folder)
+    reader, progress, path = sets.reader, sets.progress, sets.folder
+    assert path is not None  # of every job
+    chosen = settings
     fit = reader.distributions("calibration")
     judged = reader.distributions(reader.judged)
-    candidates = tuple(spaces) if chosen.choose else (chosen.space,)
+    candidates = space_names(reader.review) if chosen.choose else (chosen.space,)
     spaces_read = [
         read_space(
             reader,
@@ -150,7 +139,7 @@ def recalibrate(
             "those of 99%, look at 100 neighbours or more as well."
         )
     record = RecalibrationRecord(
-        settings=decode(RecalibrationSettings, settings),
+        settings=settings,
         space=space.name,
         k=min(chosen.k, fit.n_rows),
         judged_on="cross-fitted" if rows.cross_fitted else "evaluation",
@@ -164,7 +153,7 @@ def recalibrate(
         weighted=judged.weight is not None,
         notes=tuple(notes),
     )
-    run = RecalibrationRun(
+    return RecalibrationRun(
         record=record,
         y=judged.y,
         true_mean=judged.true_mean,
@@ -174,27 +163,6 @@ def recalibrate(
         answers=kept,
         folder=path,
     )
-    save(path, run)
-    return {"methods": [one.key for one in results]}
-
-
-def _check(settings: RecalibrationSettings, spaces: tuple[str, ...]) -> None:
-    check_ranges(settings, _RANGES)
-    unknown = next((key for key in settings.methods if key not in RECALIBRATORS), None)
-    if unknown is not None or not settings.methods:
-        raise InputError(
-            f"There is no method {unknown!r}" if unknown else "No method is chosen",
-            fix=f"Choose among {', '.join(RECALIBRATORS)}.",
-        )
-    if settings.space not in spaces:
-        raise InputError(
-            f"The review offers no space {settings.space!r}",
-            fix=f"Choose among {', '.join(spaces)}.",
-        )
-    if settings.radius is not None and not 0 < settings.radius < np.inf:
-        raise InputError(
-            f"The radius is {settings.radius:g}", fix="Give a distance above zero, or a k."
-        )
 
 
 def _selection(

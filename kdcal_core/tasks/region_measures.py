@@ -42,13 +42,15 @@ from kdcal_core.diagnostics.regression.local_faults import OTHERS
 from kdcal_core.diagnostics.targets import Target, targets
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
-from kdcal_core.review import Which, input_columns
+from kdcal_core.review import Part, Which, input_columns
 from kdcal_core.store import decode, load
 from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
 from kdcal_core.tasks.recalibration_answers import MODEL
 from kdcal_core.tasks.region_search import RegionSearchRun, class_regions
 from kdcal_core.tasks.regions import EventScores, RegionsRun
-from kdcal_core.tasks.set_measures import Refused, Sets
+from kdcal_core.tasks.set_measures import Refused
+from kdcal_core.tasks.sets import ALL_ROWS, Sets, the_set
+from kdcal_core.tasks.task import review_task
 
 COLUMN_BINS, COLUMN_LEVELS = 10, 30
 PANEL_BINS = 10  # of a region beside all judged rows
@@ -106,6 +108,13 @@ class RegionColumns:
     columns: tuple[str, ...]
 
 
+def _cut(arguments: dict[str, Any]) -> tuple[Part, ...]:
+    """The set that is cut into regions; where its classes differ is found on the training rows."""
+    grown = arguments["asked"]["purpose"] == "classes"
+    return (*the_set(arguments), "training") if grown else the_set(arguments)
+
+
+@review_task("Regions: reading the columns", reads=the_set)
 def region_columns(sets: Sets, *, which: Which) -> RegionColumns:
     """Which columns of a set can be cut, and which can be looked along."""
     review = sets.reader.review
@@ -136,6 +145,7 @@ class FoundRegions:
     refused: Refused | None = None
 
 
+@review_task("Regions: looking for regions", reads=_cut)
 def region_search(
     sets: Sets, *, which: Which, asked: dict[str, Any], run: str | None = None
 ) -> FoundRegions:
@@ -204,6 +214,7 @@ class RegionPanels:
         return next(one for one in self.regions if one.leaf == leaf)
 
 
+@review_task("Regions: looking at them closely", reads=_cut)
 def region_panels(
     sets: Sets,
     *,
@@ -245,6 +256,7 @@ class RegionsAtOnce:
     panels: RegionPanels | None
 
 
+@review_task("Regions: looking for regions", reads=_cut)
 def regions_at_once(
     sets: Sets, *, which: Which, asked: dict[str, Any], run: str | None = None
 ) -> RegionsAtOnce:
@@ -264,6 +276,7 @@ class ModelEstimates:
     auc: Estimate | None
 
 
+@review_task("Regions: measuring all rows, with intervals", reads=the_set)
 def model_estimates(sets: Sets, *, which: Which) -> ModelEstimates:
     """The model as it is, on all rows of a set."""
     scored = sets.read(which)
@@ -298,6 +311,7 @@ class RegionRows:
     own: pd.DataFrame
 
 
+@review_task("Regions: picking rows", reads=_cut)
 def region_rows(
     sets: Sets,
     *,
@@ -319,6 +333,7 @@ def region_rows(
     return RegionRows(len(rows), first, _answers(scored, first), own)
 
 
+@review_task("Regions: picking rows", reads=_cut)
 def region_pit_rows(
     sets: Sets,
     *,
@@ -352,6 +367,7 @@ class RepairScores:
     training: ScoreSpread | None
 
 
+@review_task("Regions: reading the scores of a method", reads=ALL_ROWS)
 def repair_scores(sets: Sets, *, run: str, method: str) -> RepairScores:
     """The scores of a method, or of the model as it is (`MODEL`), in the folder ``run``."""
     opened = load(run, RegionsRun)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,17 +17,11 @@ from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.diagnostics import RegionSearch, describe_regions, find_regions
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition.tree import BinnedInputs, Gini, bin_inputs, grow_tree, unusable_columns
-from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Review, ReviewReader, Which, Workspace
+from kdcal_core.progress import part_of
+from kdcal_core.review import Review, Which
 from kdcal_core.review.review import input_columns
-from kdcal_core.store import decode, encode, save
-from kdcal_core.tasks.inputs import (
-    Request,
-    check_ranges,
-    opened_reader,
-    require_classification,
-    review_request,
-)
+from kdcal_core.tasks.sets import Sets
+from kdcal_core.tasks.task import require_classification, review_task
 
 if TYPE_CHECKING:
     from kdcal_core.partition.tree import PartitionTree
@@ -102,7 +95,6 @@ def _described(
     return describe_regions(scored, leaf, tree=tree, target=target, level=level)
 
 
-_RANGES = {"max_depth": (1.0, 12.0), "redraws": (20.0, 10_000.0), "seed": (0.0, 2.0**31)}
 _READING = 0.05  # share of the progress that reading takes
 
 
@@ -132,38 +124,11 @@ class RegionSearchSettings:
     seed: int = 0
 
 
-def region_search_request(
-    workspace: Workspace, review_id: str, settings: RegionSearchSettings | None = None
-) -> Request:
-    """The job that searches a review's rows for regions, as `find_regions` does with redraws.
-
-    Raises
-    ------
-    InputError
-        Where the review is not a scored classification, or a setting is none that there is.
-    """
-    settings = settings or RegionSearchSettings()
-    reader = ReviewReader(workspace, review_id, (settings.which,))
-    _check(reader.review, settings)
-    return review_request(
-        "kdcal_core.tasks.region_search:search_regions",
-        "Searching for regions",
-        reader,
-        {"settings": encode(settings)},
-    )
-
-
-def _check(review: Review, settings: RegionSearchSettings) -> None:
-    require_classification(
-        review,
-        "outcomes can be redrawn for classes only",
-        fix="Use find_pit_regions, which divides the rows.",
-    )
+def _settled(review: Review, settings: RegionSearchSettings) -> RegionSearchSettings:
     if settings.which not in review.sets:
         raise InputError(
             f"There is no {settings.which} set", fix="Load one, or search the calibration set."
         )
-    check_ranges(settings, _RANGES)
     if settings.min_rows is not None and settings.min_rows < 1:
         raise InputError("A region keeps at least one row", fix="Give a larger number of rows.")
     if settings.label is not None and not 0 <= settings.label < len(review.classes):
@@ -171,51 +136,7 @@ def _check(review: Review, settings: RegionSearchSettings) -> None:
             f"There is no class number {settings.label}",
             fix=f"Choose one from 0 to {len(review.classes) - 1}.",
         )
-
-
-def search_regions(
-    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
-) -> dict[str, Any]:
-    """Search in a worker process, which leaves a `RegionSearchRun`.
-
-    Parameters
-    ----------
-    read : dict
-        What `review_request` made of the review.
-    settings : dict
-        RegionSearchSettings as JSON.
-
-    Raises
-    ------
-    InputError
-        Where there are no inputs to cut, too few rows, or a file is gone.
-    """
-    chosen = decode(RegionSearchSettings, settings)
-    reader = opened_reader(read, (chosen.which,))
-    _check(reader.review, chosen)
-    progress(0.0, "Reading the rows")
-    inputs = reader.frame(chosen.which)[input_columns(reader.review)]
-    kept = [name for name in inputs.columns if name not in unusable_columns(inputs)]
-    if not kept:
-        raise InputError(
-            "The table holds no inputs to cut into regions",
-            fix="Add a table with the rows' features, or columns that describe them.",
-        )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # pooled categories are named "other"
-        binned = bin_inputs(inputs[kept])
-    found = find_regions(
-        reader.scored(chosen.which),
-        binned,
-        target="confidence" if chosen.label is None else chosen.label,
-        max_depth=chosen.max_depth,
-        min_rows=chosen.min_rows,
-        redraws=chosen.redraws,
-        seed=chosen.seed,
-        progress=part_of(progress, _READING, 1.0),
-    )
-    save(Path(folder), RegionSearchRun(chosen, found))
-    return {"regions": len(found.regions), "faulty": len(found.faulty)}
+    return settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,3 +152,46 @@ class RegionSearchRun:
 
     settings: RegionSearchSettings
     search: RegionSearch
+
+
+@review_task(
+    "Searching for regions",
+    reads=lambda arguments: (arguments["settings"].which,),
+    needs=require_classification(
+        "outcomes can be redrawn for classes only",
+        fix="Use find_pit_regions, which divides the rows.",
+    ),
+    ranges={"max_depth": (1.0, 12.0), "redraws": (20.0, 10_000.0), "seed": (0.0, 2.0**31)},
+    settle=_settled,
+)
+def search_regions(sets: Sets, settings: RegionSearchSettings) -> RegionSearchRun:
+    """Search a review's rows for regions, as `find_regions` does with redraws.
+
+    Raises
+    ------
+    InputError
+        Where there are no inputs to cut, too few rows, or a file is gone.
+    """
+    reader, progress = sets.reader, sets.progress
+    progress(0.0, "Reading the rows")
+    inputs = reader.frame(settings.which)[input_columns(reader.review)]
+    kept = [name for name in inputs.columns if name not in unusable_columns(inputs)]
+    if not kept:
+        raise InputError(
+            "The table holds no inputs to cut into regions",
+            fix="Add a table with the rows' features, or columns that describe them.",
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # pooled categories are named "other"
+        binned = bin_inputs(inputs[kept])
+    found = find_regions(
+        reader.scored(settings.which),
+        binned,
+        target="confidence" if settings.label is None else settings.label,
+        max_depth=settings.max_depth,
+        min_rows=settings.min_rows,
+        redraws=settings.redraws,
+        seed=settings.seed,
+        progress=part_of(progress, _READING, 1.0),
+    )
+    return RegionSearchRun(settings, found)

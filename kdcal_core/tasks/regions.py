@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -21,25 +21,16 @@ from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.partition.tree import unusable_columns
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
-    Part,
     Review,
     ReviewData,
-    ReviewReader,
-    Workspace,
     left_out,
     left_out_words,
     review_data,
 )
 from kdcal_core.statistics import log_losses
-from kdcal_core.store import decode, encode, save
-from kdcal_core.tasks.inputs import (
-    Request,
-    check_ranges,
-    opened_reader,
-    require_classification,
-    review_request,
-)
 from kdcal_core.tasks.recalibration_answers import MODEL
+from kdcal_core.tasks.sets import ALL_ROWS, Sets
+from kdcal_core.tasks.task import require_classification, review_task
 
 ONE_MAP = "one_map"
 """One Platt map for all rows: what calibration without regions does."""
@@ -198,40 +189,10 @@ class RegionsRun:
         raise KeyError(key)
 
 
-READS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
-_DEPTH = {"max_depth": (1.0, 12.0)}
-_RANGES = {
-    "n_trees": (1.0, 1000.0),
-    "folds": (2.0, 20.0),
-    "seed": (0.0, 2.0**31),
-}
 _TRAINING_ROWS = 100_000  # whose scores are drawn
 
 
-def regions_request(
-    workspace: Workspace, review_id: str, settings: RegionsSettings | None = None
-) -> Request:
-    """The job that calibrates a review region by region.
-
-    Raises
-    ------
-    InputError
-        Where the review is not a scored classification, or a setting is none that there is.
-    """
-    reader = ReviewReader(workspace, review_id, READS)
-    settings = settings or RegionsSettings()
-    _check(reader.review, settings)
-    return review_request(
-        "kdcal_core.tasks.regions:calibrate_regions",
-        "Calibrating by regions",
-        reader,
-        {"settings": encode(settings)},
-    )
-
-
-def _check(review: Review, settings: RegionsSettings) -> None:
-    require_classification(review, "calibration by regions is for classifications")
-    check_ranges(settings, _RANGES if settings.max_depth is None else {**_DEPTH, **_RANGES})
+def _settled(review: Review, settings: RegionsSettings) -> RegionsSettings:
     unknown = next((key for key in settings.partitions if key not in PARTITION_TITLES), None)
     if unknown is not None or not settings.partitions:
         raise InputError(
@@ -242,29 +203,32 @@ def _check(review: Review, settings: RegionsSettings) -> None:
         raise InputError("A region keeps at least one row", fix="Give a larger number of rows.")
     if "column" in settings.partitions and settings.column is None:
         raise InputError("No column is named to partition by", fix="Choose a column.")
+    return settings
 
 
-def calibrate_regions(
-    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
-) -> dict[str, Any]:
-    """Fit and judge every method, in a worker process, which leaves a `RegionsRun`.
-
-    Parameters
-    ----------
-    read : dict
-        What `review_request` made of the review.
-    settings : dict
-        RegionsSettings as JSON.
+@review_task(
+    "Calibrating by regions",
+    reads=ALL_ROWS,
+    needs=require_classification("calibration by regions is for classifications"),
+    ranges={
+        "max_depth": (1.0, 12.0),
+        "n_trees": (1.0, 1000.0),
+        "folds": (2.0, 20.0),
+        "seed": (0.0, 2.0**31),
+    },
+    settle=_settled,
+)
+def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
+    """Calibrate a review region by region: fit and judge every method.
 
     Raises
     ------
     InputError
         Where there are no inputs to cut, or a file is gone. A method that cannot be fitted on so
-        few rows is told in the record's notes instead.
+        few rows is named in the record's notes instead.
     """
-    chosen, path = decode(RegionsSettings, settings), Path(folder)
-    reader = opened_reader(read, READS)
-    _check(reader.review, chosen)
+    reader, progress, path = sets.reader, sets.progress, sets.folder
+    assert path is not None  # of every job
     progress(0.0, "Reading the rows")
     whole = review_data(reader, with_model=True)
     data, notes = _usable(whole)
@@ -273,11 +237,11 @@ def calibrate_regions(
     if shared is not None and (sentence := overlap_words(shared)) is not None:
         notes.append(sentence)
     binary = len(data.classes) == 2
-    methods, scores = _repaired(data, chosen, binary, part_of(progress, 0.05, 1.0), notes)
+    methods, scores = _repaired(data, settings, binary, part_of(progress, 0.05, 1.0), notes)
     if others := left_out(reader.review):
         notes.append(left_out_words(others))
     record = RegionsRecord(
-        settings=chosen,
+        settings=settings,
         judged_on="cross-fitted" if data.evaluation is None else "evaluation",
         n_fit=data.calibration.n_rows,
         n_judged=judged.n_rows,
@@ -287,9 +251,8 @@ def calibrate_regions(
         weighted=judged.weight is not None,
         notes=tuple(notes),
     )
-    training = _training_scores(whole, binary, chosen.seed)  # the model reads all its inputs
-    save(path, RegionsRun(record, scores, training, judged.weight, path))
-    return {"methods": [one.key for one in methods]}
+    training = _training_scores(whole, binary, settings.seed)  # the model reads all its inputs
+    return RegionsRun(record, scores, training, judged.weight, path)
 
 
 def _usable(data: ReviewData) -> tuple[ReviewData, list[str]]:

@@ -8,9 +8,9 @@ review, nor estimators that hold them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -38,127 +38,18 @@ from kdcal_core.diagnostics import (
     summary,
     two_halves,
 )
-from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import Losses, losses_by_class
-from kdcal_core.progress import Progress, silent
-from kdcal_core.review import Part, Review, ReviewReader, Which
-from kdcal_core.tasks.spaces import Space, read_space
+from kdcal_core.review import Which
+from kdcal_core.tasks.sets import BOTH_SETS, Sets, the_set
+from kdcal_core.tasks.task import review_task
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-# rows x classes, or x the numbers that state a distribution, above which a worker computes
-LARGE = 200_000
 MAX_CLOUD = 2_000
 _RULES = ("mon2", "mon", "mon4")  # found in one search
 Calibrator = TypeVar("Calibrator", bound=TopLabelCalibrator)
-
-
-def is_large(review: Review, reads: Collection[Part] = ()) -> bool:
-    """Whether the rows of a review are too many for the process of the app.
-
-    Parameters
-    ----------
-    reads : collection of str
-        What is read. The scored sets count in any case, the training and the foreign rows where
-        they are among it.
-
-    Examples
-    --------
-    >>> is_large(Review("a" * 16))
-    False
-    """
-    rows = sum(one.n_rows for one in review.sets.values())
-    if "training" in reads and review.training is not None:
-        rows += review.training.n_rows
-    if "foreign" in reads:
-        rows += sum(one.n_rows for one in review.foreign.values())
-    stated = len(review.roles.parameters) if review.roles else 0
-    return rows * max(1, len(review.classes), stated) > LARGE
-
-
-Keep = Callable[[tuple[Hashable, ...], Callable[[], Any]], Any]
-
-
-def _kept() -> Keep:
-    """Makes what is asked for once, for as long as whoever asks is there."""
-    made: dict[tuple[Hashable, ...], Any] = {}
-
-    def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
-        if key not in made:
-            made[key] = make()
-        return made[key]
-
-    return keep
-
-
-@dataclass(frozen=True)
-class Sets:
-    """What measures read of a review, each part when it is asked for, and who hears of progress.
-
-    Attributes
-    ----------
-    reader : ReviewReader
-        Refuses what a measure does not declare.
-    progress : callable
-    open_space : callable, optional
-        Gives a space of a regression by its name, in a process that must not open the model.
-    keep : callable
-        Called with a key and a function that makes what is kept under it, for what several
-        measures need. What is kept must not be changed.
-    """
-
-    reader: ReviewReader
-    progress: Progress = silent
-    open_space: Callable[[str], Space] | None = None
-    keep: Keep = field(default_factory=_kept)
-
-    def read(self, which: Which) -> ScoredSet:
-        """A scored set of a classification.
-
-        Raises
-        ------
-        InputError
-            As `kdcal_core.review.load_set`.
-        """
-        found: ScoredSet = self.keep(("scored", which), lambda: self.reader.scored(which))
-        return found
-
-    def distributions(self, which: Which) -> RegressionSet:
-        """A scored set of a regression.
-
-        Raises
-        ------
-        InputError
-            As `kdcal_core.review.load_regression_set`.
-        """
-        found: RegressionSet = self.keep(("set", which), lambda: self.reader.distributions(which))
-        return found
-
-    def frame(self, which: Which, columns: tuple[str, ...] | None = None) -> pd.DataFrame:
-        """A set's table: all columns, or only those asked for."""
-        found: pd.DataFrame = self.keep(
-            ("frame", which, columns), lambda: self.reader.frame(which, columns)
-        )
-        return found
-
-    def space(self, name: str) -> Space:
-        """Coordinates of a regression's rows in a space.
-
-        Raises
-        ------
-        InputError
-            Where they have none there.
-        """
-
-        def make() -> Space:
-            if self.open_space is not None:
-                return self.open_space(name)
-            return read_space(self.reader, name, self.progress)
-
-        found: Space = self.keep(("space", name), make)
-        return found
 
 
 @dataclass(frozen=True)
@@ -189,6 +80,7 @@ class SetFitness:
     regression: RegressionFitness | None
 
 
+@review_task("Load: counting rows", reads=the_set)
 def set_fitness(sets: Sets, *, which: Which) -> SetFitness:
     """The set's rows, and what should make a reviewer careful."""
     found = sets.reader.fitness(which)
@@ -207,6 +99,7 @@ class SetOverview:
     confusion: Confusion
 
 
+@review_task("Measuring all rows, with intervals", reads=the_set)
 def set_overview(sets: Sets, *, which: Which) -> SetOverview:
     """The reliability diagram of all predictions, with the estimates above it."""
     scored = sets.read(which)
@@ -219,6 +112,7 @@ def set_overview(sets: Sets, *, which: Which) -> SetOverview:
     return SetOverview(overall, tuple(summary(scored)), scores, tables)
 
 
+@review_task("Reliability: drawing up the diagram", reads=the_set)
 def set_reliability(
     sets: Sets,
     *,
@@ -250,6 +144,7 @@ class Estimates:
     estimates: tuple[Estimate, ...]
 
 
+@review_task("Reliability: measuring everything, with intervals", reads=the_set)
 def set_estimates(sets: Sets, *, which: Which) -> Estimates:
     """Every estimate there is."""
     return Estimates(tuple(all_estimates(sets.read(which))))
@@ -263,6 +158,7 @@ class PredictedClass:
     reliability: Reliability | None
 
 
+@review_task("Confidence by class: measuring the rows of one class", reads=the_set)
 def predicted_class(sets: Sets, *, which: Which, label: int) -> PredictedClass:
     """The four estimates of the rows predicted to be one class, and their reliability."""
     mine = _predicted_as(sets.read(which), label)
@@ -278,6 +174,7 @@ class ClassHistograms:
     anchors: tuple[HistogramAnchor, ...]
 
 
+@review_task("Confidence by class: counting scores", reads=the_set)
 def class_histograms(
     sets: Sets, *, which: Which, labels: Sequence[int], n_bins: int
 ) -> ClassHistograms:
@@ -300,6 +197,7 @@ class ClassHalves:
     halves: tuple[tuple[HistogramAnchor, HistogramAnchor], ...]
 
 
+@review_task("Confidence by class: halving the rows", reads=the_set)
 def class_halves(sets: Sets, *, which: Which, labels: Sequence[int], seed: int) -> ClassHalves:
     """What noise alone makes of the histograms of these classes."""
     scored = sets.read(which)
@@ -322,6 +220,7 @@ class ClassCurves:
     notes: dict[str, tuple[tuple[str, ...], ...]]
 
 
+@review_task("Confidence by class: fitting the kernel densities", reads=the_set)
 def class_curves(
     sets: Sets, *, which: Which, labels: Sequence[int], bandwidth: str | float
 ) -> ClassCurves:
@@ -361,6 +260,10 @@ class ClassMethod:
     points: tuple[MethodPoints, ...]
 
 
+@review_task(
+    lambda arguments: f"Confidence by class: fitting {CALIBRATORS[arguments['key']].label}",
+    reads=the_set,
+)
 def class_method(sets: Sets, *, which: Which, labels: Sequence[int], key: str) -> ClassMethod:
     """A method of the registry with its default settings, fitted on the set."""
     scored = sets.read(which)
@@ -384,6 +287,10 @@ def class_method(sets: Sets, *, which: Which, labels: Sequence[int], key: str) -
     return ClassMethod(is_curve, tuple(points))
 
 
+@review_task(
+    "Confidence by class: comparing the methods",
+    reads=lambda arguments: BOTH_SETS if arguments["with_evaluation"] else ("calibration",),
+)
 def method_losses(sets: Sets, *, methods: Sequence[str], with_evaluation: bool) -> Losses:
     """Losses by class of methods fitted on the calibration set."""
     evaluation = sets.read("evaluation") if with_evaluation else None

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -17,15 +16,10 @@ from kdcal_core.data import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
-from kdcal_core.review import Part, Review, ReviewReader, Which, Workspace
+from kdcal_core.review import Part, Review, ReviewReader, Which
 from kdcal_core.review.scoring import by_blocks, in_file, in_rows_of
-from kdcal_core.store import load, save
-from kdcal_core.tasks.inputs import (
-    Request,
-    opened_reader,
-    require_regression,
-    review_request,
-)
+from kdcal_core.tasks.sets import Sets
+from kdcal_core.tasks.task import require_regression, review_task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +120,7 @@ def regression_space(reader: ReviewReader, name: str) -> Space:
     Raises
     ------
     InputError
-        For a hidden layer, which `space_request` reads in a process of its own, and as
+        For a hidden layer, which `keep_space` reads in a process of its own, and as
         `read_space`.
     """
     if name.startswith(LAYER):
@@ -253,34 +247,25 @@ def _of_sets(reader: ReviewReader, name: str, coordinates: Callable[[Which], Flo
     )
 
 
-def space_request(workspace: Workspace, review_id: str, name: str) -> Request:
-    """The job that reads a space of the review.
+@review_task("Reading a hidden layer", reads=SPACE_READS, needs=require_regression)
+def keep_space(sets: Sets, *, name: str) -> Space:
+    """A space, in single precision."""
+    return read_space(sets.reader, name, sets.progress).single()
+
+
+def space_of(sets: Sets, name: str) -> Space:
+    """Coordinates of a regression's rows in a space.
 
     Raises
     ------
     InputError
-        Where the review is not a scored regression.
+        Where they have none there.
     """
-    reader = ReviewReader(workspace, review_id, SPACE_READS)
-    require_regression(reader.review)
-    return review_request(
-        "kdcal_core.tasks.spaces:keep_space", "Reading a hidden layer", reader, {"name": name}
-    )
 
+    def make() -> Space:
+        if sets.open_space is not None:
+            return sets.open_space(name)
+        return read_space(sets.reader, name, sets.progress)
 
-def keep_space(read: dict[str, Any], name: str, folder: str, progress: Progress) -> dict[str, Any]:
-    """Read a space, in a worker process; `load_space` reads what it leaves in ``folder``."""
-    space = read_space(opened_reader(read, SPACE_READS), name, progress)
-    save(Path(folder), space.single())
-    return {"name": name}
-
-
-def load_space(folder: str | Path) -> Space:
-    """What `keep_space` left.
-
-    Raises
-    ------
-    InputError
-        Where it is not there (any more), or damaged.
-    """
-    return load(folder, Space)
+    found: Space = sets.keep(("space", name), make)
+    return found

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 from app_pages import launch, settle, visit
 from streamlit.testing.v1 import AppTest
 
+from app.shared.kept import KEPT
 from kdcal_core.review import Workspace, read_review, start_sample
 from kdcal_core.text import escape_markdown
 
@@ -102,7 +102,7 @@ def test_a_map_altered_behind_the_app_can_be_computed_again(
     content = bytearray(path.read_bytes())
     content[-8] ^= 3
     path.write_bytes(content)
-    st.cache_resource.clear()
+    KEPT.clear()
     words(at.run(), "This result is no longer kept in full")
     (again,) = (button for button in at.button if button.label == "Compute again")
     assert not settled(again.click().run()).error

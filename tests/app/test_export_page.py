@@ -36,8 +36,8 @@ from kdcal_core.review import (
     start_sample,
 )
 from kdcal_core.store import load
-from kdcal_core.tasks import ComparisonRun, ComparisonSettings, comparison_request
-from kdcal_core.tasks.export import ExportRun, ExportSettings, export_request
+from kdcal_core.tasks import ComparisonRun, ComparisonSettings, compare_calibrators
+from kdcal_core.tasks.export import ExportRun, ExportSettings, export_calibrator
 
 PAGE = "export"
 HOSTILE = "z <b>*x*</b>"
@@ -92,7 +92,7 @@ def fitted(at: AppTest) -> AppTest:
 
 
 def run_of(workspace: Workspace, review: str, settings: ExportSettings) -> ExportRun:
-    job = jobs().find(export_request(workspace, review, settings).key)
+    job = jobs().find(export_calibrator.request(workspace, review, settings).key)
     assert job is not None
     return load(job.folder, ExportRun)
 
@@ -207,7 +207,9 @@ def test_predictions_without_a_model_have_lines_of_their_own(
 def test_a_finished_comparison_preselects_its_best(
     workspace: Workspace, review: str, texts: Texts
 ) -> None:
-    asked = comparison_request(workspace, review, ComparisonSettings(("sts", "confidence")))
+    asked = compare_calibrators.request(
+        workspace, review, ComparisonSettings(("sts", "confidence"))
+    )
     done = jobs().submit(asked.target, asked.kwargs, key=asked.key, title="", owner=review)
     job = jobs().wait(done, 120)
     best = load(job.folder, ComparisonRun).comparison.best["log_loss"]

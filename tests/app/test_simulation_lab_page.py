@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from app_pages import healthy, launch, plain, settle, specs
 from streamlit.testing.v1 import AppTest
 from texts.pages import said
 from texts.snapshot import Texts
 
+from app.shared.kept import KEPT
 from kdcal_core.jobs import jobs
 
 N_CHARTS = 5  # small picture, maps, distance, measures, exponent
@@ -176,7 +176,7 @@ def test_a_damaged_result_is_reported_and_computed_again(texts: Texts) -> None:
     (stored,) = {Path(job.folder) for job in [jobs().last_ended([""])] if job and job.folder}
     record = stored / "record.json"
     record.write_bytes(b"x" * len(record.read_bytes()))  # of another length it counts as gone
-    st.cache_resource.clear()
+    KEPT.clear()
     at = at.run()
     texts([plain(at.error[0].value)])
     at = next(b for b in at.button if b.label == "Compute again").click().run()

@@ -45,14 +45,14 @@ from kdcal_core.tasks import (
     RegionSearchSettings,
     RegionsRun,
     RegionsSettings,
-    comparison_request,
-    export_request,
-    graph_request,
-    recalibration_request,
-    region_search_request,
-    regions_request,
+    Request,
+    calibrate_regions,
+    compare_calibrators,
+    export_calibrator,
+    fit_graph,
+    recalibrate,
+    search_regions,
 )
-from kdcal_core.tasks.inputs import Request
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 Group = Callable[[Path], Any]
@@ -106,7 +106,7 @@ def _comparison(folder: Path) -> Any:
     review = start_sample(workspace, "breast_cancer").id
     calibrators = ("kde_mon2", "sts", "tswa", "cum", "cwoc", "platt", "heterogeneous_tree")
     chosen = ComparisonSettings(calibrators, n_boot=100)
-    asked = comparison_request(workspace, review, chosen)
+    asked = compare_calibrators.request(workspace, review, chosen)
     found = load(_carried_out(asked, folder / "job"), ComparisonRun).comparison
     collected = {one.key for one in found.measures if one.group == "speed"}
     return {
@@ -136,11 +136,11 @@ def _regions(folder: Path) -> Any:
     workspace = Workspace(folder / "home")
     review = start_sample(workspace, "adult").id
     settings = RegionSearchSettings(redraws=20, max_depth=2, seed=1)
-    asked = region_search_request(workspace, review, settings)
+    asked = search_regions.request(workspace, review, settings)
     search = load(_carried_out(asked, folder / "search"), RegionSearchRun).search
     review = start_sample(workspace, "xor_forest").id
     chosen = RegionsSettings(partitions=("tree", "boosted", "auc", "forest"), n_trees=5)
-    asked = regions_request(workspace, review, chosen)
+    asked = calibrate_regions.request(workspace, review, chosen)
     repaired = load(_carried_out(asked, folder / "repaired"), RegionsRun)
     return {
         "search": {
@@ -173,7 +173,7 @@ def _recalibration(folder: Path) -> Any:
     settings = RecalibrationSettings(
         ("local", "where_needed", "global", "isotonic", "density"), k=100, choose=True
     )
-    asked = recalibration_request(workspace, review, settings)
+    asked = recalibrate.request(workspace, review, settings)
     found = load(_carried_out(asked, folder / "job"), RecalibrationRun)
     return {
         "record": _without(figures(found.record), "methods"),
@@ -190,7 +190,7 @@ def _export(folder: Path) -> Any:
     model, table = source / "model.skops", source / "evaluation.parquet"
     collected = {}
     for key in ("sts", "heterogeneous_tree", "kernel_density"):
-        asked = export_request(workspace, review, ExportSettings(key))
+        asked = export_calibrator.request(workspace, review, ExportSettings(key))
         run = load(_carried_out(asked, folder / key), ExportRun)
         assert run.gain is not None
         out = folder / f"{key}.csv"
@@ -225,7 +225,7 @@ def _kernel_density(folder: Path) -> Any:
     collected = {}
     for name in ("xor_forest", "xor_network"):
         review = start_sample(workspace, name).id
-        asked = graph_request(workspace, review)
+        asked = fit_graph.request(workspace, review)
         run = load(_carried_out(asked, folder / name), GraphRun)
         graph, located = run.graph, run.rows.located
         assert located is not None

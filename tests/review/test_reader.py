@@ -16,6 +16,7 @@ from workerless import run_here
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     PARTS,
+    Part,
     Review,
     ReviewReader,
     Workspace,
@@ -38,23 +39,21 @@ from kdcal_core.tasks import (
     RegionSearchSettings,
     RegionsSettings,
     Request,
-    comparison_request,
+    calibrate_regions,
+    compare_calibrators,
     equal_sets,
-    export_request,
-    foreign_request,
-    graph_request,
-    grid_request,
+    export_calibrator,
+    fit_graph,
+    keep_space,
     pit_places,
-    recalibration_request,
-    region_search_request,
-    regions_request,
+    posterior_grid,
+    recalibrate,
+    score_foreign,
+    search_regions,
     set_overview,
-    set_request,
-    space_request,
-    try_request,
+    try_calibrator,
 )
 from kdcal_core.tasks.export import CALIBRATOR_FILE
-from kdcal_core.tasks.inputs import opened_reader, review_request
 
 pytestmark = pytest.mark.usefixtures("work_here")
 
@@ -162,37 +161,42 @@ def test_what_a_review_does_not_have_is_said(workspace: Workspace) -> None:
 def test_a_job_refuses_a_review_that_has_changed_since(
     workspace: Workspace, review_id: str
 ) -> None:
-    reads = ("calibration",)
-    asked = review_request("a.b:c", "Counting", ReviewReader(workspace, review_id, reads), {})
-    sent = json.loads(json.dumps(asked.kwargs["read"]))
-    assert opened_reader(sent, reads).identity
+    reads: tuple[Part, ...] = ("calibration",)
+    sent = json.loads(json.dumps(ReviewReader(workspace, review_id, reads).identity))
+
+    def opened(*reads: Part) -> ReviewReader:
+        return ReviewReader(workspace, review_id, reads, expected=sent)
+
+    assert opened(*reads).identity
     with pytest.raises(InputError, match="has changed since"):
-        opened_reader(sent, ("calibration", "foreign"))
+        opened("calibration", "foreign")
     workspace.update(review_id, lambda review: replace(review, title="Another"))
-    assert opened_reader(sent, reads).review.title == "Another"
+    assert opened(*reads).review.title == "Another"
     workspace.update(review_id, lambda review: replace(review, classes=("u", "v")))
     with pytest.raises(InputError, match="has changed since"):
-        opened_reader(sent, reads)
+        opened(*reads)
 
 
 def classification_jobs(workspace: Workspace, folder: Path) -> list[Request]:
     """Every job that reads a review of classes."""
     review = start_sample(workspace, "xor_forest")
-    export = export_request(workspace, review.id, ExportSettings("sts"))
+    export = export_calibrator.request(workspace, review.id, ExportSettings("sts"))
     made = folder / "made"
     made.mkdir()
     run_here(export.target, export.kwargs, folder=made)
     return [
-        graph_request(workspace, review.id),
-        grid_request(workspace, review.id, GridSettings(resolution=5)),
-        foreign_request(workspace, review.id, ForeignSettings(n=20)),
-        set_request(workspace, review, set_overview, {"which": "calibration"}),
-        set_request(workspace, review, equal_sets, {}),
-        region_search_request(workspace, review.id, RegionSearchSettings(redraws=20)),
-        regions_request(workspace, review.id, RegionsSettings(("tree",))),
-        comparison_request(workspace, review.id, ComparisonSettings(("sts",), n_boot=100)),
+        fit_graph.request(workspace, review.id),
+        posterior_grid.request(workspace, review.id, GridSettings(resolution=5)),
+        score_foreign.request(workspace, review.id, ForeignSettings(n=20)),
+        set_overview.request(workspace, review, which="calibration"),
+        equal_sets.request(workspace, review),
+        search_regions.request(workspace, review.id, RegionSearchSettings(redraws=20)),
+        calibrate_regions.request(workspace, review.id, RegionsSettings(("tree",))),
+        compare_calibrators.request(workspace, review.id, ComparisonSettings(("sts",), n_boot=100)),
         export,
-        try_request(workspace, review.id, made / CALIBRATOR_FILE, "a.kdcal"),
+        try_calibrator.request(
+            workspace, review.id, path=made / CALIBRATOR_FILE, name="a.kdcal", digest="a"
+        ),
     ]
 
 
@@ -207,9 +211,9 @@ def regression_jobs(workspace: Workspace, folder: Path) -> list[Request]:
     review = score(workspace, review.id)
     places = {"which": "calibration", "space": "inputs", "k": 10, "across": "x", "up": "x"}
     return [
-        recalibration_request(workspace, review.id, RecalibrationSettings(("global",))),
-        space_request(workspace, review.id, "inputs"),
-        set_request(workspace, review, pit_places, places),
+        recalibrate.request(workspace, review.id, RecalibrationSettings(("global",))),
+        keep_space.request(workspace, review.id, name="inputs"),
+        pit_places.request(workspace, review, **places),
     ]
 
 
@@ -221,7 +225,7 @@ def test_a_run_reads_the_review_once_and_refuses_one_that_changed(
     jobs_of: Callable[[Workspace, Path], list[Request]],
 ) -> None:
     jobs = jobs_of(workspace, tmp_path)
-    review_id = jobs[0].kwargs["read"]["review"]
+    review_id = jobs[0].kwargs["given"]["read"]["review"]
     read, whole = [], Workspace.read
 
     def counted(self: Workspace, review_id: str) -> Review:
@@ -235,7 +239,7 @@ def test_a_run_reads_the_review_once_and_refuses_one_that_changed(
             folder = tmp_path / str(at)
             folder.mkdir()
             run_here(job.target, job.kwargs, folder=folder)
-            assert read == [review_id], job.target
+            assert read == [review_id], job.kwargs["task"]
     workspace.update(review_id, lambda review: replace(review, roles=None))
     for job in jobs:
         with pytest.raises(InputError, match="has changed since"):

@@ -17,19 +17,19 @@ from kdcal_core.store import load, save
 from kdcal_core.tasks import (
     ComparisonRun,
     ComparisonSettings,
-    comparison_request,
+    compare_calibrators,
     default_calibrators,
     usable_calibrators,
 )
-from kdcal_core.tasks.comparison import compare_calibrators
+from kdcal_core.tasks.task import carry_out
 
 CHOSEN = ComparisonSettings(("heterogeneous_tree", "platt"), n_boot=100)
 
 
 def carried_out(made: Made, folder: Path, settings: ComparisonSettings = CHOSEN) -> ComparisonRun:
     folder.mkdir(exist_ok=True)
-    asked = comparison_request(made.workspace, made.review.id, settings)
-    compare_calibrators(**asked.kwargs, folder=str(folder), progress=quiet)
+    asked = compare_calibrators.request(made.workspace, made.review.id, settings)
+    carry_out(**asked.kwargs, folder=str(folder), progress=quiet)
     return load(folder, ComparisonRun)
 
 
@@ -40,7 +40,7 @@ def run(forest: Made, tmp_path_factory: pytest.TempPathFactory) -> ComparisonRun
 
 def key(made: Made, **changes) -> str:
     settings = dataclasses.replace(CHOSEN, **changes)
-    return comparison_request(made.workspace, made.review.id, settings).key
+    return compare_calibrators.request(made.workspace, made.review.id, settings).key
 
 
 def test_what_comes_to_the_same_is_the_same_job(forest: Made) -> None:
@@ -84,7 +84,7 @@ def test_a_review_without_scores_is_refused(tmp_path: Path) -> None:
 
     workspace = Workspace(tmp_path)
     with pytest.raises(InputError, match="have not been scored"):
-        comparison_request(workspace, create_review(workspace).id, CHOSEN)
+        compare_calibrators.request(workspace, create_review(workspace).id, CHOSEN)
 
 
 def test_what_is_read_back_is_what_the_comparison_said(run: ComparisonRun, forest: Made) -> None:

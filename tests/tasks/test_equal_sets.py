@@ -30,15 +30,11 @@ from kdcal_core.tasks import (
     EqualSets,
     Sets,
     equal_sets,
-    graph_request,
+    fit_graph,
     is_large,
-    read_measure,
-    reads_of,
     set_overview,
-    set_request,
 )
-from kdcal_core.tasks.graph import fit_graph
-from kdcal_core.tasks.set_run import measure_set
+from kdcal_core.tasks.task import carry_out
 
 
 def found_in(workspace: Workspace, review_id: str) -> EqualSets:
@@ -95,12 +91,13 @@ def test_training_rows_are_held_against_both_sets(forest: Made, texts: Texts) ->
 def test_the_kernel_density_fit_counts_the_same_rows(forest: Made, tmp_path) -> None:
     copies = forest.tables["calibration"].iloc[100:130]
     added(add_training, forest, pd.concat([forest.tables["own"], copies]), "train.csv")
-    asked = graph_request(forest.workspace, forest.review.id)
+    asked = fit_graph.request(forest.workspace, forest.review.id)
     (tmp_path / "graph").mkdir()
-    record = fit_graph(**asked.kwargs, folder=str(tmp_path / "graph"), progress=quiet)
+    carry_out(**asked.kwargs, folder=str(tmp_path / "graph"), progress=quiet)
+    record = fit_graph.read(tmp_path / "graph").record
     counts = r"30 rows of the (\w|-| )+ are in the (\w| )+ too \(30 pairs, chance gives 0\)"
     assert re.match(counts, sentences(forest)[0])
-    assert sum(re.match(counts, note) is not None for note in record["notes"]) == 1
+    assert sum(re.match(counts, note) is not None for note in record.notes) == 1
 
 
 def test_foreign_rows_are_held_against_the_data_whatever_their_class(
@@ -155,16 +152,15 @@ def test_training_rows_of_an_unknown_class_are_an_error(forest: Made) -> None:
 
 
 def test_a_job_finds_the_same_and_knows_every_table(forest: Made, tmp_path) -> None:
-    asked = set_request(forest.workspace, forest.review, equal_sets, {})
-    measure_set(**asked.kwargs, folder=str(tmp_path), progress=quiet)
-    assert read_measure(equal_sets, tmp_path) == found_in(forest.workspace, forest.review.id)
+    asked = equal_sets.request(forest.workspace, forest.review)
+    carry_out(**asked.kwargs, folder=str(tmp_path), progress=quiet)
+    assert equal_sets.read(tmp_path) == found_in(forest.workspace, forest.review.id)
     added(add_foreign, forest, rows(5, 4)[["a", "b"]], "far.csv")
     now = forest.workspace.read(forest.review.id)
-    assert set_request(forest.workspace, now, equal_sets, {}).key != asked.key
+    assert equal_sets.request(forest.workspace, now).key != asked.key
     settings = {"which": "calibration"}
     keys = {
-        set_request(forest.workspace, one, set_overview, settings).key
-        for one in (forest.review, now)
+        set_overview.request(forest.workspace, one, **settings).key for one in (forest.review, now)
     }
     assert len(keys) == 1
 
@@ -172,5 +168,5 @@ def test_a_job_finds_the_same_and_knows_every_table(forest: Made, tmp_path) -> N
 def test_many_training_rows_are_compared_in_a_worker(forest: Made) -> None:
     table = dataclasses.replace(forest.review.tables["calibration"], n_rows=10_000_000)
     many = dataclasses.replace(forest.review, training=table)
-    assert is_large(many, reads_of(equal_sets, {}))
+    assert is_large(many, equal_sets.reads_at())
     assert not is_large(many)

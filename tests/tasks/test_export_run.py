@@ -42,25 +42,26 @@ from kdcal_core.tasks.export import (
     ExportSettings,
     TriedRun,
     export_calibrator,
-    export_request,
     partition_columns,
     try_calibrator,
-    try_request,
     wanted_of,
 )
+from kdcal_core.tasks.task import carry_out
 
 
 def exported(made: Made, folder: Path, settings: ExportSettings) -> ExportRun:
     folder.mkdir(exist_ok=True)
-    asked = export_request(made.workspace, made.review.id, settings)
-    export_calibrator(**json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet)
+    asked = export_calibrator.request(made.workspace, made.review.id, settings)
+    carry_out(**json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet)
     return load(folder, ExportRun)
 
 
 def tried(made: Made, path: Path, folder: Path) -> TriedRun:
     folder.mkdir(exist_ok=True)
-    asked = try_request(made.workspace, made.review.id, path, "mine.kdcal")
-    try_calibrator(**json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet)
+    asked = try_calibrator.request(
+        made.workspace, made.review.id, path=path, name="mine.kdcal", digest="a"
+    )
+    carry_out(**json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet)
     return load(folder, TriedRun)
 
 
@@ -314,18 +315,18 @@ def test_settings_that_there_are_none_of_are_refused(
     forest: Made, settings: ExportSettings, words: str
 ) -> None:
     with pytest.raises(InputError, match=words):
-        export_request(forest.workspace, forest.review.id, settings)
+        export_calibrator.request(forest.workspace, forest.review.id, settings)
 
 
 def test_a_calibrator_that_the_review_cannot_have_is_refused(tmp_path: Path) -> None:
     made = predictions(tmp_path, *softmax(50, 3, 1))
     with pytest.raises(InputError, match="cannot be had here: the rows have no features"):
-        export_request(made.workspace, made.review.id, ExportSettings("kernel_density"))
+        export_calibrator.request(made.workspace, made.review.id, ExportSettings("kernel_density"))
 
 
 def test_other_settings_are_another_job_and_the_same_are_the_same(forest: Made) -> None:
     keys = [
-        export_request(forest.workspace, forest.review.id, one).key
+        export_calibrator.request(forest.workspace, forest.review.id, one).key
         for one in (
             ExportSettings("platt"),
             ExportSettings("platt"),

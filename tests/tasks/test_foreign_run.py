@@ -32,31 +32,27 @@ from kdcal_core.tasks import (
     GraphRun,
     GridRun,
     GridSettings,
+    fit_graph,
     foreign_frame,
-    foreign_request,
-    graph_request,
-    grid_request,
+    posterior_grid,
+    score_foreign,
 )
-from kdcal_core.tasks.foreign import score_foreign
-from kdcal_core.tasks.graph import fit_graph
-from kdcal_core.tasks.posterior_grid import posterior_grid
+from kdcal_core.tasks.task import carry_out
 
 SMALL = ForeignSettings(radii=(0.0, 1.0, 10.0), n=50)
 
 
 def fitted(one, folder):
     folder.mkdir()
-    request = graph_request(one.workspace, one.review.id)
-    fit_graph(**request.kwargs, folder=str(folder), progress=quiet)
+    request = fit_graph.request(one.workspace, one.review.id)
+    carry_out(**request.kwargs, folder=str(folder), progress=quiet)
     return folder
 
 
 def ask(one, folder, chosen=SMALL, graph=None):
     folder.mkdir(exist_ok=True)
-    request = foreign_request(one.workspace, one.review.id, chosen, graph_folder=graph)
-    said = score_foreign(
-        **json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet
-    )
+    request = score_foreign.request(one.workspace, one.review.id, chosen, graph_folder=graph)
+    said = carry_out(**json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet)
     json.dumps(said, allow_nan=False)
     return load(folder, ForeignRun)
 
@@ -142,7 +138,7 @@ def test_what_cannot_be_made_is_reported_and_the_rest_is_there(forest, tmp_path)
 @pytest.mark.parametrize("wrong", [{"n": 0}, {"n": 10**9}, {"radii": (-1.0,)}, {"seed": -1}])
 def test_settings_out_of_range_are_refused(forest, wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
-        foreign_request(forest.workspace, forest.review.id, replace(SMALL, **wrong))
+        score_foreign.request(forest.workspace, forest.review.id, replace(SMALL, **wrong))
 
 
 def test_a_bad_uploaded_row_is_named(forest, tmp_path):
@@ -159,7 +155,9 @@ def test_a_bad_uploaded_row_is_named(forest, tmp_path):
 
 def test_the_key_follows_tables_settings_and_graph(forest, tmp_path):
     def key(chosen=SMALL, graph=None):
-        return foreign_request(forest.workspace, forest.review.id, chosen, graph_folder=graph).key
+        return score_foreign.request(
+            forest.workspace, forest.review.id, chosen, graph_folder=graph
+        ).key
 
     keys = [key(), key(replace(SMALL, n=51)), key(graph=fitted(forest, tmp_path / "graph"))]
     add_foreign(forest.workspace, forest.review.id, csv(rows(5, 3)), "far.csv")
@@ -325,11 +323,11 @@ def test_map_and_spheres_of_the_digits_do_not_contradict_each_other(tmp_path, te
     folder = fitted(one, tmp_path / "graph")
     graph = load(folder, GraphRun).graph
     spheres = ask(one, tmp_path / "spheres", ForeignSettings(n=100), folder)
-    request = grid_request(
+    request = posterior_grid.request(
         workspace, review.id, GridSettings(axes="principal", resolution=30), graph_folder=folder
     )
     (tmp_path / "map").mkdir()
-    posterior_grid(
+    carry_out(
         **json.loads(json.dumps(request.kwargs)), folder=str(tmp_path / "map"), progress=quiet
     )
     grid = load(tmp_path / "map", GridRun)

@@ -26,14 +26,14 @@ from kdcal_core.review import (
     start_sample,
 )
 from kdcal_core.store import load
-from kdcal_core.tasks import GraphRun, GraphSettings, graph_request
-from kdcal_core.tasks.graph import fit_graph, load_estimator
+from kdcal_core.tasks import GraphRun, GraphSettings, fit_graph
+from kdcal_core.tasks.graph import load_estimator
+from kdcal_core.tasks.task import carry_out
 
 
 def fit(one, folder, settings=None):
-    request = graph_request(one.workspace, one.review.id, settings)
-    said = fit_graph(**json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet)
-    json.dumps(said, allow_nan=False)
+    request = fit_graph.request(one.workspace, one.review.id, settings)
+    carry_out(**json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet)
     return load(folder, GraphRun)
 
 
@@ -91,16 +91,16 @@ def test_stored_rows_carry_the_models_probabilities(forest, tmp_path):
 
 
 def test_training_rows_are_fitted_and_the_calibration_set_is_held_out(forest, tmp_path):
-    plain = graph_request(forest.workspace, forest.review.id)
+    plain = fit_graph.request(forest.workspace, forest.review.id)
     add_training(forest.workspace, forest.review.id, csv(rows(200, 0)), "train.csv")
     try:
         run = fit(forest, tmp_path)
-        assert graph_request(forest.workspace, forest.review.id).key != plain.key
+        assert fit_graph.request(forest.workspace, forest.review.id).key != plain.key
     finally:
         remove_training(forest.workspace, forest.review.id)
     assert (run.record.fitted_on, run.record.n_fit, run.record.n_holdout) == ("training", 200, 150)
     assert run.record.n_judged == 80
-    assert graph_request(forest.workspace, forest.review.id).key == plain.key
+    assert fit_graph.request(forest.workspace, forest.review.id).key == plain.key
 
 
 def test_the_hold_out_is_judged_where_there_is_nothing_else(mixed, tmp_path):
@@ -116,7 +116,7 @@ def test_the_hold_out_is_judged_where_there_is_nothing_else(mixed, tmp_path):
 
 def test_the_key_follows_what_the_result_depends_on_and_nothing_else(forest):
     def key(settings=None):
-        return graph_request(forest.workspace, forest.review.id, settings).key
+        return fit_graph.request(forest.workspace, forest.review.id, settings).key
 
     assert key() == key(GraphSettings())
     keys = {key(GraphSettings(seed=1)), key(GraphSettings(distance="euclidean")), key()}
@@ -146,7 +146,7 @@ def test_the_estimator_comes_back_with_its_model(forest, linear, tmp_path):
 
 def test_a_model_without_a_partition_is_reported_what_it_can_still_do(linear):
     with pytest.raises(InputError, match="polytopes") as caught:
-        graph_request(linear.workspace, linear.review.id)
+        fit_graph.request(linear.workspace, linear.review.id)
     assert "can still be" in caught.value.fix
 
 
@@ -154,7 +154,7 @@ def test_predictions_without_a_model_are_refused(tmp_path):
     workspace = Workspace(tmp_path)
     review = start_sample(workspace, "digits_predictions")
     with pytest.raises(InputError, match="without their model"):
-        graph_request(workspace, review.id)
+        fit_graph.request(workspace, review.id)
 
 
 def test_a_bad_training_row_is_named_as_its_file_has_it(forest, tmp_path):
@@ -205,7 +205,7 @@ def test_weights_are_not_used_and_that_is_noted(forest, tmp_path):
 
 
 def test_it_can_be_cancelled(forest, tmp_path):
-    request = graph_request(forest.workspace, forest.review.id)
+    request = fit_graph.request(forest.workspace, forest.review.id)
 
     class StopError(Exception):
         pass
@@ -215,7 +215,7 @@ def test_it_can_be_cancelled(forest, tmp_path):
             raise StopError
 
     with pytest.raises(StopError):
-        fit_graph(**request.kwargs, folder=str(tmp_path), progress=stop)
+        carry_out(**request.kwargs, folder=str(tmp_path), progress=stop)
 
 
 def test_what_is_gone_or_damaged_is_reported(forest, tmp_path):
@@ -231,7 +231,7 @@ def test_what_is_gone_or_damaged_is_reported(forest, tmp_path):
 def test_a_sample_network_as_a_real_job(tmp_path):
     workspace = Workspace(tmp_path)
     review = start_sample(workspace, "digits")
-    request = graph_request(workspace, review.id)
+    request = fit_graph.request(workspace, review.id)
     manager = JobManager(folder=tmp_path / "jobs")
     job = manager.wait(
         manager.submit(request.target, request.kwargs, title=request.title, key=request.key), 60
@@ -271,8 +271,8 @@ def test_network_settings_reach_the_estimator(tmp_path):
     workspace = Workspace(tmp_path / "home")
     review = start_sample(workspace, "digits")
     settings = GraphSettings(output_layer="exclude", distance="euclidean")
-    request = graph_request(workspace, review.id, settings)
-    fit_graph(**request.kwargs, folder=str(tmp_path), progress=quiet)
+    request = fit_graph.request(workspace, review.id, settings)
+    carry_out(**request.kwargs, folder=str(tmp_path), progress=quiet)
     from kdcal_core.models import load_model
     from kdcal_core.review.samples import samples_root
 

@@ -14,31 +14,23 @@ from small_reviews import quiet
 from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace, load_frame, load_set, rows_of, start_sample
 from kdcal_core.store import load
-from kdcal_core.tasks import GraphRun, GridRun, GridSettings, graph_request, grid_request
-from kdcal_core.tasks.graph import fit_graph
+from kdcal_core.tasks import GraphRun, GridRun, GridSettings, fit_graph, posterior_grid
 from kdcal_core.tasks.map_measures import in_box
-from kdcal_core.tasks.posterior_grid import (
-    feature_plane,
-    posterior_grid,
-    principal_plane,
-    span,
-    stratified_sample,
-)
+from kdcal_core.tasks.posterior_grid import feature_plane, principal_plane, span, stratified_sample
+from kdcal_core.tasks.task import carry_out
 
 
 def draw(workspace, review_id, folder, settings, graph=None):
-    request = grid_request(workspace, review_id, settings, graph_folder=graph)
-    said = posterior_grid(
-        **json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet
-    )
+    request = posterior_grid.request(workspace, review_id, settings, graph_folder=graph)
+    said = carry_out(**json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet)
     json.dumps(said, allow_nan=False)
     return load(folder, GridRun)
 
 
 def test_a_map_of_two_features(forest, tmp_path):
     (tmp_path / "graph").mkdir()
-    request = graph_request(forest.workspace, forest.review.id)
-    fit_graph(**request.kwargs, folder=str(tmp_path / "graph"), progress=quiet)
+    request = fit_graph.request(forest.workspace, forest.review.id)
+    carry_out(**request.kwargs, folder=str(tmp_path / "graph"), progress=quiet)
     settings = GridSettings(x="b", y="a", resolution=11)
     run = draw(*(forest.workspace, forest.review.id), tmp_path, settings, tmp_path / "graph")
     data = forest.tables["calibration"]

@@ -17,7 +17,7 @@ from kdcal_core.calibration import (
 from kdcal_core.errors import InputError
 from kdcal_core.models import wrap_model
 from kdcal_core.tasks import LabSettings
-from kdcal_core.tasks.lab import explore, grow_forest, train_network
+from kdcal_core.tasks.lab import grow_forest, simulate, train_network
 from kdcal_core.tasks.lab_measures import (
     MEASURES,
     METHODS,
@@ -39,12 +39,12 @@ SMALL = LabSettings(n=400, n_trees=30, n_sphere=60, n_test=500, resolution=21)
 
 @pytest.fixture(scope="module")
 def lab():
-    return explore(SMALL, quiet)
+    return simulate(SMALL, quiet)
 
 
 @pytest.fixture(scope="module")
 def trunk():
-    return explore(replace(SMALL, simulation="trunk", n_features=3), quiet)
+    return simulate(replace(SMALL, simulation="trunk", n_features=3), quiet)
 
 
 def graph(centres, variances, counts, **more):
@@ -200,7 +200,7 @@ def test_curves_of_all_methods_start_at_the_centre(lab):
 def test_the_papers_curve_is_a_fit_of_theirs(kind):
     """All of the papers' settings: ratio, their two constants, output bits, exponent under them."""
     small = replace(SMALL, model=kind, layers=2, width=16, epochs=40, resolution=5, n_test=100)
-    lab = explore(small, quiet)
+    lab = simulate(small, quiet)
     rows, held = lab.X[~lab.held], lab.X[lab.held]
     model = (
         wrap_model(grow_forest(rows, lab.y[~lab.held], small.n_trees, small.seed))

@@ -12,17 +12,17 @@ from small_reviews import quiet
 from kdcal_core.errors import InputError
 from kdcal_core.simulation import gaussian_xor, true_posterior
 from kdcal_core.store import encode, load
-from kdcal_core.tasks import LabRun, LabSettings, lab_request
-from kdcal_core.tasks.lab import simulate, train_network
+from kdcal_core.tasks import LabRun, LabSettings, simulate
+from kdcal_core.tasks.lab import train_network
+from kdcal_core.tasks.task import carry_out
 
 SMALL = LabSettings(n=300, n_trees=30, n_sphere=40, n_test=500, resolution=21, radii=(0, 1, 2, 20))
 NETWORK = replace(SMALL, model="network", layers=2, width=32, epochs=60)
 
 
 def run(settings, folder):
-    request = lab_request(settings)
-    said = simulate(**json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet)
-    json.dumps(said, allow_nan=False)
+    request = simulate.request(settings)
+    carry_out(**json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet)
     return load(folder, LabRun)
 
 
@@ -133,9 +133,13 @@ def test_the_same_seed_gives_the_same_bytes_and_another_another(settings, tmp_pa
 )
 def test_settings_out_of_range_are_refused_before_anything_starts(wrong, tmp_path):
     with pytest.raises(InputError):
-        lab_request(replace(SMALL, **wrong))
+        simulate.request(replace(SMALL, **wrong))
     with pytest.raises(InputError):
-        simulate(encode(replace(SMALL, **wrong)), str(tmp_path), quiet)
+        carry_out(
+            **{"task": "simulate", "given": {"settings": encode(replace(SMALL, **wrong))}},
+            folder=str(tmp_path),
+            progress=quiet,
+        )
     assert list(tmp_path.iterdir()) == []
 
 

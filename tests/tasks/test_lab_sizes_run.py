@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from kdcal_core.errors import InputError
-from kdcal_core.store import save
-from kdcal_core.tasks import LabSettings
-from kdcal_core.tasks.lab import explore
+from kdcal_core.tasks import LabSettings, lab_sizes
+from kdcal_core.tasks.lab import simulate
 from kdcal_core.tasks.lab_measures import MEASURES, METHODS, GraphChoice, all_answers, measured
-from kdcal_core.tasks.lab_sizes import SizesRun, SizesSettings, repeat, sizes_request
+from kdcal_core.tasks.lab_sizes import SizesSettings, repeat
+from kdcal_core.tasks.task import carry_out
 
 LAB = LabSettings(n_trees=10, n_sphere=30, n_test=200, resolution=11)
 SMALL = SizesSettings(LAB, (40, 80), 3)
@@ -27,15 +27,14 @@ def text():
 @pytest.fixture(scope="module")
 def done(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("sizes")
-    kwargs = json.loads(json.dumps(sizes_request(SMALL).kwargs))
-    said = repeat(**kwargs, folder=str(folder), progress=lambda *news: text.append(news))
-    json.dumps(said, allow_nan=False)
-    return SizesRun.read(folder)
+    kwargs = json.loads(json.dumps(repeat.request(SMALL).kwargs))
+    carry_out(**kwargs, folder=str(folder), progress=lambda *news: text.append(news))
+    return repeat.read(folder)
 
 
 def test_each_value_is_that_of_the_lab_itself(done):
     assert done.values.shape == (2, 3, len(METHODS), len(MEASURES))
-    run = explore(replace(LAB, n=80, radii=(2.0,), seed=7919), lambda share, note: None)
+    run = simulate(replace(LAB, n=80, radii=(2.0,), seed=7919), lambda share, note: None)
     answers = all_answers(run, GraphChoice())
     expected = [[e.value for e in measured(run, answers[m], n_boot=1).values()] for m in METHODS]
     np.testing.assert_array_equal(done.values[1, 1], expected)
@@ -62,16 +61,16 @@ def test_quartiles_and_table(done):
     assert row["error"] == done.values[1, 1, 0, 0]
 
 
-def test_a_result_of_other_measures_is_refused(done, tmp_path):
-    save(tmp_path, SizesRun(done.settings, done.values[..., 1:]))
-    with pytest.raises(InputError, match="another version"):
-        SizesRun.read(tmp_path)
+def test_a_result_of_other_measures_is_not_taken(monkeypatch):
+    now = repeat.request(SMALL).key
+    monkeypatch.setattr(lab_sizes, "MEASURES", MEASURES[1:])
+    assert repeat.request(SMALL).key != now
 
 
 def test_the_number_of_rows_of_the_lab_does_not_count():
     other = replace(SMALL, lab=replace(LAB, n=5000))
-    assert sizes_request(other).key == sizes_request(SMALL).key
-    assert sizes_request(replace(SMALL, repetitions=4)).key != sizes_request(SMALL).key
+    assert repeat.request(other).key == repeat.request(SMALL).key
+    assert repeat.request(replace(SMALL, repetitions=4)).key != repeat.request(SMALL).key
 
 
 @pytest.mark.parametrize(
@@ -87,4 +86,4 @@ def test_the_number_of_rows_of_the_lab_does_not_count():
 )
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises(InputError):
-        sizes_request(replace(SMALL, **wrong))
+        repeat.request(replace(SMALL, **wrong))

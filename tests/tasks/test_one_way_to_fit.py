@@ -26,10 +26,10 @@ from kdcal_core.evaluation.methods import methods_of
 from kdcal_core.models import load_model
 from kdcal_core.review import ReviewData, ReviewReader, add_training, review_data
 from kdcal_core.store import load
-from kdcal_core.tasks import GraphRun, graph_request
-from kdcal_core.tasks.export import ExportRun, ExportSettings, export_calibrator, export_request
-from kdcal_core.tasks.graph import fit_graph
-from kdcal_core.tasks.regions import RegionsRun, RegionsSettings, calibrate_regions, regions_request
+from kdcal_core.tasks import GraphRun, fit_graph
+from kdcal_core.tasks.export import ExportRun, ExportSettings, export_calibrator
+from kdcal_core.tasks.regions import RegionsRun, RegionsSettings, calibrate_regions
+from kdcal_core.tasks.task import carry_out
 
 KEYS = [key for key in CALIBRATORS if key != "uncalibrated"]
 BY_REGIONS = [key for key in KEYS if key.startswith("heterogeneous_")]
@@ -110,8 +110,10 @@ def loaded_answer(reviewed: Reviewed, path: Path) -> dict[str, FloatArray]:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_the_exported_file_says_what_compare_says(key, reviewed, compared, unjudged, tmp_path):
-    asked = export_request(reviewed.made.workspace, reviewed.made.review.id, ExportSettings(key))
-    export_calibrator(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
+    asked = export_calibrator.request(
+        reviewed.made.workspace, reviewed.made.review.id, ExportSettings(key)
+    )
+    carry_out(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
     said = loaded_answer(reviewed, load(tmp_path, ExportRun).calibrator_file)
     for where, proba in said.items():
         np.testing.assert_allclose(proba, compared[key][where], rtol=0, atol=1e-12)
@@ -133,16 +135,16 @@ def test_the_command_line_says_what_compare_says(
 
 
 def test_the_pages_far_from_the_data_show_the_same_graph(reviewed, compared, tmp_path):
-    asked = graph_request(reviewed.made.workspace, reviewed.made.review.id)
-    fit_graph(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
+    asked = fit_graph.request(reviewed.made.workspace, reviewed.made.review.id)
+    carry_out(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
     run = load(tmp_path, GraphRun)
     said = run.graph.posterior(run.rows.located)
     np.testing.assert_allclose(said, compared["kernel_density"]["judged"], rtol=0, atol=1e-12)
 
 
 def test_without_training_rows_page_and_calibrator_hold_out_the_same(forest, tmp_path):
-    asked = graph_request(forest.workspace, forest.review.id)
-    fit_graph(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
+    asked = fit_graph.request(forest.workspace, forest.review.id)
+    carry_out(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
     run = load(tmp_path, GraphRun)
     data = review_data(ReviewReader(forest.workspace, forest.review.id), with_model=True)
     fitted = fit_calibrator(
@@ -156,10 +158,10 @@ def test_without_training_rows_page_and_calibrator_hold_out_the_same(forest, tmp
 
 def test_the_page_by_regions_shows_the_same_maps(reviewed, compared, tmp_path):
     partitions = tuple(key.removeprefix("heterogeneous_") for key in BY_REGIONS)
-    asked = regions_request(
+    asked = calibrate_regions.request(
         reviewed.made.workspace, reviewed.made.review.id, RegionsSettings(partitions)
     )
-    calibrate_regions(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
+    carry_out(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
     run = load(tmp_path, RegionsRun)
     for key in BY_REGIONS:
         score = run.scores[key.removeprefix("heterogeneous_")].score

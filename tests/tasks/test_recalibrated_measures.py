@@ -25,19 +25,16 @@ from kdcal_core.tasks import (
     Sets,
     coverage_along,
     pit_measures,
-    read_measure,
+    recalibrate,
     recalibrated_intervals,
     recalibrated_map,
     recalibrated_pit,
     recalibration,
-    recalibration_request,
     row_closely,
-    set_request,
     shown_rows,
     true_means,
 )
-from kdcal_core.tasks.recalibration import recalibrate
-from kdcal_core.tasks.set_run import measure_set
+from kdcal_core.tasks.task import carry_out
 
 SET = {"which": "calibration"}
 LOCAL = {**SET, "method": "local"}
@@ -73,12 +70,12 @@ def made(tmp_path_factory):
     set_roles(workspace, review_id, replace(review.roles, features=("x",)))
     review = score(workspace, review_id)
     folder = tmp_path_factory.mktemp("run")
-    asked = recalibration_request(
+    asked = recalibrate.request(
         workspace, review_id, RecalibrationSettings(("local", "global"), k=60)
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recalibration, "MOST_SHOWN", 100)
-        recalibrate(**asked.kwargs, folder=str(folder), progress=quiet)
+        carry_out(**asked.kwargs, folder=str(folder), progress=quiet)
     return workspace, review, load(folder, RecalibrationRun)
 
 
@@ -89,11 +86,11 @@ def sets_of(made) -> Sets:
 @pytest.mark.parametrize(("measure", "settings"), ASKED)
 def test_a_worker_leaves_what_the_process_computes(made, tmp_path, measure, settings) -> None:
     settings = {**settings, "run": str(made[2].folder)}
-    asked = set_request(made[0], made[1], measure, settings)
+    asked = measure.request(made[0], made[1], **settings)
     sent = json.loads(json.dumps(asked.kwargs, allow_nan=False))
-    measure_set(**sent, folder=str(tmp_path), progress=quiet)
+    carry_out(**sent, folder=str(tmp_path), progress=quiet)
     here = measure(sets_of(made), **settings)
-    assert encode(read_measure(measure, tmp_path)) == encode(here)
+    assert encode(measure.read(tmp_path)) == encode(here)
 
 
 def test_the_answers_of_a_run_are_read_when_they_are_asked_for(made, tmp_path) -> None:

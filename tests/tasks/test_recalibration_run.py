@@ -30,16 +30,14 @@ from kdcal_core.tasks import (
     MODEL,
     RecalibrationRun,
     RecalibrationSettings,
-    load_space,
+    keep_space,
     principal_axes,
-    recalibration_request,
+    recalibrate,
     recommended,
     regression_space,
     space_names,
-    space_request,
 )
-from kdcal_core.tasks.recalibration import recalibrate
-from kdcal_core.tasks.spaces import keep_space
+from kdcal_core.tasks.task import carry_out
 
 
 def table(n: int, seed: int) -> pd.DataFrame:
@@ -67,9 +65,9 @@ def opened(tmp_path_factory):
 
 def ran(workspace, review, folder, **settings):
     folder.mkdir()
-    request = recalibration_request(workspace, review.id, RecalibrationSettings(**settings))
+    request = recalibrate.request(workspace, review.id, RecalibrationSettings(**settings))
     kwargs = json.loads(json.dumps(request.kwargs))
-    recalibrate(**kwargs, folder=str(folder), progress=quiet)
+    carry_out(**kwargs, folder=str(folder), progress=quiet)
     return load(folder, RecalibrationRun)
 
 
@@ -177,7 +175,7 @@ def test_an_altered_result_is_refused(opened, tmp_path):
 def test_settings_that_are_none_are_refused_at_once(opened, wrong):
     workspace, review, _ = opened
     with pytest.raises(InputError):
-        recalibration_request(workspace, review.id, RecalibrationSettings(**wrong))
+        recalibrate.request(workspace, review.id, RecalibrationSettings(**wrong))
 
 
 def test_more_neighbours_than_rows_are_capped_and_said(opened, tmp_path):
@@ -189,14 +187,14 @@ def test_more_neighbours_than_rows_are_capped_and_said(opened, tmp_path):
 
 def test_it_can_be_stopped(opened, tmp_path):
     workspace, review, _ = opened
-    kwargs = recalibration_request(workspace, review.id).kwargs
+    kwargs = recalibrate.request(workspace, review.id).kwargs
 
     def stop(share: float, note: str) -> None:
         if share > 0.4:
             raise Cancelled(note)
 
     with pytest.raises(Cancelled):
-        recalibrate(**kwargs, folder=str(tmp_path), progress=stop)
+        carry_out(**kwargs, folder=str(tmp_path), progress=stop)
 
 
 def test_downloaded_intervals_hold_both(run):
@@ -217,14 +215,18 @@ def test_a_space_is_kept_and_read_again(opened, tmp_path):
         for name in ("inputs", "prediction")
     ]
     np.testing.assert_array_equal(both, np.column_stack(apart))
-    kwargs = space_request(workspace, review.id, "prediction").kwargs
-    keep_space(**kwargs, folder=str(tmp_path), progress=quiet)
-    kept = load_space(tmp_path)
+    kwargs = keep_space.request(workspace, review.id, name="prediction").kwargs
+    carry_out(**kwargs, folder=str(tmp_path), progress=quiet)
+    kept = keep_space.read(tmp_path)
     now = regression_space(ReviewReader(workspace, review.id), "prediction")
     np.testing.assert_allclose(kept.calibration, now.calibration, rtol=1e-6)
     np.testing.assert_allclose(kept.judged, now.judged, rtol=1e-6)
     with pytest.raises(InputError, match="without their model"):
-        keep_space(**{**kwargs, "name": "layer:x"}, folder=str(tmp_path), progress=quiet)
+        carry_out(
+            **keep_space.request(workspace, review.id, name="layer:x").kwargs,
+            folder=str(tmp_path),
+            progress=quiet,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -267,9 +269,9 @@ def test_neighbours_are_sought_in_a_hidden_layer(network, tmp_path):
 def test_progress_never_runs_backwards_when_the_space_is_chosen(network, tmp_path):
     workspace, review, _, _ = network
     settings = RecalibrationSettings(methods=("local",), choose=True)
-    kwargs = recalibration_request(workspace, review.id, settings).kwargs
+    kwargs = recalibrate.request(workspace, review.id, settings).kwargs
     shares: list[float] = []
-    recalibrate(**kwargs, folder=str(tmp_path), progress=lambda share, note: shares.append(share))
+    carry_out(**kwargs, folder=str(tmp_path), progress=lambda share, note: shares.append(share))
     assert len({share for share in shares if share < 0.1}) >= 4  # two hidden layers were read
     assert shares == sorted(shares)
     assert 0.0 <= shares[0] <= shares[-1] <= 1.0

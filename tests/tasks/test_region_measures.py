@@ -30,23 +30,20 @@ from kdcal_core.tasks import (
     RegionsRun,
     RegionsSettings,
     Sets,
+    calibrate_regions,
     model_estimates,
-    read_measure,
     region_columns,
     region_panels,
     region_pit_rows,
     region_rows,
     region_search,
-    region_search_request,
     regions_at_once,
-    regions_request,
     repair_scores,
-    set_request,
+    search_regions,
 )
 from kdcal_core.tasks.region_measures import rows_in
-from kdcal_core.tasks.region_search import RegionSearchRun, search_regions
-from kdcal_core.tasks.regions import calibrate_regions
-from kdcal_core.tasks.set_run import measure_set
+from kdcal_core.tasks.region_search import RegionSearchRun
+from kdcal_core.tasks.task import carry_out
 
 SET = {"which": "calibration"}
 
@@ -132,11 +129,11 @@ def sets_of(made) -> Sets:
 
 
 def same_from_a_worker(made, folder, measure, settings) -> None:
-    wanted = set_request(*made, measure, settings)
+    wanted = measure.request(*made, **settings)
     sent = json.loads(json.dumps(wanted.kwargs, allow_nan=False))
-    measure_set(**sent, folder=str(folder), progress=quiet)
+    carry_out(**sent, folder=str(folder), progress=quiet)
     here = measure(sets_of(made), **settings)
-    assert encode(read_measure(measure, folder)) == encode(here)
+    assert encode(measure.read(folder)) == encode(here)
 
 
 @pytest.mark.parametrize(("measure", "settings"), ASKED)
@@ -179,9 +176,9 @@ def test_the_search_is_that_of_the_core_without_its_rows(opened, numbers) -> Non
 
 
 def test_a_tree_comes_back_as_it_was(opened, tmp_path) -> None:
-    wanted = set_request(*opened, region_search, asked())
-    measure_set(**wanted.kwargs, folder=str(tmp_path), progress=quiet)
-    search = read_measure(region_search, tmp_path).search
+    wanted = region_search.request(*opened, **asked())
+    carry_out(**wanted.kwargs, folder=str(tmp_path), progress=quiet)
+    search = region_search.read(tmp_path).search
     by_hand = find_regions(
         load_set(opened[0], opened[1].id, "calibration"), table()[["side", "age"]]
     )
@@ -255,8 +252,8 @@ def test_a_finished_search_is_looked_at_closely(opened, tmp_path) -> None:
     run, job = tmp_path / "run", tmp_path / "job"
     run.mkdir()
     job.mkdir()
-    wanted = region_search_request(opened[0], opened[1].id, settings)
-    search_regions(**wanted.kwargs, folder=str(run), progress=quiet)
+    wanted = search_regions.request(opened[0], opened[1].id, settings)
+    carry_out(**wanted.kwargs, folder=str(run), progress=quiet)
     assert load(run, RegionSearchRun).settings == settings
     thorough = {**asked(), "run": str(run)}
     same_from_a_worker(opened, job, regions_at_once, thorough)
@@ -275,8 +272,8 @@ def test_the_scores_of_a_repair_are_counted(opened, tmp_path) -> None:
     run, job = tmp_path / "run", tmp_path / "job"
     run.mkdir()
     job.mkdir()
-    wanted = regions_request(opened[0], opened[1].id, RegionsSettings(("tree",)))
-    calibrate_regions(**wanted.kwargs, folder=str(run), progress=quiet)
+    wanted = calibrate_regions.request(opened[0], opened[1].id, RegionsSettings(("tree",)))
+    carry_out(**wanted.kwargs, folder=str(run), progress=quiet)
     opened_run = load(run, RegionsRun)
     for method in (MODEL, "tree"):
         settings = {"run": str(run), "method": method}

@@ -24,8 +24,8 @@ from kdcal_core.review import (
     start_sample,
 )
 from kdcal_core.store import load, save
-from kdcal_core.tasks import RegionSearchRun, RegionSearchSettings, region_search_request
-from kdcal_core.tasks.region_search import search_regions
+from kdcal_core.tasks import RegionSearchRun, RegionSearchSettings, search_regions
+from kdcal_core.tasks.task import carry_out
 
 FEW = 20  # redraws
 
@@ -62,13 +62,9 @@ def opened(tmp_path_factory):
 
 
 def ran(opened, folder, settings) -> RegionSearchRun:
-    asked = region_search_request(opened[0], opened[1].id, settings)
-    text = search_regions(
-        **json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet
-    )
-    run = load(folder, RegionSearchRun)
-    assert text == {"regions": len(run.search.regions), "faulty": len(run.search.faulty)}
-    return run
+    asked = search_regions.request(opened[0], opened[1].id, settings)
+    carry_out(**json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet)
+    return load(folder, RegionSearchRun)
 
 
 @pytest.mark.parametrize("label", [None, 1])
@@ -126,13 +122,13 @@ def test_a_region_where_no_gap_would_be_found_is_kept(opened, tmp_path):
 )
 def test_settings_that_are_none_are_refused(opened, settings, what):
     with pytest.raises(InputError, match=what):
-        region_search_request(opened[0], opened[1].id, settings)
+        search_regions.request(opened[0], opened[1].id, settings)
 
 
 def test_a_regression_and_rows_without_inputs_are_refused(opened, tmp_path):
     workspace = Workspace(tmp_path / "home")
     with pytest.raises(InputError, match="of a regression"):
-        region_search_request(workspace, start_sample(workspace, "diamonds").id)
+        search_regions.request(workspace, start_sample(workspace, "diamonds").id)
     review_id = create_review(opened[0]).id
     frame = table(300, 2)[["p_no", "p_yes", "y"]]
     review = add_table(opened[0], review_id, "calibration", csv(frame), "bare.csv")
@@ -151,15 +147,15 @@ def test_too_few_rows_are_reported_with_what_would_do(opened, tmp_path):
 
 def test_the_key_follows_rows_and_settings(opened):
     workspace, review = opened
-    key = region_search_request(workspace, review.id).key
-    assert key == region_search_request(workspace, review.id, RegionSearchSettings()).key
+    key = search_regions.request(workspace, review.id).key
+    assert key == search_regions.request(workspace, review.id, RegionSearchSettings()).key
     others = [
         RegionSearchSettings(which="evaluation"),
         RegionSearchSettings(label=0),
         RegionSearchSettings(max_depth=2),
         RegionSearchSettings(min_rows=50),
     ]
-    keys = {region_search_request(workspace, review.id, one).key for one in others}
+    keys = {search_regions.request(workspace, review.id, one).key for one in others}
     assert len(keys | {key}) == 5
 
 
@@ -171,9 +167,9 @@ def test_it_says_how_far_it_is_and_can_be_stopped(opened, tmp_path):
         if share > 0.5:
             raise Cancelled
 
-    asked = region_search_request(opened[0], opened[1].id, RegionSearchSettings(redraws=FEW))
+    asked = search_regions.request(opened[0], opened[1].id, RegionSearchSettings(redraws=FEW))
     with pytest.raises(Cancelled):
-        search_regions(**asked.kwargs, folder=str(tmp_path), progress=stop)
+        carry_out(**asked.kwargs, folder=str(tmp_path), progress=stop)
     assert seen[0] == (0.0, "Reading the rows")
     assert seen[1] == (pytest.approx(0.05), "Outcomes drawn again, 1 of 20")
     assert list(tmp_path.iterdir()) == []
@@ -196,4 +192,4 @@ def test_a_set_that_is_not_there_is_named(tmp_path):
     add_table(workspace, review_id, "calibration", csv(frame), "rows.csv")
     score(workspace, review_id)
     with pytest.raises(InputError, match="There is no evaluation set"):
-        region_search_request(workspace, review_id, RegionSearchSettings("evaluation"))
+        search_regions.request(workspace, review_id, RegionSearchSettings("evaluation"))

@@ -12,10 +12,11 @@ import pytest
 from kdcal_core.errors import InputError
 from kdcal_core.store import load
 from kdcal_core.tasks import ForeignSettings, GraphRun, GridSettings, LabSettings
-from kdcal_core.tasks.foreign import ForeignRun, foreign_request, score_foreign
-from kdcal_core.tasks.graph import fit_graph, graph_request
+from kdcal_core.tasks.foreign import ForeignRun, score_foreign
+from kdcal_core.tasks.graph import fit_graph
 from kdcal_core.tasks.lab import LabRun, simulate
-from kdcal_core.tasks.posterior_grid import GridRun, grid_request, posterior_grid
+from kdcal_core.tasks.posterior_grid import GridRun, posterior_grid
+from kdcal_core.tasks.task import carry_out
 
 
 def quiet(share, note):
@@ -31,15 +32,15 @@ def folders(forest, tmp_path_factory):
     for folder in found.values():
         folder.mkdir()
     graph = found[GraphRun]
-    fit_graph(**graph_request(*at).kwargs, folder=str(graph), progress=quiet)
+    carry_out(**fit_graph.request(*at).kwargs, folder=str(graph), progress=quiet)
     few = ForeignSettings(radii=(1.0,), n=5)
-    asked = foreign_request(*at, few, graph_folder=graph).kwargs
-    score_foreign(**asked, folder=str(found[ForeignRun]), progress=quiet)
-    asked = grid_request(*at, GridSettings(resolution=3), graph_folder=graph).kwargs
-    posterior_grid(**asked, folder=str(found[GridRun]), progress=quiet)
+    asked = score_foreign.request(*at, few, graph_folder=graph).kwargs
+    carry_out(**asked, folder=str(found[ForeignRun]), progress=quiet)
+    asked = posterior_grid.request(*at, GridSettings(resolution=3), graph_folder=graph).kwargs
+    carry_out(**asked, folder=str(found[GridRun]), progress=quiet)
     lab = LabSettings(n=60, n_trees=3, n_sphere=2, n_test=5, resolution=3, radii=(1.0,))
-    asked = json.loads(json.dumps({"settings": lab.__dict__}))
-    simulate(**asked, folder=str(found[LabRun]), progress=quiet)
+    asked = json.loads(json.dumps(simulate.request(lab).kwargs))
+    carry_out(**asked, folder=str(found[LabRun]), progress=quiet)
     return found
 
 

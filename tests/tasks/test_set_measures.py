@@ -46,15 +46,12 @@ from kdcal_core.tasks import (
     pit_places,
     pit_rows,
     predicted_class,
-    read_measure,
-    reads_of,
     set_estimates,
     set_fitness,
     set_overview,
     set_reliability,
-    set_request,
 )
-from kdcal_core.tasks.set_run import measure_set
+from kdcal_core.tasks.task import carry_out
 
 SET = {"which": "calibration"}
 LABELS = {**SET, "labels": [0, 1]}
@@ -124,22 +121,22 @@ def given(scored: ScoredSet) -> Sets:
 
 @pytest.mark.parametrize(("measure", "settings"), ASKED)
 def test_a_worker_leaves_what_the_process_computes(forest, tmp_path, measure, settings) -> None:
-    asked = set_request(forest.workspace, forest.review, measure, settings)
+    asked = measure.request(forest.workspace, forest.review, **settings)
     sent = json.loads(json.dumps(asked.kwargs, allow_nan=False))
-    measure_set(**sent, folder=str(tmp_path), progress=quiet)
+    carry_out(**sent, folder=str(tmp_path), progress=quiet)
     here = measure(sets_of(forest), **settings)
-    assert encode(read_measure(measure, tmp_path)) == encode(here)
+    assert encode(measure.read(tmp_path)) == encode(here)
 
 
 @pytest.mark.parametrize(("measure", "settings"), PIT_ASKED)
 def test_a_worker_leaves_what_the_process_computes_of_a_regression(
     numbers, tmp_path, measure, settings
 ) -> None:
-    asked = set_request(numbers.workspace, numbers.review, measure, settings)
+    asked = measure.request(numbers.workspace, numbers.review, **settings)
     sent = json.loads(json.dumps(asked.kwargs, allow_nan=False))
-    measure_set(**sent, folder=str(tmp_path), progress=quiet)
+    carry_out(**sent, folder=str(tmp_path), progress=quiet)
     here = measure(sets_of(numbers), **settings)
-    assert encode(read_measure(measure, tmp_path)) == encode(here)
+    assert encode(measure.read(tmp_path)) == encode(here)
 
 
 def test_a_measure_declares_what_it_reads_and_nothing_else(
@@ -164,7 +161,7 @@ def test_a_measure_declares_what_it_reads_and_nothing_else(
         for measure, asked in each:
             for which in made.review.sets if "which" in asked else (None,):
                 settings = asked if which is None else {**asked, "which": which}
-                declared = reads_of(measure, settings)
+                declared = measure.reads_at(**settings)
                 read.clear()
                 reader = ReviewReader(made.workspace, made.review.id, declared)
                 measure(Sets(reader, quiet), **settings)
@@ -224,7 +221,7 @@ def test_results_about_a_regression_do_not_grow_with_the_rows(n: int, tmp_path) 
         return kept[key] if key in kept else make()
 
     reader = SimpleNamespace(review=Review("a" * 16))
-    sets = Sets(reader, quiet, lambda _: space, keep)
+    sets = Sets(reader, quiet, open_space=lambda _: space, keep=keep)
     for measure, settings in PIT_ASKED:
         if measure is not pit_rows:
             size = len(json.dumps(encode(measure(sets, **settings))))
@@ -233,7 +230,7 @@ def test_results_about_a_regression_do_not_grow_with_the_rows(n: int, tmp_path) 
 
 def test_settings_and_rows_name_the_result(forest, linear) -> None:
     def key(made, **settings):
-        return set_request(made.workspace, made.review, set_estimates, settings).key
+        return set_estimates.request(made.workspace, made.review, **settings).key
 
     assert key(forest, which="calibration") == key(forest, which="calibration")
     others = {key(forest, which="evaluation"), key(linear, which="calibration")}
@@ -241,22 +238,22 @@ def test_settings_and_rows_name_the_result(forest, linear) -> None:
 
 
 def test_a_changed_file_is_not_believed(forest, tmp_path) -> None:
-    asked = set_request(forest.workspace, forest.review, class_histograms, {**LABELS, "n_bins": 5})
-    measure_set(**asked.kwargs, folder=str(tmp_path), progress=quiet)
+    asked = class_histograms.request(forest.workspace, forest.review, **{**LABELS, "n_bins": 5})
+    carry_out(**asked.kwargs, folder=str(tmp_path), progress=quiet)
     path = tmp_path / "record.json"
     whole = path.read_text()
     for old, new in (("<f8", "|O"), ("<f8", "<U2"), ('"shape": [5]', '"shape": [-1]'), ("=", "")):
         assert old in whole
         path.write_text(whole.replace(old, new))
         with pytest.raises(InputError, match="no longer kept"):
-            read_measure(class_histograms, tmp_path)
+            class_histograms.read(tmp_path)
 
 
 def test_a_job_can_only_ask_for_a_measure(forest, tmp_path) -> None:
-    asked = set_request(forest.workspace, forest.review, set_overview, SET).kwargs
+    asked = set_overview.request(forest.workspace, forest.review, **SET).kwargs
     for name in ("fitted", "load_set", "__builtins__", "np"):
-        with pytest.raises(ValueError, match="not a measure"):
-            measure_set(**{**asked, "measure": name}, folder=str(tmp_path), progress=quiet)
+        with pytest.raises(ValueError, match="not a task"):
+            carry_out(**{**asked, "task": name}, folder=str(tmp_path), progress=quiet)
 
 
 def test_what_is_noted_of_a_class_stands_beside_its_curve(tmp_path, texts: Texts) -> None:

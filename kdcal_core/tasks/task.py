@@ -1,0 +1,395 @@
+"""What makes a function of the core a job.
+
+Beside the function, `review_task` declares what it does, in words, and which parts of a review it
+reads. From that follow the request, whose key covers all that the result depends on, the run in a
+worker process, and the stored result, read back as the type that the function returns.
+
+::
+
+    @review_task("Counting rows", reads=("calibration",))
+    def count(sets: Sets, *, at_least: int) -> Count: ...
+
+    asked = count.request(workspace, review, at_least=3)   # for JobManager.submit
+    found = count.read(folder)                             # a Count
+
+A result is a dataclass that `kdcal_core.store` can save. Arguments are JSON, or the one dataclass
+``settings``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, is_dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar, get_type_hints
+
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import job_key
+from kdcal_core.progress import Progress
+from kdcal_core.review import Part, Review, ReviewReader, Workspace
+from kdcal_core.review.reader import no_model
+from kdcal_core.store import decode, encode, load, save
+from kdcal_core.tasks.sets import Sets
+
+R = TypeVar("R")
+Arguments = dict[str, Any]
+Ranges = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A task to start as a job: what `kdcal_core.jobs.JobManager.submit` takes.
+
+    Attributes
+    ----------
+    target : str
+        ``"kdcal_core.tasks.task:carry_out"``.
+    kwargs : dict
+        Its arguments, JSON.
+    key : str
+        Digest of all that the result depends on.
+    title : str
+        What is done, for people.
+    """
+
+    target: str
+    kwargs: dict[str, Any]
+    key: str
+    title: str
+
+
+class Task(Generic[R]):
+    """A function of settings and progress that can run as a job.
+
+    Parameters
+    ----------
+    function : callable
+        ``(settings, progress) -> result``; see `task`.
+    title : str or callable
+        What is done, for people; or a function from the arguments to it.
+    settle : callable, optional
+        Checks the settings and fills in what they leave open.
+    edition : str or callable
+        Changes when the result at the same settings does.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., R],
+        title: str | Callable[[Arguments], str],
+        settle: Callable[..., Any] | None,
+        edition: str | Callable[[], str],
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.name = function.__name__
+        self._title, self._settle, self._edition = title, settle, edition
+        if self.name in _TASKS:
+            raise ValueError(f"there are two tasks of the name {self.name}")
+        _TASKS[self.name] = self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
+        return self.function(*args, **kwargs)
+
+    def title_at(self, **arguments: Any) -> str:
+        """What the task does at these arguments, for people. May hold a column's untrusted name."""
+        return self._title if isinstance(self._title, str) else self._title(arguments)
+
+    def read(self, folder: str | Path) -> R:
+        """The result that a job left in its folder.
+
+        Raises
+        ------
+        InputError
+            Where it is not there (any more), or damaged.
+        """
+        kind: type[R] = self._hints["return"]
+        return load(folder, kind)
+
+    def request(self, settings: Any) -> Request:
+        """The job that carries out the task.
+
+        Raises
+        ------
+        InputError
+            For settings out of range.
+        """
+        arguments = {"settings": self._settled(settings)}
+        return self._request(arguments, {}, {})
+
+    def run(self, given: Arguments, folder: Path, progress: Progress) -> R:
+        """Carry out the task on what a request gave, in a worker process."""
+        return self.function(self._settled(self._decoded(given)["settings"]), progress)
+
+    def _settled(self, settings: Any) -> Any:
+        return settings if self._settle is None else self._settle(settings)
+
+    def _request(self, arguments: Arguments, read: Arguments, covered: Arguments) -> Request:
+        given = {name: _plain(value) for name, value in arguments.items()}
+        edition = self._edition if isinstance(self._edition, str) else self._edition()
+        key = job_key(f"{_TARGET} {self.name}", {"given": given, **covered}, edition)
+        return Request(
+            _TARGET,
+            {"task": self.name, "given": {**given, **read}},
+            key,
+            self.title_at(**arguments),
+        )
+
+    def _decoded(self, given: Arguments) -> Arguments:
+        if "settings" not in given:
+            return given
+        return {**given, "settings": decode(self._hints["settings"], given["settings"])}
+
+    @functools.cached_property
+    def _hints(self) -> dict[str, Any]:
+        return get_type_hints(self.function)
+
+
+class ReviewTask(Task[R]):
+    """A function of a review's rows that can run as a job.
+
+    Parameters
+    ----------
+    function : callable
+        ``(sets, ...) -> result``; see `review_task`.
+    title, edition
+        As of `Task`.
+    reads : tuple of str or callable
+        The parts of the review that are read, and no others; or a function from the arguments to
+        them. The parts that an opened run was made of count as read, because its arrays are as
+        long.
+    needs : callable, optional
+        Refuses a review that the task is not for.
+    default : callable, optional
+        The settings where none are given, from the review; without it, those of their class.
+    ranges : mapping, optional
+        Lowest and highest value of settings, by name.
+    settle : callable, optional
+        ``(review, settings) -> settings``: further checks, and what the settings leave open.
+    covers : callable, optional
+        What else the result depends on, from the review.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., R],
+        title: str | Callable[[Arguments], str],
+        *,
+        reads: tuple[Part, ...] | Callable[[Arguments], tuple[Part, ...]],
+        needs: Callable[[Review], None] | None,
+        default: Callable[[Review], Any] | None,
+        ranges: Ranges,
+        settle: Callable[[Review, Any], Any] | None,
+        covers: Callable[[Review], Any] | None,
+        edition: str | Callable[[], str],
+    ) -> None:
+        super().__init__(function, title, settle, edition)
+        self._reads, self._needs, self._default = reads, needs, default
+        self._ranges, self._covers = ranges, covers
+
+    def reads_at(self, **arguments: Any) -> tuple[Part, ...]:
+        """The parts of a review that the task reads at these arguments, and no others."""
+        return self._reads if isinstance(self._reads, tuple) else self._reads(arguments)
+
+    def request(  # type: ignore[override]  # a review comes first
+        self, workspace: Workspace, review: Review | str, settings: Any = None, **others: Any
+    ) -> Request:
+        """The job that carries out the task on a review.
+
+        Parameters
+        ----------
+        review : Review or str
+            Or its id.
+        settings : dataclass, optional
+            Where the function takes settings.
+        others
+            Its other arguments, JSON.
+
+        Raises
+        ------
+        InputError
+            Where the task is not for this review, or a setting is not one that there is.
+        """
+        opened = workspace.read(review) if isinstance(review, str) else review
+        arguments = self._checked(opened, {**others, "settings": settings})
+        reader = ReviewReader(workspace, opened.id, self.reads_at(**arguments), review=opened)
+        known = reader.identity
+        read = {"home": str(workspace.root), "review": opened.id, "identity": known}
+        covered = {"read": known}
+        if self._covers is not None:
+            covered["covers"] = self._covers(opened)
+        return self._request(arguments, {"read": read}, covered)
+
+    def run(self, given: Arguments, folder: Path, progress: Progress) -> R:
+        """Carry out the task on what a request gave, in a worker process.
+
+        Raises
+        ------
+        InputError
+            Where the review is gone, or has changed since.
+        """
+        arguments = self._decoded(given)
+        read = arguments.pop("read")
+        reader = ReviewReader(
+            Workspace(Path(read["home"])),
+            read["review"],
+            self.reads_at(**arguments),
+            expected=read["identity"],
+        )
+        arguments = self._checked(reader.review, arguments)
+        return self.function(Sets(reader, progress, folder), **arguments)
+
+    def _checked(self, review: Review, arguments: Arguments) -> Arguments:
+        if self._needs is not None:
+            self._needs(review)
+        if "settings" not in self._hints:
+            return {name: value for name, value in arguments.items() if name != "settings"}
+        settings = arguments.get("settings")
+        if settings is None:
+            settings = self._hints["settings"]() if self._default is None else self._default(review)
+        check_ranges(settings, self._ranges)
+        if self._settle is not None:
+            settings = self._settle(review, settings)
+        return {**arguments, "settings": settings}
+
+
+def task(
+    title: str | Callable[[Arguments], str],
+    *,
+    settle: Callable[[Any], Any] | None = None,
+    edition: str | Callable[[], str] = "",
+) -> Callable[[Callable[..., R]], Task[R]]:
+    """Make ``(settings, progress) -> result`` a `Task`, which needs no review."""
+    return lambda function: Task(function, title, settle, edition)
+
+
+def review_task(
+    title: str | Callable[[Arguments], str],
+    *,
+    reads: tuple[Part, ...] | Callable[[Arguments], tuple[Part, ...]],
+    needs: Callable[[Review], None] | None = None,
+    default: Callable[[Review], Any] | None = None,
+    ranges: Ranges | None = None,
+    settle: Callable[[Review, Any], Any] | None = None,
+    covers: Callable[[Review], Any] | None = None,
+    edition: str | Callable[[], str] = "",
+) -> Callable[[Callable[..., R]], ReviewTask[R]]:
+    """Make ``(sets, ...) -> result`` a `ReviewTask`, whose parameters these are."""
+    return lambda function: ReviewTask(
+        function,
+        title,
+        reads=reads,
+        needs=needs,
+        default=default,
+        ranges=ranges or {},
+        settle=settle,
+        covers=covers,
+        edition=edition,
+    )
+
+
+_TASKS: dict[str, Task[Any]] = {}
+_TARGET = f"{__name__}:carry_out"
+
+
+def carry_out(task: str, given: dict[str, Any], folder: str, progress: Progress) -> None:
+    """Run a task in a worker process; its ``read`` gives what it leaves in ``folder``.
+
+    Parameters
+    ----------
+    task : str
+        Its function's name.
+    given : dict
+        Its arguments, as the request encoded them.
+
+    Raises
+    ------
+    InputError
+        As the function.
+    """
+    if task not in _TASKS:
+        raise ValueError(f"{task!r} is not a task")
+    save(Path(folder), _TASKS[task].run(given, Path(folder), progress))
+
+
+def _plain(value: Any) -> Any:
+    """An argument as JSON."""
+    if is_dataclass(value):
+        return encode(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def require_scored(review: Review) -> None:
+    """Refuse a review that is not scored.
+
+    Raises
+    ------
+    InputError
+    """
+    if not review.ready or review.roles is None:
+        raise InputError(
+            "The rows have not been scored yet", fix="Finish the review on the Load page."
+        )
+
+
+def require_model(review: Review) -> None:
+    """Refuse a review that is not scored, or holds predictions without their model.
+
+    Raises
+    ------
+    InputError
+    """
+    require_scored(review)
+    if review.model is None or review.model_file is None:
+        raise no_model()
+
+
+def require_regression(review: Review) -> None:
+    """Refuse a review that is not scored, or is of a classification.
+
+    Raises
+    ------
+    InputError
+    """
+    require_scored(review)
+    if review.task != "regression":
+        raise InputError(
+            "The review is of a classification, and recalibration is for regressions",
+            fix="Open a regression, or change the task on the Load page.",
+        )
+
+
+def require_classification(
+    why: str, *, fix: str = "Use the Recalibration page."
+) -> Callable[[Review], None]:
+    """Refuses a review that is not scored, or is of a regression, which ``why`` speaks against."""
+
+    def refuse(review: Review) -> None:
+        require_scored(review)
+        if review.task != "classification":
+            raise InputError(f"The review is of a regression, and {why}", fix=fix)
+
+    return refuse
+
+
+def check_ranges(settings: Any, ranges: Ranges) -> None:
+    """Refuse a setting that lies outside its range; of a tuple each value is looked at.
+
+    A setting left open, None, has no range. Sliders keep to their ends only in an honest browser.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> check_ranges(SimpleNamespace(n=0), {"n": (1, 10)})
+    Traceback (most recent call last):
+    kdcal_core.errors.InputError: The setting 'n' is 0. Choose a number from 1 to 10.
+    """
+    for name, (low, high) in ranges.items():
+        value = getattr(settings, name)
+        for one in value if isinstance(value, tuple) else (value,):
+            if one is not None and not low <= one <= high:
+                raise InputError(
+                    f"The setting {name!r} is {one:,}",
+                    fix=f"Choose a number from {low:,} to {high:,}.",
+                )
