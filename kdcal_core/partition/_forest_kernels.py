@@ -444,6 +444,13 @@ def _find_pairs(
 
 
 @compiled
+def _copy(numbers: Any, to: Any) -> None:
+    """As ``to[:] = numbers``, which takes seconds to compile for the errors that it may raise."""
+    for at in range(len(to)):
+        to[at] = numbers[at]
+
+
+@compiled
 def _count_all_small(leaf: Any, first: int, starts: Any, listed: Any, matches: Any) -> None:
     """Matches in small leaves, of as many rows from ``first`` on as ``matches`` (rows, .) has."""
     one = np.empty(matches.shape[1], dtype=matches.dtype)  # stays in the cache
@@ -454,7 +461,7 @@ def _count_all_small(leaf: Any, first: int, starts: Any, listed: Any, matches: A
             if at >= 0:
                 for s in listed[starts[at] : starts[at + 1]]:
                     one[s] += 1
-        matches[row] = one
+        _copy(one, matches[row])
 
 
 @compiled
@@ -510,9 +517,10 @@ def dense_masses_rows(
         begin, begin_mixed = chunk * CHUNK, end_mixed
         while end_mixed < len(mixed) and mixed[end_mixed] < begin + CHUNK:
             end_mixed += 1
-        held[:] = vectors[chunk]
+        for at in range(len(held)):
+            _copy(vectors[chunk, at], held[at])
         for row in range(n_rows):
-            total[:] = matches[row, begin : begin + CHUNK]
+            _copy(matches[row, begin : begin + CHUNK], total)
             _add_large(held, pairs[row], n_wanted[row], total)
             for s in mixed[begin_mixed:end_mixed]:
                 for entry in range(entry_starts[s], entry_starts[s + 1]):
@@ -568,9 +576,10 @@ def dense_nearest_rows(
     for chunk in range(len(vectors)):
         begin = chunk * CHUNK
         size = min(CHUNK, n_polytopes - begin)
-        held[:] = vectors[chunk]
+        for at in range(len(held)):
+            _copy(vectors[chunk, at], held[at])
         for row in range(n_rows):
-            total[:] = matches[row, begin : begin + CHUNK]
+            _copy(matches[row, begin : begin + CHUNK], total)
             _add_large(held, pairs[row], n_wanted[row], total)
             largest = total[:size].max()
             if largest == 0 or largest < shared[row]:
