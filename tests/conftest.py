@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -66,6 +67,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The browser's tests first, see above; the rest as it was found."""
     items.sort(key=lambda item: not item.nodeid.startswith(BROWSER))
+
+
+def pytest_configure() -> None:
+    """Imports and thousands of tests leave little garbage: do not look for it again and again."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """From here on look for garbage, but no more among what is there to stay."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
