@@ -13,7 +13,7 @@ from kdcal_core.evaluation.measures import (
     meaning_of,
 )
 from kdcal_core.evaluation.methods import Answer, Method, methods_of
-from kdcal_core.evaluation.paired import PairedDifference
+from kdcal_core.evaluation.paired import BesideModel, PairedDifference, beside_model
 from kdcal_core.evaluation.ranks import (
     CriticalDifference,
     critical_difference,
@@ -24,6 +24,7 @@ __all__ = [
     "MEASURES",
     "Against",
     "Answer",
+    "BesideModel",
     "Comparison",
     "CriticalDifference",
     "Group",
@@ -34,6 +35,7 @@ __all__ = [
     "Method",
     "MethodScores",
     "PairedDifference",
+    "beside_model",
     "compare",
     "compared_measures",
     "critical_difference",

@@ -15,7 +15,7 @@ import numpy as np
 
 from kdcal_core.calibration import Calibrated
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics.auc import Pairing
+from kdcal_core.diagnostics.auc import Pairing, paired_auc
 from kdcal_core.diagnostics.calibration_error import (
     RowDraws,
     calibration_error,
@@ -25,6 +25,7 @@ from kdcal_core.diagnostics.calibration_error import (
 )
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
+from kdcal_core.diagnostics.regression import paired_difference
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,
@@ -49,8 +50,9 @@ SMOOTH_DRAWS = 200
 Group = Literal["inside", "outside", "ranking", "speed"]
 
 
-ByRow = Callable[[Any, Any], FloatArray]
+ByRow = Callable[..., FloatArray]
 BySet = Callable[..., Estimate]
+Paired = Callable[..., Estimate]
 Compared = Callable[["Judged", "Drawn"], tuple[list[Estimate], Spread] | None]
 
 
@@ -78,6 +80,9 @@ class Measure:
         ``(proba, y) -> (n,)``: each row's part, where the measure is the mean of the rows.
     by_set : callable or None
         ``(proba, y, *, level, sample_weight) -> Estimate`` over the rows of a set.
+    paired : callable or None
+        ``(proba_a, proba_b, y, *, level, sample_weight) -> Estimate``: that of a less that of b
+        over the same rows, for these two alone.
     compared : callable or None
         Estimates of all methods on the rows that judge, with how they vary together; None of it
         where the measure is not defined on these rows.
@@ -92,6 +97,7 @@ class Measure:
     test: str | None = None
     by_row: ByRow | None = field(default=None, repr=False)
     by_set: BySet | None = field(default=None, repr=False)
+    paired: Paired | None = field(default=None, repr=False)
     compared: Compared | None = field(default=None, repr=False)
 
 
@@ -164,6 +170,32 @@ def scored_measures(
             shown = np.array([one.value for one in titled])
             scored.append(Scored(measure, titled, replace(spread, shown=shown)))
     return tuple(scored)
+
+
+def _less(title: str, by_row: ByRow) -> Paired:
+    """How two methods differ in the mean of a row's loss."""
+
+    def paired(
+        a: Any, b: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None, **given: Any
+    ) -> Estimate:
+        return paired_difference(
+            by_row(a, y, **given),
+            by_row(b, y, **given),
+            weight=sample_weight,
+            level=level,
+            name=title,
+            label=title,
+        )
+
+    return paired
+
+
+def _less_area(
+    a: Any, b: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
+) -> Estimate:
+    """How two methods differ in the AUROC of the second of two classes."""
+    (score_a, score_b) = (np.asarray(proba)[:, 1] for proba in (a, b))
+    return paired_auc(score_b, score_a, y, level=level, sample_weight=sample_weight).difference
 
 
 def _mean(by_set: BySet, by_row: ByRow) -> Compared:
@@ -345,6 +377,7 @@ MEASURES: dict[str, Measure] = {
             _T_TEST,
             log_losses,
             log_loss,
+            _less("Log loss", log_losses),
             _mean(log_loss, log_losses),
         ),
         Measure(
@@ -358,6 +391,7 @@ MEASURES: dict[str, Measure] = {
             _T_TEST,
             brier_losses,
             brier,
+            _less("Brier score", brier_losses),
             _mean(brier, brier_losses),
         ),
         Measure(
@@ -446,6 +480,7 @@ MEASURES: dict[str, Measure] = {
             "ranking",
             _DELONG,
             by_set=auroc,
+            paired=_less_area,
             compared=_auc,
         ),
         Measure(

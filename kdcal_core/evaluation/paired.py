@@ -9,9 +9,10 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, ScoredSet
+from kdcal_core.diagnostics.auc import PairedAuc, paired_auc
 from kdcal_core.diagnostics.estimate import Estimate
-from kdcal_core.evaluation.measures import Measure
+from kdcal_core.evaluation.measures import MEASURES, Measure
 from kdcal_core.evaluation.spread import Spread
 from kdcal_core.statistics import holm
 
@@ -45,6 +46,47 @@ class PairedDifference:
     p_value: float
     adjusted_p: float
     verdict: Verdict
+
+
+@dataclass(frozen=True)
+class BesideModel:
+    """A method beside the model on the same rows, as if no other had been tried.
+
+    Attributes
+    ----------
+    log_loss : Estimate
+        The method's.
+    difference : Estimate
+        Log loss less the model's, row by row.
+    auc : PairedAuc or None
+        The model's (a) and the method's (b); None for more than two classes, and where the rows
+        hold one class only.
+    """
+
+    log_loss: Estimate
+    difference: Estimate
+    auc: PairedAuc | None
+
+
+def beside_model(proba: FloatArray, rows: ScoredSet) -> BesideModel:
+    """What a method's probabilities (n, K) come to beside the model's, of which ``rows`` are.
+
+    Examples
+    --------
+    >>> proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
+    >>> rows = ScoredSet(proba, np.array([0, 1, 0]), ("no", "yes"), "digest", "evaluation")
+    >>> round(beside_model(np.full((3, 2), 0.5), rows).difference.value, 3)
+    0.279
+    """
+    measure, y, weight = MEASURES["log_loss"], rows.y, rows.weight
+    assert measure.by_set is not None
+    assert measure.paired is not None
+    change = measure.paired(proba, rows.proba, y, sample_weight=weight)
+    auc = None
+    if len(rows.classes) == 2 and len(np.unique(y)) == 2:
+        auc = paired_auc(rows.proba[:, 1], proba[:, 1], y, sample_weight=weight)
+    loss = measure.by_set(proba, y, sample_weight=weight)
+    return BesideModel(loss, replace(change, expected=None), auc)
 
 
 @dataclass(frozen=True, eq=False)

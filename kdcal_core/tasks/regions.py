@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -13,10 +13,10 @@ import pandas as pd
 
 from kdcal_core.calibration import Calibrator, calibrator_entry
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
-from kdcal_core.data import FloatArray, IntArray, ScoredSet
-from kdcal_core.diagnostics import Estimate, PairedAuc, log_loss, paired_auc, paired_difference
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics import Estimate, PairedAuc
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation import Answer, held_out_answers, methods_of
+from kdcal_core.evaluation import beside_model, held_out_answers, methods_of
 from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.partition.tree import unusable_columns
 from kdcal_core.progress import Progress, part_of
@@ -27,7 +27,6 @@ from kdcal_core.review import (
     left_out_words,
     review_data,
 )
-from kdcal_core.statistics import log_losses
 from kdcal_core.tasks.recalibration_answers import MODEL
 from kdcal_core.tasks.sets import ALL_ROWS, Sets
 from kdcal_core.tasks.task import require_classification, review_task
@@ -300,7 +299,8 @@ def _repaired(
     """The model and every method on rows held out from the fit; what is left out goes to notes."""
     model = methods_of([])[0]
     judged = data.evaluation or data.calibration
-    methods = [_model(judged)]
+    as_it_is = beside_model(judged.proba, judged).log_loss
+    methods = [RegionsMethod(MODEL, "The model as it is", as_it_is, None, None, 0, 0.0)]
     scores = {MODEL: _event_scores(judged.proba, judged.y, binary)}
     keys = (ONE_MAP, *dict.fromkeys(settings.partitions))
     for at, key in enumerate(keys):
@@ -324,44 +324,20 @@ def _repaired(
             continue
         proba = found.said[1].proba
         scores[key] = _event_scores(proba, judged.y, binary)
-        methods.append(_method(key, title, proba, judged, found.fits[1], binary))
+        fits, beside = found.fits[1], beside_model(proba, judged)
+        methods.append(
+            RegionsMethod(
+                key=key,
+                title=title,
+                log_loss=beside.log_loss,
+                difference=beside.difference,
+                auc=beside.auc,
+                n_regions=fits[-1].n_regions,
+                seconds=sum(one.fit_seconds for one in fits),
+                notes=fits[-1].notes,
+            )
+        )
     return methods, scores
-
-
-def _method(
-    key: str,
-    title: str,
-    proba: FloatArray,
-    judged: ScoredSet,
-    fits: Sequence[Answer],
-    binary: bool,
-) -> RegionsMethod:
-    y, weight = judged.y, judged.weight
-    pair = None
-    if binary and len(np.unique(y)) == 2:
-        pair = paired_auc(judged.proba[:, 1], proba[:, 1], y, sample_weight=weight)
-    return RegionsMethod(
-        key=key,
-        title=title,
-        log_loss=log_loss(proba, y, sample_weight=weight),
-        difference=_change(proba, judged),
-        auc=pair,
-        n_regions=fits[-1].n_regions,
-        seconds=sum(one.fit_seconds for one in fits),
-        notes=fits[-1].notes,
-    )
-
-
-def _change(proba: FloatArray, judged: ScoredSet) -> Estimate:
-    """Log loss minus the model's on the same rows."""
-    found = paired_difference(
-        log_losses(proba, judged.y),
-        log_losses(judged.proba, judged.y),
-        weight=judged.weight,
-        name="Log loss minus the model's, row by row",
-        label="Log loss change",
-    )
-    return replace(found, expected=None)
 
 
 def _read_by(data: ReviewData, key: str, column: str | None) -> ReviewData:
@@ -380,11 +356,6 @@ def _read_by(data: ReviewData, key: str, column: str | None) -> ReviewData:
             )
         inputs[which] = frame[[column]]
     return replace(data, inputs=inputs, training_y=None)
-
-
-def _model(judged: ScoredSet) -> RegionsMethod:
-    found = log_loss(judged.proba, judged.y, sample_weight=judged.weight)
-    return RegionsMethod(MODEL, "The model as it is", found, None, None, 0, 0.0)
 
 
 def _event_scores(proba: FloatArray, y: IntArray, binary: bool) -> EventScores:

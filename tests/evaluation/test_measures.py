@@ -10,7 +10,14 @@ import pytest
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import regression_scores, summary
 from kdcal_core.distributions import Normal
-from kdcal_core.evaluation import MEASURES, Measure, compare, compared_measures, meaning_of
+from kdcal_core.evaluation import (
+    MEASURES,
+    Measure,
+    beside_model,
+    compare,
+    compared_measures,
+    meaning_of,
+)
 from kdcal_core.review import ReviewData
 
 rng = np.random.default_rng(3)
@@ -67,3 +74,32 @@ def test_one_entry_more_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for method in found.methods:
         assert method.scores["quadratic"].value == method.scores["brier"].value
+
+
+PAIRED = [one for one in MEASURES.values() if one.paired is not None]
+
+
+@pytest.mark.parametrize("measure", PAIRED, ids=lambda one: one.key)
+def test_a_pair_differs_by_what_its_sets_do(measure: Measure) -> None:
+    assert measure.paired is not None
+    assert measure.by_set is not None
+    other = PROBA**2 / (PROBA**2).sum(axis=1, keepdims=True)
+    other[::7] = 0.5
+    weight = rng.uniform(0.5, 2.0, 300)
+    found = measure.paired(PROBA, other, Y, sample_weight=weight)
+    each = [measure.by_set(one, Y, sample_weight=weight).value for one in (PROBA, other)]
+    assert found.value == pytest.approx(each[0] - each[1], rel=1e-10)
+    assert found.low < found.value < found.high
+    assert measure.title in found.label
+
+
+def test_a_method_beside_the_model_is_one_pair() -> None:
+    other = PROBA[::-1]
+    found = beside_model(other, ROWS)
+    log_loss = MEASURES["log_loss"].paired
+    assert log_loss is not None
+    assert found.difference.value == log_loss(other, PROBA, Y).value
+    assert found.auc is not None
+    assert found.auc.difference.value == found.auc.b.value - found.auc.a.value
+    of_one_class = ScoredSet(PROBA[Y == 1], Y[Y == 1], ROWS.classes, "digest", "calibration")
+    assert beside_model(other[Y == 1], of_one_class).auc is None
