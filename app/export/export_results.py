@@ -55,5 +55,5 @@ def comparison_of(review: Review) -> Comparison | None:
     try:
         run = job_results.task_result(job.key, task=compare_calibrators, folder=job.folder)
         return run.comparison
-    except InputError:  # the Compare page tells of it
+    except InputError:  # the Compare page reports it
         return None

@@ -150,7 +150,7 @@ def choice(view: View) -> None:
 
 
 def truth(view: View) -> None:
-    """True means against the model's and the method's, where the table tells the truth."""
+    """True means against the model's and the method's, where the table holds the truth."""
     if not view.run.record.has_truth:
         return
     labels = {MODEL: "Model", view.chosen: view.method.title}

@@ -161,7 +161,7 @@ def maps(view: View) -> Places | None:
 
 
 def _axes(view: View) -> tuple[str, str]:
-    """What the map shows across and up: at first what tells most in two dimensions."""
+    """What the map shows across and up: at first what shows most in two dimensions."""
     features = numbers_of(view)
     options = [*features, *AXES, MEAN, OUTCOME]
     assert view.review.roles is not None

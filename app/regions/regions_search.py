@@ -31,7 +31,7 @@ LEVEL = 0.95  # of the intervals of a regression's rows
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A partition with its judgement, and what tells it from every other."""
+    """A partition with its judgement, and what distinguishes it from every other."""
 
     key: str
     search: RegionSearch

@@ -23,7 +23,7 @@ def finished(
 ) -> JobSnapshot | None:
     """The job of a request once it is done; until then its progress or why there is no result.
 
-    ``offer`` draws what is offered and tells whether it was taken up; without it a job that was
+    ``offer`` draws what is offered and says whether it was accepted; without it a job that was
     never begun begins.
     """
     job = waiting.find(asked.key)
@@ -53,7 +53,8 @@ def asked_for(
     place : container
         Of the button that begins the job, with this ``label``.
     name : str
-        Of what is computed: tells the session's last one of each review from those of others.
+        Of what is computed: distinguishes the session's last one of each review from those of
+        others.
     will_show : str
         What the page will show then, our own words, while there is nothing yet.
     """

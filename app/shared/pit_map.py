@@ -59,7 +59,7 @@ DRAGS: dict[Tool, str] = {"click": "zoom", "box": "select"}
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """What the map shows across and up, and what tells it from others of the same rows.
+    """What the map shows across and up, and what distinguishes it from others of the same rows.
 
     Titles are untrusted text.
     """

@@ -34,7 +34,7 @@ class Judged:
 
     @cached_property
     def key(self) -> str:
-        """What tells them from others: scored rows, table and the roles of its columns."""
+        """What distinguishes them from others: scored rows, table and the roles of its columns."""
         digests = (self.review.sets[self.which].digest, self.review.tables[self.which].digest)
         source = repr((digests, self.review.roles))
         return hashlib.sha256(source.encode()).hexdigest()

@@ -154,12 +154,12 @@ def _open_task() -> Task | None:
     chosen = st.query_params.get(_KEY) or st.session_state.get(_KEY)
     try:
         return task_of(read_review(workspace(), chosen)) if chosen else None
-    except (InputError, OSError):  # the page itself tells what is wrong
+    except (InputError, OSError):  # the page itself says what is wrong
         return None
 
 
 def task_of(review: Review) -> Task | None:
-    """The review's task; None while it holds nothing that could tell."""
+    """The review's task; None while it holds nothing that shows it."""
     known = review.tables or review.model or review.chosen_task
     return review.task if known else None
 

@@ -51,7 +51,7 @@ def of(
     measure : ReviewTask
         Of `kdcal_core.tasks`.
     offer : callable, optional
-        Draws what is offered and tells whether it was taken up: a job that was never begun then
+        Draws what is offered and says whether it was accepted: a job that was never begun then
         waits for that. Of no account where there is no job.
     settings
         The measure's arguments but for the sets, JSON.

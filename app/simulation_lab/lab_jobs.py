@@ -24,7 +24,7 @@ def result_of(request: Request, task: Task[T], offer: Callable[[], bool]) -> T |
     task : Task
         The request's.
     offer : callable
-        Draws what the job would do, where it was never begun, and tells whether it was asked for.
+        Draws what the job would do, where it was never begun, and says whether it was asked for.
     """
     job = waiting.find(request.key)
     if job is None:

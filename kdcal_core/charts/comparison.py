@@ -215,7 +215,7 @@ def _dots(
 
 
 def comparison_finding(found: Comparison, measure: str) -> str:
-    """Who leads by a measure, who cannot be told from it, and whether that beats the model.
+    """Who leads by a measure, who cannot be told apart from it, and whether that beats the model.
 
     Examples
     --------
@@ -226,8 +226,8 @@ def comparison_finding(found: Comparison, measure: str) -> str:
     >>> p = np.random.default_rng(0).uniform(0.05, 0.95, 400)
     >>> y = (np.random.default_rng(1).random(400) < p).astype(int)
     >>> rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "digest", "calibration")
-    >>> told = compare(["sts"], ReviewData(rows, None, rows.classes, {}), n_boot=200)
-    >>> comparison_finding(told, "ece")  # doctest: +ELLIPSIS
+    >>> found = compare(["sts"], ReviewData(rows, None, rows.classes, {}), n_boot=200)
+    >>> comparison_finding(found, "ece")  # doctest: +ELLIPSIS
     'The model as it is and STS cannot be told apart in ECE, on these 400 rows...
     """
     chosen = found.measure(measure)

@@ -51,7 +51,7 @@ map is the papers' own fit, with their floor and the shares alone.
 DISTANCE = r"""
 Mean of the largest probability over 1,000 points drawn uniformly on a sphere about the origin
 (Dey et al., section 3.1 and Fig. 3). At distance 1 lies the row farthest out. **Bands** hold the
-middle half of the points, those without one tell it where a mark is pointed at.
+middle half of the points, those without one show it on hover.
 
 Nothing was ever seen beyond 1, so that only the prior (dashed) is justified there. Isotonic and
 sigmoid calibration cannot fall to it: they only relabel what the model says, and far away it

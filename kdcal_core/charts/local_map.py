@@ -38,7 +38,7 @@ _KINDS = tuple(kind for kind in FAULT_TITLES if kind != "none")
 LOCAL_MAP = r"""
 Each mark is a neighbourhood: a row and the rows nearest to it. Its PIT values are tested as a
 sample of their own, and the p values are corrected for the number of neighbourhoods. Colour **and**
-shape tell the fault: amber triangles down, predictions too low; pink triangles up, too high; tall
+shape show the fault: amber triangles down, predictions too low; pink triangles up, too high; tall
 red diamonds, spread too narrow; wide blue diamonds, too wide. Larger and stronger marks are further
 off. Small grey marks: nothing found beyond chance, which is not a proof of being right.
 

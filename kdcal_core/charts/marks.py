@@ -192,7 +192,7 @@ class BandLine:
     x, middle, low, high : (R,)
         Places, the curve, and its band.
     filled : bool
-        Whether the band is drawn; where not, it is still told when a mark is pointed at.
+        Whether the band is drawn; where not, it still shows on hover.
     """
 
     key: str

@@ -45,7 +45,7 @@ intervals plus a penalty for each miss, divided by the mean absolute outcome of 
 (Torres et al., Eq. 5, as Gneiting and Raftery define the score).
 
 Two methods judged on the same rows share most of their noise: the **changes** below are paired, row
-by row, and tell differences that the intervals above would hide. Recalibration is not made to lower
+by row, and show differences that the intervals above would hide. Recalibration is not made to lower
 the MSE (Torres et al., section 5).
 """
 

@@ -72,7 +72,7 @@ IDS = ("id", "index", "row", "row_id", "unnamed_0", "rowid", "uuid")
 
 
 def why_no_input(name: str, column: pd.Series[Any]) -> str:
-    """Why a column of this content tells nothing of a row's region; empty where it does.
+    """Why a column of this content says nothing about a row's region; empty where it does.
 
     Numbers, truth values and text of few values do. Free text and names of single rows do not, nor
     do whole numbers that only count or name them.

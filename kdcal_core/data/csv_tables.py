@@ -34,7 +34,7 @@ from kdcal_core.text import counted
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "<NA>")
 _SEPARATORS = ("\t", ";", "|", ",")  # a decimal comma makes the comma the last to be tried
 _MAX_SAMPLED = 500
-_UTF_32_BYTES = 4096  # enough to tell it from numbers of four bytes
+_UTF_32_BYTES = 4096  # enough to distinguish it from numbers of four bytes
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
@@ -561,7 +561,7 @@ def _stream(source: CsvSource, encoding: str) -> pa.NativeFile:
 
 
 def csv_error(error: pa.ArrowException, form: CsvFormat, file: str) -> InputError:
-    """Arrow's complaint about a CSV file in the user's words, with the row where it tells it."""
+    """Arrow's complaint about a CSV file in the user's words, with the row where it gives one."""
     message = str(error)
     row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if row:

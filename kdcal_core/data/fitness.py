@@ -247,6 +247,6 @@ def _outside_flags(outside: int, n: int) -> list[str]:
         else f"{outside:,} outcomes lie beyond all that their distributions hold"
     )
     return [
-        f"{rows} possible, as far as numbers can tell ({outside:,} of {n:,} rows): PIT values of "
+        f"{rows} possible, as far as numbers can show ({outside:,} of {n:,} rows): PIT values of "
         "exactly 0 or 1."
     ]

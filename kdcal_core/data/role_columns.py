@@ -75,7 +75,7 @@ def check_roles(
     for column in used:
         _column(frame, column, file)
     _check_used_once(used, file)
-    # an outcome of words is told by `outcome_column`
+    # an outcome of words is recognised by `outcome_column`
     if not regression or mostly_numbers(frame[roles.target]):
         _check_varies(frame[roles.target], roles.target, file, regression=regression)
     if needs_outputs and regression:

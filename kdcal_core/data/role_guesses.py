@@ -266,7 +266,7 @@ def _kind_by_name(
     """What columns hold whose rows do not sum to one; None where they are no outputs.
 
     Columns with a prefix and exactly the classes' names are outputs whatever they hold: the
-    checks that follow tell what is wrong with them.
+    checks that follow say what is wrong with them.
     """
     values = sampled(frame, [column for _, column in pairs])
     inside = ((values >= 0) & (values <= 1)).all()

@@ -79,7 +79,7 @@ _EXPORT = "Export the table as CSV or Parquet."
 def read_table(
     source: str | Path | IO[bytes], *, name: str | None = None, max_bytes: int = MAX_BYTES
 ) -> Table:
-    """Read a CSV or Parquet file; which of the two is told from its content.
+    """Read a CSV or Parquet file; which of the two follows from its content.
 
     Separator (comma, semicolon, tab, pipe), decimal comma, encoding (UTF-8, UTF-16,
     UTF-32, Windows-1252) and header of a CSV file are detected, and what was decided stands in the
@@ -237,7 +237,7 @@ def _scan(stream: pa.NativeFile) -> tuple[int, str, int]:
 
 
 def read_head(stream: pa.NativeFile) -> bytes:
-    """The first bytes of a file: enough to tell what it is and how it is written."""
+    """The first bytes of a file: enough to recognise what it is and how it is written."""
     stream.seek(0)
     return bytes(stream.read(_HEAD))
 

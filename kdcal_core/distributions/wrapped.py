@@ -51,7 +51,7 @@ class Mapped(PredictiveDistribution):
     slope to its right. Mean, standard deviation and CRPS are those of 512 quantiles with weights,
     spaced ever closer towards levels 0 and 1 (their errors are measured in the tests); the
     standard deviation of a Student t with less than about four degrees of freedom comes out too
-    small. Where the base is of samples they are exact: its samples, weighted as R tells.
+    small. Where the base is of samples they are exact: its samples, weighted by R.
 
     Examples
     --------

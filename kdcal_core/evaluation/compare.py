@@ -272,7 +272,7 @@ def compare(
     ------
     InputError
         For a setting out of range, an unknown calibrator, too few rows for the folds, or where
-        the model's own scores cannot be judged. A method that cannot be fitted is told in
+        the model's own scores cannot be judged. A method that cannot be fitted is reported in
         ``failed``, and the others go on.
 
     Notes
@@ -409,7 +409,7 @@ def _prior(rows: ScoredSet) -> FloatArray:
 
 
 def _shared(review: ReviewData, notes: list[str]) -> int | None:
-    """Rows that both sets have, told of, and warned of where they are more than chance gives."""
+    """Rows that both sets have: a note, or a warning where they are more than chance gives."""
     found = overlap(review)
     if found is None:
         return None

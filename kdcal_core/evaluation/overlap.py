@@ -62,7 +62,7 @@ def shared(rows: SetRows, other: SetRows) -> EqualRows | None:
     Equal are rows with the same inputs and class or outcome, as :func:`kdcal_core.data.equal_rows
     .equal_rows` counts them; foreign rows, which have neither, by their inputs alone. Without
     inputs, the same probabilities and class. Where inputs number the rows, so that none match,
-    probabilities may tell, and ``rows`` is 0 unless more of them match than by chance.
+    probabilities may serve, and ``rows`` is 0 unless more of them match than by chance.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def of_areas(
 
     Each true class is a sample of its own, as in :func:`kdcal_core.diagnostics.auc
     .area_variance`; the degrees of freedom are those of the pair of methods that has the fewest.
-    A class of one row tells no variance: a difference is then as uncertain as its ``lead`` lets
+    A class of one row has no variance: a difference is then as uncertain as its ``lead`` lets
     it be.
     """
     m = len(value)

@@ -171,7 +171,7 @@ def _worker() -> Iterator[subprocess.Popen[bytes]]:
 
 def _send(process: subprocess.Popen[bytes], line: bytes) -> None:
     assert process.stdin
-    with contextlib.suppress(BrokenPipeError):  # it died already: its exit code tells why
+    with contextlib.suppress(BrokenPipeError):  # it died already: its exit code says why
         process.stdin.write(line)
         process.stdin.flush()
 
@@ -200,7 +200,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> None:
-    """Let a process that closed its pipe end by itself, so that its exit code tells why."""
+    """Let a process that closed its pipe end by itself, so that its exit code says why."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE)
 

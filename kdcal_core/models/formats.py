@@ -52,7 +52,7 @@ _SMALL_NUMBERS = tuple(bytes([number]) for number in range(1, 32))
 
 @dataclass(frozen=True)
 class _Content:
-    """What is looked at to tell a format: the first bytes, and a zip archive's file names."""
+    """What is looked at to recognise a format: the first bytes, and a zip archive's file names."""
 
     head: bytes
     members: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class _Content:
 
 @dataclass(frozen=True)
 class Format:
-    """One model format: how people call it, its suffixes, how to tell it, who reads it."""
+    """One model format: how people call it, its suffixes, how to recognise it, who reads it."""
 
     title: str
     suffixes: tuple[str, ...]
@@ -127,7 +127,7 @@ def load_model(
 ) -> Model | Regressor:
     """Load a model file as a model.
 
-    The format is told by the content and must agree with the suffix, so that a file that
+    The format follows from the content and must agree with the suffix, so that a file that
     pretends to be another is refused before any library opens it. The adapters check the
     content before it reaches compiled code, yet a hostile file belongs into a worker process
     with limits (``kdcal_core.jobs``).
@@ -264,7 +264,7 @@ def wrap_model(
     feature_names : sequence of str, optional
         Names of the input columns in order, where the model does not know them.
     task : {"classification", "regression"}, optional
-        What the model must be; told by the model where left out. A ``torch.nn.Module`` is a
+        What the model must be; known from the model where left out. A ``torch.nn.Module`` is a
         classifier unless ``task``, ``family`` or ``outputs`` is given.
     family : Family, optional
         Kind of predictive distribution of a regression model, where the model does not say:

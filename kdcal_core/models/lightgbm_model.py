@@ -241,7 +241,7 @@ class LightGBMText:
     regression : bool
         Whether the objective is one of numbers, not of classes.
     level : float or None
-        Of a quantile regression, where the parameters tell it.
+        Of a quantile regression, where the parameters state it.
     """
 
     model: str
@@ -435,7 +435,7 @@ def _categories(tail: str, n_features: int) -> dict[int, list[Any]]:
     check_range(np.array(indices), 0, n_features, what="The index of a categorical feature")
     if len(indices) != len(lists) or len(set(indices)) != len(indices):
         raise InputError(
-            "The model does not tell which of its features are categories",
+            "The model does not say which of its features are categories",
             fix="Train it with unordered categories only, or encode them as numbers.",
         )
     return dict(zip(sorted(indices), lists, strict=True))

@@ -118,7 +118,7 @@ class Graph:
         return [v.name for v in outputs if v.type.tensor_type.elem_type in _FLOATS]
 
     def said_task(self) -> Task | None:
-        """The task that the file tells: in its metadata, or by its operators and outputs.
+        """The task that the file states: in its metadata, or by its operators and outputs.
 
         Converters of scikit-learn call the output of a regressor "variable".
 

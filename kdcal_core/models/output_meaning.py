@@ -343,7 +343,7 @@ def resolve_outputs(n_outputs: int, said: Outputs) -> tuple[tuple[str, ...], Fam
     n_outputs : int
         Number of columns that the model gives.
     said : Outputs
-        What its file says of them; what it leaves out is told by the names, and a single column
+        What its file says of them; what it leaves out follows from the names, and a single column
         is a point prediction.
 
     Returns

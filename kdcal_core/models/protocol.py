@@ -70,7 +70,7 @@ class Regressor(Protocol):
         Names of the columns of ``predict``: parameters of ``family`` ("mean", "std"; "0.05" for a
         quantile; "1", "2", ... for samples), else "output_1", "output_2", ... Untrusted text.
     family : Family or None
-        The kind of predictive distribution, None where the file does not tell. A "dropout" model
+        The kind of predictive distribution, None where the file does not say. A "dropout" model
         predicts its mean here, and its distribution through :class:`HasDropout`.
     """
 

@@ -122,7 +122,7 @@ def wrap_module(
     Raises
     ------
     InputError
-        The number of features cannot be told, the module does not run, or names do not fit.
+        The number of features cannot be found, the module does not run, or names do not fit.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def wrap_regression_module(
         Takes one tensor (n, n_features) or (n, *input_shape); returns (n,) or (n, q), or several
         of them in a tuple, or in a dict whose keys become the names of the outputs.
     family : Family, optional
-        Kind of predictive distribution, where the names do not tell it.
+        Kind of predictive distribution, where the names do not show it.
     outputs : sequence of str, optional
         Names of the output columns.
     feature_names, n_features, input_shape
@@ -207,7 +207,7 @@ def wrap_regression_module(
     Raises
     ------
     InputError
-        The number of features cannot be told, the module does not run, or names do not fit.
+        The number of features cannot be found, the module does not run, or names do not fit.
 
     Examples
     --------
@@ -372,7 +372,7 @@ def _width(module: Any, feature_names: Sequence[str] | None, n_features: int | N
         if next(part.children(), None) is None and next(part.parameters(), None) is not None:
             break
     raise InputError(
-        "The number of features of the module cannot be told",
+        "The number of features of the module cannot be found",
         fix="Pass n_features, or input_shape for images.",
     )
 

@@ -343,7 +343,7 @@ class Network:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Without gradients, and with errors of the backend told as errors of the input."""
+    """Without gradients, and with errors of the backend reported as errors of the input."""
     import torch
 
     try:

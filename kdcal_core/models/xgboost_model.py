@@ -198,7 +198,7 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
     booster = xgboost.Booster()
     try:
         booster.load_model(bytearray(content))
-        booster.num_boosted_rounds()  # some faults are only told once it is used
+        booster.num_boosted_rounds()  # some faults appear only once it is used
     except (xgboost.core.XGBoostError, ValueError, TypeError) as error:
         raise InputError(
             f"XGBoost cannot load the model: {_last_words(error)}",

@@ -26,7 +26,7 @@ Work = Callable[[Any, int, int], Any]
 Write = Callable[[int, int, Any], None]
 
 THREAD_BLOCKS = 2  # for each thread: one running, one waiting
-EXECUTOR_BLOCKS = 64  # for an executor whose number of workers nobody tells
+EXECUTOR_BLOCKS = 64  # for an executor whose number of workers is unknown
 
 # Of a network's codes. Its compiled kernels hold these numbers, and their cache follows their own
 # file only: whoever changes one here touches that file as well.
@@ -135,7 +135,7 @@ def _stream(
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(future), future.result()
     finally:
-        # Reached early when the caller is told to stop: nothing may run on after that.
+        # Reached early when the caller has to stop: nothing may run on after that.
         for future in running:
             future.cancel()
         wait(running)

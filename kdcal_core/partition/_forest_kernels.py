@@ -4,7 +4,7 @@ Imported only when they are needed: numba is heavy. All stand in one file, becau
 compiled code follows the file of the compiled function only.
 
 Where leaves are densely filled, matches are counted in bits. A tree's large leaves are numbered by
-two digits, and of each digit's values a vector of bits tells which of 512 polytopes have it. Two of
+two digits, and of each digit's values a vector of bits says which of 512 polytopes have it. Two of
 these vectors and-ed are a row's matches in one tree, and adding up trees is a network of full
 adders on whole vectors (carry-save, as in Harley and Seal's count of bits): three or four
 instructions a tree for 512 polytopes, where comparing bytes takes eight times as many. Numba knows

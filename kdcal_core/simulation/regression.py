@@ -90,7 +90,7 @@ def rosenbrock_gamma(n: int, *, seed: int) -> RegressionSimulated:
 
 
 def nonlinear20(n: int, *, seed: int) -> RegressionSimulated:
-    """Twenty correlated features of which ten tell something (Torres et al., Eq. 6).
+    """Twenty correlated features of which ten are informative (Torres et al., Eq. 6).
 
     The features are standard normal with correlation 0.5^abs(i - j); the outcome is
     5 + 10 x1 + 10/(x2^2 + 1) + 5 x3 x4 + 2 x4 + 5 x4^2 + 5 x5 + 2 x6 + 10/(x7^2 + 1) + 5 x8 x9

@@ -380,7 +380,7 @@ def try_calibrator(sets: Sets, *, path: str, name: str, digest: str) -> TriedRun
     rows = data.evaluation or data.calibration
     progress(0.2, "Calibrating the rows")
     with _in_file(name):
-        loaded.calibrated(rows.proba, data.inputs.get(judged))  # other columns are told of here
+        loaded.calibrated(rows.proba, data.inputs.get(judged))  # warns of other columns
     # a copy of the rows: the very object of the calibration set would be cross-fitted
     inputs = {**data.inputs, "evaluation": data.inputs[judged]}
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""One calibrator fitted on a review, judged on rows that it has not seen, and told in a card."""
+"""One calibrator fitted on a review, judged on rows it has not seen, described in a card."""
 
 from __future__ import annotations
 

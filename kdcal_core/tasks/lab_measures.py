@@ -48,7 +48,7 @@ MEASURES = ("error", "hellinger", "box", "ece", "log_loss", "confidence")
 PAPER_LOG_FLOOR = -1e7  # log b, decision D1
 PAPER_VARIANCE_FLOOR = 1e-6  # Dey et al., Tables 3 and 4
 PRINTED_LOG_FLOOR = -1e-7  # what the papers' tables print
-FAR = 2.0  # the radius that confidence outside is told at
+FAR = 2.0  # the radius at which confidence outside is reported
 SURE = 0.9
 LEVEL = 0.95
 
@@ -238,7 +238,7 @@ def distance_curves(
 
 
 def sure_outside(run: LabRun, answers: LabAnswers) -> float:
-    """Share of the map outside the data's box that is told with more than 90% confidence.
+    """Share of the map outside the data's box where the confidence is above 90%.
 
     NaN where there is no map.
     """

@@ -286,7 +286,8 @@ def recommended(methods: Sequence[MethodResult]) -> str:
     """Key of the method with the least CRPS on the judged rows, among those that repair the model.
 
     Where none lowers the CRPS beyond chance it is the model itself, or "where_needed" where that
-    is among the methods: it leaves alone what cannot be told from calibrated, so it costs next to
+    is among the methods: it leaves alone what cannot be distinguished from calibrated, so it costs
+    next to
     nothing (tests/benchmarks/RESULTS_ensembles.md) and repairs what later rows may show.
     """
     changes = {

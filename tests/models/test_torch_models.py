@@ -281,7 +281,7 @@ def test_the_declared_output_wins(X):
 
 
 def test_what_a_module_cannot_take_is_an_input_error(X):
-    with pytest.raises(InputError, match="cannot be told"):
+    with pytest.raises(InputError, match="cannot be found"):
         wrap_module(Conv())
     with pytest.raises(InputError, match="PyTorch cannot run"):
         wrap_module(Mlp(), n_features=9)
