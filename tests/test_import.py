@@ -1,12 +1,15 @@
 """The core stays light to import: nothing heavy until it is used."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import kdcal_core
 
+ROOT = Path(__file__).parent.parent
 HEAVY = ["torch", "onnxruntime", "onnx", "xgboost", "lightgbm", "skops", "streamlit", "plotly"]
 
 
@@ -38,6 +41,20 @@ def test_a_worker_that_reads_files_imports_no_statistics():
 
 def test_a_job_starts_without_the_libraries_of_tables():
     assert _loaded_after("import kdcal_core.jobs.worker").isdisjoint(["numpy", "pandas", "pyarrow"])
+
+
+@pytest.mark.parametrize("folder", ["app", "pages"])
+def test_pages_reach_the_core_through_its_rooms(folder: str) -> None:
+    """A file of a room may be joined or split without a change on any page."""
+    found = []
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            asked = node.module if isinstance(node, ast.ImportFrom) else None
+            if asked is not None and asked.startswith("kdcal_core."):
+                place = ROOT.joinpath(*asked.split("."))
+                if not place.is_dir() and asked.count(".") > 1:
+                    found.append(f"{path.relative_to(ROOT)}:{node.lineno} {asked}")
+    assert found == []
 
 
 def test_every_public_name_is_there():

@@ -25,10 +25,9 @@ from kdcal_core.charts import (
     paired_chart,
     ranked,
 )
-from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import Against, Comparison, Group
+from kdcal_core.evaluation import Against, Comparison, Group, warns_of_copies
 from kdcal_core.review import Review
 from kdcal_core.tasks import ComparisonRun, compare_calibrators
 from kdcal_core.text import escape_markdown, p_text

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from app.shared.numbers import interval, number
 from kdcal_core.calibration import CALIBRATORS, Family
-from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.evaluation import Comparison, Group, PairedDifference
+from kdcal_core.evaluation import Comparison, Group, PairedDifference, warns_of_copies
 
 FAMILIES: dict[Family, tuple[str, str]] = {
     "model": ("The model", "Its own probabilities, as they are."),

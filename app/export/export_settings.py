@@ -8,8 +8,7 @@ import streamlit as st
 
 from app.export import export_results
 from app.export import export_text as text
-from kdcal_core.calibration import CALIBRATORS, Family
-from kdcal_core.calibration.settings import BY_TREE
+from kdcal_core.calibration import BY_TREE, CALIBRATORS, Family
 from kdcal_core.review import Review
 from kdcal_core.tasks import ExportSettings, few_trees, partition_columns, usable_calibrators
 

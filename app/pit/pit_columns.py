@@ -13,8 +13,7 @@ from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.numbers import interval, number
 from app.shared.pit_map import column_title
 from app.shared.pit_results import Judged
-from kdcal_core.charts import PitPanel, coverage_by_chart, pit_panels_chart
-from kdcal_core.charts.pit import FAULT_TITLES
+from kdcal_core.charts import FAULT_TITLES, PitPanel, coverage_by_chart, pit_panels_chart
 from kdcal_core.diagnostics import RegionPit, regions_finding
 from kdcal_core.tasks import MEAN, SPREAD
 from kdcal_core.text import escape_markdown, p_text

@@ -21,8 +21,7 @@ from kdcal_core.charts import (
     pit_around_rows_chart,
     predictive_density_chart,
 )
-from kdcal_core.data import IntArray
-from kdcal_core.data.csv_tables import to_csv
+from kdcal_core.data import IntArray, to_csv
 from kdcal_core.tasks import MAX_ROWS, MODEL, IntervalRows, RowClosely, ShownRows
 from kdcal_core.text import escape_markdown
 

@@ -23,9 +23,9 @@ from kdcal_core.charts import (
     repair_reliability_chart,
     score_panels_chart,
 )
-from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import estimate_text
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import warns_of_copies
 from kdcal_core.review import Review
 from kdcal_core.tasks import (
     MODEL,

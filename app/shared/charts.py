@@ -17,7 +17,7 @@ import streamlit as st
 from app.shared.numbers import interval, number
 from app.shared.papers import cited_in
 from kdcal_core.charts import Chart
-from kdcal_core.data.csv_tables import to_csv
+from kdcal_core.data import to_csv
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.evaluation import meaning_of
 from kdcal_core.text import escape_markdown

@@ -33,6 +33,7 @@ from kdcal_core.calibration.one_vs_rest import (
     IsotonicConfidence,
     SigmoidConfidence,
 )
+from kdcal_core.calibration.settings import BY_TREE
 from kdcal_core.calibration.softmax_maps import DirichletScaling, VectorScaling
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.venn_abers import VennAbers
@@ -42,6 +43,7 @@ from kdcal_core.offers import import_modules
 import_modules(__path__, __name__, without=("export",))
 
 __all__ = [
+    "BY_TREE",
     "CALIBRATORS",
     "BetaCalibration",
     "Calibrated",

@@ -93,6 +93,7 @@ from kdcal_core.charts.methods import (
 )
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.pit import (
+    FAULT_TITLES,
     PitPanel,
     ecdf_chart,
     ecdf_figure,
@@ -197,6 +198,7 @@ from kdcal_core.charts.reliability import (
 
 __all__ = [
     "FAULTS",
+    "FAULT_TITLES",
     "LAB_BANDED",
     "MEASURES",
     "MODEL_NAME",

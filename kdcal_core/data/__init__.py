@@ -10,6 +10,7 @@ from kdcal_core.data.array_checks import (
     softmax_logits,
 )
 from kdcal_core.data.column_guesses import spread_column
+from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
 from kdcal_core.data.labels import classes_of, encode_labels
 from kdcal_core.data.regression_parameters import (
@@ -77,6 +78,7 @@ __all__ = [
     "stratified_folds",
     "table_from_frame",
     "target_labels",
+    "to_csv",
     "true_mean_column",
     "used_columns",
     "weight_column",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.evaluation.by_class import Losses, losses_by_class
 from kdcal_core.evaluation.compare import Against, Comparison, MethodScores, compare
 from kdcal_core.evaluation.held_out import HeldOut, Judge, held_out_answers
@@ -44,4 +45,5 @@ __all__ = [
     "meaning_of",
     "methods_of",
     "relative_improvement",
+    "warns_of_copies",
 ]
