@@ -76,7 +76,7 @@ def beside_model(proba: FloatArray, rows: ScoredSet) -> BesideModel:
     >>> proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
     >>> rows = ScoredSet(proba, np.array([0, 1, 0]), ("no", "yes"), "digest", "evaluation")
     >>> round(beside_model(np.full((3, 2), 0.5), rows).difference.value, 3)
-    0.279
+    0.278
     """
     measure, y, weight = MEASURES["log_loss"], rows.y, rows.weight
     assert measure.by_set is not None
