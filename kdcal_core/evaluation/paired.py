@@ -287,9 +287,19 @@ def _joint(spread: Spread, seed: int) -> tuple[FloatArray, FloatArray]:
     at = np.abs(np.arange(t) - _likely(spread)[:, None]).argmin(axis=1)
     every = np.arange(m)
     covariance = spread.covariance[every[:, None], at[:, None], every[None, :], at[None, :]]
-    values, vectors = np.linalg.eigh(covariance)
     normal = np.random.default_rng(seed).normal(size=(JOINT_DRAWS, m))
-    return normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T, covariance
+    return normal @ _root(covariance), covariance
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """Symmetric square root (M, M) of a covariance, the same whatever basis a library returns.
+
+    Methods that agree on every row repeat an eigenvalue or make it 0: its eigenvectors are then
+    any basis of their space, and the root of a rounding error is far larger than the error.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.where(values > 1e-13 * values.max(initial=0.0), values, 0.0)
+    return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
 
 
 def _likely(spread: Spread) -> FloatArray:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scipy.stats import ttest_rel
 
 from kdcal_core.diagnostics import paired_auc
@@ -13,7 +14,7 @@ from kdcal_core.diagnostics.auc import Pairing
 from kdcal_core.diagnostics.calibration_error import error_norm, row_draws
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.evaluation.measures import MEASURES
-from kdcal_core.evaluation.paired import against_best, against_model, holm
+from kdcal_core.evaluation.paired import _root, against_best, against_model, holm
 from kdcal_core.evaluation.spread import binned_spread, of_areas, of_means, smooth_spread
 
 LOSS, AREA, ECE = MEASURES["log_loss"], MEASURES["auc"], MEASURES["ece"]
@@ -274,3 +275,17 @@ def test_the_truly_best_is_kept_and_the_bad_are_dropped():
 def test_alone_a_method_is_the_best():
     spread = of_means(np.random.default_rng(0).normal(size=(1, 20)), np.ones(20))
     assert best(spread)[0].verdict == model(spread)[0].verdict == "cannot be told apart"
+
+
+def test_joint_draws_do_not_hang_on_the_basis_of_repeated_eigenvalues():
+    """Another linear algebra library turns the eigenvectors of methods that agree on every row."""
+    rng = np.random.default_rng(0)
+    effect = rng.normal(size=(4, 6))
+    effect[2] = effect[0]  # two methods that agree on every row
+    covariance = effect @ effect.T
+    root = _root(covariance)
+    assert_allclose(root @ root, covariance, atol=1e-12)
+    assert_allclose(root[0], root[2], atol=1e-12)
+    order = np.array([2, 3, 0, 1])
+    assert_allclose(_root(covariance[np.ix_(order, order)]), root[np.ix_(order, order)], atol=1e-12)
+    assert_allclose(_root(np.eye(3)), np.eye(3), atol=1e-15)
