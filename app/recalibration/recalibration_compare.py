@@ -23,7 +23,8 @@ from kdcal_core.charts import (
     truth_chart,
 )
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.tasks import MODEL, MethodResult, space_title
+from kdcal_core.evaluation import MODEL, RecalibratorScores
+from kdcal_core.tasks import space_title
 
 
 def pit_and_quantiles(view: View) -> None:
@@ -101,7 +102,7 @@ def every_method(view: View) -> None:
         )
 
 
-def _line(one: MethodResult) -> dict[str, str]:
+def _line(one: RecalibratorScores) -> dict[str, str]:
     rows = one.scores.rows
     return {
         "Method": text.short_title(one.key, one.title),
@@ -131,8 +132,9 @@ def choice(view: View) -> None:
         return
     titles = {name: space_title(name) for name in selection.spaces}
     curves = found.selection_curves(selection, titles)
-    chosen, model = (titles[selection.space], selection.k), found.selection_model(selection)
-    words = selection.words.replace(f"'{selection.space}'", titles[selection.space].lower())
+    best, model = titles[selection.best_space], found.selection_model(selection)
+    chosen = (best, selection.best_k)
+    words = selection.words.replace(f"'{selection.best_space}'", best.lower())
     with st.container(border=True):
         st.markdown("**How the neighbours were chosen**")
         show(

@@ -17,17 +17,9 @@ from app.shared.papers import PAPERS
 from kdcal_core.charts import coverage_by_chart, misses_chart
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import MODEL, STATED, recommended
 from kdcal_core.review import Review
-from kdcal_core.tasks import (
-    AXES,
-    MEAN,
-    MODEL,
-    OUTCOME,
-    STATED,
-    recalibrate,
-    recommended,
-    space_title,
-)
+from kdcal_core.tasks import AXES, MEAN, OUTCOME, recalibrate, space_title
 from kdcal_core.text import escape_markdown
 
 TILES = ("crps", "coverage95", "smis95", "rmse")

@@ -16,19 +16,18 @@ from app.shared.pit_results import Judged
 from kdcal_core.charts import SelectionCurve
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import Estimate
+from kdcal_core.evaluation import MODEL, RecalibratorScores
 from kdcal_core.jobs import JobSnapshot
+from kdcal_core.regression import NeighbourSelection
 from kdcal_core.review import Review
 from kdcal_core.store import load_part
 from kdcal_core.tasks import (
-    MODEL,
     CoverageAlong,
     IntervalRows,
-    MethodResult,
     PitValues,
     RecalibratedMap,
     RecalibrationRecord,
     RowClosely,
-    Selection,
     ShownRows,
     TrueMeans,
     coverage_along,
@@ -81,12 +80,12 @@ class View:
         )
 
     @property
-    def model(self) -> MethodResult:
+    def model(self) -> RecalibratorScores:
         """The model as it is."""
         return self.run.record.result(MODEL)
 
     @property
-    def method(self) -> MethodResult:
+    def method(self) -> RecalibratorScores:
         """The method that is looked at."""
         return self.run.record.result(self.chosen)
 
@@ -211,7 +210,7 @@ def inside(xy: FloatArray, x: tuple[float, float], y: tuple[float, float]) -> In
     return np.flatnonzero(held)
 
 
-def selection_curves(selection: Selection, titles: dict[str, str]) -> list[SelectionCurve]:
+def selection_curves(selection: NeighbourSelection, titles: dict[str, str]) -> list[SelectionCurve]:
     """Cross-fitted CRPS over the number of neighbours, with the interval to the best."""
     curves = []
     for at, name in enumerate(selection.spaces):
@@ -222,7 +221,7 @@ def selection_curves(selection: Selection, titles: dict[str, str]) -> list[Selec
     return curves
 
 
-def selection_model(selection: Selection) -> Estimate:
+def selection_model(selection: NeighbourSelection) -> Estimate:
     """CRPS of the model as it is, on the rows that the choice was made by."""
     value = selection.model_crps
     return Estimate("CRPS of the model as it is", "CRPS", value, value, value, selection.n)

@@ -22,7 +22,8 @@ from kdcal_core.charts import (
     predictive_density_chart,
 )
 from kdcal_core.data import IntArray, to_csv
-from kdcal_core.tasks import MAX_ROWS, MODEL, IntervalRows, RowClosely, ShownRows
+from kdcal_core.evaluation import MODEL
+from kdcal_core.tasks import MAX_ROWS, IntervalRows, RowClosely, ShownRows
 from kdcal_core.text import escape_markdown
 
 NEAR = (50, 100, 250, 500, 1000)

@@ -6,14 +6,9 @@ from collections.abc import Sequence
 
 from app.shared.numbers import interval, number
 from kdcal_core.diagnostics import Estimate
+from kdcal_core.evaluation import MODEL, RecalibratorScores, recommended
 from kdcal_core.regression import RECALIBRATORS
-from kdcal_core.tasks import (
-    MODEL,
-    MethodResult,
-    RecalibrationRecord,
-    recommended,
-    space_title,
-)
+from kdcal_core.tasks import RecalibrationRecord, space_title
 
 WILL_SHOW = (
     "Here you will see the same predictions before and after a repair that needs no new training: "
@@ -79,7 +74,7 @@ set
 """
 
 
-def finding(model: MethodResult, method: MethodResult) -> str:
+def finding(model: RecalibratorScores, method: RecalibratorScores) -> str:
     """What the method gained, honest where nothing can be told apart."""
     before, after = model.scores.rows["crps"], method.scores.rows["crps"]
     change = method.differences["crps"]
@@ -99,7 +94,7 @@ def finding(model: MethodResult, method: MethodResult) -> str:
     return f"{lead}; its 95% intervals hold {number(held)} of the outcomes, before {number(was)}."
 
 
-def local_finding(model: MethodResult, method: MethodResult, space: str) -> str:
+def local_finding(model: RecalibratorScores, method: RecalibratorScores, space: str) -> str:
     """How many neighbourhoods are wrong beyond chance before and after; empty where untested."""
     if not method.looked_at:
         return "Too few rows to test neighbourhoods."
@@ -110,7 +105,7 @@ def local_finding(model: MethodResult, method: MethodResult, space: str) -> str:
     )
 
 
-def recommendation(methods: Sequence[MethodResult]) -> str:
+def recommendation(methods: Sequence[RecalibratorScores]) -> str:
     """What each repair does to the CRPS, and which is recommended by that."""
     model = next(one for one in methods if one.key == MODEL).scores.rows["crps"].value
     repairs = [

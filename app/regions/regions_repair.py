@@ -25,10 +25,9 @@ from kdcal_core.charts import (
 )
 from kdcal_core.diagnostics import estimate_text
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import warns_of_copies
+from kdcal_core.evaluation import MODEL, warns_of_copies
 from kdcal_core.review import Review
 from kdcal_core.tasks import (
-    MODEL,
     ONE_MAP,
     PARTITION_TITLES,
     RegionQuestion,

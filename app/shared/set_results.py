@@ -20,6 +20,7 @@ import streamlit as st
 
 from app.shared import job_results, session, waiting
 from app.shared.kept import KEPT
+from kdcal_core.evaluation import Space
 from kdcal_core.review import Part, Review, ReviewReader, identity
 from kdcal_core.tasks import (
     LAYER,
@@ -27,7 +28,6 @@ from kdcal_core.tasks import (
     Request,
     ReviewTask,
     Sets,
-    Space,
     is_large,
     keep_space,
     regression_space,

@@ -36,7 +36,7 @@ from kdcal_core.data.role_columns import (
 )
 from kdcal_core.data.role_guesses import guess_roles
 from kdcal_core.data.schema import Family, FloatArray, IntArray, Roles, ScoredSet, Table, Task
-from kdcal_core.data.splits import split_by_column, stratified_folds
+from kdcal_core.data.splits import fit_and_held, split_by_column, stratified_folds
 from kdcal_core.data.tables import read_table, table_from_frame
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "encode_labels",
     "family_of",
     "feature_frame",
+    "fit_and_held",
     "fitness",
     "guess_roles",
     "numeric_matrix",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -49,6 +50,19 @@ def stratified_folds(y: IntArray, n_folds: int, seed: int = 0) -> IntArray:
     folds = np.empty(n, dtype=np.int64)
     folds[order] = np.arange(n) % n_folds
     return folds
+
+
+def fit_and_held(fold: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Of each fold, the rows that a fit takes and the held-out rows that it answers for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [(fit.tolist(), held.tolist()) for fit, held in fit_and_held(np.array([0, 1, 0]))]
+    [([1], [0, 2]), ([0, 2], [1])]
+    """
+    for one in range(int(fold.max()) + 1):
+        yield np.flatnonzero(fold != one), np.flatnonzero(fold == one)
 
 
 def split_by_column(

@@ -6,6 +6,18 @@ from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.evaluation.by_class import Losses, losses_by_class
 from kdcal_core.evaluation.compare import Against, Comparison, MethodScores, compare
 from kdcal_core.evaluation.held_out import HeldOut, Judge, held_out_answers
+from kdcal_core.evaluation.judge_recalibrators import (
+    GRID,
+    MODEL,
+    STATED,
+    JudgedRecalibrators,
+    RecalibratorScores,
+    RowAnswers,
+    Space,
+    choose_neighbours,
+    judge_recalibrators,
+    recommended,
+)
 from kdcal_core.evaluation.measures import (
     MEASURES,
     Group,
@@ -22,7 +34,10 @@ from kdcal_core.evaluation.ranks import (
 )
 
 __all__ = [
+    "GRID",
     "MEASURES",
+    "MODEL",
+    "STATED",
     "Against",
     "Answer",
     "BesideModel",
@@ -31,19 +46,26 @@ __all__ = [
     "Group",
     "HeldOut",
     "Judge",
+    "JudgedRecalibrators",
     "Losses",
     "Measure",
     "Method",
     "MethodScores",
     "PairedDifference",
+    "RecalibratorScores",
+    "RowAnswers",
+    "Space",
     "beside_model",
+    "choose_neighbours",
     "compare",
     "compared_measures",
     "critical_difference",
     "held_out_answers",
+    "judge_recalibrators",
     "losses_by_class",
     "meaning_of",
     "methods_of",
+    "recommended",
     "relative_improvement",
     "warns_of_copies",
 ]

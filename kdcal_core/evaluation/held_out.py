@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration import Calibrated
-from kdcal_core.data import IntArray, ScoredSet
-from kdcal_core.data.splits import stratified_folds
+from kdcal_core.data import IntArray, ScoredSet, fit_and_held, stratified_folds
 from kdcal_core.diagnostics.targets import check_choice
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation.methods import Answer, Method, Part, Rows, Task, run_tasks
@@ -171,11 +170,11 @@ def parts_of(
     parts = [
         Part(
             f"fold {i + 1} of {n_folds}",
-            _subset(rows, np.flatnonzero(fold != i)),
-            _taken(X, np.flatnonzero(fold != i)),
-            {"judged": (rows.proba[fold == i], _taken(X, np.flatnonzero(fold == i)))},
+            _subset(rows, fit),
+            _taken(X, fit),
+            {"judged": (rows.proba[held], _taken(X, held))},
         )
-        for i in range(n_folds)
+        for i, (fit, held) in enumerate(fit_and_held(fold))
     ]
     return [*parts, Part("all rows", rows, X, asked, timed)]
 

@@ -208,11 +208,26 @@ def carry_out(task: Task, progress: Progress | None = None) -> Answer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)  # notes say it once, for all rows
             return _carried_out(task, progress)
-    except InputError as error:
-        return Answer(failure=str(error))
-    except (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
-        words = str(error).strip().rstrip(".") or type(error).__name__
-        return Answer(failure=f"It cannot be fitted on these rows: {words}.")
+    except FIT_ERRORS as error:
+        return Answer(failure=why_it_failed(error))
+
+
+FIT_ERRORS = (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError)
+"""What a method may raise, ``InputError`` among them, where it cannot be fitted on some rows."""
+
+
+def why_it_failed(error: Exception) -> str:
+    """Why a method could not be fitted, as a sentence.
+
+    Examples
+    --------
+    >>> why_it_failed(ZeroDivisionError("division by zero"))
+    'It cannot be fitted on these rows: division by zero.'
+    """
+    if isinstance(error, InputError):
+        return str(error)
+    words = str(error).strip().rstrip(".") or type(error).__name__
+    return f"It cannot be fitted on these rows: {words}."
 
 
 def _carried_out(task: Task, progress: Progress | None) -> Answer:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.data.schema import FloatArray, IntArray
-from kdcal_core.data.splits import stratified_folds
+from kdcal_core.data.splits import fit_and_held, stratified_folds
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.distributions.wrapped import concatenate
 from kdcal_core.errors import InputError, InputWarning
@@ -86,9 +86,8 @@ def cross_fitted(
     fold = stratified_folds(np.zeros(len(y), dtype=np.int64), folds, seed)
     report = part_of(progress, 0.0, 1.0)
     parts, places = [], []
-    for i in range(folds):
+    for i, (kept, held) in enumerate(fit_and_held(fold)):
         report(i / folds, f"Fold {i + 1} of {folds}")
-        held, kept = np.flatnonzero(fold == i), np.flatnonzero(fold != i)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
             fitted = recalibrator_factory().fit(

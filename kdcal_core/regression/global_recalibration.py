@@ -224,6 +224,15 @@ def _kept_corners(n: int) -> IntArray:
     return found
 
 
+def _isotonic(
+    ends: Literal["open", "printed"] = "open",
+    smoothing: Literal["auto", "kernel", "none"] = "auto",
+    seed: int = 0,
+) -> IsotonicRecalibration:
+    """Its map is smooth or not: how local recalibrators smooth makes no difference to it."""
+    return IsotonicRecalibration(ends, "none" if smoothing == "none" else "auto", seed)
+
+
 RecalibratorSpec(
     "global",
     "Global recalibration",
@@ -240,7 +249,7 @@ RecalibratorSpec(
     "isotonic",
     "Isotonic recalibration",
     "One increasing map of probabilities for all rows makes the stated quantiles right on average.",
-    IsotonicRecalibration,
+    _isotonic,
     family="global",
     needs_space=False,
     reference="Kuleshov et al. 2018; Torres et al., section 2",

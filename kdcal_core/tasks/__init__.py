@@ -124,17 +124,11 @@ from kdcal_core.tasks.recalibrated_measures import (
     shown_rows,
     true_means,
 )
-from kdcal_core.tasks.recalibration import recalibrate
-from kdcal_core.tasks.recalibration_answers import (
-    MODEL,
-    STATED,
-    MethodResult,
+from kdcal_core.tasks.recalibration import (
     RecalibrationRecord,
     RecalibrationRun,
     RecalibrationSettings,
-    RowAnswers,
-    Selection,
-    recommended,
+    recalibrate,
 )
 from kdcal_core.tasks.region_measures import (
     FoundRegions,
@@ -188,7 +182,6 @@ from kdcal_core.tasks.set_measures import (
 from kdcal_core.tasks.sets import Keep, Sets, is_large
 from kdcal_core.tasks.spaces import (
     LAYER,
-    Space,
     keep_space,
     principal_axes,
     regression_space,
@@ -207,7 +200,6 @@ __all__ = [
     "MAX_ROWS",
     "MEAN",
     "METHODS",
-    "MODEL",
     "ONE_MAP",
     "OUTCOME",
     "PAPER_LOG_FLOOR",
@@ -217,7 +209,6 @@ __all__ = [
     "RADII",
     "SAYS",
     "SPREAD",
-    "STATED",
     "VERSION_SAYS",
     "AmongOrdinary",
     "BoxJudged",
@@ -259,7 +250,6 @@ __all__ = [
     "LabRun",
     "LabSettings",
     "Method",
-    "MethodResult",
     "ModelEstimates",
     "PitGroup",
     "PitOverview",
@@ -287,18 +277,15 @@ __all__ = [
     "RepairScores",
     "Request",
     "ReviewTask",
-    "RowAnswers",
     "RowClosely",
     "Rows",
     "RowsInBox",
-    "Selection",
     "SetFitness",
     "SetOverview",
     "Sets",
     "ShownRows",
     "SizesRun",
     "SizesSettings",
-    "Space",
     "SurestRows",
     "Task",
     "TriedRun",
@@ -351,7 +338,6 @@ __all__ = [
     "recalibrated_intervals",
     "recalibrated_map",
     "recalibrated_pit",
-    "recommended",
     "region_columns",
     "region_panels",
     "region_pit_rows",

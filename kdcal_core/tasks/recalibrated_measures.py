@@ -31,6 +31,7 @@ from kdcal_core.diagnostics import (
     quantile_reliability,
 )
 from kdcal_core.distributions import PredictiveDistribution, Quantiles
+from kdcal_core.evaluation import GRID, MODEL, RowAnswers
 from kdcal_core.review import Which
 from kdcal_core.store import load
 from kdcal_core.tasks.pit_measures import (
@@ -44,7 +45,7 @@ from kdcal_core.tasks.pit_measures import (
     column_values,
     local_rows,
 )
-from kdcal_core.tasks.recalibration_answers import GRID, MODEL, RecalibrationRun, RowAnswers
+from kdcal_core.tasks.recalibration import RecalibrationRun
 from kdcal_core.tasks.sets import Keep, Sets
 from kdcal_core.tasks.spaces import SPACE_READS
 from kdcal_core.tasks.task import review_task

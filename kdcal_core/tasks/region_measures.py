@@ -41,11 +41,11 @@ from kdcal_core.diagnostics import (
 from kdcal_core.diagnostics.regression.local_faults import OTHERS
 from kdcal_core.diagnostics.targets import Target, targets
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation import MODEL
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Part, Which, input_columns
 from kdcal_core.store import decode, load
 from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
-from kdcal_core.tasks.recalibration_answers import MODEL
 from kdcal_core.tasks.region_search import RegionSearchRun, class_regions
 from kdcal_core.tasks.regions import EventScores, RegionsRun
 from kdcal_core.tasks.set_measures import Refused

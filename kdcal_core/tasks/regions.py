@@ -16,7 +16,7 @@ from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import Estimate, PairedAuc
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation import beside_model, held_out_answers, methods_of
+from kdcal_core.evaluation import MODEL, beside_model, held_out_answers, methods_of
 from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.partition.tree import unusable_columns
 from kdcal_core.progress import Progress, part_of
@@ -27,7 +27,6 @@ from kdcal_core.review import (
     left_out_words,
     review_data,
 )
-from kdcal_core.tasks.recalibration_answers import MODEL
 from kdcal_core.tasks.sets import ALL_ROWS, Sets
 from kdcal_core.tasks.task import require_classification, review_task
 

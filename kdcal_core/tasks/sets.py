@@ -15,7 +15,7 @@ from kdcal_core.review import Part, Review, ReviewReader, Which
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdcal_core.tasks.spaces import Space
+    from kdcal_core.evaluation import Space
 
 # rows x classes, or x the numbers that state a distribution, above which a worker computes
 LARGE = 200_000

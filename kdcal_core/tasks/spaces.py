@@ -6,8 +6,7 @@ A hidden layer is read by the model, in a worker process.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from kdcal_core.calibration.graph.placement import fit_coordinates
 from kdcal_core.data import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import Space
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import Part, Review, ReviewReader, Which
 from kdcal_core.review.scoring import by_blocks, in_file, in_rows_of
@@ -30,36 +30,6 @@ INPUTS = "inputs"
 PREDICTION = "prediction"
 BOTH = "inputs and prediction"
 LAYER = "layer:"
-
-
-@dataclass(frozen=True, eq=False)
-class Space:
-    """Coordinates of a review's rows in one space.
-
-    Attributes
-    ----------
-    name : str
-        "inputs", "prediction", "inputs and prediction", or "layer:" and the layer's name.
-        Untrusted text.
-    calibration : (n, d)
-    evaluation : (m, d) or None
-    """
-
-    name: str
-    calibration: FloatArray
-    evaluation: FloatArray | None
-
-    @property
-    def judged(self) -> FloatArray:
-        """The rows that results are judged on."""
-        return self.calibration if self.evaluation is None else self.evaluation
-
-    def single(self) -> Space:
-        """The same in single precision, as spaces are kept."""
-        calibration = cast(FloatArray, self.calibration.astype(np.float32))
-        if self.evaluation is None:
-            return Space(self.name, calibration, None)
-        return Space(self.name, calibration, cast(FloatArray, self.evaluation.astype(np.float32)))
 
 
 def space_names(review: Review) -> tuple[str, ...]:

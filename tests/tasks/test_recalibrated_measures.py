@@ -13,12 +13,12 @@ from small_reviews import csv, quiet
 
 from kdcal_core.diagnostics import neighbourhoods
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import MODEL
 from kdcal_core.review import ReviewReader, Workspace, add_table, create_review, score, set_roles
 from kdcal_core.store import encode, load
 from kdcal_core.tasks import (
     AXES,
     MEAN,
-    MODEL,
     OUTCOME,
     RecalibrationRun,
     RecalibrationSettings,

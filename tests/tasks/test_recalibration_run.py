@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from small_reviews import csv, quiet
 
-from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import regression_scores
 from kdcal_core.distributions import randomised_pit
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import MODEL
 from kdcal_core.jobs import Cancelled
 from kdcal_core.regression import RECALIBRATORS, cross_fitted
 from kdcal_core.review import (
@@ -27,13 +26,11 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import load
 from kdcal_core.tasks import (
-    MODEL,
     RecalibrationRun,
     RecalibrationSettings,
     keep_space,
     principal_axes,
     recalibrate,
-    recommended,
     regression_space,
     space_names,
 )
@@ -135,9 +132,9 @@ def test_k_and_space_are_chosen_where_asked(opened, tmp_path):
     run = ran(workspace, review, tmp_path / "run", methods=("local",), choose=True)
     chosen = run.record.selection
     assert chosen is not None
-    assert (run.record.space, run.record.k) == (chosen.space, chosen.k)
+    assert (run.record.space, run.record.k) == (chosen.best_space, chosen.best_k)
     assert set(chosen.spaces) == {"inputs", "inputs and prediction", "prediction"}
-    assert chosen.k < 1000
+    assert chosen.best_k < 1000
 
 
 def test_the_same_request_leaves_the_same_arrays(opened, run, tmp_path):
@@ -297,28 +294,6 @@ def test_one_outcome_without_density_does_not_decide_the_log_score(tmp_path):
     assert "log_score" not in model.scores.rows
     assert any("1 outcome lies" in note for note in model.notes)
     assert "log_score" not in run.result("isotonic").differences
-
-
-def change(key, value, error):
-    """A result whose CRPS differs from the model's by ``value``."""
-    low, high = value - 2 * error, value + 2 * error
-    estimate = Estimate("CRPS", "CRPS", value, low, high, n=100, level=0.95, interval="normal")
-    return SimpleNamespace(key=key, differences={} if key == MODEL else {"crps": estimate})
-
-
-@pytest.mark.parametrize(
-    ("changes", "best"),
-    [
-        ({"local": -0.3, "where_needed": -0.2, "global": 0.0}, "local"),
-        ({"local": -0.2, "where_needed": -0.3, "neighbours": -0.9}, "where_needed"),
-        ({"local": 0.02, "where_needed": 0.0, "global": -0.001}, "where_needed"),
-        ({"local": 0.02, "global": -0.001}, MODEL),
-        ({}, MODEL),
-    ],
-)
-def test_the_method_of_the_least_crps_is_recommended_if_it_gains_beyond_chance(changes, best):
-    methods = [change(MODEL, 0.0, 0.0), *(change(key, v, 0.01) for key, v in changes.items())]
-    assert recommended(methods) == best
 
 
 def test_pit_values_of_samples_are_the_same_on_both_pages(opened, tmp_path):

@@ -12,6 +12,7 @@ from small_reviews import csv, quiet
 
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import find_regions
+from kdcal_core.evaluation import MODEL
 from kdcal_core.review import (
     ReviewReader,
     Workspace,
@@ -24,7 +25,6 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import encode, load
 from kdcal_core.tasks import (
-    MODEL,
     RegionQuestion,
     RegionSearchSettings,
     RegionsRun,

@@ -15,6 +15,7 @@ from small_reviews import csv, made, quiet, rows
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import stratified_folds
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import MODEL
 from kdcal_core.jobs import Cancelled
 from kdcal_core.partition.tree import bin_inputs
 from kdcal_core.review import (
@@ -27,7 +28,7 @@ from kdcal_core.review import (
     set_roles,
 )
 from kdcal_core.store import load
-from kdcal_core.tasks import MODEL, ONE_MAP, RegionsRun, RegionsSettings, calibrate_regions, regions
+from kdcal_core.tasks import ONE_MAP, RegionsRun, RegionsSettings, calibrate_regions, regions
 from kdcal_core.tasks.region_search import class_regions
 from kdcal_core.tasks.task import carry_out
 

@@ -16,6 +16,7 @@ from texts.snapshot import Texts
 from kdcal_core.data import ScoredSet
 from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import Space
 from kdcal_core.review import (
     Review,
     ReviewReader,
@@ -32,7 +33,6 @@ from kdcal_core.tasks import (
     OUTCOME,
     SPREAD,
     Sets,
-    Space,
     class_curves,
     class_halves,
     class_histograms,

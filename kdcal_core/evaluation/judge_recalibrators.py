@@ -1,0 +1,556 @@
+"""Recalibrators fitted by a split or by cross-fitting, and judged beside the model.
+
+Every recalibrator is fitted, asked and measured on the same rows, which no fit has seen.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.data import FloatArray, IntArray, fit_and_held, stratified_folds
+from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.regression import (
+    coverage,
+    fault,
+    mean_scale,
+    paired_difference,
+    regression_scores,
+    row_scores,
+    uniformity_tests,
+)
+from kdcal_core.diagnostics.regression.coverage import Coverage
+from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
+from kdcal_core.diagnostics.regression.fault import Fault
+from kdcal_core.diagnostics.regression.uniformity import UniformityTest
+from kdcal_core.distributions import PredictiveDistribution, RegressionSet, central_levels, even
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation.held_out import Judge
+from kdcal_core.evaluation.measures import MEASURES
+from kdcal_core.evaluation.methods import FIT_ERRORS, why_it_failed
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.regression import (
+    RECALIBRATORS,
+    NeighbourSelection,
+    Recalibrator,
+    RecalibratorSpec,
+    local_uniformity,
+    select_neighbours,
+)
+from kdcal_core.regression.neighbour_search import Kernel
+
+MODEL = "model"
+STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Stated probabilities of the central intervals that are kept for every row."""
+GRID = np.round(np.arange(1, 200) / 200, 3)
+"""Levels of the quantiles that are kept for the shown rows, (199,)."""
+MOST_SHOWN = 5_000
+"""Rows whose whole distribution is kept: all where there are no more, else a random choice."""
+
+Keep = Callable[[NDArray[Any]], NDArray[Any]]
+"""Stores an array of answers where it need not stay in memory, and gives it back."""
+
+_BLOCK_ROWS = 5_000
+_COUNTS = (10, 25, 50, 100, 250, 500, 1000, 2000)
+_LEAST_SCALE = 1e-100  # squares of what is divided by less are no numbers
+_FEWEST = 20  # rows that a local test can say anything about
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Coordinates of the calibration set's and the evaluation set's rows in one space.
+
+    Attributes
+    ----------
+    name : str
+        Untrusted text.
+    calibration : (n, d)
+    evaluation : (m, d) or None
+    """
+
+    name: str
+    calibration: FloatArray
+    evaluation: FloatArray | None
+
+    @property
+    def judged(self) -> FloatArray:
+        """The rows that results are judged on."""
+        return self.calibration if self.evaluation is None else self.evaluation
+
+    def single(self) -> Space:
+        """The same in single precision, as spaces are kept."""
+        calibration = cast(FloatArray, self.calibration.astype(np.float32))
+        if self.evaluation is None:
+            return Space(self.name, calibration, None)
+        return Space(self.name, calibration, cast(FloatArray, self.evaluation.astype(np.float32)))
+
+
+@dataclass(frozen=True)
+class RecalibratorScores:
+    """One method on the judged rows.
+
+    Attributes
+    ----------
+    key : str
+        `MODEL`, or that of the recalibrator.
+    title : str
+    scores : RegressionScores
+        Every measure with its interval. What is infinite is absent, and the notes say so.
+    coverage : Coverage
+    tests : tuple of UniformityTest
+    fault : Fault
+        Of all rows together.
+    differences : dict
+        Estimate of the paired difference to the model, below 0 where the method is better:
+        "crps", "log_score" (where finite), "mse", "smis95". Empty for the model.
+    needed : int
+    looked_at : int
+        Neighbourhoods of the space that are miscalibrated beyond chance, of so many looked at.
+    fit_seconds, predict_seconds : float
+    notes : tuple of str
+        What its fits warned of, in plain sentences.
+    """
+
+    key: str
+    title: str
+    scores: RegressionScores
+    coverage: Coverage
+    tests: tuple[UniformityTest, ...]
+    fault: Fault
+    differences: dict[str, Estimate]
+    needed: int
+    looked_at: int
+    fit_seconds: float
+    predict_seconds: float
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RowAnswers:
+    """One method's answers for the judged rows, (n,) each unless said otherwise.
+
+    Attributes
+    ----------
+    pit : float64
+        Randomised where the distributions have jumps.
+    mean, std, crps : float64
+    low, high : (n, 5) float64
+        Central intervals of the probabilities `STATED`.
+    quantiles : (r, 199) float32
+        Quantiles at the levels `GRID`, of the shown rows.
+    """
+
+    pit: FloatArray
+    mean: FloatArray
+    std: FloatArray
+    crps: FloatArray
+    low: FloatArray
+    high: FloatArray
+    quantiles: np.ndarray[tuple[int, int], np.dtype[np.float32]]
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """The central interval of one of the levels `STATED`, (n,) each."""
+        at = STATED.index(level)
+        return self.low[:, at], self.high[:, at]
+
+    def missed(self, y: FloatArray, level: float) -> IntArray:
+        """-1 where the outcome lies below the interval, 1 where above, 0 inside, (n,)."""
+        low, high = self.interval(level)
+        return (y > high).astype(np.int64) - (y < low)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRecalibrators:
+    """The model and every recalibrator on the same rows; see :func:`judge_recalibrators`.
+
+    Attributes
+    ----------
+    judge : {"evaluation", "cross-fitted"}
+    scale : float
+        Mean absolute outcome of the calibration set, which makes sMIS (decision D71).
+    shown : (r,) int64
+        Judged rows whose quantiles are kept, ascending.
+    methods : tuple of RecalibratorScores
+        The model first.
+    answers : dict of method key to RowAnswers
+    failed : dict of method key to sentence
+        Why a recalibrator is not among ``methods``.
+    """
+
+    judge: Judge
+    scale: float
+    shown: IntArray
+    methods: tuple[RecalibratorScores, ...]
+    answers: dict[str, RowAnswers]
+    failed: dict[str, str]
+
+
+def judge_recalibrators(
+    keys: Sequence[str],
+    calibration: RegressionSet,
+    evaluation: RegressionSet | None,
+    space: Space,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    folds: int = 5,
+    seed: int = 0,
+    keep: Keep | None = None,
+    progress: Progress | None = None,
+) -> JudgedRecalibrators:
+    """Fit recalibrators on the calibration set and judge them on rows held out from the fit.
+
+    Parameters
+    ----------
+    keys : sequence of str
+        Of :data:`kdcal_core.regression.RECALIBRATORS`. The model as it is always takes part.
+    calibration, evaluation : RegressionSet
+        Each recalibrator is fitted once on the calibration set and judged on the evaluation set.
+        Without one, every calibration row is judged by fits on the other folds.
+    space : Space
+        Where neighbours are sought.
+    settings : mapping of str to value, optional
+        Of the recalibrators by name; each takes those that it has.
+    folds, seed : int
+        Of the cross-fitting, with at most one fold a row, and of all that is drawn.
+    keep : callable, optional
+        What becomes of the arrays of answers of one method before the next is fitted.
+    progress : callable, optional
+        Called with the share done and a sentence; may raise to cancel.
+
+    Raises
+    ------
+    InputError
+        Where rows, outcomes and space do not go together. A recalibrator that cannot be fitted
+        is named in ``failed``, and the others go on.
+
+    Notes
+    -----
+    Weights count in the measures; a fit counts every row once.
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Normal
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 300))
+    >>> rows = RegressionSet(Normal(np.zeros(300), 1.0), 1.0 + noise, "digest", "calibration")
+    >>> found = judge_recalibrators(["global"], rows, None, Space("x", x[:, np.newaxis], None))
+    >>> found.judge, [one.key for one in found.methods]
+    ('cross-fitted', ['model', 'global'])
+    >>> found.methods[1].differences["crps"].high < 0  # the model predicted 1 too low
+    True
+    """
+    judged = calibration if evaluation is None else evaluation
+    shown = _shown(judged.n_rows, seed)
+    size = mean_scale(calibration.y)
+    rows = _Rows(calibration, judged, space, shown, size if size > _LEAST_SCALE else 1.0)
+    fold = None
+    if evaluation is None:
+        n = judged.n_rows
+        fold = stratified_folds(np.zeros(n, dtype=np.int64), min(folds, n), seed)
+    methods: list[RecalibratorScores] = []
+    answers: dict[str, RowAnswers] = {}
+    failed: dict[str, str] = {}
+    model: _KeptAnswers | None = None
+    given = {"seed": seed, **(settings or {})}
+    keys = (MODEL, *dict.fromkeys(keys))
+    for at, key in enumerate(keys):
+        spec = RECALIBRATORS.get(key)
+        if spec is None and key != MODEL:
+            raise InputError(
+                f"There is no method {key!r}", fix=f"Choose among {', '.join(RECALIBRATORS)}."
+            )
+        report = part_of(progress, at / len(keys), (at + 1) / len(keys))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", InputWarning)
+            try:
+                found, seconds = _answered(rows, spec, given, fold, seed, report)
+            except FIT_ERRORS as error:
+                if spec is None:
+                    raise
+                failed[key] = why_it_failed(error)
+                continue
+        warned = (str(one.message) for one in caught if issubclass(one.category, InputWarning))
+        answers[key] = found.kept(keep or np.asarray)
+        notes = tuple(dict.fromkeys(warned))
+        methods.append(_scores(rows, spec, found, model, seconds, notes, seed))
+        model = model or found
+    return JudgedRecalibrators(
+        judge="cross-fitted" if evaluation is None else "evaluation",
+        scale=rows.scale,
+        shown=shown,
+        methods=tuple(methods),
+        answers=answers,
+        failed=failed,
+    )
+
+
+def choose_neighbours(
+    calibration: RegressionSet,
+    spaces: Sequence[Space],
+    k: int,
+    *,
+    kernel: Kernel = "epanechnikov",
+    folds: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> NeighbourSelection:
+    """The space and the number of neighbours of the least cross-fitted CRPS.
+
+    Numbers from 10 to 2,000 are tried, and ``k``, each capped by the rows that a fold learns from.
+    """
+    n = calibration.n_rows
+    folds = min(folds, n)
+    most = n - -(-n // folds)
+    return select_neighbours(
+        calibration.distribution,
+        calibration.y,
+        {space.name: space.calibration for space in spaces},
+        sorted({min(one, most) for one in (*_COUNTS, k)}),
+        kernel=kernel,
+        folds=folds,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def recommended(methods: Sequence[RecalibratorScores]) -> str:
+    """Key of the method with the least CRPS on the judged rows, among those that repair the model.
+
+    Where none lowers the CRPS beyond chance it is the model itself, or "where_needed" where that
+    is among the methods: it leaves alone what cannot be distinguished from calibrated, so it costs
+    next to nothing (tests/benchmarks/RESULTS_ensembles.md) and repairs what later rows may show.
+    """
+    changes = {
+        one.key: one.differences["crps"]
+        for one in methods
+        if "crps" in one.differences and not RECALIBRATORS[one.key].comparison
+    }
+    best = min(changes, key=lambda key: changes[key].value, default=MODEL)
+    if best != MODEL and changes[best].high < 0.0:
+        return best
+    return "where_needed" if "where_needed" in changes else MODEL
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """What every method is fitted and judged on."""
+
+    fit: RegressionSet
+    judged: RegressionSet
+    space: Space
+    shown: IntArray
+    scale: float
+
+
+def _shown(n: int, seed: int) -> IntArray:
+    if n <= MOST_SHOWN:
+        return np.arange(n)
+    drawn = np.random.default_rng([seed, 2]).choice(n, MOST_SHOWN, replace=False)
+    return np.sort(drawn).astype(np.int64)
+
+
+def _title(spec: RecalibratorSpec | None) -> str:
+    return spec.title if spec else "The model as it is"
+
+
+def _answered(
+    rows: _Rows,
+    spec: RecalibratorSpec | None,
+    settings: Mapping[str, Any],
+    fold: IntArray | None,
+    seed: int,
+    progress: Progress,
+) -> tuple[_KeptAnswers, tuple[float, float]]:
+    """The answers of one method for all judged rows, and seconds to fit and to predict."""
+    answers = _KeptAnswers(np.asarray(rows.judged.y), rows.shown, rows.scale, seed)
+    fitting = predicting = 0.0
+    done, title = 0, _title(spec)
+    for kept, held in _divisions(rows, spec, fold):
+        start = time.perf_counter()
+        fitted = _fitted(rows, spec, settings, kept) if spec else None
+        fitting += time.perf_counter() - start
+        for block in np.array_split(held, max(1, -(-len(held) // _BLOCK_ROWS))):
+            progress(done / len(answers), f"{title}: {done:,} of {len(answers):,} rows")
+            start = time.perf_counter()
+            distribution: PredictiveDistribution = rows.judged.distribution[block]
+            if fitted is not None:
+                distribution = fitted.predict(distribution, rows.space.judged[block])
+            answers.fill(block, distribution)
+            predicting += time.perf_counter() - start
+            done += len(block)
+    return answers, (fitting, predicting)
+
+
+def _divisions(
+    rows: _Rows, spec: RecalibratorSpec | None, fold: IntArray | None
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Rows to fit on and rows to answer for."""
+    if fold is None or spec is None:
+        yield np.arange(rows.fit.n_rows), np.arange(rows.judged.n_rows)
+    else:
+        yield from fit_and_held(fold)
+
+
+def _fitted(
+    rows: _Rows, spec: RecalibratorSpec, settings: Mapping[str, Any], kept: IntArray
+) -> Recalibrator:
+    given = {name: value for name, value in settings.items() if name in spec.settings}
+    return spec.make(**given).fit(
+        rows.fit.distribution[kept], rows.fit.y[kept], rows.space.calibration[kept]
+    )
+
+
+def _scores(
+    rows: _Rows,
+    spec: RecalibratorSpec | None,
+    answers: _KeptAnswers,
+    model: _KeptAnswers | None,
+    seconds: tuple[float, float],
+    notes: tuple[str, ...],
+    seed: int,
+) -> RecalibratorScores:
+    judged, weight = rows.judged, rows.judged.weight
+    as_distribution = cast(PredictiveDistribution, answers)
+    scores = regression_scores(
+        as_distribution,
+        judged.y,
+        scale=rows.scale,
+        true_mean=judged.true_mean,
+        pit=answers.pit,
+        weight=weight,
+        seed=seed,
+        name=_title(spec),
+    )
+    finite = {name: one for name, one in scores.rows.items() if _is_finite(one)}
+    if "log_score" not in finite:
+        none = int((answers.scores["log_score"] == np.inf).sum())
+        outcomes = f"{none:,} outcomes lie" if none != 1 else "1 outcome lies"
+        notes = (
+            *notes,
+            f"The log score is left out: {outcomes} where the distributions have next to no "
+            "density (below 1e-300), and would decide it alone.",
+        )
+    needed, looked_at = _local_test(answers.pit, rows.space.judged, seed)
+    return RecalibratorScores(
+        key=spec.key if spec else MODEL,
+        title=_title(spec),
+        scores=replace(scores, rows=finite),
+        coverage=coverage(as_distribution, judged.y, STATED, scale=rows.scale, weight=weight),
+        tests=uniformity_tests(answers.pit, seed=seed, sample_weight=weight),
+        fault=fault(answers.pit, sample_weight=weight),
+        differences=_differences(answers, model, weight) if model else {},
+        needed=needed,
+        looked_at=looked_at,
+        fit_seconds=seconds[0],
+        predict_seconds=seconds[1],
+        notes=notes,
+    )
+
+
+def _differences(
+    answers: _KeptAnswers, model: _KeptAnswers, weight: FloatArray | None
+) -> dict[str, Estimate]:
+    labels = {key: MEASURES[key].title for key in ("crps", "log_score", "mse", "smis95")}
+    return {
+        name: paired_difference(
+            answers.scores[name], model.scores[name], weight=weight, name=label, label=label
+        )
+        for name, label in labels.items()
+        if np.isfinite(answers.scores[name]).all() and np.isfinite(model.scores[name]).all()
+    }
+
+
+def _local_test(pit: FloatArray, space: FloatArray, seed: int) -> tuple[int, int]:
+    """How many neighbourhoods are miscalibrated beyond chance, of how many looked at."""
+    if len(pit) < _FEWEST:
+        return 0, 0
+    found = local_uniformity(pit, space, seed=seed)
+    return int(found.needed.sum()), len(found.centres)
+
+
+def _is_finite(estimate: Estimate) -> bool:
+    return bool(np.isfinite([estimate.value, estimate.low, estimate.high]).all())
+
+
+class _KeptAnswers:
+    """What measures ask of n distributions about their own outcomes, filled in block by block.
+
+    It answers as a `PredictiveDistribution` does where only outcomes already known are asked
+    about, so the diagnostics measure any number of rows without their distributions in memory.
+
+    Parameters
+    ----------
+    y : (n,)
+        Outcomes.
+    shown : (r,) int, ascending
+        Rows whose quantiles are kept.
+    scale : float
+        For the scores of `row_scores`.
+    seed : int
+        Of the randomised PIT values: the same as `randomised_pit` gives for all rows at once.
+    """
+
+    def __init__(self, y: FloatArray, shown: IntArray, scale: float, seed: int) -> None:
+        self._y, self._shown, self._scale = y, shown, scale
+        self._seed = seed
+        self.has_density = True
+        n, levels = len(y), len(STATED)
+        self._foot, self._top = np.empty(n), np.empty(n)
+        self._mean, self._std = np.empty(n), np.empty(n)
+        self._low, self._high = np.empty((n, levels)), np.empty((n, levels))
+        self.scores = {name: np.empty(n) for name in ("crps", "log_score", "mse", "smis95")}
+        self._quantiles = np.empty((len(shown), len(GRID)), dtype=np.float32)
+
+    def __len__(self) -> int:
+        return len(self._y)
+
+    def fill(self, rows: IntArray, distribution: PredictiveDistribution) -> None:
+        """Take the answers of these rows' distributions, given in the rows' order."""
+        y = self._y[rows]
+        self.has_density = self.has_density and distribution.has_density
+        self._foot[rows] = distribution.pit(y, np.zeros(len(y)))
+        self._top[rows] = distribution.pit(y, np.ones(len(y)))
+        self._mean[rows], self._std[rows] = distribution.mean(), distribution.std()
+        low, high = zip(*map(central_levels, STATED), strict=True)
+        ends = distribution.ppf(np.array([low + high]))
+        self._low[rows], self._high[rows] = ends[:, : len(STATED)], ends[:, len(STATED) :]
+        for name, values in row_scores(distribution, y, scale=self._scale).items():
+            self.scores[name][rows] = values
+        places = np.searchsorted(self._shown, rows)
+        there = np.flatnonzero(np.isin(rows, self._shown))
+        if len(there):
+            self._quantiles[places[there]] = distribution[there].ppf(GRID[None, :])
+
+    @property
+    def pit(self) -> FloatArray:
+        """PIT values of all rows, once all are filled in."""
+        return even(self._foot, self._top, self._seed)
+
+    def kept(self, keep: Keep) -> RowAnswers:
+        """What a result holds of them, as ``keep`` gives every array back."""
+        crps = self.scores["crps"]
+        arrays = (self.pit, self._mean, self._std, crps, self._low, self._high, self._quantiles)
+        return RowAnswers(*(keep(values) for values in arrays))
+
+    # as a PredictiveDistribution answers
+
+    def mean(self) -> FloatArray:
+        return self._mean
+
+    def std(self) -> FloatArray:
+        return self._std
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        at = STATED.index(level)
+        return self._low[:, at], self._high[:, at]
+
+    def crps(self, y: FloatArray) -> FloatArray:
+        return self.scores["crps"]
+
+    def log_density(self, y: FloatArray) -> FloatArray:
+        return -self.scores["log_score"]
