@@ -11,7 +11,16 @@ from kdcal_core.tasks.comparison import (
     default_calibrators,
     usable_calibrators,
 )
-from kdcal_core.tasks.equal_sets import EqualNote, EqualSets, equal_sets
+from kdcal_core.tasks.decorators import (
+    Keep,
+    Request,
+    ReviewTask,
+    Sets,
+    Task,
+    is_large,
+    review_task,
+    task,
+)
 from kdcal_core.tasks.export import (
     ExportRecord,
     ExportRun,
@@ -69,16 +78,18 @@ from kdcal_core.tasks.lab_measures import (
     GraphChoice,
     LabAnswers,
     Method,
+    SizesRun,
+    SizesSettings,
     data_box,
     distance_curves,
     fitted_position,
     fixed_answers,
     graph_answers,
     measured,
+    repeat,
     sure_outside,
     switch_distances,
 )
-from kdcal_core.tasks.lab_sizes import SizesRun, SizesSettings, repeat
 from kdcal_core.tasks.map_measures import (
     FEWEST,
     BoxJudged,
@@ -163,6 +174,8 @@ from kdcal_core.tasks.regions import (
 )
 from kdcal_core.tasks.set_measures import (
     ClassCurves,
+    EqualNote,
+    EqualSets,
     PredictedClass,
     SetFitness,
     SetOverview,
@@ -170,6 +183,7 @@ from kdcal_core.tasks.set_measures import (
     class_halves,
     class_histograms,
     class_method,
+    equal_sets,
     fitted,
     largest_classes,
     method_losses,
@@ -179,7 +193,6 @@ from kdcal_core.tasks.set_measures import (
     set_overview,
     set_reliability,
 )
-from kdcal_core.tasks.sets import Keep, Sets, is_large
 from kdcal_core.tasks.spaces import (
     LAYER,
     keep_space,
@@ -189,7 +202,6 @@ from kdcal_core.tasks.spaces import (
     space_of,
     space_title,
 )
-from kdcal_core.tasks.task import Request, ReviewTask, Task, review_task, task
 
 __all__ = [
     "AXES",

@@ -13,8 +13,7 @@ from kdcal_core.evaluation.held_out import Judge
 from kdcal_core.progress import part_of
 from kdcal_core.review import PARTS, Review, review_data
 from kdcal_core.review.review import input_columns
-from kdcal_core.tasks.sets import Sets
-from kdcal_core.tasks.task import require_classification, review_task
+from kdcal_core.tasks.decorators import Sets, require_classification, review_task
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,8 @@ from kdcal_core.progress import part_of
 from kdcal_core.review import Part, Review, ReviewData, review_data
 from kdcal_core.review.review import input_columns
 from kdcal_core.tasks.comparison import usable_calibrators
+from kdcal_core.tasks.decorators import Sets, require_classification, review_task
 from kdcal_core.tasks.export_fit import READS, AsFitted, Fitted, Gain, Wanted, fit_and_judge
-from kdcal_core.tasks.sets import Sets
-from kdcal_core.tasks.task import require_classification, review_task
 from kdcal_core.text import listed
 
 CALIBRATOR_FILE, ONNX_FILE = "calibrator.kdcal", "calibrated.onnx"

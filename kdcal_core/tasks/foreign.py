@@ -24,9 +24,8 @@ from kdcal_core.diagnostics.foreign_rows import (
 from kdcal_core.errors import InputError
 from kdcal_core.progress import part_of
 from kdcal_core.review import PARTS, ReviewReader
+from kdcal_core.tasks.decorators import Sets, require_model, review_task
 from kdcal_core.tasks.graph import Rows, load_estimator, placed
-from kdcal_core.tasks.sets import Sets
-from kdcal_core.tasks.task import require_model, review_task
 
 if TYPE_CHECKING:
     import pandas as pd

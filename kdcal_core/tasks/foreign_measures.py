@@ -32,12 +32,11 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.review import PARTS, Which
 from kdcal_core.store import load
+from kdcal_core.tasks.decorators import ALL_ROWS, Sets, review_task, the_set
 from kdcal_core.tasks.foreign import ForeignRun, ForeignSet, foreign_frame
 from kdcal_core.tasks.graph import Rows, Version
 from kdcal_core.tasks.pit_measures import MAX_ROWS
 from kdcal_core.tasks.set_measures import fitted
-from kdcal_core.tasks.sets import ALL_ROWS, Sets, the_set
-from kdcal_core.tasks.task import review_task
 
 BAND = (10.0, 90.0)
 SAYS, VERSION_SAYS, UNKNOWN = "Model says", "Kernel density version says", "Unknown"

@@ -27,8 +27,7 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review
 from kdcal_core.store import load
-from kdcal_core.tasks.sets import ALL_ROWS, Sets
-from kdcal_core.tasks.task import require_model, review_task
+from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_model, review_task
 
 if TYPE_CHECKING:
     import pandas as pd

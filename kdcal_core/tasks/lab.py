@@ -26,9 +26,9 @@ from kdcal_core.diagnostics import sphere_points
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk
+from kdcal_core.tasks.decorators import check_ranges, task
 from kdcal_core.tasks.foreign import RADII
 from kdcal_core.tasks.graph import Kind
-from kdcal_core.tasks.task import check_ranges, task
 
 if TYPE_CHECKING:
     import torch

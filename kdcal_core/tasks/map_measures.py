@@ -26,11 +26,10 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.review import Which
 from kdcal_core.store import load
+from kdcal_core.tasks.decorators import ALL_ROWS, Sets, review_task
 from kdcal_core.tasks.graph import Version
 from kdcal_core.tasks.pit_measures import MAX_ROWS
 from kdcal_core.tasks.posterior_grid import GridRun
-from kdcal_core.tasks.sets import ALL_ROWS, Sets
-from kdcal_core.tasks.task import review_task
 
 RELIABILITY_BINS = 10
 FEWEST = 20  # rows in a box that its models are judged on

@@ -40,10 +40,16 @@ from kdcal_core.diagnostics import (
 from kdcal_core.distributions import RegressionSet, randomised_pit, resolution_note
 from kdcal_core.errors import InputError
 from kdcal_core.review import Part, Review, Which
+from kdcal_core.tasks.decorators import (
+    BOTH_SETS,
+    LARGE,
+    Sets,
+    review_task,
+    the_set,
+    the_set_and_its_scale,
+)
 from kdcal_core.tasks.set_measures import Refused
-from kdcal_core.tasks.sets import BOTH_SETS, LARGE, Sets, the_set, the_set_and_its_scale
 from kdcal_core.tasks.spaces import LAYER, PREDICTION, SPACE_READS, principal_axes, space_of
-from kdcal_core.tasks.task import review_task
 
 SEED = 0  # of randomised PIT values, bootstraps and tests
 CENTRES, DRAWS = 300, 199

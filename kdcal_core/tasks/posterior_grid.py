@@ -23,9 +23,8 @@ from kdcal_core.diagnostics.foreign_rows import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.progress import part_of
+from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_model, review_task
 from kdcal_core.tasks.graph import Rows, load_estimator, placed
-from kdcal_core.tasks.sets import ALL_ROWS, Sets
-from kdcal_core.tasks.task import require_model, review_task
 
 _LEAST = 1e-12  # half of a range, as a share of its middle: so many places a coordinate has
 STRONGEST = 5  # features named for a principal axis

@@ -34,6 +34,7 @@ from kdcal_core.distributions import PredictiveDistribution, Quantiles
 from kdcal_core.evaluation import GRID, MODEL, RowAnswers
 from kdcal_core.review import Which
 from kdcal_core.store import load
+from kdcal_core.tasks.decorators import Keep, Sets, review_task
 from kdcal_core.tasks.pit_measures import (
     AXES,
     LEVELS,
@@ -46,9 +47,7 @@ from kdcal_core.tasks.pit_measures import (
     local_rows,
 )
 from kdcal_core.tasks.recalibration import RecalibrationRun
-from kdcal_core.tasks.sets import Keep, Sets
 from kdcal_core.tasks.spaces import SPACE_READS
-from kdcal_core.tasks.task import review_task
 
 COLUMN_BINS = 10
 

@@ -27,9 +27,8 @@ from kdcal_core.progress import part_of
 from kdcal_core.regression import RECALIBRATORS, NeighbourSelection
 from kdcal_core.review import Review
 from kdcal_core.store import keep_array
-from kdcal_core.tasks.sets import Sets
+from kdcal_core.tasks.decorators import Sets, require_regression, review_task
 from kdcal_core.tasks.spaces import SPACE_READS, principal_axes, read_space, space_names
-from kdcal_core.tasks.task import require_regression, review_task
 
 _FEW_NEIGHBOURS = 100  # fewer made intervals of 99% hold 97% on real tables
 

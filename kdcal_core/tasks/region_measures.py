@@ -45,12 +45,11 @@ from kdcal_core.evaluation import MODEL
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Part, Which, input_columns
 from kdcal_core.store import decode, load
+from kdcal_core.tasks.decorators import ALL_ROWS, Sets, review_task, the_set
 from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
 from kdcal_core.tasks.region_search import RegionSearchRun, class_regions
 from kdcal_core.tasks.regions import EventScores, RegionsRun
 from kdcal_core.tasks.set_measures import Refused
-from kdcal_core.tasks.sets import ALL_ROWS, Sets, the_set
-from kdcal_core.tasks.task import review_task
 
 COLUMN_BINS, COLUMN_LEVELS = 10, 30
 PANEL_BINS = 10  # of a region beside all judged rows

@@ -20,8 +20,7 @@ from kdcal_core.partition.tree import BinnedInputs, Gini, bin_inputs, grow_tree,
 from kdcal_core.progress import part_of
 from kdcal_core.review import Review, Which
 from kdcal_core.review.review import input_columns
-from kdcal_core.tasks.sets import Sets
-from kdcal_core.tasks.task import require_classification, review_task
+from kdcal_core.tasks.decorators import Sets, require_classification, review_task
 
 if TYPE_CHECKING:
     from kdcal_core.partition.tree import PartitionTree

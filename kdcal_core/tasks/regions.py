@@ -27,8 +27,7 @@ from kdcal_core.review import (
     left_out_words,
     review_data,
 )
-from kdcal_core.tasks.sets import ALL_ROWS, Sets
-from kdcal_core.tasks.task import require_classification, review_task
+from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_classification, review_task
 
 ONE_MAP = "one_map"
 """One Platt map for all rows: what calibration without regions does."""

@@ -18,8 +18,7 @@ from kdcal_core.evaluation import Space
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import Part, Review, ReviewReader, Which
 from kdcal_core.review.scoring import by_blocks, in_file, in_rows_of
-from kdcal_core.tasks.sets import Sets
-from kdcal_core.tasks.task import require_regression, review_task
+from kdcal_core.tasks.decorators import Sets, require_regression, review_task
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -76,7 +76,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         from app.shared.kept import KEPT
 
         KEPT.clear()
-        monkeypatch.setattr("kdcal_core.tasks.sets.LARGE", 0)
+        monkeypatch.setattr("kdcal_core.tasks.decorators.LARGE", 0)
         for path in ROW_READERS:
             module, _, name = path.rpartition(".")
             owner = pkgutil.resolve_name(module)

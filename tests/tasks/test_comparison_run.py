@@ -21,7 +21,7 @@ from kdcal_core.tasks import (
     default_calibrators,
     usable_calibrators,
 )
-from kdcal_core.tasks.task import carry_out
+from kdcal_core.tasks.decorators import carry_out
 
 CHOSEN = ComparisonSettings(("heterogeneous_tree", "platt"), n_boot=100)
 

@@ -34,7 +34,7 @@ from kdcal_core.tasks import (
     is_large,
     set_overview,
 )
-from kdcal_core.tasks.task import carry_out
+from kdcal_core.tasks.decorators import carry_out
 
 
 def found_in(workspace: Workspace, review_id: str) -> EqualSets:

@@ -36,6 +36,7 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import load
 from kdcal_core.store.archive import read_archive, write_archive
+from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.export import (
     FEW_TREES,
     ExportRun,
@@ -46,7 +47,6 @@ from kdcal_core.tasks.export import (
     try_calibrator,
     wanted_of,
 )
-from kdcal_core.tasks.task import carry_out
 
 
 def exported(made: Made, folder: Path, settings: ExportSettings) -> ExportRun:

@@ -37,7 +37,7 @@ from kdcal_core.tasks import (
     posterior_grid,
     score_foreign,
 )
-from kdcal_core.tasks.task import carry_out
+from kdcal_core.tasks.decorators import carry_out
 
 SMALL = ForeignSettings(radii=(0.0, 1.0, 10.0), n=50)
 

@@ -27,8 +27,8 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, GraphSettings, fit_graph
+from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.graph import load_estimator
-from kdcal_core.tasks.task import carry_out
 
 
 def fit(one, folder, settings=None):

@@ -15,9 +15,9 @@ from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace, load_frame, load_set, rows_of, start_sample
 from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, GridRun, GridSettings, fit_graph, posterior_grid
+from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.map_measures import in_box
 from kdcal_core.tasks.posterior_grid import feature_plane, principal_plane, span, stratified_sample
-from kdcal_core.tasks.task import carry_out
 
 
 def draw(workspace, review_id, folder, settings, graph=None):

@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 
 from kdcal_core.errors import InputError
-from kdcal_core.tasks import LabSettings, lab_sizes
+from kdcal_core.tasks import LabSettings, lab_measures
+from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.lab import simulate
-from kdcal_core.tasks.lab_measures import MEASURES, METHODS, GraphChoice, all_answers, measured
-from kdcal_core.tasks.lab_sizes import SizesSettings, repeat
-from kdcal_core.tasks.task import carry_out
+from kdcal_core.tasks.lab_measures import (
+    MEASURES,
+    METHODS,
+    GraphChoice,
+    SizesSettings,
+    all_answers,
+    measured,
+    repeat,
+)
 
 LAB = LabSettings(n_trees=10, n_sphere=30, n_test=200, resolution=11)
 SMALL = SizesSettings(LAB, (40, 80), 3)
@@ -63,7 +70,7 @@ def test_quartiles_and_table(done):
 
 def test_a_result_of_other_measures_is_not_taken(monkeypatch):
     now = repeat.request(SMALL).key
-    monkeypatch.setattr(lab_sizes, "MEASURES", MEASURES[1:])
+    monkeypatch.setattr(lab_measures, "MEASURES", MEASURES[1:])
     assert repeat.request(SMALL).key != now
 
 

@@ -27,9 +27,9 @@ from kdcal_core.models import load_model
 from kdcal_core.review import ReviewData, ReviewReader, add_training, review_data
 from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, fit_graph
+from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.export import ExportRun, ExportSettings, export_calibrator
 from kdcal_core.tasks.regions import RegionsRun, RegionsSettings, calibrate_regions
-from kdcal_core.tasks.task import carry_out
 
 KEYS = [key for key in CALIBRATORS if key != "uncalibrated"]
 BY_REGIONS = [key for key in KEYS if key.startswith("heterogeneous_")]

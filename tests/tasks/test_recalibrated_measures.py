@@ -34,7 +34,7 @@ from kdcal_core.tasks import (
     shown_rows,
     true_means,
 )
-from kdcal_core.tasks.task import carry_out
+from kdcal_core.tasks.decorators import carry_out
 
 SET = {"which": "calibration"}
 LOCAL = {**SET, "method": "local"}

@@ -34,7 +34,7 @@ from kdcal_core.tasks import (
     regression_space,
     space_names,
 )
-from kdcal_core.tasks.task import carry_out
+from kdcal_core.tasks.decorators import carry_out
 
 
 def table(n: int, seed: int) -> pd.DataFrame:

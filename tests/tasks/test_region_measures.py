@@ -41,9 +41,9 @@ from kdcal_core.tasks import (
     repair_scores,
     search_regions,
 )
+from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.region_measures import rows_in
 from kdcal_core.tasks.region_search import RegionSearchRun
-from kdcal_core.tasks.task import carry_out
 
 SET = {"which": "calibration"}
 

@@ -25,7 +25,7 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import load, save
 from kdcal_core.tasks import RegionSearchRun, RegionSearchSettings, search_regions
-from kdcal_core.tasks.task import carry_out
+from kdcal_core.tasks.decorators import carry_out
 
 FEW = 20  # redraws
 

@@ -29,8 +29,8 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import load
 from kdcal_core.tasks import ONE_MAP, RegionsRun, RegionsSettings, calibrate_regions, regions
+from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.region_search import class_regions
-from kdcal_core.tasks.task import carry_out
 
 
 def table(n: int, seed: int) -> pd.DataFrame:

@@ -12,11 +12,11 @@ import pytest
 from kdcal_core.errors import InputError
 from kdcal_core.store import load
 from kdcal_core.tasks import ForeignSettings, GraphRun, GridSettings, LabSettings
+from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.foreign import ForeignRun, score_foreign
 from kdcal_core.tasks.graph import fit_graph
 from kdcal_core.tasks.lab import LabRun, simulate
 from kdcal_core.tasks.posterior_grid import GridRun, posterior_grid
-from kdcal_core.tasks.task import carry_out
 
 
 def quiet(share, note):

@@ -51,7 +51,7 @@ from kdcal_core.tasks import (
     set_overview,
     set_reliability,
 )
-from kdcal_core.tasks.task import carry_out
+from kdcal_core.tasks.decorators import carry_out
 
 SET = {"which": "calibration"}
 LABELS = {**SET, "labels": [0, 1]}
