@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.pit import pit_columns, pit_parts
-from app.shared import page_top, pit_map, pit_results, pit_rows
+from app.pit import pit_columns, pit_map, pit_parts, pit_rows
+from app.shared import page_top, pit_results
 from app.shared.pit_results import Judged
 from app.shared.set_choice import choose_set
 

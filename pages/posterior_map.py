@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from app.posterior_map import map_parts as parts
-from app.shared import foreign_results, map_region, page_top
+from app.posterior_map import map_region
+from app.shared import foreign_results, page_top
 
 review = page_top.scored_review("map")
 if review is not None and parts.can_be_drawn(review):

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.regions import (
-    regions_conditions,
-    regions_finding,
-    regions_region,
-    regions_repair,
-    regions_search,
-)
+from app.regions import regions_finding, regions_region, regions_repair, regions_search
 from app.regions import regions_parts as parts
 from app.shared import page_top
 
@@ -31,6 +25,6 @@ if review is not None:
                     regions_repair.before_and_after(view, repair)
                 measured = regions_search.whole_of(looked)
                 if measured is not None and panels is not None:
-                    regions_conditions.conditions(view, measured, panels.fits, repair)
+                    regions_repair.conditions(view, measured, panels.fits, repair)
             with top:
                 regions_finding.finding(view, measured, repair)

@@ -9,7 +9,7 @@ from typing import get_args
 import streamlit as st
 
 from app.load.fitness_card import fitness_card, plain
-from app.load.role_table import OUTPUT, TARGET, roles_sentence
+from app.load.role_form import OUTPUT, TARGET, roles_sentence
 from app.shared import session, uploads, waiting
 from app.shared.equal_notes import equal_notes
 from app.shared.task_choice import task_choice

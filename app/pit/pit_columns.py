@@ -8,10 +8,10 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
+from app.pit.pit_map import column_title
 from app.shared import pit_results
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.numbers import interval, number
-from app.shared.pit_map import column_title
 from app.shared.pit_results import Judged
 from kdcal_core.charts import FAULT_TITLES, PitPanel, coverage_by_chart, pit_panels_chart
 from kdcal_core.diagnostics import RegionPit, regions_finding

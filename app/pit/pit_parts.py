@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from app.pit.pit_picks import OPPOSITES
 from app.shared import pit_results
 from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
 from app.shared.numbers import interval, number
-from app.shared.pit_picks import OPPOSITES
 from app.shared.pit_results import BINS, Judged
 from kdcal_core.charts import coverage_chart, ecdf_chart, pit_chart, quantile_reliability_chart
 from kdcal_core.diagnostics import Estimate, LocalPit, UniformityTest, regression_findings

@@ -11,8 +11,8 @@ from app.recalibration import recalibration_settings
 from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import Finished, View
 from app.shared import job_results, session
+from app.shared.box_selection import Box
 from app.shared.charts import dragged, drawn_once, estimate_row, is_dark, show
-from app.shared.map_results import Box
 from app.shared.papers import PAPERS
 from kdcal_core.charts import coverage_by_chart, misses_chart
 from kdcal_core.data import FloatArray, IntArray

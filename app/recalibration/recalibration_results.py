@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from app.shared import job_results, set_results
+from app.shared.box_selection import Box
 from app.shared.kept import by_digest
-from app.shared.map_results import Box
 from app.shared.pit_results import Judged
 from kdcal_core.charts import SelectionCurve
 from kdcal_core.data import FloatArray, IntArray

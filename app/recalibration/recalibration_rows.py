@@ -10,8 +10,8 @@ import streamlit as st
 from app.recalibration import recalibration_results as found
 from app.recalibration.recalibration_parts import MAP, Places, level_of
 from app.recalibration.recalibration_results import View
+from app.shared.box_selection import dragged_box
 from app.shared.charts import drawn_once, file_stem, is_dark, show
-from app.shared.map_region import dragged_box
 from app.shared.numbers import column_format
 from kdcal_core.charts import (
     DensityPanel,

@@ -1,27 +1,28 @@
-"""The upper part of the Regions page: the tree or the column's regions, and the picked one."""
+"""The upper part of the Regions page: the tree or the column's regions, all of them, one picked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
-from app.regions import regions_rows, regions_settings, regions_table, regions_thorough
+from app.regions import regions_search, regions_settings
 from app.regions import regions_text as text
-from app.regions.regions_rows import Looked
-from app.regions.regions_search import Found, search_of
+from app.regions.regions_search import Found, Looked, search_of
 from app.shared import session
-from app.shared.charts import drawn_once, is_dark, show
+from app.shared.charts import csv_button, drawn_once, is_dark, show
+from app.shared.numbers import interval, number
 from app.shared.set_choice import choose_set
-from kdcal_core.charts import regions_chart
+from kdcal_core.charts import FAULTS, ordered_regions, regions_chart, regions_table
 from kdcal_core.diagnostics import Region, RegionSearch
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, left_out, left_out_words, samples
 from kdcal_core.tasks import RegionQuestion
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_markdown, number_text, p_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +54,12 @@ def looked_at(review: Review) -> Looked | None:
 
     None as well while a job reads the columns.
     """
-    looked = regions_rows.looked_at(review, "calibration")
+    looked = regions_search.looked_at(review, "calibration")
     if looked is None:
         return None
     if looked.columns:
         which = choose_set(review, "regions")
-        return looked if which == "calibration" else regions_rows.looked_at(review, which)
+        return looked if which == "calibration" else regions_search.looked_at(review, which)
     st.subheader("There is nothing to cut into regions yet", anchor=False)
     with st.container(border=True):
         st.markdown(
@@ -97,7 +98,7 @@ def asked_for(looked: Looked) -> View | None:
         if found is None:
             return None
         view = _drawn(looked, asked, found)
-    regions_table.every_region(looked, found)
+    every_region(looked, found)
     return view
 
 
@@ -110,7 +111,7 @@ def _no_regions(error: InputError) -> None:
 
 def _found(looked: Looked, asked: RegionQuestion) -> Found | None:
     if asked.purpose == "wrong" and not looked.regression:
-        return regions_thorough.shown(looked, asked)
+        return regions_settings.shown(looked, asked)
     return search_of(looked, asked)
 
 
@@ -172,3 +173,77 @@ def picked_leaf(event: Any, n_regions: int) -> int | None:
     if isinstance(leaf, bool) or not isinstance(leaf, int | float) or leaf != leaf:
         return None
     return int(leaf) if 0 <= leaf < n_regions and leaf == int(leaf) else None
+
+
+LEAST = "Least found"
+
+
+def every_region(looked: Looked, found: Found) -> None:
+    """The regions in words with their numbers, for reading and to take along."""
+    search = found.search
+    with st.container(border=True):
+        st.markdown("**Every region**")
+        table = region_table(search, ranked=found.ranked)
+        st.dataframe(
+            table,
+            hide_index=True,
+            height=390 if len(table) > 10 else "content",
+            key="regions_table",
+            column_config={
+                "Rule": st.column_config.TextColumn(width=275),
+                "Rows": st.column_config.NumberColumn(format="localized"),
+                "Corrected p": st.column_config.TextColumn(
+                    help="How often a model that is right here would show as large a gap, "
+                    f"{text.corrected(search)}."
+                ),
+                LEAST: st.column_config.TextColumn(
+                    help=f"The {'shift of the mean PIT' if search.regression else 'gap'} that "
+                    "would be found in four of five searches with these rows."
+                ),
+                "Spread": st.column_config.TextColumn(
+                    help="Standard deviation of the PIT over uniform's, minus 1: above 0 the "
+                    "stated spread is too narrow, below 0 too wide."
+                ),
+            },
+            alt=f"Regions: {', '.join(table.columns).lower()}",
+        )
+        csv_button(
+            lambda: regions_table(search),
+            key="regions_table_csv",
+            name=f"{looked.review.title} {looked.which} regions table",
+        )
+
+
+def region_table(search: RegionSearch, *, ranked: bool = True) -> pd.DataFrame:
+    """A line for each region that has rows, in the order of the picture."""
+    regions = ordered_regions(search, ranked=ranked)
+    columns: dict[str, list[Any]] = {
+        "No.": [one.leaf + 1 for one in regions],
+        "Rule": [text.rule_words(search, one) for one in regions],
+        "Fault": [FAULTS[one.fault].capitalize() for one in regions],
+        "Rows": [one.n for one in regions],
+    }
+    tested = _tested_pit if search.regression else _tested_stated
+    columns |= tested(regions)
+    columns["Corrected p"] = [p_text(one.adjusted_p) for one in regions]
+    columns[LEAST] = [
+        number_text(one.minimum_detectable, one.minimum_detectable) for one in regions
+    ]
+    return pd.DataFrame(columns)
+
+
+def _tested_stated(regions: Sequence[Region]) -> dict[str, list[str]]:
+    return {
+        "Stated": [number(one.observed, one.stated) for one in regions],
+        "Observed": [f"{number(one.observed)} ({interval(one.observed)})" for one in regions],
+        "Gap": [number(one.gap) for one in regions],
+    }
+
+
+def _tested_pit(regions: Sequence[Region]) -> dict[str, list[str]]:
+    """What a fault of PIT values goes by: their place and their spread."""
+    spreads = [one.spread for one in regions if one.spread is not None]
+    return {
+        "Mean PIT": [f"{number(one.observed)} ({interval(one.observed)})" for one in regions],
+        "Spread": [f"{number(one)} ({interval(one)})" for one in spreads],
+    }

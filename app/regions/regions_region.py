@@ -11,8 +11,7 @@ from app.regions import regions_text as text
 from app.regions.regions_parts import View, select_key
 from app.regions.regions_search import LEVEL, every_row_of, panels_of, rows_of
 from app.shared.charts import csv_button, drawn_once, is_dark, show
-from app.shared.pit_rows import answers as pit_answers
-from app.shared.row_tables import beside, most_text
+from app.shared.row_tables import beside, most_text, pit_answers
 from kdcal_core.calibration.regions import RegionFit, RegionMap
 from kdcal_core.charts import (
     PitPanel,

@@ -1,30 +1,88 @@
-"""What is asked on the Regions page, and who answers; see `app.shared.set_results`."""
+"""What the Regions page asks, of which rows, and who answers; see `app.shared.set_results`."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from app.regions.regions_rows import Looked
-from app.shared import set_results
+from app.shared import job_results, set_results
+from app.shared.kept import by_digest
+from app.shared.pit_results import Judged
 from kdcal_core.diagnostics import RegionSearch
+from kdcal_core.jobs import JobSnapshot
+from kdcal_core.review import Review, Which, identity
 from kdcal_core.tasks import (
     FoundRegions,
     ModelEstimates,
     PitRows,
+    RegionColumns,
     RegionPanels,
     RegionQuestion,
     RegionRows,
     RegionsAtOnce,
+    RegionSearchSettings,
+    RegionsRun,
+    RepairScores,
+    calibrate_regions,
     model_estimates,
+    region_columns,
     region_panels,
     region_pit_rows,
     region_rows,
     region_search,
     regions_at_once,
+    repair_scores,
+    search_regions,
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """The rows that the page looks at, and the columns that describe them."""
+
+    review: Review
+    which: Which
+    known: RegionColumns
+
+    @property
+    def regression(self) -> bool:
+        return self.review.task == "regression"
+
+    @property
+    def judged(self) -> Judged:
+        """The rows, as the PIT page asks of them."""
+        return Judged(self.review, self.which)
+
+    @cached_property
+    def key(self) -> str:
+        """What distinguishes these rows from all others."""
+        return json.dumps(identity(self.review, (self.which, "training")), sort_keys=True)
+
+    @property
+    def binary(self) -> bool:
+        return not self.regression and len(self.review.classes) == 2
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Columns that trees can be grown on."""
+        return self.known.inputs
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns to look along: the inputs, then those without a role."""
+        return self.known.columns
+
+
+def looked_at(review: Review, which: Which) -> Looked | None:
+    """The rows of a set with their columns; None while a job reads them."""
+    known = set_results.of(review, region_columns, which=which)
+    return None if known is None else Looked(review, which, known)
+
 
 LEVEL = 0.95  # of the intervals of a regression's rows
 
@@ -103,3 +161,30 @@ def every_row_of(
     if looked.regression:
         return set_results.on_demand(looked.review, region_pit_rows, label=label, **at, level=LEVEL)
     return set_results.on_demand(looked.review, region_rows, label=label, **at)
+
+
+def search_run_of(looked: Looked, asked: RegionQuestion, job: JobSnapshot) -> Found | None:
+    """The search of a job that is done; None, and why, where it is not there."""
+
+    def read(key: str, folder: Path) -> Found | None:
+        _checked(key, folder=folder)
+        return search_of(looked, asked, key=key, run=str(folder))
+
+    return job_results.answer_of(job, read)
+
+
+@by_digest
+def _checked(key: str, *, folder: Path) -> RegionSearchSettings:
+    """The settings of a search, once the whole of it could be read."""
+    return search_regions.read(folder).settings
+
+
+def run_of(job: JobSnapshot) -> RegionsRun | None:
+    """The run of a job that is done; None, and why, where it cannot be read."""
+    return job_results.result_of(job, calibrate_regions)
+
+
+def scores_of(review: Review, run: RegionsRun, *methods: str) -> list[RepairScores] | None:
+    """How these methods of a run state its judged rows; None while jobs read them."""
+    each = [{"run": str(run.folder), "method": one} for one in methods]
+    return set_results.all_of(review, repair_scores, each)

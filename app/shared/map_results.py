@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.shared import graph_results, set_results
+from app.shared.box_selection import Box
 from app.shared.graph_results import Version
 from app.shared.job_results import answer_of, task_result
 from kdcal_core.jobs import JobSnapshot
@@ -22,8 +23,6 @@ from kdcal_core.tasks import (
     table_of_box,
     version_map,
 )
-
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +51,6 @@ def version_of(
     return set_results.of(
         review, version_map, run=str(drawn.folder), **graph_results.asked(version), label=label
     )
-
-
-@dataclass(frozen=True)
-class Box:
-    """A rectangle of the map."""
-
-    x: Range
-    y: Range
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from kdcal_core.data import IntArray
-from kdcal_core.tasks import MAX_ROWS
+from kdcal_core.tasks import MAX_ROWS, PitRows
 
 
 def most_text(n: int) -> str:
@@ -30,3 +30,19 @@ def _apart(names: list[str], taken: set[str]) -> list[str]:
         taken.add(name)
         found.append(name)
     return found
+
+
+def pit_answers(rows: PitRows, level: float) -> pd.DataFrame:
+    """One row a row: outcome, what was predicted, PIT value, and the table's own columns."""
+    ours = pd.DataFrame(
+        {
+            "Outcome": rows.y,
+            "Mean": rows.mean,
+            "Median": rows.middle,
+            f"{level:.0%} low": rows.low,
+            f"{level:.0%} high": rows.high,
+            "Inside": (rows.low <= rows.y) & (rows.y <= rows.high),
+            "PIT": rows.pit,
+        }
+    )
+    return beside(ours, rows.own, rows.rows)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.shared.charts import drawn_once, is_dark, show
 from app.simulation_lab import lab_text as text
-from app.simulation_lab.lab_jobs import result_of
+from app.simulation_lab.lab_results import result_of
 from kdcal_core.charts import LAB_BANDED, BandLine, lab_sizes_chart, sizes_words
 from kdcal_core.tasks import FAR, METHODS, LabSettings, SizesRun, SizesSettings, repeat
 

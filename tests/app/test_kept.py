@@ -172,7 +172,7 @@ def test_a_large_repair_and_its_rows_look_the_same(
         at.session_state["regions_search"] = "thorough"
         return settle(visit(at, "regions"))
 
-    monkeypatch.setattr("app.regions.regions_thorough.REDRAWS", 20)
+    monkeypatch.setattr("app.regions.regions_settings.REDRAWS", 20)
     at_once = look()
     for button in ("regions_harder", "regions_start"):
         at_once = settle(at_once.button(key=button).click().run())

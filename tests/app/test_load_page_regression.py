@@ -9,8 +9,7 @@ from app_pages import healthy, settle, words
 from streamlit.testing.v1 import AppTest
 from texts.pages import said
 
-from app.load.role_form import _family_name
-from app.load.role_table import role_table, roles_from_table
+from app.load.role_form import _family_name, role_table, roles_from_table
 from app.shared import session
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError

@@ -18,8 +18,8 @@ from streamlit.testing.v1 import AppTest
 from texts.pages import said
 
 from app.pit import pit_columns
-from app.shared import pit_results, pit_rows
-from app.shared.pit_picks import Box, Centre, picked, rows_in, suggested, with_pick
+from app.pit.pit_picks import Box, Centre, picked, rows_in, suggested, with_pick
+from app.shared import pit_results, row_tables
 from app.shared.pit_results import Judged
 from kdcal_core.diagnostics import LocalPit
 from kdcal_core.review import (
@@ -235,7 +235,7 @@ def test_the_outcome_is_no_column_to_look_along(tmp_path, monkeypatch) -> None:
     assert pit_columns.columns_of(judged) == ["x", MEAN, SPREAD, "seller"]
     picked = pit_results.rows_of(judged, level=0.9, among=[3, 0])
     assert picked is not None
-    found, at = pit_rows.answers(picked, 0.9), picked.rows
+    found, at = row_tables.pit_answers(picked, 0.9), picked.rows
     assert sorted(found["Row"]) == [1, 4]
     np.testing.assert_allclose(found["Outcome"], frame["y"].iloc[at])
     np.testing.assert_allclose(found["90% low"], frame["mu"].iloc[at] - 1.644854 * 1.2, 1e-5)

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
 from texts.snapshot import Texts
 
-from app.shared.map_region import Box, dragged_box
+from app.shared.box_selection import Box, dragged_box
 from kdcal_core.data import ScoredSet
 from kdcal_core.jobs import jobs
 from kdcal_core.review import (

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 from texts.pages import said
 
-from app.regions import regions_thorough
-from app.regions.regions_parts import picked_leaf
-from app.regions.regions_rows import Looked
-from app.regions.regions_table import region_table
+from app.regions import regions_settings
+from app.regions.regions_parts import picked_leaf, region_table
+from app.regions.regions_search import Looked
 from app.regions.regions_text import rule_words
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import shown_regions
@@ -254,7 +253,7 @@ def hard(n: int) -> pd.DataFrame:
 def test_the_thorough_search_takes_the_place_of_the_quick_one(
     app, tmp_path, monkeypatch, texts
 ) -> None:
-    monkeypatch.setattr(regions_thorough, "REDRAWS", 40)
+    monkeypatch.setattr(regions_settings, "REDRAWS", 40)
     opened(app, review_of(hard(900), tmp_path, ("age", HOSTILE)))
     next(one for one in app.selectbox if one.label == "Stated probability").select(1)
     healthy(app.run())

@@ -10,10 +10,11 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
-from app.shared import pit_picks, pit_results, session, set_results
+from app.pit import pit_picks
+from app.pit.pit_picks import Box, Pick
+from app.shared import pit_results, session, set_results
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.numbers import interval, number
-from app.shared.pit_picks import Box, Pick
 from app.shared.pit_results import Judged
 from kdcal_core.charts import (
     PickedNeighbourhood,

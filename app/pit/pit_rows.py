@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
+from app.pit.pit_map import LocalView, group_rows
 from app.shared import pit_results, set_results
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.numbers import column_format
-from app.shared.pit_map import LocalView, group_rows
 from app.shared.pit_results import Judged
-from app.shared.row_tables import beside, most_text
+from app.shared.row_tables import most_text, pit_answers
 from kdcal_core.charts import RowIntervals, intervals_chart
 from kdcal_core.data import IntArray
 from kdcal_core.tasks import PitRows, pit_rows
@@ -105,7 +104,7 @@ def _picture(judged: Judged, rows: PitRows, level: float) -> None:
 
 def _table(judged: Judged, rows: PitRows, asked: dict[str, Any]) -> None:
     level = asked["level"]
-    shown = answers(rows, level)
+    shown = pit_answers(rows, level)
     ours = ("Outcome", "Mean", "Median", f"{level:.0%} low", f"{level:.0%} high")
     formats = {name: column_format(shown[name]) for name in ours}
     more = f" of {rows.n:,}" if rows.n > len(shown) else ""
@@ -130,23 +129,7 @@ def _table(judged: Judged, rows: PitRows, asked: dict[str, Any]) -> None:
     )
     if every is not None:
         csv_button(
-            lambda: answers(every(), level),
+            lambda: pit_answers(every(), level),
             key="pit_rows_csv",
             name=f"{judged.review.title} {judged.which} rows and intervals",
         )
-
-
-def answers(rows: PitRows, level: float) -> pd.DataFrame:
-    """One row a row: outcome, what was predicted, PIT value, and the table's own columns."""
-    ours = pd.DataFrame(
-        {
-            "Outcome": rows.y,
-            "Mean": rows.mean,
-            "Median": rows.middle,
-            f"{level:.0%} low": rows.low,
-            f"{level:.0%} high": rows.high,
-            "Inside": (rows.low <= rows.y) & (rows.y <= rows.high),
-            "PIT": rows.pit,
-        }
-    )
-    return beside(ours, rows.own, rows.rows)

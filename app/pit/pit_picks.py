@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from app.shared.box_selection import Range, dragged_ranges
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import LocalPit
 
-Range = tuple[float, float]
 MOST = 2
 NAMES = ("A", "B")
 OPPOSITES = (("too low", "too high"), ("too narrow", "too wide"))
@@ -57,27 +56,17 @@ def picked(
         return "nothing"
     boxes, points = selection.get("box"), selection.get("points")
     if isinstance(boxes, list) and boxes:
-        return _box(boxes[-1], only_across) or "nothing"
+        return _box(selection, only_across) or "nothing"
     if isinstance(points, list) and points:
         return _centre(points[-1], local) or "nothing"
     return "cleared"
 
 
-def _box(box: Any, only_across: bool) -> Box | None:
-    if not isinstance(box, Mapping):
-        return None
-    x, y = (_range(box.get(axis)) for axis in ("x", "y"))
+def _box(selection: Any, only_across: bool) -> Box | None:
+    x, y = dragged_ranges(selection)
     if x is None or (y is None and not only_across):
         return None
     return Box(x, None if only_across else y)
-
-
-def _range(ends: Any) -> Range | None:
-    if not isinstance(ends, list | tuple) or len(ends) != 2:
-        return None
-    if not all(isinstance(end, int | float) and math.isfinite(end) for end in ends):
-        return None
-    return float(min(ends)), float(max(ends))
 
 
 def _centre(point: Any, local: LocalPit) -> Centre | None:

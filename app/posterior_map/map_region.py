@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,9 +11,10 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import map_results
+from app.shared.box_selection import Box, Range, dragged_box
 from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
 from app.shared.graph_results import Version
-from app.shared.map_results import Box, Boxed, Map, Range
+from app.shared.map_results import Boxed, Map
 from app.shared.numbers import number
 from app.shared.row_tables import beside, most_text
 from kdcal_core.charts import box_finding, box_reliability_chart, mix_words
@@ -32,34 +31,6 @@ WHO = ("Model", "Density version")
 def whole_map(run: GridRun) -> Box:
     """All that is drawn."""
     return Box((float(run.x[0]), float(run.x[-1])), (float(run.y[0]), float(run.y[-1])))
-
-
-def dragged_box(selection: Any, whole: Box) -> Box:
-    """The box dragged last on any panel, cut to the map; the whole map where there is none.
-
-    ``selection`` comes from the browser and may hold anything.
-    """
-    boxes = selection.get("box") if isinstance(selection, Mapping) else None
-    if not isinstance(boxes, list) or not boxes or not isinstance(boxes[-1], Mapping):
-        return whole
-    x, y = (_range(boxes[-1].get(axis)) for axis in ("x", "y"))
-    if x is None or y is None:
-        return whole
-    box = Box(_cut(x, whole.x), _cut(y, whole.y))
-    return box if box.x[0] < box.x[1] and box.y[0] < box.y[1] else whole
-
-
-def _range(ends: Any) -> Range | None:
-    if not isinstance(ends, list | tuple) or len(ends) != 2:
-        return None
-    if not all(isinstance(end, int | float) and math.isfinite(end) for end in ends):
-        return None
-    return float(min(ends)), float(max(ends))
-
-
-def _cut(ends: Range, to: Range) -> Range:
-    low, high = (min(max(end, to[0]), to[1]) for end in ends)
-    return low, high
 
 
 @dataclass(frozen=True)
