@@ -1,6 +1,6 @@
-"""Lists of methods that offer themselves where they are written.
+"""Lists of methods and formats that offer themselves where they are written.
 
-A method's entry stands at the end of the module that defines it, and every module of a room is
+An entry stands at the end of the module that defines its method, and every module of a room is
 imported with the room. So a new method is one new file.
 """
 
@@ -34,7 +34,7 @@ def offer(entry: E, entries: dict[str, E], families: Sequence[str]) -> None:
         Another entry has its key.
     """
     if entry.key in entries:
-        raise ValueError(f"There are two calibrators with the key {entry.key!r}")
+        raise ValueError(f"Two entries of the list have the key {entry.key!r}")
     every = sorted((*entries.values(), entry), key=lambda one: families.index(one.family))
     entries.clear()
     entries.update({one.key: one for one in every})

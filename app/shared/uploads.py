@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.shared import session, waiting
 from app.shared.task_choice import wanted_task
-from kdcal_core.models import MODEL_SUFFIXES
+from kdcal_core.models import model_formats, model_suffixes
 from kdcal_core.progress import Progress
 from kdcal_core.review import Review, add_foreign, add_model, add_table, add_training, set_task
 
@@ -19,10 +19,6 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 # Offered so that choosing a pickle gives the reason and the remedy, not a greyed-out file.
 REFUSED_SUFFIXES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
 
-MODEL_HELP = (
-    "ONNX, scikit-learn saved with skops, XGBoost .json or .ubj, LightGBM .txt, PyTorch exported "
-    "program .pt2. A pickle is refused, because opening one runs whatever code it holds."
-)
 CALIBRATION_HELP = (
     "Rows that were never used to train the model or to choose it. Calibrators are fitted on them."
 )
@@ -50,7 +46,8 @@ def upload_row(review: Review | None) -> None:
     """Four uploaders side by side: model, calibration set, evaluation set, training set."""
     model, calibration, evaluation, training = st.columns(4)
     with model:
-        _uploader("model", "Model", MODEL_HELP, (*MODEL_SUFFIXES, *REFUSED_SUFFIXES), review)
+        suffixes = (*model_suffixes(), *REFUSED_SUFFIXES)
+        _uploader("model", "Model", _model_help(), suffixes, review)
         st.caption("Leave it out if the table holds the model's predictions.")
     with calibration:
         _uploader("calibration", "Calibration set", CALIBRATION_HELP, TABLE_SUFFIXES, review)
@@ -63,6 +60,14 @@ def upload_row(review: Review | None) -> None:
         _uploader("training", "Training set", TRAINING_HELP, TABLE_SUFFIXES, review, early)
         first = " Add the calibration set first." if early else ""
         st.caption(f"Optional. Shows where the model has seen data and where not.{first}")
+
+
+def _model_help() -> str:
+    known = (f"{one.title} ({', '.join(one.suffixes)})" for one in model_formats().values())
+    return (
+        f"One of: {', '.join(known)}. A pickle is refused, because opening one runs whatever code "
+        "it holds."
+    )
 
 
 def _uploader(

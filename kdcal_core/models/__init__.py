@@ -7,9 +7,10 @@ here is called.
 from __future__ import annotations
 
 from kdcal_core.models.formats import (
-    MODEL_SUFFIXES,
     load_model,
+    model_formats,
     model_info,
+    model_suffixes,
     refuse_pickle,
     wrap_model,
 )
@@ -30,7 +31,6 @@ from kdcal_core.models.protocol import (
 )
 
 __all__ = [
-    "MODEL_SUFFIXES",
     "Features",
     "HasCodes",
     "HasDropout",
@@ -45,7 +45,9 @@ __all__ = [
     "Regressor",
     "fingerprint",
     "load_model",
+    "model_formats",
     "model_info",
+    "model_suffixes",
     "refuse_pickle",
     "wrap_model",
 ]

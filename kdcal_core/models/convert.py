@@ -6,26 +6,25 @@ the app calls it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.models.formats import load_model, wrap_model
+from kdcal_core.models.formats import (
+    Library,
+    library_of,
+    library_titles,
+    load_model,
+    model_formats,
+    wrap_model,
+)
 from kdcal_core.models.protocol import Features, Model, Regressor
+from kdcal_core.text import listed
 
-Kind = Literal["sklearn", "xgboost", "lightgbm", "torch"]
-
-_NAMES: dict[Kind, str] = {
-    "sklearn": "a scikit-learn",
-    "xgboost": "an XGBoost",
-    "lightgbm": "a LightGBM",
-    "torch": "a PyTorch",
-}
 _TORCH_SUFFIXES = (".pt", ".pth", ".ckpt")
 _TRIAL_ROWS = 64
 # Files keep float32 leaves where the model in memory may hold more digits.
@@ -36,7 +35,7 @@ def convert(
     source: str | Path,
     out: str | Path,
     *,
-    kind: Kind | None = None,
+    kind: str | None = None,
     example_width: int | None = None,
 ) -> str:
     """Open a pickle that the user trusts and save its model in a format that kdcal opens.
@@ -50,10 +49,11 @@ def convert(
         A pickle or joblib file, or a whole PyTorch module saved by ``torch.save``. Opening it
         runs whatever code its author put into it.
     out : str or Path
-        Where to write: ``.skops`` for scikit-learn, ``.json`` or ``.ubj`` for XGBoost, ``.txt``
-        for LightGBM, ``.pt2`` for PyTorch.
-    kind : {"sklearn", "xgboost", "lightgbm", "torch"}, optional
-        What the file must hold. Found out by default.
+        Where to write, with a suffix of the format of the model's library: ``.skops`` for
+        scikit-learn, ``.json`` or ``.ubj`` for XGBoost.
+    kind : str, optional
+        The package whose model the file must hold, such as "sklearn" or "torch". Found out by
+        default.
     example_width : int, optional
         Number of input columns of a PyTorch module, which does not know it.
 
@@ -85,19 +85,20 @@ def convert(
     """
     source, out = Path(source), Path(out)
     model = _open(source, is_torch=kind == "torch" or source.suffix.lower() in _TORCH_SUFFIXES)
-    found = _kind_of(model, source)
-    if kind is not None and found != kind:
+    found = _library_of(model, source)
+    if kind is not None and found.package != kind:
         raise InputError(
-            f"The file holds {_NAMES[found]} model, not {_NAMES[kind]} one", file=source.name
+            f"The file holds {found.called} model, not {_called(kind)} one", file=source.name
         )
-    suffixes, save = _WRITERS[found]
+    formats = [one for one in model_formats().values() if one.library is found]
+    suffixes = [suffix for one in formats for suffix in one.suffixes]
     if out.suffix.lower() not in suffixes:
         raise InputError(
-            f"A{_NAMES[found][1:]} model is written as {' or '.join(suffixes)}",
+            f"A{found.called[1:]} model is written as {' or '.join(suffixes)}",
             fix=f"Name it {out.with_suffix(suffixes[0]).name!r}.",
             file=out.name,
         )
-    if found == "torch":
+    if found.package == "torch":
         if example_width is None:
             raise InputError(
                 "A PyTorch module does not know its number of input columns",
@@ -107,12 +108,11 @@ def convert(
         from kdcal_core.models.torch_model import wrap_module
 
         before: Model | Regressor = wrap_module(model.eval(), n_features=example_width)
-        model = (model, example_width)
     else:
         before = wrap_model(model)
     draft = out.with_name(f".draft-{out.name}")
     try:
-        note = save(model, draft)
+        note = found.save(model, draft, before.n_features)
         again = load_model(draft, name=out.name)
         checked = _compare(before, again)
         draft.replace(out)
@@ -139,13 +139,11 @@ def _open(source: Path, *, is_torch: bool) -> Any:
         ) from error
 
 
-def _kind_of(model: Any, source: Path) -> Kind:
-    homes = {base.__module__.split(".")[0] for base in type(model).__mro__}
-    kinds: tuple[Kind, ...] = ("xgboost", "lightgbm", "torch", "sklearn")
-    for kind in kinds:
-        if kind in homes:
-            return kind
-    fix = "kdcal converts scikit-learn, XGBoost and LightGBM models and torch.nn.Module."
+def _library_of(model: Any, source: Path) -> Library:
+    found = library_of(model)
+    if found is not None:
+        return found
+    fix = f"kdcal converts models of {listed(library_titles())}."
     if isinstance(model, dict):
         fix = (
             "It may hold a network's weights only: load them into the network in Python and save "
@@ -156,55 +154,9 @@ def _kind_of(model: Any, source: Path) -> Kind:
     )
 
 
-def _save_sklearn(model: Any, path: Path) -> str:
-    import skops.io
-
-    skops.io.dump(model, path)
-    return ""
-
-
-def _save_xgboost(model: Any, path: Path) -> str:
-    import json
-
-    booster = model
-    if hasattr(model, "get_booster"):
-        booster = model.get_booster().copy()
-        if hasattr(model, "classes_"):
-            names = [str(name) for name in np.asarray(model.classes_).tolist()]
-            booster.set_attr(kdcal_classes=json.dumps(names))
-    booster.save_model(path)
-    return ""
-
-
-def _save_lightgbm(model: Any, path: Path) -> str:
-    booster = getattr(model, "booster_", model)
-    booster.save_model(path)
-    if not hasattr(model, "classes_"):
-        return ""
-    names = ", ".join(f"{k} = {name}" for k, name in enumerate(model.classes_))
-    return f" LightGBM's files do not name the classes: {names}."
-
-
-def _save_torch(model_and_width: Any, path: Path) -> str:
-    import torch
-
-    module, width = model_and_width
-    dtype = next((weights.dtype for weights in module.parameters()), torch.float32)
-    # Two rows, because torch takes a single one for a constant.
-    example = torch.zeros(2, width, dtype=dtype)
-    program = torch.export.export(
-        module.eval(), (example,), dynamic_shapes=({0: torch.export.Dim("rows")},)
-    )
-    torch.export.save(program, path)
-    return ""
-
-
-_WRITERS: dict[str, tuple[tuple[str, ...], Callable[[Any, Path], str]]] = {
-    "sklearn": ((".skops",), _save_sklearn),
-    "xgboost": ((".json", ".ubj"), _save_xgboost),
-    "lightgbm": ((".txt",), _save_lightgbm),
-    "torch": ((".pt2",), _save_torch),
-}
+def _called(package: str) -> str:
+    named = (one.library for one in model_formats().values() if one.library is not None)
+    return next((one.called for one in named if one.package == package), f"a {package}")
 
 
 def _compare(before: Model | Regressor, after: Model | Regressor) -> str:

@@ -1,7 +1,8 @@
 """Which adapter reads which file: found by content first, by the file's suffix second.
 
-A new model format is one new module with ``load(path, *, name, task)`` and one line in
-``FORMATS``.
+A format offers itself at the end of the module that reads it (`Format.offer`), and every module of
+`kdcal_core.models` is imported when the list is first asked for. So a new format is one new file:
+how it is recognised, how it is read, and how models of its library are taken from memory and saved.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import shlex
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast, overload
+from typing import Any, Literal, get_args, overload
 
 from kdcal_core.data import Family, Task
 from kdcal_core.errors import InputError, missing_library
@@ -33,6 +34,8 @@ from kdcal_core.models.protocol import (
     Regressor,
     remember_file,
 )
+from kdcal_core.offers import import_modules, offer
+from kdcal_core.text import listed
 
 _HEAD_BYTES = 512
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".dill", ".sav")
@@ -45,69 +48,120 @@ _PICKLE_STARTS = (
     *(b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"),
     *(b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x04\x22\x4d\x18"),
 )
-# The mark that follows an opening brace in UBJSON: the type of the first name's length.
-_UBJ_LENGTHS = (b"i", b"U", b"I", b"l", b"L", b"$", b"#")
-_SMALL_NUMBERS = tuple(bytes([number]) for number in range(1, 32))
+
+# in the order in which formats are shown
+Origin = Literal["any library", "scikit-learn", "boosted trees", "network"]
 
 
 @dataclass(frozen=True)
-class _Content:
-    """What is looked at to recognise a format: the first bytes, and a zip archive's file names."""
+class Content:
+    """What is looked at to recognise a format.
+
+    Attributes
+    ----------
+    head : bytes
+        The first bytes of the file, 512 at most.
+    members : tuple of str
+        Names of the files in a zip archive; empty for any other file.
+    """
 
     head: bytes
     members: tuple[str, ...] = ()
 
     def has_member(self, last: str) -> bool:
+        """Whether a name in the archive is ``last``, in whatever folder."""
         return any(f"/{member}".endswith(f"/{last}") for member in self.members)
 
 
 @dataclass(frozen=True)
-class Format:
-    """One model format: how people call it, its suffixes, how to recognise it, who reads it."""
+class Library:
+    """A library whose models are taken from memory, and saved by ``kdcal convert``.
 
+    Attributes
+    ----------
+    package : str
+        Name under which its classes are imported.
+    title : str
+        Its name for people.
+    called : str
+        The name with its article, for "The file holds an XGBoost model".
+    wrap : callable
+        ``wrap(model, *, classes, feature_names, task, said)`` takes a fitted model as a model.
+    save : callable
+        ``save(model, path, n_features)`` writes a fitted model in the library's format, and returns
+        a sentence that the user should know, begun by a space, or nothing.
+    """
+
+    package: str
+    title: str
+    called: str
+    wrap: Callable[..., Model | Regressor]
+    save: Callable[[Any, Path, int], str]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A model format as it is offered.
+
+    Attributes
+    ----------
+    key : str
+        Stable identifier.
+    title : str
+        What people call it.
+    suffixes : tuple of str
+        How names of its files end, in lower case and with the dot.
+    is_content : callable
+        Whether a file's :class:`Content` is of the format. No two formats may both say so.
+    load : callable
+        ``load(path, *, name, task)`` reads a file whose content is of the format. It checks
+        whatever reaches compiled code, and imports its library only when it is called.
+    family : str
+        Where it stands in the list.
+    library : Library, optional
+        Where the library's models can be taken from memory too.
+    """
+
+    key: str
     title: str
     suffixes: tuple[str, ...]
-    is_content: Callable[[_Content], bool]
-    module: str
+    is_content: Callable[[Content], bool]
+    load: Callable[..., Model | Regressor]
+    family: Origin
+    library: Library | None = None
+
+    def offer(self) -> None:
+        """Put the format into the list.
+
+        Raises
+        ------
+        ValueError
+            Another format has its key.
+        """
+        offer(self, _OFFERED, get_args(Origin))
 
 
-def _is_pt2(content: _Content) -> bool:
-    return content.has_member("archive_format") and content.has_member("models/model.json")
+_OFFERED: dict[str, Format] = {}
 
 
-def _is_skops(content: _Content) -> bool:
-    return "schema.json" in content.members
+def model_formats() -> dict[str, Format]:
+    """Every model format by key, in the order in which it is shown.
+
+    Their modules are imported by the first call: who only reads a table needs none of them.
+    """
+    _import_formats()
+    return _OFFERED
 
 
-def _is_json(content: _Content) -> bool:
-    text = content.head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return text[:1] == b"{" and text[1:].lstrip()[:1] in (b'"', b"}", b"")
+@cache
+def _import_formats() -> None:
+    import_modules([str(Path(__file__).parent)], __package__)
 
 
-def _is_ubj(content: _Content) -> bool:
-    return content.head[:1] == b"{" and content.head[1:2] in _UBJ_LENGTHS
-
-
-def _is_lightgbm(content: _Content) -> bool:
-    return content.head.replace(b"\r\n", b"\n").startswith(b"tree\nversion=")
-
-
-def _is_onnx(content: _Content) -> bool:
-    # A serialised ModelProto begins with its field 1, the IR version: a small number.
-    return content.head[:1] == b"\x08" and content.head[1:2] in _SMALL_NUMBERS
-
-
-FORMATS: tuple[Format, ...] = (
-    Format("PyTorch exported program", (".pt2",), _is_pt2, "torch_model"),
-    Format("scikit-learn skops file", (".skops",), _is_skops, "skops_file"),
-    Format("XGBoost JSON model", (".json",), _is_json, "xgboost_model"),
-    Format("XGBoost UBJSON model", (".ubj",), _is_ubj, "xgboost_model"),
-    Format("LightGBM text model", (".txt",), _is_lightgbm, "lightgbm_model"),
-    Format("ONNX model", (".onnx",), _is_onnx, "onnx_model"),
-)
-
-#: Suffixes of the files that :func:`load_model` reads, for the uploader.
-MODEL_SUFFIXES: tuple[str, ...] = (".onnx", ".skops", ".json", ".ubj", ".txt", ".pt2")
+def model_suffixes() -> tuple[str, ...]:
+    """Suffixes of the files that :func:`load_model` reads."""
+    every = (suffix for one in model_formats().values() for suffix in one.suffixes)
+    return tuple(dict.fromkeys(every))
 
 
 @overload
@@ -175,8 +229,7 @@ def load_model(
         raise _pickle_error(name, torch=True)
     format_ = _recognised(content, name)
     try:
-        load = import_module(f"kdcal_core.models.{format_.module}").load
-        model = cast(Model | Regressor, load(path, name=name, task=task))
+        model = format_.load(path, name=name, task=task)
         remember_file(model, path)
         return model
     except InputError as error:
@@ -306,30 +359,35 @@ def wrap_model(
         return Ensemble(
             [wrap_model(m, feature_names=feature_names, task="regression") for m in model]
         )
-    # The libraries are looked up by name in the model's own bases: none is imported for a
-    # model of another.
-    home = {base.__module__.split(".")[0] for base in type(model).__mro__}
-    for package, module in _IN_MEMORY.items():
-        if package in home:
-            wrap = getattr(import_module(f"kdcal_core.models.{module[0]}"), module[1])
-            return cast(
-                Model | Regressor,
-                wrap(model, classes=classes, feature_names=feature_names, task=task, said=said),
-            )
+    library = library_of(model)
+    if library is not None:
+        return library.wrap(
+            model, classes=classes, feature_names=feature_names, task=task, said=said
+        )
     raise InputError(
         f"An object of the type {type(model).__name__} is no model that kdcal knows",
-        fix="Pass a fitted scikit-learn, XGBoost or LightGBM model or a torch.nn.Module, or "
-        "write the model's predictions into a table.",
+        fix=f"Pass a fitted model of {listed(library_titles(), last='or')}, or write the model's "
+        "predictions into a table.",
     )
 
 
-# XGBClassifier and LGBMClassifier have scikit-learn's bases too, so they come first.
-_IN_MEMORY: dict[str, tuple[str, str]] = {
-    "xgboost": ("xgboost_model", "wrap"),
-    "lightgbm": ("lightgbm_model", "wrap"),
-    "torch": ("torch_model", "wrap"),
-    "sklearn": ("sklearn_model", "wrap"),
-}
+def library_of(model: Any) -> Library | None:
+    """The library of a model in memory; None for an object of any other kind.
+
+    It is looked up by name in the bases of the model's class, so no library is imported.
+    """
+    homes = {base.__module__.split(".")[0] for base in type(model).__mro__}
+    # the last first: estimators of other libraries have scikit-learn's bases too
+    for format_ in reversed(model_formats().values()):
+        if format_.library is not None and format_.library.package in homes:
+            return format_.library
+    return None
+
+
+def library_titles() -> list[str]:
+    """Names for people of the libraries whose models are taken from memory."""
+    every = (one.library.title for one in model_formats().values() if one.library)
+    return list(dict.fromkeys(every))
 
 
 def model_info(model: Model | Regressor, path: str | Path, name: str) -> ModelInfo:
@@ -378,7 +436,7 @@ def model_info(model: Model | Regressor, path: str | Path, name: str) -> ModelIn
     )
 
 
-def _look_into(path: Path, name: str) -> _Content:
+def _look_into(path: Path, name: str) -> Content:
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -389,10 +447,10 @@ def _look_into(path: Path, name: str) -> _Content:
     if not head:
         raise InputError("The model file is empty", fix="Save the model again.", file=name)
     if not head.startswith(b"PK\x03\x04"):
-        return _Content(head)
+        return Content(head)
     try:
         with zipfile.ZipFile(path) as archive:
-            return _Content(head, tuple(archive.namelist()))
+            return Content(head, tuple(archive.namelist()))
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
         raise InputError(
             "The model file is a broken zip archive",
@@ -401,29 +459,31 @@ def _look_into(path: Path, name: str) -> _Content:
         ) from error
 
 
-def _is_torch_pickle(content: _Content) -> bool:
-    return content.has_member("data.pkl") and not _is_pt2(content)
+def _is_torch_pickle(content: Content) -> bool:
+    return content.has_member("data.pkl") and not model_formats()["pt2"].is_content(content)
 
 
-def _recognised(content: _Content, name: str) -> Format:
+def _recognised(content: Content, name: str) -> Format:
     suffix = Path(name).suffix.lower()
-    by_suffix = next((f for f in FORMATS if suffix in f.suffixes), None)
-    by_content = next((f for f in FORMATS if f.is_content(content)), None)
-    if by_suffix is None:
-        known = f"; its content looks like: {by_content.title}" if by_content else ""
+    by_suffix = [one for one in model_formats().values() if suffix in one.suffixes]
+    by_content = [one for one in model_formats().values() if one.is_content(content)]
+    titles = " and ".join(one.title for one in by_content)
+    if not by_suffix:
+        known = f"; its content looks like: {titles}" if titles else ""
         raise InputError(
             f"The suffix {suffix!r} names no model format that kdcal reads{known}",
-            fix=f"It reads {', '.join(MODEL_SUFFIXES)}.",
+            fix=f"It reads {', '.join(model_suffixes())}.",
             file=name,
         )
-    if by_content is not by_suffix:
-        found = f"is of the kind: {by_content.title}" if by_content else "is something else"
+    # a file that could be read in two ways is refused too
+    if len(by_content) != 1 or by_content[0] not in by_suffix:
+        found = f"is of the kind: {titles}" if titles else "is something else"
         raise InputError(
-            f"The file is named like a {by_suffix.title}, but its content {found}",
+            f"The file is named like a {by_suffix[0].title}, but its content {found}",
             fix="Save the model again in the format that the name says, or correct the suffix.",
             file=name,
         )
-    return by_suffix
+    return by_content[0]
 
 
 def _pickle_error(name: str, *, torch: bool = False) -> InputError:

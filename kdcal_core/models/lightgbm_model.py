@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from kdcal_core.data import FloatArray, Task, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.models.features import numbers_and_categories
+from kdcal_core.models.formats import Content, Format, Library
 from kdcal_core.models.output_meaning import (
     Outputs,
     check_feature_names,
@@ -461,3 +462,27 @@ def _values(text: str, n: int | None, what: str, kind: type) -> NDArray[Any]:
     if n is not None and len(values) != n:
         raise unsafe(f"The {what} are {len(values):,}, expected {n:,}")
     return np.array(values, dtype=kind)
+
+
+def _save(model: Any, path: Path, n_features: int) -> str:
+    booster = getattr(model, "booster_", model)
+    booster.save_model(path)
+    if not hasattr(model, "classes_"):
+        return ""
+    names = ", ".join(f"{k} = {name}" for k, name in enumerate(model.classes_))
+    return f" LightGBM's files do not name the classes: {names}."
+
+
+def _is_lightgbm(content: Content) -> bool:
+    return content.head.replace(b"\r\n", b"\n").startswith(b"tree\nversion=")
+
+
+Format(
+    key="lightgbm",
+    title="LightGBM text model",
+    suffixes=(".txt",),
+    is_content=_is_lightgbm,
+    load=load,
+    family="boosted trees",
+    library=Library("lightgbm", "LightGBM", "a LightGBM", wrap, _save),
+).offer()

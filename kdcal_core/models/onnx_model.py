@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data import Family, FloatArray, Task
 from kdcal_core.errors import InputError
+from kdcal_core.models.formats import Content, Format
 from kdcal_core.models.onnx_cost import check_cost, nodes_of, read_model
 from kdcal_core.models.onnx_graph import Graph, Inputs, flat, open_session, padded, read_inputs, run
 from kdcal_core.models.onnx_trees import TREE_OPS, TreeTable, read_trees
@@ -500,3 +501,14 @@ def _check_scores(raw: NDArray[Any], n_rows: int) -> None:
             f"The model's scores have the shape {raw.shape} for {n_rows} rows",
             fix="A model gives one row of numbers per example.",
         )
+
+
+_SMALL_NUMBERS = tuple(bytes([number]) for number in range(1, 32))
+
+
+def _is_onnx(content: Content) -> bool:
+    # A serialised ModelProto begins with its field 1, the IR version: a small number.
+    return content.head[:1] == b"\x08" and content.head[1:2] in _SMALL_NUMBERS
+
+
+Format("onnx", "ONNX model", (".onnx",), _is_onnx, load, "any library").offer()

@@ -29,7 +29,9 @@ from numpy.typing import NDArray
 
 from kdcal_core.data import Task
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.models.formats import Content, Format, Library
 from kdcal_core.models.protocol import Model, Regressor
+from kdcal_core.models.sklearn_model import wrap
 from kdcal_core.models.upload_checks import check_children, check_range, unsafe
 from kdcal_core.store.claims import read_json
 from kdcal_core.text import listed
@@ -389,8 +391,6 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
     """
     import skops.io
 
-    from kdcal_core.models.sklearn_model import wrap
-
     members = _read_archive(path)
     checked, types = _check(members)
     try:
@@ -690,3 +690,25 @@ def _check_tree(
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def _save(model: Any, path: Path, n_features: int) -> str:
+    import skops.io
+
+    skops.io.dump(model, path)
+    return ""
+
+
+def _is_skops(content: Content) -> bool:
+    return "schema.json" in content.members
+
+
+Format(
+    key="skops",
+    title="scikit-learn skops file",
+    suffixes=(".skops",),
+    is_content=_is_skops,
+    load=load,
+    family="scikit-learn",
+    library=Library("sklearn", "scikit-learn", "a scikit-learn", wrap, _save),
+).offer()

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from kdcal_core.data import Family, Task
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.models.formats import Content, Format, Library
 from kdcal_core.models.output_meaning import (
     OutputKind,
     Outputs,
@@ -385,3 +386,31 @@ def _number_format(module: Any) -> tuple[Any, Any]:
         if tensor.is_floating_point():
             return tensor.dtype, tensor.device
     return torch.float32, torch.device("cpu")
+
+
+def _save(module: Any, path: Path, n_features: int) -> str:
+    import torch
+
+    dtype = next((weights.dtype for weights in module.parameters()), torch.float32)
+    # Two rows, because torch takes a single one for a constant.
+    example = torch.zeros(2, n_features, dtype=dtype)
+    program = torch.export.export(
+        module.eval(), (example,), dynamic_shapes=({0: torch.export.Dim("rows")},)
+    )
+    torch.export.save(program, path)
+    return ""
+
+
+def _is_pt2(content: Content) -> bool:
+    return content.has_member("archive_format") and content.has_member("models/model.json")
+
+
+Format(
+    key="pt2",
+    title="PyTorch exported program",
+    suffixes=(".pt2",),
+    is_content=_is_pt2,
+    load=load,
+    family="network",
+    library=Library("torch", "PyTorch", "a PyTorch", wrap, _save),
+).offer()

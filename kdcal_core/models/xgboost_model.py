@@ -27,6 +27,7 @@ from scipy.special import expit
 from kdcal_core.data import FloatArray, Task, check_proba, softmax_logits
 from kdcal_core.errors import InputError
 from kdcal_core.models.features import TOO_LARGE, bad_value, column_names, numbers_and_categories
+from kdcal_core.models.formats import Content, Format, Library
 from kdcal_core.models.output_meaning import (
     Outputs,
     check_feature_names,
@@ -624,3 +625,48 @@ def _integers(values: Any, n: int | None, what: str) -> NDArray[np.int64]:
     if array.dtype.kind == "f" and (array != np.floor(array)).any():
         raise unsafe(f"The {what} are no integers")
     return array.astype(np.int64)
+
+
+def _save(model: Any, path: Path, n_features: int) -> str:
+    booster = model
+    if hasattr(model, "get_booster"):
+        booster = model.get_booster().copy()
+        if hasattr(model, "classes_"):
+            names = [str(name) for name in np.asarray(model.classes_).tolist()]
+            booster.set_attr(kdcal_classes=json.dumps(names))
+    booster.save_model(path)
+    return ""
+
+
+# The mark that follows an opening brace in UBJSON: the type of the first name's length.
+_UBJ_LENGTHS = (b"i", b"U", b"I", b"l", b"L", b"$", b"#")
+
+
+def _is_json(content: Content) -> bool:
+    text = content.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return text[:1] == b"{" and text[1:].lstrip()[:1] in (b'"', b"}", b"")
+
+
+def _is_ubj(content: Content) -> bool:
+    return content.head[:1] == b"{" and content.head[1:2] in _UBJ_LENGTHS
+
+
+_LIBRARY = Library("xgboost", "XGBoost", "an XGBoost", wrap, _save)
+Format(
+    key="xgboost_json",
+    title="XGBoost JSON model",
+    suffixes=(".json",),
+    is_content=_is_json,
+    load=load,
+    family="boosted trees",
+    library=_LIBRARY,
+).offer()
+Format(
+    key="xgboost_ubj",
+    title="XGBoost UBJSON model",
+    suffixes=(".ubj",),
+    is_content=_is_ubj,
+    load=load,
+    family="boosted trees",
+    library=_LIBRARY,
+).offer()

@@ -310,7 +310,7 @@ def test_a_calibrator_is_one_new_file(tmp_path, monkeypatch):
         fitted = calibrator_entry("even").factory().fit([[0.9, 0.1], [0.2, 0.8]], [0, 1])
         assert fitted.predict_confidence([[0.7, 0.3]]).tolist() == [0.5]
         assert fitted.why_no_onnx() == "kdcal does not know how to write it"
-        with pytest.raises(ValueError, match="two calibrators with the key 'even'"):
+        with pytest.raises(ValueError, match="Two entries of the list have the key 'even'"):
             calibrator_entry("even").offer()
     finally:
         CALIBRATORS.clear()

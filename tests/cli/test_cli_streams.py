@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,7 @@ from texts.snapshot import Texts
 from kdcal_core.cli import main
 from kdcal_core.cli.terminal import progress_line, table
 from kdcal_core.errors import InputError
-from kdcal_core.models import convert as converting
-from kdcal_core.models import formats, load_model
+from kdcal_core.models import load_model, model_formats
 
 pytestmark = pytest.mark.usefixtures("work_here")
 
@@ -185,18 +185,22 @@ def test_tables_go_on_in_the_next_line_rather_than_beyond_80_columns() -> None:
 def test_a_library_that_is_not_installed_is_named(
     monkeypatch: pytest.MonkeyPatch, rows: Path
 ) -> None:
-    def absent(name: str) -> None:
+    def absent(path: Path, **_: object) -> None:
         raise ModuleNotFoundError("No module named 'xgboost'", name="xgboost.core")
 
     model = Path(__file__).parents[2] / "sample_data" / "adult" / "model.json"
-    monkeypatch.setattr(formats, "import_module", absent)
+    formats = model_formats()
+    without = replace(formats["xgboost_json"], load=absent)
+    monkeypatch.setitem(formats, without.key, without)
     with pytest.raises(InputError, match=r"'xgboost-cpu' is not installed.*pip install xgboost"):
         load_model(model)
 
 
 def test_kinds_of_models_have_their_article() -> None:
-    assert converting._NAMES["xgboost"] == "an XGBoost"
-    assert set(converting._NAMES) == set(converting._WRITERS)
+    libraries = [one.library for one in model_formats().values() if one.library]
+    called = {one.title: one.called for one in libraries}
+    assert called["XGBoost"] == "an XGBoost"
+    assert all(words.endswith(f" {title}") for title, words in called.items())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell as POSIX has it")

@@ -21,15 +21,16 @@ from sklearn.tree import DecisionTreeClassifier
 
 from kdcal_core import InputError
 from kdcal_core.models import (
-    MODEL_SUFFIXES,
     HasCodes,
     load_model,
     model_info,
+    model_suffixes,
     refuse_pickle,
     wrap_model,
 )
 
 X, Y = load_iris(return_X_y=True)
+MODEL_SUFFIXES = model_suffixes()
 
 
 @pytest.fixture
@@ -160,7 +161,7 @@ def test_wrap_finds_torch() -> None:
 
 def test_the_registry_imports_no_model_library() -> None:
     code = (
-        "import sys, kdcal_core.models\n"
+        "import sys\nfrom kdcal_core.models import model_formats\nmodel_formats()\n"
         "print([m for m in ('torch', 'onnxruntime', 'xgboost', 'lightgbm', 'skops') "
         "if m in sys.modules])"
     )
@@ -184,4 +185,14 @@ def test_an_archive_of_something_else_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "model.skops"
     path.write_bytes(buffer.getvalue())
     with pytest.raises(InputError, match="something else"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("suffix", [".skops", ".pt2"])
+def test_a_file_that_is_of_two_formats_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"model{suffix}"
+    with zipfile.ZipFile(path, "w") as archive:
+        for member in ("schema.json", "archive_format", "models/model.json"):
+            archive.writestr(member, "{}")
+    with pytest.raises(InputError, match=r"kind: .*skops file and PyTorch exported program"):
         load_model(path)
