@@ -11,7 +11,7 @@ from app.compare import compare_settings
 from app.compare import compare_text as text
 from app.shared import job_results, session
 from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
-from app.shared.equal_notes import copies
+from app.shared.equal_notes import copies, show_note
 from app.shared.numbers import interval, number
 from kdcal_core.charts import (
     against_model,
@@ -27,7 +27,7 @@ from kdcal_core.charts import (
 )
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import Against, Comparison, Group, warns_of_copies
+from kdcal_core.evaluation import Against, Comparison, Group
 from kdcal_core.review import Review
 from kdcal_core.tasks import ComparisonRun, compare_calibrators
 from kdcal_core.text import escape_markdown, p_text
@@ -95,8 +95,8 @@ def _view(review: Review, run: ComparisonRun) -> View | None:
     for key, why in found.failed.items():
         st.warning(escape_markdown(text.failed(key, why), 600), icon=":material/visibility:")
     for note in found.notes:
-        if warns_of_copies(note) and note not in copies(review):
-            st.warning(escape_markdown(note, 600), icon=":material/content_copy:")
+        if note.about == "copies" and note.sentence not in copies(review):
+            show_note(note)
     if len(found.methods) < 2:
         st.info("No calibrator could be fitted, so there is nothing to compare.")
         return None

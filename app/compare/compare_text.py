@@ -9,7 +9,7 @@ from dataclasses import replace
 from app.shared.numbers import interval, number
 from kdcal_core.calibration import CALIBRATORS, Family
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.evaluation import Comparison, Group, PairedDifference, warns_of_copies
+from kdcal_core.evaluation import Comparison, Group, PairedDifference
 
 FAMILIES: dict[Family, tuple[str, str]] = {
     "model": ("The model", "Its own probabilities, as they are."),
@@ -160,13 +160,7 @@ def difference(found: Comparison, measure: str, pair: PairedDifference) -> Estim
 
 def notes_for(found: Comparison, group: Group) -> list[str]:
     """Notes on the comparison that concern this group of measures."""
-    speaks_of = {"Far away means": "outside", "AUROC is": "ranking", "There is no AUROC": "ranking"}
-    return [
-        note
-        for note in found.notes
-        if all(group == other for start, other in speaks_of.items() if note.startswith(start))
-        and not warns_of_copies(note)
-    ]
+    return [one.sentence for one in found.notes if one.about in (None, group)]
 
 
 def failed(key: str, why: str) -> str:

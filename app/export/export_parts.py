@@ -75,7 +75,7 @@ def _finding(view: View, top: Any) -> None:
         if CALIBRATORS[run.record.settings.key].family == "kernel density":
             st.caption(text.FAR)
         for note in run.gain.comparison.notes:
-            st.caption(escape_markdown(note, 400))
+            st.caption(escape_markdown(note.sentence, 400))
         compared = found.comparison_of(view.review)
         if compared is not None and text.chosen_there(compared, run.gain, run.record.settings.key):
             st.caption(text.flattered(compared))

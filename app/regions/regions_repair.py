@@ -14,7 +14,7 @@ from app.regions import regions_text as text
 from app.regions.regions_parts import View
 from app.shared import job_results, session, waiting
 from app.shared.charts import csv_button, drawn_once, is_dark, show
-from app.shared.equal_notes import copies
+from app.shared.equal_notes import copies, show_note
 from kdcal_core.calibration.regions import RegionFit
 from kdcal_core.charts import (
     ScorePanel,
@@ -27,7 +27,7 @@ from kdcal_core.charts import (
 )
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import MODEL, warns_of_copies
+from kdcal_core.evaluation import MODEL
 from kdcal_core.review import Review
 from kdcal_core.tasks import (
     ONE_MAP,
@@ -130,13 +130,8 @@ def _opened(view: View, asked: Request) -> RegionsRun | None:
 
 def _chosen(review: Review, key: str, run: RegionsRun) -> Repair | None:
     for note in run.record.notes:
-        if note in copies(review):  # the top of the page says it
-            continue
-        shown = escape_markdown(note, LONGEST_NOTE)
-        if warns_of_copies(note):
-            st.warning(shown, icon=":material/content_copy:")
-        else:
-            st.caption(shown)
+        if note.sentence not in copies(review):  # which the top of the page says
+            show_note(note)
     methods = [one for one in run.keys if one not in (MODEL, ONE_MAP)]
     if not methods:
         return None

@@ -6,8 +6,9 @@ import streamlit as st
 
 from app.shared import session, set_results
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import Note
 from kdcal_core.review import Review
-from kdcal_core.tasks import EqualNote, equal_sets
+from kdcal_core.tasks import equal_sets
 from kdcal_core.text import escape_markdown
 
 LONGEST_NOTE = 600
@@ -48,12 +49,17 @@ def equal_notes(review: Review, *, foreign: str | None = None) -> None:
     for note in () if found is None else found.notes:
         if _on_top(note) or foreign not in (None, note.foreign):
             continue
-        shown = escape_markdown(note.sentence, LONGEST_NOTE)
-        if note.copies:
-            st.warning(shown, icon=":material/content_copy:")
-        else:
-            st.caption(shown)
+        show_note(note)
 
 
-def _on_top(note: EqualNote) -> bool:
-    return note.copies and not note.foreign
+def show_note(note: Note) -> None:
+    """A note: a warning where two sets share rows, else small print."""
+    shown = escape_markdown(note.sentence, LONGEST_NOTE)
+    if note.about == "copies":
+        st.warning(shown, icon=":material/content_copy:")
+    else:
+        st.caption(shown)
+
+
+def _on_top(note: Note) -> bool:
+    return note.about == "copies" and not note.foreign

@@ -262,7 +262,7 @@ def copies_words(workspace: Workspace, review: Review) -> tuple[str, ...]:
     from kdcal_core.tasks import Sets, equal_sets  # imports much
 
     found = equal_sets(Sets(ReviewReader(workspace, review.id, review=review)))
-    return tuple(printable(note.sentence, 1000) for note in found.notes if note.copies)
+    return tuple(printable(note.sentence, 1000) for note in found.notes if note.about == "copies")
 
 
 def _fix(review: Review) -> str:

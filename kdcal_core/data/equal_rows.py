@@ -98,18 +98,6 @@ chance gives 427)'
         )
 
 
-def warns_of_copies(sentence: str) -> bool:
-    """Whether this is what :meth:`EqualRows.words` says of more equal rows than chance gives.
-
-    Examples
-    --------
-    >>> found = [EqualRows(40, 140, mean, 40, 3.0) for mean in (0.0, 39.0)]
-    >>> [warns_of_copies(one.words("test set", "training set", "so what")) for one in found]
-    [True, False]
-    """
-    return " too (" in sentence and " set " in sentence
-
-
 def equal_rows(
     first: NDArray[np.uint64],
     second: NDArray[np.uint64],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.evaluation.by_class import Losses, losses_by_class
 from kdcal_core.evaluation.compare import Against, Comparison, MethodScores, compare
 from kdcal_core.evaluation.held_out import HeldOut, Judge, held_out_answers
@@ -26,6 +25,7 @@ from kdcal_core.evaluation.measures import (
     meaning_of,
 )
 from kdcal_core.evaluation.methods import Answer, Method, methods_of
+from kdcal_core.evaluation.overlap import Note
 from kdcal_core.evaluation.paired import BesideModel, PairedDifference, beside_model
 from kdcal_core.evaluation.ranks import (
     CriticalDifference,
@@ -51,6 +51,7 @@ __all__ = [
     "Measure",
     "Method",
     "MethodScores",
+    "Note",
     "PairedDifference",
     "RecalibratorScores",
     "RowAnswers",
@@ -67,5 +68,4 @@ __all__ = [
     "methods_of",
     "recommended",
     "relative_improvement",
-    "warns_of_copies",
 ]

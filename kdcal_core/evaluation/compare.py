@@ -31,7 +31,7 @@ from kdcal_core.evaluation.measures import (
     scored_measures,
 )
 from kdcal_core.evaluation.methods import REFERENCE, Answer, Method, methods_of
-from kdcal_core.evaluation.overlap import overlap, overlap_words
+from kdcal_core.evaluation.overlap import Note, overlap, overlap_note
 from kdcal_core.evaluation.paired import (
     LEAST_ROWS,
     PairedDifference,
@@ -101,7 +101,7 @@ class Comparison:
     overlap : int or None
         Rows of the evaluation set that the calibration set has too; None without one.
     seed : int
-    notes : tuple of str
+    notes : tuple of Note
         What the reader must know, in plain sentences.
     failed : dict of method key to sentence
         Why a method is not among ``methods``.
@@ -118,7 +118,7 @@ class Comparison:
     judged: str
     overlap: int | None
     seed: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     failed: dict[str, str] = field(default_factory=dict)
     level: float = 0.95
 
@@ -317,7 +317,7 @@ def compare(
     if n_boot < 100:
         raise InputError(f"n_boot is {n_boot}", fix="Choose at least 100 draws.")
     methods = methods_of(calibrators, seed)
-    notes: list[str] = []
+    notes: list[Note] = []
     distant = _distant(review, far, seed, notes)
     held = held_out_answers(
         methods,
@@ -388,7 +388,7 @@ def compare(
     )
 
 
-def _distant(review: ReviewData, far: bool | None, seed: int, notes: list[str]) -> FarRows | None:
+def _distant(review: ReviewData, far: bool | None, seed: int, notes: list[Note]) -> FarRows | None:
     """Rows far away, where they are wanted; why there are none goes to the notes."""
     if far is False:
         return None
@@ -397,7 +397,7 @@ def _distant(review: ReviewData, far: bool | None, seed: int, notes: list[str]) 
     except InputError as error:
         if far:
             raise
-        notes.append(str(error))
+        notes.append(Note(str(error)))
         return None
 
 
@@ -408,37 +408,41 @@ def _prior(rows: ScoredSet) -> FloatArray:
     return np.asarray(count / count.sum())
 
 
-def _shared(review: ReviewData, notes: list[str]) -> int | None:
+def _shared(review: ReviewData, notes: list[Note]) -> int | None:
     """Rows that both sets have: a note, or a warning where they are more than chance gives."""
     found = overlap(review)
     if found is None:
         return None
-    if (sentence := overlap_words(found)) is not None:
-        notes.append(sentence)
-        if found.beyond_chance:
-            warnings.warn(sentence, InputWarning, stacklevel=3)
+    if (note := overlap_note(found)) is not None:
+        notes.append(note)
+        if note.about == "copies":
+            warnings.warn(note.sentence, InputWarning, stacklevel=3)
     return found.rows
 
 
-def _readings(scored: Sequence[Scored], judged: Judged, distant: FarRows | None) -> list[str]:
+def _readings(scored: Sequence[Scored], judged: Judged, distant: FarRows | None) -> list[Note]:
     """How to read some of the measures on these rows."""
-    notes = []
+    notes: list[Note] = []
     if len(judged.y) < LEAST_ROWS:
-        notes.append(
+        few = (
             f"{'1 row judges' if len(judged.y) == 1 else f'{len(judged.y)} rows judge'}, too few "
             "to tell calibrators apart: no interval is given, as it would be too narrow, and no "
             f"test was made. At least {LEAST_ROWS} rows are needed, and small differences take "
             "hundreds."
         )
+        notes.append(Note(few))
     if distant is not None:
-        notes.append(
+        far = (
             f"Far away means {distant.words}; OCE holds confidence against the largest class "
             "share of the calibration set."
         )
+        notes.append(Note(far, "outside"))
     if not any(one.measure.key == "auc" for one in scored):
-        notes.append("There is no AUROC: the rows that judge are all of one class.")
+        none = "There is no AUROC: the rows that judge are all of one class."
+        notes.append(Note(none, "ranking"))
     elif judged.n_classes > 2:
-        notes.append("AUROC is the mean of each class against the rest, by the classes' shares.")
+        mean = "AUROC is the mean of each class against the rest, by the classes' shares."
+        notes.append(Note(mean, "ranking"))
     return notes
 
 

@@ -12,6 +12,27 @@ from kdcal_core.data.equal_rows import EqualRows, are_fine, equal_rows, row_keys
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.review import ReviewData
 
+
+@dataclass(frozen=True)
+class Note:
+    """What the reader of a result must know.
+
+    Attributes
+    ----------
+    sentence : str
+        Untrusted text where a table or a column is named.
+    about : str or None
+        "copies" of more equal rows in two sets than chance gives; or the group of measures that
+        alone it concerns.
+    foreign : str
+        Name of the table of foreign rows that it is about; empty where there is none. Untrusted.
+    """
+
+    sentence: str
+    about: Literal["copies", "outside", "ranking"] | None = None
+    foreign: str = ""
+
+
 SetKind = Literal["training", "calibration", "evaluation", "foreign"]
 
 _HARM: dict[SetKind, dict[SetKind, str]] = {
@@ -68,7 +89,7 @@ def shared(rows: SetRows, other: SetRows) -> EqualRows | None:
     --------
     >>> held = SetRows("calibration", pd.DataFrame({"a": [0.1234567, 2.3456781]}), [0, 1])
     >>> far = SetRows("foreign", pd.DataFrame({"a": [2.3456781, 9.8765432]}), None, name="far.csv")
-    >>> shared_words(shared(far, held), far, held).split(":")[0]
+    >>> shared_note(shared(far, held), far, held).sentence.split(":")[0]
     "1 row of the table 'far.csv' is in the calibration set too (1 pair, chance gives 0)"
     """
     found = None
@@ -85,13 +106,13 @@ def shared(rows: SetRows, other: SetRows) -> EqualRows | None:
     return replace(alike, rows=0) if found is not None and not alike.beyond_chance else alike
 
 
-def shared_words(found: EqualRows, rows: SetRows, other: SetRows) -> str | None:
-    """What is to be said of what :func:`shared` found; None where no rows are equal.
-
-    Untrusted text where a set is a table of foreign rows.
-    """
+def shared_note(found: EqualRows, rows: SetRows, other: SetRows) -> Note | None:
+    """What is to be said of what :func:`shared` found; None where no rows are equal."""
     harm = _NOT_FOREIGN if rows.kind == "foreign" else _HARM[rows.kind][other.kind]
-    return found.words(rows.title, other.title, harm)
+    sentence = found.words(rows.title, other.title, harm)
+    if sentence is None:
+        return None
+    return Note(sentence, "copies" if found.beyond_chance else None, rows.name)
 
 
 def overlap(review: ReviewData) -> EqualRows | None:
@@ -109,6 +130,6 @@ def overlap(review: ReviewData) -> EqualRows | None:
     )
 
 
-def overlap_words(found: EqualRows) -> str | None:
-    """What is to be said of them; None where no rows are equal."""
-    return found.words("evaluation set", "calibration set", _HARM["evaluation"]["calibration"])
+def overlap_note(found: EqualRows) -> Note | None:
+    """What is to be said of what :func:`overlap` found; None where no rows are equal."""
+    return shared_note(found, SetRows("evaluation", None, None), SetRows("calibration", None, None))

@@ -174,7 +174,6 @@ from kdcal_core.tasks.regions import (
 )
 from kdcal_core.tasks.set_measures import (
     ClassCurves,
-    EqualNote,
     EqualSets,
     PredictedClass,
     SetFitness,
@@ -230,7 +229,6 @@ __all__ = [
     "ComparisonRun",
     "ComparisonSettings",
     "CoverageAlong",
-    "EqualNote",
     "EqualSets",
     "EventScores",
     "ExportRecord",

@@ -141,7 +141,7 @@ class ExportRun:
     def fit_notes(self) -> tuple[str, ...]:
         """What the card notes of the fit, without what it notes of the judgement."""
         why = self.record.why_not_judged
-        judged = () if self.comparison is None else self.comparison.notes
+        judged = () if self.comparison is None else [one.sentence for one in self.comparison.notes]
         return tuple(
             note
             for note in self.card.notes
@@ -290,6 +290,7 @@ def _names(review: Review) -> dict[str, Any]:
     ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31)},
     settle=_settled,
     covers=_names,
+    edition="typed notes",
 )
 def export_calibrator(sets: Sets, settings: ExportSettings) -> ExportRun:
     """Fit a calibrator, judge it, and write its file.
@@ -348,7 +349,7 @@ _KEY = "file"
 _TRY_READS: tuple[Part, ...] = ("model", "calibration", "evaluation")
 
 
-@review_task("Opening the calibrator file", reads=_TRY_READS)
+@review_task("Opening the calibrator file", reads=_TRY_READS, edition="typed notes")
 def try_calibrator(sets: Sets, *, path: str, name: str, digest: str) -> TriedRun:
     """Open a calibrator file and judge it on a review's rows.
 

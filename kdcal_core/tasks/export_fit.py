@@ -279,7 +279,7 @@ def _judged(
 def _judging_notes(found: Comparison | None, why_not_judged: str | None) -> list[str]:
     """What is to be known of the judgement."""
     if found is not None:
-        return list(found.notes)
+        return [one.sentence for one in found.notes]
     return [f"What it gains was not judged: {why_not_judged}"]
 
 

@@ -16,8 +16,8 @@ from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import Estimate, PairedAuc
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation import MODEL, beside_model, held_out_answers, methods_of
-from kdcal_core.evaluation.overlap import overlap, overlap_words
+from kdcal_core.evaluation import MODEL, Note, beside_model, held_out_answers, methods_of
+from kdcal_core.evaluation.overlap import overlap, overlap_note
 from kdcal_core.partition.tree import unusable_columns
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
@@ -119,7 +119,7 @@ class RegionsRecord:
         The model first.
     weighted : bool
         Whether the judged rows have weights, which everything counts by.
-    notes : tuple of str
+    notes : tuple of Note
         Untrusted text.
     """
 
@@ -131,7 +131,7 @@ class RegionsRecord:
     event: str | None
     methods: tuple[RegionsMethod, ...]
     weighted: bool = False
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +214,7 @@ def _settled(review: Review, settings: RegionsSettings) -> RegionsSettings:
         "seed": (0.0, 2.0**31),
     },
     settle=_settled,
+    edition="typed notes",
 )
 def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
     """Calibrate a review region by region: fit and judge every method.
@@ -231,12 +232,12 @@ def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
     data, notes = _usable(whole)
     judged = data.evaluation or data.calibration
     shared = overlap(data)
-    if shared is not None and (sentence := overlap_words(shared)) is not None:
-        notes.append(sentence)
+    if shared is not None and (note := overlap_note(shared)) is not None:
+        notes.append(note)
     binary = len(data.classes) == 2
     methods, scores = _repaired(data, settings, binary, part_of(progress, 0.05, 1.0), notes)
     if others := left_out(reader.review):
-        notes.append(left_out_words(others))
+        notes.append(Note(left_out_words(others)))
     record = RegionsRecord(
         settings=settings,
         judged_on="cross-fitted" if data.evaluation is None else "evaluation",
@@ -252,7 +253,7 @@ def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
     return RegionsRun(record, scores, training, judged.weight, path)
 
 
-def _usable(data: ReviewData) -> tuple[ReviewData, list[str]]:
+def _usable(data: ReviewData) -> tuple[ReviewData, list[Note]]:
     """The rows with the inputs that trees can cut, and notes on those that they cannot."""
     aside = unusable_columns(data.inputs["calibration"])
     kept = [name for name in data.inputs["calibration"].columns if name not in aside]
@@ -264,7 +265,7 @@ def _usable(data: ReviewData) -> tuple[ReviewData, list[str]]:
     inputs = {which: frame[kept] for which, frame in data.inputs.items()}
     return (
         replace(data, inputs=inputs),
-        [f"{name} is left out. {reason}." for name, reason in aside.items()],
+        [Note(f"{name} is left out. {reason}.") for name, reason in aside.items()],
     )
 
 
@@ -292,7 +293,7 @@ def _repaired(
     settings: RegionsSettings,
     binary: bool,
     progress: Progress,
-    notes: list[str],
+    notes: list[Note],
 ) -> tuple[list[RegionsMethod], dict[str, EventScores]]:
     """The model and every method on rows held out from the fit; what is left out goes to notes."""
     model = methods_of([])[0]
@@ -315,10 +316,10 @@ def _repaired(
                     progress=part_of(progress, at / len(keys), (at + 1) / len(keys)),
                 )
             except InputError as error:
-                notes.append(f"{title} was left out. {error}")
+                notes.append(Note(f"{title} was left out. {error}"))
                 continue
         if key in found.failed:
-            notes.append(f"{title} was left out. {found.failed[key]}")
+            notes.append(Note(f"{title} was left out. {found.failed[key]}"))
             continue
         proba = found.said[1].proba
         scores[key] = _event_scores(proba, judged.y, binary)

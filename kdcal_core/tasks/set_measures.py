@@ -45,7 +45,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import Losses, losses_by_class
-from kdcal_core.evaluation.overlap import SetRows, shared, shared_words
+from kdcal_core.evaluation.overlap import Note, SetRows, shared, shared_note
 from kdcal_core.review import Which
 from kdcal_core.review.review import WHICH, input_columns
 from kdcal_core.tasks.decorators import BOTH_SETS, Sets, review_task, the_set
@@ -344,32 +344,17 @@ def fitted(calibrator: Calibrator, scored: ScoredSet) -> Calibrator:
 
 
 @dataclass(frozen=True)
-class EqualNote:
-    """What is to be said of rows that lie in two tables.
-
-    Attributes
-    ----------
-    sentence : str
-        Untrusted text.
-    copies : bool
-        Whether there are more than chance gives.
-    foreign : str
-        Name of the table of foreign rows that it is about; empty where there is none.
-    """
-
-    sentence: str
-    copies: bool
-    foreign: str = ""
-
-
-@dataclass(frozen=True)
 class EqualSets:
     """A note for each two tables with equal rows: training, calibration, evaluation, foreign."""
 
-    notes: tuple[EqualNote, ...]
+    notes: tuple[Note, ...]
 
 
-@review_task("Load: comparing rows of the tables", reads=(*BOTH_SETS, "training", "foreign"))
+@review_task(
+    "Load: comparing rows of the tables",
+    reads=(*BOTH_SETS, "training", "foreign"),
+    edition="typed notes",
+)
 def equal_sets(sets: Sets) -> EqualSets:
     """Rows that lie in two tables of the review, for any two but those of foreign rows.
 
@@ -386,9 +371,9 @@ def equal_sets(sets: Sets) -> EqualSets:
         sets.progress(at / len(tables), "Comparing rows")
         for other in tables[:at]:
             found = None if other.kind == "foreign" else shared(rows, other)
-            sentence = None if found is None else shared_words(found, rows, other)
-            if found is not None and sentence is not None:
-                notes.append(EqualNote(sentence, found.beyond_chance, rows.name))
+            note = None if found is None else shared_note(found, rows, other)
+            if note is not None:
+                notes.append(note)
     return EqualSets(tuple(notes))
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from app.compare import compare_parts, compare_text
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.evaluation import PairedDifference
+from kdcal_core.evaluation import Note, PairedDifference
 
 FAR, AUROC = (
     "Far away means 14 times the norm.",
@@ -26,10 +25,15 @@ CHANGE = Estimate("Accuracy", "Accuracy, difference", 0.016, 0.01, 0.022, 900)
     ("group", "text"), [("inside", []), ("outside", [FAR]), ("ranking", [AUROC]), ("speed", [])]
 )
 def test_a_note_stands_where_its_measure_does(group, text):
-    found = SimpleNamespace(notes=(FAR, AUROC, SHARED, "Few rows judge."), overlap=1)
-    assert warns_of_copies(SHARED)
-    assert not warns_of_copies(ALIKE)
-    assert compare_text.notes_for(found, group) == [*text, "Few rows judge."]
+    notes = (
+        Note(FAR, "outside"),
+        Note(AUROC, "ranking"),
+        Note(SHARED, "copies"),
+        Note(ALIKE),
+        Note("Few rows judge."),
+    )
+    found = SimpleNamespace(notes=notes, overlap=1)
+    assert compare_text.notes_for(found, group) == [*text, ALIKE, "Few rows judge."]
 
 
 def test_a_difference_of_shares_is_read_in_percent_as_they_are():

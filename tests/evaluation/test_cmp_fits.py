@@ -217,7 +217,9 @@ def test_far_rows_are_the_users_own_or_on_a_sphere(foreign):
     assert pair.difference.value == pytest.approx(
         found.method("confidence").scores["oce"].value - abs(0.9 - prior)
     )
-    assert any(("30 foreign rows" if foreign else "on a sphere") in note for note in found.notes)
+    assert any(
+        ("30 foreign rows" if foreign else "on a sphere") in note.sentence for note in found.notes
+    )
 
 
 def test_far_away_less_confidence_than_the_prior_is_not_better():
@@ -234,7 +236,7 @@ def test_far_away_less_confidence_than_the_prior_is_not_better():
 def test_without_a_model_nothing_is_asked_far_away():
     found = compare([], review(60, 2), n_boot=100)
     assert not any(one.group == "outside" for one in found.measures)
-    assert any("no model" in note for note in found.notes)
+    assert any("no model" in note.sentence for note in found.notes)
     with pytest.raises(InputError, match="no model"):
         compare([], review(60, 2), n_boot=100, far=True)
 
@@ -287,7 +289,7 @@ def test_one_class_alone_has_no_area():
     )
     found = compare(["confidence"], data, n_boot=100)
     assert "auc" not in [one.key for one in found.measures]
-    assert any("all of one class" in note for note in found.notes)
+    assert any("all of one class" in note.sentence for note in found.notes)
 
 
 def test_few_rows_tell_nothing_apart_and_the_number_that_would_do_is_said():
@@ -299,13 +301,16 @@ def test_few_rows_tell_nothing_apart_and_the_number_that_would_do_is_said():
         )
         verdicts = {pair.verdict for pairs in found.paired.values() for pair in pairs}
         assert verdicts == {"cannot be told apart"}
-        assert any(f"{n} rows judge" in note and "20 rows" in note for note in found.notes)
+        assert any(
+            f"{n} rows judge" in note.sentence and "20 rows" in note.sentence
+            for note in found.notes
+        )
     enough = compare(
         ["isotonic"],
         review(n_classes=2, evaluation=scored(20, 2, 5, name="evaluation")),
         n_boot=100,
     )
-    assert not any("rows judge, too few" in note for note in enough.notes)
+    assert not any("rows judge, too few" in note.sentence for note in enough.notes)
 
 
 def test_one_row_does_not_judge():
@@ -326,8 +331,8 @@ def test_fewer_than_twenty_rows_that_are_all_right_get_no_interval(n, texts):
     few = n < 20
     assert all(np.isnan([one.low, one.high]).all() == few for one in shown)
     assert all(np.isfinite(one.value) for one in shown)
-    texts(found.notes)
-    assert any("20 rows" in note for note in found.notes) == few
+    texts([one.sentence for one in found.notes])
+    assert any("20 rows" in note.sentence for note in found.notes) == few
     assert all(("no interval" in estimate_text(one)) == few for one in shown)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kdcal_core.data import ScoredSet
 from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
-from kdcal_core.evaluation.overlap import overlap, overlap_words
+from kdcal_core.evaluation.overlap import overlap, overlap_note
 from kdcal_core.review import ReviewData
 
 
@@ -75,8 +75,8 @@ def test_probabilities_of_few_values_match_by_chance_and_that_says_nothing(texts
         found = overlap(ReviewData(cal, new, cal.classes, {}))
         assert found.pairs > 100
         assert not found.beyond_chance
-        assert "no sign" in overlap_words(found)
-    texts(overlap_words(found))
+        assert "no sign" in overlap_note(found).sentence
+    texts(overlap_note(found).sentence)
 
 
 def test_features_of_a_few_uneven_values_do_not_match_beyond_chance():
@@ -112,21 +112,22 @@ def test_equal_rows_are_reported_with_what_chance_gives_and_warned_of_only_beyon
     (X, cal), (Z, new) = coarse(3000, 0), coarse(2000, 1)
     plain = overlap(ReviewData(cal, new, cal.classes, {"calibration": X, "evaluation": Z}))
     assert plain.rows > 500
-    texts(overlap_words(plain))
-    assert overlap_words(plain).startswith(f"{plain.rows:,} of 2,000 rows")
-    assert f"chance gives {plain.expected:,.0f}" in overlap_words(plain)
+    texts(overlap_note(plain).sentence)
+    assert overlap_note(plain).sentence.startswith(f"{plain.rows:,} of 2,000 rows")
+    assert f"chance gives {plain.expected:,.0f}" in overlap_note(plain).sentence
     copied = joined(cal, new, np.arange(1500))
     both = pd.concat([X.iloc[:1500], Z], ignore_index=True)
     many = overlap(ReviewData(cal, copied, cal.classes, {"calibration": X, "evaluation": both}))
     assert many.beyond_chance
-    texts(overlap_words(many), "shared")
-    assert f"{many.pairs:,} pairs" in overlap_words(many)
+    assert [overlap_note(one).about for one in (plain, many)] == [None, "copies"]
+    texts(overlap_note(many).sentence, "shared")
+    assert f"{many.pairs:,} pairs" in overlap_note(many).sentence
 
 
 def test_as_many_copies_as_are_said_not_to_stand_out_do_not():
     (X, cal), (Z, new) = coarse(3000, 0), coarse(2000, 1)
     bare = overlap(ReviewData(cal, new, cal.classes, {"calibration": X, "evaluation": Z}))
-    hidden = int(overlap_words(bare).split("about ")[1].split()[0].replace(",", ""))
+    hidden = int(overlap_note(bare).sentence.split("about ")[1].split()[0].replace(",", ""))
     for share, seen in ((0.5, False), (3.0, True)):
         taken = np.arange(int(share * hidden))
         both = pd.concat([X.iloc[taken], Z], ignore_index=True)
@@ -141,12 +142,12 @@ def test_as_many_copies_as_are_said_not_to_stand_out_do_not():
 def test_no_equal_rows_no_words_and_one_is_one(texts):
     (X, cal), n = coarse(300, 0), 300
     apart = {"calibration": X, "evaluation": X + 100}
-    assert overlap_words(overlap(ReviewData(cal, rows(n, 1), cal.classes, apart))) is None
+    assert overlap_note(overlap(ReviewData(cal, rows(n, 1), cal.classes, apart))) is None
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(n, 2)))
     one = wide + 100.0
     one.iloc[0] = wide.iloc[0]
     same = overlap(ReviewData(cal, cal, cal.classes, {"calibration": wide, "evaluation": one}))
-    texts(overlap_words(same))
+    texts(overlap_note(same).sentence)
 
 
 def test_a_small_set_without_equal_rows_of_its_own_is_no_sign_of_copies():

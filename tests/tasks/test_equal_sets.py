@@ -13,7 +13,7 @@ from texts.snapshot import Texts
 from workerless import working_here
 
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation.overlap import overlap, overlap_words
+from kdcal_core.evaluation.overlap import overlap, overlap_note
 from kdcal_core.review import (
     ReviewReader,
     Workspace,
@@ -66,7 +66,7 @@ def test_what_load_says_of_the_evaluation_set_is_what_compare_says(
     forest: Made, texts: Texts
 ) -> None:
     shared = overlap(review_data(ReviewReader(forest.workspace, forest.review.id)))
-    assert sentences(forest) == [overlap_words(shared)]
+    assert sentences(forest) == [overlap_note(shared).sentence]
     texts(sentences(forest)[0])
 
 
@@ -80,7 +80,7 @@ def test_training_rows_are_held_against_both_sets(forest: Made, texts: Texts) ->
     )
     added(add_training, forest, pd.concat([own, *copies, other_class]), "train.csv")
     notes = found_in(forest.workspace, forest.review.id).notes
-    assert all(note.copies for note in notes)
+    assert all(note.about == "copies" for note in notes)
     text = [note.sentence for note in notes]
     texts(text)
     with working_here():
@@ -108,7 +108,7 @@ def test_foreign_rows_are_held_against_the_data_whatever_their_class(
     added(add_foreign, forest, far, "far.csv")
     added(add_foreign, forest, pd.concat([far, copies]), "mixed.csv")
     foreign = [one for one in found_in(forest.workspace, forest.review.id).notes if one.foreign]
-    assert [(note.foreign, note.copies) for note in foreign] == [("mixed.csv", True)]
+    assert [(note.foreign, note.about == "copies") for note in foreign] == [("mixed.csv", True)]
     texts(foreign[0].sentence)
 
 
@@ -123,7 +123,7 @@ def test_rows_of_few_values_are_no_copies(tmp_path) -> None:
     added(add_training, review, training, "train.csv")
     notes = found_in(review.workspace, review.review.id).notes
     assert len(notes) == 3
-    assert not any(note.copies for note in notes)
+    assert not any(note.about == "copies" for note in notes)
 
 
 def test_a_regression_is_held_to_the_same_rule(tmp_path, texts: Texts) -> None:

@@ -124,7 +124,7 @@ def test_a_method_that_cannot_be_fitted_is_reported(opened, tmp_path, texts):
     settings = RegionsSettings(("column", "tree"), column="gone")
     run = ran(workspace, review, tmp_path, settings)
     assert "column" not in run.keys
-    texts(run.record.notes)
+    texts([one.sentence for one in run.record.notes])
 
 
 def test_rows_that_are_in_both_sets_are_counted(opened, tmp_path, texts):
@@ -134,8 +134,8 @@ def test_rows_that_are_in_both_sets_are_counted(opened, tmp_path, texts):
     shared = pd.concat([frame.head(120), table(100, 8).assign(age=ages[300:])], ignore_index=True)
     review = review_of(workspace, {"calibration": frame, "evaluation": shared})
     run = ran(workspace, review, tmp_path, RegionsSettings(("tree",)))
-    texts(run.record.notes)
-    assert run.record.notes[0].startswith("120 rows")
+    texts([one.sentence for one in run.record.notes])
+    assert run.record.notes[0].sentence.startswith("120 rows")
 
 
 @pytest.mark.parametrize(
@@ -232,4 +232,4 @@ def test_the_model_answers_for_training_rows_whose_columns_trees_cannot_cut(
     run = ran(opened.workspace, review, tmp_path, RegionsSettings(("tree",), folds=2))
     expected = model.predict_proba(known[inputs])[:, 1]
     np.testing.assert_allclose(run.training.score, expected, atol=1e-6)
-    texts(run.record.notes)
+    texts([one.sentence for one in run.record.notes])
