@@ -1,6 +1,7 @@
 """Memory of this machine: how much there is, how much is free, and whether it ran out.
 
-Inside a container, and under any other control group with a limit, that limit is what there is.
+Inside a container, or under any other control group with a limit, that limit counts as the
+machine's memory.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def _named(path: str | Path, name: str, unit: int) -> int | None:
 
 
 def refuse_beyond_memory(needed: int, what: str, fix: str) -> None:
-    """Raise an :class:`InputError` with the estimate where ``needed`` bytes are not there.
+    """Raise an :class:`InputError` with the estimate where ``needed`` bytes are not available.
 
     Examples
     --------

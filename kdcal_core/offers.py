@@ -43,7 +43,7 @@ def offer(entry: E, entries: dict[str, E], families: Sequence[str]) -> None:
 def import_modules(folder: list[str], package: str, *, without: Collection[str] = ()) -> None:
     """Import each module of the folder, so that its methods offer themselves.
 
-    Modules of a leading underscore have none.
+    Modules with a leading underscore offer none.
     """
     for found in iter_modules(folder):
         if not found.name.startswith("_") and found.name not in without:

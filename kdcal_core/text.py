@@ -52,7 +52,7 @@ def number_text(value: float, width: float, percent: bool = False, largest: floa
     if not percent and (abs(value) >= _LONG or (0 < size < 1e-3 and width < 1e-4)):
         return f"{value:.2g}"
     if math.isfinite(spread) and spread > 1e-9 * abs(shown):  # less is rounding
-        # of a number below 1 one decimal says next to nothing, however wide its interval
+        # one decimal of a number below 1 says too little, however wide its interval
         least = 2 if not percent and size <= 1.0 and width <= 1.0 else 0
         decimals = min(max(1 - math.floor(math.log10(2.0 * spread)), least), most)
     else:  # four figures

@@ -166,7 +166,7 @@ def paired(view: View) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.markdown("**Paired differences, row by row**")
             against: Against = st.segmented_control(
-                "Held against",
+                "Compared with",
                 options=list(AGAINST),
                 default="model",
                 required=True,

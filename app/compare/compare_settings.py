@@ -84,7 +84,7 @@ def _more(usable: Mapping[str, str | None]) -> tuple[int, int]:
                 max_value=20,
                 value=5,
                 key="compare_folds",
-                help="Of the cross-fitting, where it judges.",
+                help="Parts of the calibration set, if cross-fitting judges.",
                 **_KEPT,
             )
             seed: int = st.number_input(

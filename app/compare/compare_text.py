@@ -23,8 +23,9 @@ FAMILIES: dict[Family, tuple[str, str]] = {
         "One or a few numbers soften or sharpen the probabilities.",
     ),
     "standard": (
-        "Known elsewhere",
-        "Calibrators known outside the five papers, one class against the rest or all at once.",
+        "Standard",
+        "Calibrators from outside the five papers, for one class against the rest or for all "
+        "classes at once.",
     ),
     "partition": (
         "Region by region",

@@ -36,8 +36,8 @@ def choose(review: Review) -> ExportSettings | None:
         index=keys.index(_first(keys, None if compared is None else text.preselected(compared))),
         format_func=_named,
         key=f"export_calibrator_{review.id}",
-        help="Only those that this review can have. The page Compare holds them against each "
-        "other.",
+        help="The calibrators that this review can use. The page Compare compares them with "
+        "each other.",
         **_KEPT,
     )
     if st.query_params.get(ADDRESS) != key:
@@ -82,7 +82,7 @@ def _regions(review: Review, key: str) -> ExportSettings | None:
             options=list(text.INNER),
             format_func=text.INNER.__getitem__,
             key="export_inner",
-            help="Regions with few rows lean on the region around them.",
+            help="Regions with few rows borrow from the region around them.",
             **_KEPT,
         )
     depth, rows = _size(key, places[-2], places[-1], by_trees)

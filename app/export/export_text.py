@@ -21,7 +21,7 @@ FAMILIES: dict[Family, str] = {
     "model": "the model",
     "top-label": "confidence of the predicted class",
     "temperature": "temperature",
-    "standard": "known elsewhere",
+    "standard": "standard",
     "partition": "region by region",
     "kernel density": "kernel density graph",
 }

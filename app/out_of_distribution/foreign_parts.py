@@ -141,7 +141,7 @@ def _version(fit: Fit) -> Version:
             help=f"Chosen by held-out log loss: {facts.exponents[chosen]:.3g}.",
         )
         factor = st.select_slider(
-            "Variance floor, times its own",
+            "Variance floor, relative to the fitted one",
             options=FACTORS,
             value=1.0,
             format_func=lambda times: f"{times:g}",

@@ -125,9 +125,10 @@ def _space_name(judged: Judged) -> str:
         key=f"pit_space_{judged.review.id}",
         persist_state="session",
         width=210,
-        help="What makes two rows neighbours: like inputs, like activations of a hidden layer of "
-        "the model, or like predictions (mean and spread). Each column is standardised. Torres et "
-        "al. recalibrate in any of them; faults show best where the model distinguishes rows.",
+        help="What makes two rows neighbours: similar inputs, similar activations of a hidden "
+        "layer of the model, or similar predictions (mean and spread). Each column is "
+        "standardised. Torres et al. recalibrate in any of them; faults show best where the model "
+        "distinguishes rows.",
     )
     return name
 

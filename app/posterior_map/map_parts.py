@@ -56,7 +56,7 @@ SETTINGS = """
 * **The exponent** of the kernel (Dey et al., Eq. 18: gamma times log n) says how fast the rows of
   other polytopes stop counting: small exponents smooth, large ones leave each polytope its own
   rows. It was chosen by the log loss of held-out rows.
-* **The least variance** is the lambda that keeps a Gaussian from being infinitely narrow
+* **The variance floor** is the lambda that keeps a Gaussian from being infinitely narrow
   (Dey et al., Eq. 15), here as a multiple of what the fit chose. A larger one carries the answers
   farther out.
 
@@ -235,7 +235,7 @@ def set_again(fit: Fit) -> Version:
     chosen = facts.chosen
     columns = st.columns([1, 1, 1, 0.5], vertical_alignment="bottom", gap="medium")
     alpha: float = columns[0].select_slider(
-        "Alpha: ordinary rows that may be unknown",
+        "Alpha: ordinary rows that may count as unknown",
         options=ALPHAS,
         value=facts.floor_quantile if facts.floor_quantile in ALPHAS else 0.01,
         format_func=lambda share: f"{share:.1%}",
@@ -251,7 +251,7 @@ def set_again(fit: Fit) -> Version:
         persist_state="session",
     )
     factor: float = columns[2].select_slider(
-        "Least variance, times its own",
+        "Variance floor, relative to the fitted one",
         options=FACTORS,
         value=1.0,
         format_func=lambda times: f"{times:g}",

@@ -46,7 +46,7 @@ def choose(review: Review) -> RecalibrationSettings:
             required=True,
             format_func=HOW.__getitem__,
             key="recalibration_how",
-            help="Of the methods that look for neighbours.",
+            help="For the methods that look for neighbours.",
             **_KEPT,
         )
     space, k, radius = space_names(review)[0], RecalibrationSettings().k, None
@@ -141,8 +141,8 @@ def _more() -> dict[str, Any]:
                 max_value=20,
                 value=5,
                 key="recalibration_folds",
-                help="Of the cross-fitting: to choose neighbours, and to judge without an "
-                "evaluation set.",
+                help="Parts of the calibration set for cross-fitting, which chooses the neighbours "
+                "and, without an evaluation set, judges the methods.",
                 **_KEPT,
             )
             seed = st.number_input(

@@ -12,16 +12,16 @@ from kdcal_core.tasks import RecalibrationRecord, space_title
 
 WILL_SHOW = (
     "Here you will see the same predictions before and after a repair that needs no new training: "
-    "which outcomes their intervals miss, whether quantiles come true, and what it gained in every "
-    "measure. The model is not changed; its predicted distributions are adjusted to the outcomes "
-    "of the calibration set (Torres et al.)."
+    "which outcomes their intervals miss, whether stated quantiles hold, and what it gained in "
+    "every measure. The model is not changed; its predicted distributions are adjusted to the "
+    "outcomes of the calibration set (Torres et al.)."
 )
 SETTINGS = r"""
 * **Methods.** *Local* lets each row learn from the PIT values of its nearest calibration rows
   (Torres et al., Algorithm 1). *Global* takes all of them for every row, *isotonic* one rising map
   of probabilities for all rows (section 2): both correct the whole and leave local faults.
   *Local where needed* repairs only rows whose neighbourhood is wrong beyond chance (our addition):
-  where the model is right, local costs 1 to 2% of CRPS and this next to nothing.
+  where the model is right, local costs 1 to 2% of CRPS and this almost nothing.
   *Density estimation* trains a small network that learns the outcome's quantiles from the model's
   own forecast, so large and small predictions are corrected differently (section 4.3).
   *Nearest neighbour regression* does not use the model at all and is there for comparison.
@@ -48,9 +48,9 @@ TILES = r"""
 **CRPS** judges the whole distribution, in the outcome's unit; lower is better. **Coverage** is the
 share of outcomes inside their 95% intervals. **sMIS** is the width of the 95% intervals plus a
 penalty for each miss, over the mean absolute outcome of the calibration set; lower is better.
-**RMSE** judges the mean alone. Below stands the value for the model as it is and, where there is
-one, the change from row to row: rows are compared with themselves, so it is known better than the
-two values. An interval of the change that holds 0 may be chance.
+**RMSE** judges the mean alone. Below each is the value for the model as it is and, where there is
+one, the paired change: each row is compared with itself, so the change is known more precisely than
+the two values. An interval of the change that holds 0 may be chance.
 """
 ADVICE = """
 * **Always look locally.** Coverage near nominal over all rows can hide opposite local faults
@@ -61,16 +61,15 @@ ADVICE = """
 * **Few neighbours: less bias, more noise.** With k too small the repaired intervals follow the
 noise of a few rows; with k as large as the calibration set the repair is global (section 3).
 * **Prediction takes longer.** Each new row looks for its neighbours, and the calibration set has
-  to be kept beside the model (section 5). Times of this machine stand in the table above.
+  to be kept beside the model (section 5). The table above shows the times on this machine.
 * **Calibration rows must be fresh.** Rows that the model was trained or selected on have PIT
-values that look too good, and the repair would learn too little. The authors take their validation
-set
-  (sections 2 and 3); a set that had no part in early stopping either is safer.
+values that look too good, and the repair would learn too little. The authors use their validation
+  set (sections 2 and 3); a set that had no part in early stopping either is safer.
 * **Few samples say little of the tails.** Where the model gives m samples, as an ensemble or passes
-  with dropout do, the outermost (m - 1) / (m + 1) of its distribution end in tails that are fitted
+  with dropout do, central intervals wider than (m - 1) / (m + 1) end in tails that are fitted
   beyond the samples; a repair stretches them to where the outcomes fell.
-* **Like with like.** A repair holds for rows like the calibration rows. Far from all of them the
-  nearest are not near, and nothing is learnt about such a row.
+* **Like with like.** A repair holds for rows like the calibration rows. Far from all of them even
+  the nearest rows are not similar, and the repair knows nothing about such a row.
 """
 
 
@@ -129,7 +128,7 @@ def recommendation(methods: Sequence[RecalibratorScores]) -> str:
     else:
         lead = (
             "No repair lowers the CRPS beyond chance. Recommended: the model as it is, or Local "
-            "recalibration where needed, which costs next to nothing where the model is right"
+            "recalibration where needed, which costs almost nothing where the model is right"
         )
     return f"{lead}. Change of the CRPS: {changes}."
 

@@ -10,9 +10,9 @@ from kdcal_core.tasks import RegionsMethod, RegionsRecord, RegionsSettings
 from kdcal_core.text import counted
 
 SETTINGS = r"""
-* **Tree regions**: Durfee et al., Algorithm 1. A shallow tree on the training rows parts the
-  classes, and each of its regions gets a Platt map of its own. Without training rows a fifth of the
-  calibration rows grows each of five trees and the rest fits its maps (decision D102).
+* **Tree regions**: Durfee et al., Algorithm 1. A shallow tree on the training rows separates the
+  classes, and each of its regions gets a Platt map of its own. Without training rows, a fifth of
+  the calibration rows grows each of five trees and the rest fits its maps.
 * **Boosted regions**: maps nested in one another, each on the regions where the ones
   before are still wrong (section 5; the text of section 13 is lost, so this is our derivation).
 * **AUROC regions**: a tree whose splits are chosen to raise the AUROC (our derivation for section
@@ -22,7 +22,7 @@ SETTINGS = r"""
 
 Depth and fewest rows are those set above; the Compare page and the export take each calibrator's
 own depth, 3 for Tree and AUROC regions, 2 for Boosted and 6 for Forest regions. Regions with few
-rows are drawn to the region around them. Fitted on the calibration set and judged on the evaluation
+rows borrow from the region around them. Fitted on the calibration set and judged on the evaluation
 set; without one, each calibration row is calibrated by the other four fifths.
 """
 ADVICE = """
@@ -35,23 +35,23 @@ ADVICE = """
   probabilities and leaves the AUROC; only partitions change it (sections 2 and 4.1).
 * **It narrows what tuning would decide.** In the paper's experiments the calibrated AUROC hardly
   depended on the learning rate, so that calibration may save some of the search (sections 6.3, 7).
-* **Do not expect the lift to grow with the model.** The text says so of all data sets; its own
-  Table 1 does not bear that out (decision D106).
+* **Do not expect the lift to grow with the model.** The text claims it for all data sets, but its
+  own Table 1 does not show it.
 """
 
 
 SEARCHES = (
     "**Quick**: half of the rows find the regions and the other half judges them; sliders act at "
-    "once. **Thorough**: all rows find the regions, which are then held against what the same "
+    "once. **Thorough**: all rows find the regions, which are then compared with what the same "
     "search finds where the model is right. It finds more, above all faults that take two columns "
-    "to name, and must be asked for."
+    "to describe, and starts only on request."
 )
 HARDER = (
     "Grows the tree on all rows, and 200 trees more on outcomes drawn from the stated "
-    "probabilities: what those show is chance. In 5,000 rows it found a gap of 0.15 that takes two "
-    "columns to name in 90% of trials, the quick search in 33%. It takes seconds for thousands of "
-    "rows and minutes for a million, and is kept. The price: p values go no lower than 0.005, and "
-    "intervals are wider."
+    "probabilities: what those show is chance. In 5,000 rows it found a gap of 0.15 that takes "
+    "two columns to describe in 90% of trials, the quick search in 33%. It takes seconds for "
+    "thousands of rows and minutes for a million, and is kept. The price: p values go no lower "
+    "than 0.005, and intervals are wider."
 )
 QUICK_SHOWN = (
     "The quick search is shown. Its p values may differ from those of the thorough search, which "

@@ -79,7 +79,7 @@ _WILL_SHOW = {
     "reliability": (
         "Here you will see what the model says against how often it is right: the reliability "
         "diagram with its row counts, the calibration errors with their intervals, and which "
-        "classes are taken for which."
+        "classes are confused with which."
     ),
     "confidence": (
         "Here you will see, for each predicted class, how often it is right at every score: the "
@@ -117,7 +117,7 @@ _WILL_SHOW = {
     ),
     "recalibration": (
         "Here you will see the same predictions before and after a repair that needs no new "
-        "training: which outcomes their intervals miss, whether quantiles come true, and what "
+        "training: which outcomes their intervals miss, whether stated quantiles hold, and what "
         "each method gained in every measure."
     ),
 }

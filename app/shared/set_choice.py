@@ -23,6 +23,6 @@ def choose_set(review: Review, page: str) -> Which:
         key=f"{page}_set",
         persist_state="session",
         label_visibility="collapsed",
-        help="Both are held-out rows. Whatever is calibrated is fitted on the calibration set.",
+        help="Both are held-out rows. Calibrators are fitted on the calibration set.",
     )
     return chosen

@@ -41,7 +41,7 @@ needs no new fit:
 * **Among the data**: in the papers the class ratio of the polytope answers alone. **Class ratio
   alone** shows their fit: the output layer of a network belongs to the paths, and the exponent is
   chosen under the floor in force. **With the
-  model**, it is weighed against the model's opinion of the very row,
+  model**, it is weighed against the model's opinion of the same row,
   $\mathrm{softmax}(a\log p+b\log g)$, with the weights of the lowest log loss on the held-out
   rows. Densities, floor and prior stay what they are.
 
@@ -50,7 +50,7 @@ the share of ordinary rows that you accept to be called unknown.
 """
 SIZES_LAST = (
     "{} runs, each with its own rows and its own model: a minute or so for forests up to 1,000 "
-    "rows, many minutes for networks. The number of rows set above does not count here."
+    "rows, many minutes for networks. The number of rows set above is not used here."
 )
 FLAWS = r"""
 The texts contradict each other and themselves in places. What is simulated here:
@@ -58,7 +58,7 @@ The texts contradict each other and themselves in places. What is simulated here
 * **The floor.** The tables print $b=\exp(-10^{-7})$, which is 0.9999999: the preset *As printed*
   shows what it does. With it, and $\lambda=10^{-6}$, a polytope of one row among 10,000 in the
   plane hands over to the prior 0.0032 from its centre, nearer than the next row, so that
-  confidence collapses *among* the data. Meant is $b=\exp(-10^{7})$, which hands over at
+  confidence collapses *among* the data. The value meant is $b=\exp(-10^{7})$, which hands over at
   $\sqrt{2\lambda\cdot10^7}=4.47$, in any dimension: far too late for a user who asks at 2. The
   authors' own code uses other values for each experiment, one kind for results among the data and
   another for results outside. kdcal sets the floor from held-out rows, **one setting for both**.

@@ -38,7 +38,7 @@ class CalibratorEntry:
     description : str
         What it does, in one sentence.
     family : str
-        "model" (no calibrator), "top-label" (Salamon et al.), "temperature", "standard" (known
+        "model" (no calibrator), "top-label" (Salamon et al.), "temperature", "standard" (from
         outside the five papers), "partition" (Durfee et al.) or "kernel density" (Dey et al.).
     compared : bool
         Whether the page Confidence by class compares it by default: the methods of Salamon et

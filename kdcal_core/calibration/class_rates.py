@@ -440,7 +440,7 @@ class TopLabelHistogram(ShrunkConfidence):
         # no score of a predicted class lies at or below 1 / K, so those bins are not reported
         empty = (mass == 0) & (edges[1:] > 1.0 / self.n_classes_)
         if empty.any():
-            stands_in = f"the class's overall confidence {conf1:.3f} stands in there"
+            stands_in = f"the class's overall confidence {conf1:.3f} is used there instead"
             if self.shrinkage is not None:
                 stands_in = "the shared temperature answers there"
             self._note(

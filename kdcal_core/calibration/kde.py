@@ -319,7 +319,7 @@ class TopLabelKDE(ShrunkConfidence):
                     "advises Conf1, b_mon or the optimal cutoff.",
                 )
             return ""
-        drawn = "" if self.shrinkage is None else ", drawn to the shared temperature"
+        drawn = "" if self.shrinkage is None else ", shrunk towards the shared temperature"
         self._note_class(
             label,
             f" falls back to its overall confidence {self._conf1_[label]:.3f}"
@@ -602,7 +602,7 @@ CalibratorEntry(
     "KDE (b_mon4)",
     partial(TopLabelKDE, "mon4"),
     "Salamon et al. 2024, Eq. 9 and appendix",
-    "As the recommended one, but with room for two dips, which are often noise.",
+    "Like the recommended one, but with two dips allowed, which are often noise.",
     "top-label",
 ).offer()
 
@@ -612,7 +612,7 @@ CalibratorEntry(
     "KDE (b_opt)",
     partial(TopLabelKDE, "loo"),
     "Salamon et al. 2024, Eq. 9 and section XII",
-    "As the recommended one, with the bandwidth that best predicts each row from the others; "
+    "Like the recommended one, with the bandwidth that best predicts each row from the others; "
     "often wiggly.",
     "top-label",
     compared=False,

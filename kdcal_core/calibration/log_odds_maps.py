@@ -308,8 +308,8 @@ CalibratorEntry(
     "Platt",
     PlattScaling,
     "Platt 1999; Durfee et al. 2022, section 2.1",
-    "A sigmoid of each class's log odds, which can leave the model as it is; the one called "
-    "Sigmoid is of the probability and cannot.",
+    "A sigmoid of each class's log odds. It can leave a calibrated model unchanged; Sigmoid, "
+    "which works on the probability, cannot.",
     "standard",
     compared=False,
     offered=True,
@@ -321,7 +321,7 @@ CalibratorEntry(
     "Beta",
     BetaCalibration,
     "Kull, Silva Filho and Flach 2017",
-    "As Platt's, with a slope of its own for each end of the scale; it never falls.",
+    "Like Platt's, with one slope for each end of the scale; it never falls.",
     "standard",
     compared=False,
     offered=True,

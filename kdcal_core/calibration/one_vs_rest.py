@@ -371,7 +371,7 @@ CalibratorEntry(
     SigmoidConfidence,
     "scikit-learn, CalibratedClassifierCV",
     "Platt's sigmoid of each class's probability, whichever class was predicted; unlike Platt "
-    "scaling on the log odds it bends even a model that is right already.",
+    "scaling on the log odds, it changes even a calibrated model.",
     "standard",
 ).offer()
 

@@ -115,8 +115,8 @@ CalibratorEntry(
     "Venn-Abers",
     VennAbers,
     "Vovk, Petej and Fedorova 2015",
-    "Isotonic regression with the row itself among the data, once as a no and once as a yes, "
-    "and the number between the two answers that log loss asks for.",
+    "Isotonic regression with the row itself added to the data, once as a no and once as a yes. "
+    "The result lies between the two answers, where the worst-case log loss is smallest.",
     "standard",
     compared=False,
     offered=True,

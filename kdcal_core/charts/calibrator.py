@@ -22,8 +22,9 @@ _NEAR = 0.05  # rows so near a score show what becomes of it
 _FEWEST = 10
 
 MAP = """
-Across what the model states, up what the calibrator makes of it. On the dashed diagonal nothing
-changes; below it confidence is taken back, above it added. Dots are real rows, at most 1,000.
+The model's probability runs across, the calibrated one up. On the dashed diagonal nothing changes;
+below it the calibrator lowers the probability, above it raises it. Dots are real rows, at most
+1,000.
 
 With two classes the score is the probability of the second class. With more it is the confidence
 in the predicted class, with a line for each class that is predicted. With regions (Durfee et al.,
@@ -37,8 +38,8 @@ DIAGRAMS = """
 Left the model as it is, right the same rows calibrated by fits that have not seen them. Points on
 the dashed diagonal: stated and observed agree. Grey boxes are where the points of a perfectly
 calibrated model would fall in 95% of all samples of this size, so a point in its box is no evidence
-of a fault. The bars below count the rows: a calibrator may move rows to other scores. Salamon et
-al., section XII: no calibrator without its picture.
+of a fault. The bars below count the rows: a calibrator may move rows to other scores. Look at every
+calibrator before you use it (Salamon et al., section XII).
 """
 
 
@@ -198,7 +199,7 @@ def _worst_words(curve: ReliabilityCurve) -> str:
     out = np.where(filled & np.isfinite(out), out, -np.inf)
     n_out = int((out > 0).sum())
     if not n_out:
-        return f"all {int(filled.sum())} bins lie where chance may put them."
+        return f"all {int(filled.sum())} bins lie within what chance explains."
     at = int(np.argmax(out))
     return (
         f"{n_out} of {int(filled.sum())} bins lie outside what chance explains; farthest out, it "

@@ -50,8 +50,8 @@ out. Means of row losses are compared by a paired t test, AUROC by DeLong's cova
 calibration errors by resampling rows for both at once, at the least favourable true errors that
 the rows allow. **Full marks** are told apart once all methods are allowed for (Holm's correction).
 
-Against the best, the p value is that of the joint test over all methods (Hansen 2005): who leads on
-these rows was picked by them, and that is allowed for.
+Against the best, the p value is that of the joint test over all methods (Hansen 2005): the test
+allows for the fact that these rows also picked the leader.
 """
 
 
@@ -322,7 +322,7 @@ def paired_words(found: Comparison, measure: str, against: str) -> str:
         worse = [one for one in pairs if one.verdict == "worse"]
         return (
             f"By {title}, {len(better)} of {len(pairs)} calibrators are better than the model as "
-            f"it is and {len(worse)} worse, beyond chance and with all of them allowed for."
+            f"it is and {len(worse)} worse, beyond chance and corrected for all of them."
         )
     best = found.best[measure]
     pairs = [one for one in found.paired[measure, "best"] if one.key != best]
@@ -419,11 +419,11 @@ _HEIGHT = _TITLE + _SQUARE + _BETWEEN + _STRIP + _TICKS
 _GAP = 0.03
 
 PICTURES = """
-No calibrator without its picture (Salamon et al., section XII). Each point is a bin: across the
-stated confidence, up how often it was right, with its Clopper-Pearson interval; pale points have
-few rows. The grey boxes are where a perfectly calibrated model's points would lie. The bars below
-count the rows on the same scale in every panel: where they are thin, the picture says little, and a
-calibrator that states one number for all rows looks perfect in its only bin.
+Look at every calibrator before you use it (Salamon et al., section XII). Each point is a bin: the
+stated confidence runs across, the share of right predictions up, with its Clopper-Pearson interval;
+pale points have few rows. The grey boxes are where a perfectly calibrated model's points would lie.
+The bars below count the rows on the same scale in every panel: where they are thin, the picture
+says little, and a calibrator that states one number for all rows looks perfect in its only bin.
 """
 
 

@@ -28,9 +28,9 @@ scaled by its number of rows (Eqs. 7 and 8). **Above**: green as a share of gree
 $$\text{Conf}(S)=\frac{K_{TP}(S)\,|TP|}{K_{TP}(S)\,|TP|+K_{FP}(S)\,|FP|}=\frac{A}{A+B}
 \qquad\text{(Eq. 9)}$$
 
-This ratio is the **dotted** line. Where few rows are near a score it says 0 or 1 too easily, so
-the **full** line, which is what the calibrator answers, adds $m$ rows that came out as one
-temperature for all classes says, $c$:
+This ratio is the **dotted** line. Where few rows are near a score it says 0 or 1 too easily, so the
+**full** line, the calibrator's answer, adds $m$ rows of which a share $c$ is right, as one
+temperature for all classes predicts:
 
 $$\text{Conf}=\frac{A+m\,c}{A+B+m}$$
 
@@ -429,7 +429,7 @@ def confidence_words(curve: ConfidenceCurve, name: str) -> str:
         f"{curve.n_tp:,} of {n:,} rows predicted as class {name} are right ({curve.n_tp / n:.0%})."
     )
     if curve.fallback:
-        return f"{share} There is no curve, because {curve.fallback}: Conf1 stands in."
+        return f"{share} There is no curve, because {curve.fallback}: Conf1 is used instead."
     return share
 
 

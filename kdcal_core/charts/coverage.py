@@ -273,9 +273,8 @@ def coverage_words(
     --------
     >>> def held(value): return Estimate("", "", value, value - 0.02, value + 0.02, 400)
     >>> coverage_words(["low", "high"], [held(0.99), held(0.81)], 0.95, [held(0.95), held(0.94)])
-    'Stated are 95%: the model holds from 81% (high) to 99% (low) of the outcomes, recalibrated
-     from 94% to 95%. The stated level lies outside the error bar in 2 of 2 bins, recalibrated in
-     0.'
+    'Stated 95% intervals hold from 81% (high) to 99% (low) of the outcomes, recalibrated from 94%
+     to 95%. The stated level lies outside the error bar in 2 of 2 bins, recalibrated in 0.'
     """
     known = [at for at, each in enumerate(before) if np.isfinite(each.value)]
     if not known:
@@ -283,7 +282,7 @@ def coverage_words(
     least = min(known, key=lambda at: before[at].value)
     most = max(known, key=lambda at: before[at].value)
     words = (
-        f"Stated are {level:.0%}: the model holds from {before[least].value:.0%} ({names[least]}) "
+        f"Stated {level:.0%} intervals hold from {before[least].value:.0%} ({names[least]}) "
         f"to {before[most].value:.0%} ({names[most]}) of the outcomes"
     )
     off = (

@@ -271,7 +271,7 @@ def _fall_words(model: DistanceCurve, graph: DistanceCurve | None, prior: float)
         return f"{sentence} and {version} {last:.2f}, which has not reached the prior, {prior:.2f}."
     if radius == graph.radii[0]:
         return f"{sentence}; {version} stays at the prior, {prior:.2f}, at every distance."
-    word = "comes"
+    word = "goes"
     if graph.mean.max() > prior + NEAR:
         word = "falls"
     elif graph.mean.min() < prior - NEAR:

@@ -33,7 +33,8 @@ Each map shows the probability of class 1: blue near 0, red near 1, **white at t
 dashed box holds the data. This is Fig. 8 of Dey et al.
 
 * **True posterior**: from the formula of the simulation; the prior outside the box, where there
-  are no rows (Eq. 4). *Trunk* has rows everywhere, ever fewer, and its truth knows no end.
+  are no rows (Eq. 4). *Trunk* has rows everywhere, though fewer farther out, so its true posterior
+  is defined everywhere.
 * **Model**: a forest or a network extends what it learned at the edge of the data to infinity
   (the text after Eq. 5).
 * **Kernel density**: the density of the polytope that represents a point, Gaussian around the
@@ -53,7 +54,7 @@ Mean of the largest probability over 1,000 points drawn uniformly on a sphere ab
 (Dey et al., section 3.1 and Fig. 3). At distance 1 lies the row farthest out. **Bands** hold the
 middle half of the points, those without one show it on hover.
 
-Nothing was ever seen beyond 1, so that only the prior (dashed) is justified there. Isotonic and
+No row lies beyond 1, so only the prior (dashed) is justified there. Isotonic and
 sigmoid calibration cannot fall to it: they only relabel what the model says, and far away it
 says what it says at the edge. The two curves **as in the papers** are
 fitted with all of the papers' settings, the exponent chosen under their floor. They use
@@ -461,7 +462,7 @@ def _truth_words(model: Estimate, graph: Estimate) -> str:
     if graph.low <= model.high or graph.value < _FAR_OFF * model.value:
         return ""
     return (
-        f". But among the data it has left the truth (Hellinger distance {graph.value:.2f} "
+        f". But among the data it is far from the truth (Hellinger distance {graph.value:.2f} "
         f"against {model.value:.2f})"
     )
 
@@ -553,8 +554,8 @@ def measures_words(model: Mapping[str, Estimate], graph: Mapping[str, Estimate])
         if words
     ]
     return (
-        "Inside the data, of the kernel density version beside the model: "
-        f"{', '.join(parts)}; what is not named lies within the intervals."
+        "Inside the data, the kernel density version compared with the model: "
+        f"{', '.join(parts)}; all other measures lie within the intervals."
     )
 
 

@@ -41,10 +41,11 @@ LOSSES = r"""
 Mean of $-\log$ of the confidence given to what happened: right or wrong (Salamon et al., Eq. 14),
 by predicted class (Fig. 17), with its 95% interval. Lower is better; the axis is logarithmic.
 
-A method's loss on the rows it was fitted on flatters it, the more so the more it can bend. That
-is why rows it has not seen are shown: the evaluation set, or the calibration set cross-fitted
-(fitted on four fifths, judged on the last, five times). **Hollow marks** are the second kind of
-rows named above the chart; how far filled and hollow marks lie apart shows the noise.
+A method's loss on the rows it was fitted on flatters it, and the more flexible the method, the
+more. That is why rows it has not seen are shown: the evaluation set, or the calibration set
+cross-fitted (fitted on four fifths, judged on the last, five times). **Hollow marks** are the
+second kind of rows named above the chart; how far filled and hollow marks lie apart shows the
+noise.
 """
 
 

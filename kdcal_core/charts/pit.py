@@ -353,7 +353,7 @@ def pit_words(histogram: PitHistogram) -> str:
     ...                     np.full(4, 70.0), 200, 200.0, 0.95, "simultaneous")
     >>> pit_words(flat)
     '2 of 4 bars leave the band; furthest off are PIT values of 0.00 to 0.25: 90 rows where 30 to
-     70 were to be expected.'
+     70 are expected.'
     """
     far = np.flatnonzero(histogram.outside)
     if not far.size:
@@ -364,7 +364,7 @@ def pit_words(histogram: PitHistogram) -> str:
         f"{far.size} of {histogram.counts.size} bars {'leaves' if far.size == 1 else 'leave'} the "
         f"band; furthest off are PIT values of {histogram.edges[worst]:.2f} to "
         f"{histogram.edges[worst + 1]:.2f}: {histogram.counts[worst]:,.0f} rows where "
-        f"{histogram.low[worst]:,.0f} to {histogram.high[worst]:,.0f} were to be expected."
+        f"{histogram.low[worst]:,.0f} to {histogram.high[worst]:,.0f} are expected."
     )
 
 

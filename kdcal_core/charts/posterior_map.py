@@ -58,8 +58,8 @@ class shares and of what the model itself says (our addition to the papers).
 **With more features than the two shown** the map is a slice: in every other direction it stays
 in the middle of the data, or at the row chosen. So a point beyond the box is still like the rows in
 most respects, and the version may stay sure there. The sentence above therefore goes by the
-density, in all features, and not by the box. What it says where all features leave the data
-together stands on the page Out of distribution.
+density, in all features, and not by the box. The page Out of distribution shows what it says where
+all features leave the data together.
 
 **Drag a box** on any panel to see the rows in it below. A double click takes it away.
 """
@@ -481,8 +481,8 @@ def slice_words(outside: Cells, beyond: Cells, n_others: int) -> str:
     >>> cells = np.array([[True, False]])
     >>> slice_words(cells, np.array([[True, True]]), 62)
     'Beyond the dashed box 50% of the area still counts as like the data: the map is a slice that
-     stays within the data in the other 62 directions. Rows that leave the data in every direction
-     at once are on Out of distribution; they may count as unknown sooner.'
+     stays within the data in the other 62 directions. The page Out of distribution shows rows that
+     leave the data in every direction at once; they may count as unknown sooner.'
     """
     known = float((~outside)[beyond].mean()) if beyond.any() else 0.0
     if not n_others or not known:
@@ -491,8 +491,9 @@ def slice_words(outside: Cells, beyond: Cells, n_others: int) -> str:
     share = "all" if known == 1.0 else _part(known)
     return (
         f"Beyond the dashed box {share} of the area still counts as like the data: the map is a "
-        f"slice that stays within the data in the other {directions}. Rows that leave the data in "
-        "every direction at once are on Out of distribution; they may count as unknown sooner."
+        f"slice that stays within the data in the other {directions}. The page Out of "
+        "distribution shows rows that leave the data in every direction at once; they may count "
+        "as unknown sooner."
     )
 
 

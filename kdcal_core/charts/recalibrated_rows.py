@@ -190,7 +190,7 @@ _OTHERS = 10  # marks that are no rows, such as the ends of a line
 MISSES = r"""
 Every mark is a row at its place on the map; light red ones are outcomes that their interval missed
 (Torres et al., Figs. 3e and 3f), with the triangle pointing to the side on which they lie. If
-intervals are right **everywhere**, misses are strewn evenly over the rows; clusters of them, and
+intervals are right **everywhere**, misses are spread evenly over the rows; clusters of them, and
 regions without any, are local faults even where the total is right. The same rows are drawn on both
 sides, a uniform sample where they are too many; the counts above are those of all rows.
 """
@@ -350,7 +350,7 @@ def _few(kept: int, n: int, colours: Palette) -> dict[str, Any]:
 def misses_words(panels: Sequence[Misses], level: float = 0.95) -> str:
     """How many outcomes the intervals missed before and after, and on which side."""
     text = "; ".join(f"{shown.name} {_missed(shown)}" for shown in panels)
-    return f"Outcomes outside their {level:.0%} intervals: {text}. Stated are {1 - level:.0%}."
+    return f"Outcomes outside their {level:.0%} intervals: {text}. {1 - level:.0%} are expected."
 
 
 def _missed(shown: Misses) -> str:

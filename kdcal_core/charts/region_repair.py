@@ -24,17 +24,17 @@ from kdcal_core.text import counted, escape_html, number_text
 
 _EXAMPLES = (0.2, 0.8)  # stated probabilities whose change is said
 _SUREST = 0.999
-_SHIFT = 0.1  # of the log odds; a smaller one is next to nothing
+_SHIFT = 0.1  # of the log odds; a smaller one is negligible
 _FLAT = 0.1  # slope below which a map forgets the score
 
 MAPS = r"""
 Platt's map of each region (Durfee et al., section 2.1 and Algorithm 1): log odds times a slope plus
 an offset, fitted on the region's rows. **On the dashed line** nothing changes; a line **above** it
 says that the class is stated too low there, **below** it too high. A slope **below 1** pulls
-probabilities towards one half: the model was too sure. A slope of **0** forgets the score and
-leaves the region's rate, so the maps lie between the model and the tree (section 5.2). A
-**negative** slope turns the order round and is flagged, never hidden (decision D105). Regions with
-few rows lean on the region around them; how much stands beside.
+probabilities towards one half: the model was too sure. A slope of **0** ignores the score and gives
+the region's rate, so the maps lie between the model and the tree (section 5.2). A **negative**
+slope turns the order round and is flagged, never hidden. Regions with few rows borrow from the
+region around them; the share is given beside each.
 """
 
 
@@ -130,7 +130,7 @@ def _map_does(one: RegionMap, name: str) -> str:
             "rows before using the map"
         )
     if one.slope < _FLAT:
-        return f"The stated probability of class {name} says next to nothing here"
+        return f"The stated probability of class {name} says very little here"
     ends = _ends(one)
     low, high = _shifts(ends, one.apply(ends))
     of_mean = _shifts([one.mean], [one.mean_after])[0]
@@ -140,7 +140,7 @@ def _map_does(one: RegionMap, name: str) -> str:
     if up and down:
         return f"Class {name} is not stated surely enough, low ones too high and high ones too low"
     if not up and not down:
-        return f"Next to nothing changes for class {name}"
+        return f"Almost nothing changes for class {name}"
     return f"Class {name} is stated {'too low' if up else 'too high'}"
 
 
@@ -180,7 +180,7 @@ def _share(p: float) -> str:
 _LINE = 40
 
 LIFT = r"""
-How much larger the AUROC became, as a share of what it was (decision D108), with the interval of
+How much larger the AUROC became, as a share of what it was, with the interval of
 the paired comparison on the same rows (Durfee et al., Fig. 3 draws it over runs). **One map for all
 rows cannot change the order of the rows**, and so leaves the AUROC where it was, however
 over-confident the model is (sections 2 and 4.1). Maps that differ from region to region can, and

@@ -39,30 +39,31 @@ FAULTS = {
 _SHORT = {"none": "within chance", "other": "wrong shape"}
 
 _MARKS = r"""
-**How to read the tree.** Every row starts at the left and takes the branch whose words fit it; at
-the end of its way it is in one region. Beside each region stands what the model says there on
-average and what is seen, with the number of rows. The larger the mark, the more rows. **Red**:
-over-confident, the event is rarer than stated; **blue**: under-confident, more frequent; the
-stronger the colour, the larger the gap. A hollow region differs by no more than chance explains.
+**How to read the tree.** Every row starts at the left and follows the branches that fit it, to one
+region. Beside each region are what the model says there on average, what is observed, and the
+number of rows. The larger the mark, the more rows. **Red**: over-confident, the event is rarer than
+stated; **blue**: under-confident, more frequent; the stronger the colour, the larger the gap. A
+hollow region differs by no more than chance explains.
 """
 _LINES = r"""
 **How to read the chart.** A line for each value of the column, or for each stretch of its numbers.
 The upright tick is what the model says there on average, the mark what the rows show, with its
 interval. **Red**: over-confident, the event is rarer than stated; **blue**: under-confident, more
-frequent; a hollow mark differs from the tick by no more than chance explains. All rows judge, as no
-outcome had a say in where the regions lie; p values are corrected for their number (Holm).
+frequent; a hollow mark differs from the tick by no more than chance explains. All rows judge,
+because no outcome played a part in placing the regions; p values are corrected for their number
+(Holm).
 """
 _LINES_OF_PIT = r"""
 **How to read the chart.** A line for each value of the column, or for each stretch of its numbers,
 with the mean of the PIT values there and its interval. At one half, the tick, predictions lie
 neither too high nor too low. The colours name the fault, by the place and the spread of the PIT
 values (Torres et al., section 2); a hollow mark differs by no more than chance explains. All rows
-judge, as no outcome had a say in where the regions lie; p values are corrected for their number
-(Holm).
+judge, because no outcome played a part in placing the regions; p values are corrected for their
+number (Holm).
 """
 _HALVES = r"""
 **Honest by construction.** Search long enough, and some region looks wrong. So one half of the rows
-finds the regions and the other half, whose outcomes had no say in where they lie, judges them; p
+finds the regions and the other half, whose outcomes played no part in finding them, judges them; p
 values are corrected for their number (Holm). Were the model right everywhere, any region at all
 would be coloured in at most 5% of searches. The **minimum detectable gap** of a region is the one
 that would be found in four of five searches of this size: smaller faults may hide.

@@ -511,9 +511,9 @@ _TICKS = (0.01, 0.1, 0.5, 0.9, 0.99)
 
 SCORES_BY_LABEL = r"""
 How the scores of both labels are spread, on the scale of log odds (Durfee et al., Fig. 1). An
-over-confident model parts its training rows far more cleanly than fresh rows: the two heaps stand
-far apart on the left panel and run into each other on the next. Calibration pulls them back to
-what fresh rows bear out. What lies beyond 0.1% and 99.9% stands in the outermost bars.
+over-confident model separates its training rows far better than fresh rows: the two histograms are
+far apart in the left panel and overlap in the next. Calibration pulls the scores back to what fresh
+rows support. The outermost bars hold everything beyond 0.1% and 99.9%.
 """
 
 

@@ -94,7 +94,7 @@ def _check(options: argparse.Namespace) -> None:
         raise InputError(
             f"A calibrator is written as a {SUFFIX} file",
             fix=f"Name it {printable(Path(options.out).with_suffix(SUFFIX).name, 80)!r}. The page "
-            "Choose and export writes ONNX models, where the calibrator can be one.",
+            "Choose and export writes ONNX models, where ONNX can express the calibrator.",
             file=options.out,
         )
 

@@ -407,11 +407,17 @@ def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
         rows.append((one.label, shown, bounds, chance, f"{one.n:,}"))
     header = ("Estimate", "Value", interval, "By chance", "Rows")
     why = [
-        fill(f"{one.label} has no interval: {one.interval.removeprefix('none').lstrip(': ')}.", 80)
+        fill(f"{one.label} has no interval{_reason(one.interval)}.", 80)
         for one in estimates
         if math.isfinite(one.value) and math.isnan(one.low)
     ]
     return "\n".join([table(header, rows, below=[one.name for one in estimates]), *why])
+
+
+def _reason(interval: str) -> str:
+    """What follows "has no interval"."""
+    said = interval.removeprefix("none")
+    return said if said != interval else f": {interval}"
 
 
 def _by_class(result: Reliability, classes: tuple[str, ...], interval: str) -> str:

@@ -1,11 +1,11 @@
-"""Parquet files and Arrow columns to a pandas frame of few, plain types.
+"""Parquet files and Arrow columns to a pandas frame of a few plain types.
 
 Columns of text whose values read as numbers are named, with the ways they are written in.
 
 A column of equal values takes a few bytes, however many rows it has, and a dictionary holds a long
-text once that stands in every row. So no file may unpack to more than a thousand times its size
-and a gigabyte: ordinary tables unpack to 1 to 25 times, sparse ones to some hundred times, and
-sorted or constant columns of millions of rows to any multiple, but not to gigabytes.
+text of every row once. So no file may unpack to more than a thousand times its size and a gigabyte:
+ordinary tables unpack to 1 to 25 times, sparse ones to some hundred times, and sorted or constant
+columns of millions of rows to any multiple, but not to gigabytes.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _decoded(column: pa.ChunkedArray, name: str, file: str | None) -> pa.Chunked
 
 
 def _text_note(column: pa.ChunkedArray, name: str) -> str | None:
-    """Say so where a column was meant to be numeric and is not, and what keeps it from it."""
+    """A note on a column that was meant to be numeric and is not, and on what prevents it."""
     if pa.types.is_dictionary(column.type):
         values = pc.unique(column).cast(column.type.value_type)  # decoded once a value
     else:
@@ -200,7 +200,7 @@ def read_parquet(
 def check_claims(
     metadata: pq.FileMetaData, stored: int, file: str, max_bytes: int | None = None
 ) -> None:
-    """Refuse a file without rows, or one that says that it unpacks to too much.
+    """Refuse a file without rows, or one that claims to unpack to too much.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def check_claims(
 
 
 def _free(n_cells: int) -> int:
-    """What a table of so many cells may unpack to, however small its file is."""
+    """How much a table of so many cells may unpack to, however small its file is."""
     return max(claims.FREE_BYTES, min(FREE_BYTES, n_cells * _CELL_BYTES))
 
 
@@ -302,9 +302,9 @@ _MOST = 0.9  # of the values read as numbers
 
 
 def almost_numbers_note(values: pa.ChunkedArray, name: str, before: int = 0) -> str | None:
-    """Say so where a column of text holds numbers, written in ways that are not read as such.
+    """A note on a column of text that holds numbers, written in ways that are not read as such.
 
-    The ways are named with the first value and its row, counted from 1, and with what to change.
+    It names each way of writing, its first value and row, counted from 1, and what to change.
     ``before`` is the number of rows of the file before these.
 
     Examples

@@ -21,7 +21,7 @@ _SAMPLE = 2_000
 
 
 def is_number(column: pd.Series[Any]) -> bool:
-    """Whether the column's type is numeric; truth values are not.
+    """Whether the column's type is numeric; booleans are not.
 
     Examples
     --------
@@ -35,8 +35,8 @@ def is_number(column: pd.Series[Any]) -> bool:
 def mostly_numbers(column: pd.Series[Any]) -> bool:
     """Whether a column was meant to hold numbers.
 
-    One stray word makes text of a whole column; were it passed over here, its class would lose
-    its probability without a word. The checks that follow name the stray.
+    One stray word turns a whole column into text. If such a column were skipped here, its class
+    would silently lose its probability; the checks that follow name the stray word.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def mostly_numbers(column: pd.Series[Any]) -> bool:
 
 
 def sampled(frame: pd.DataFrame, columns: Sequence[str]) -> FloatArray:
-    """About 2,000 rows of the columns as numbers, evenly spread; what is none becomes NaN.
+    """About 2,000 rows of the columns as numbers, evenly spread; other values become NaN.
 
     Examples
     --------
@@ -74,8 +74,8 @@ IDS = ("id", "index", "row", "row_id", "unnamed_0", "rowid", "uuid")
 def why_no_input(name: str, column: pd.Series[Any]) -> str:
     """Why a column of this content says nothing about a row's region; empty where it does.
 
-    Numbers, truth values and text of few values do. Free text and names of single rows do not, nor
-    do whole numbers that only count or name them.
+    Numbers, booleans and text with few distinct values do. Free text and names of single rows do
+    not, nor do whole numbers that only count or name the rows.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ WEIGHTS = ("sample_weight", "sample_weights", "case_weight", "row_weight", "obs_
 
 
 def simple(name: object) -> str:
-    """Lower case, with every run of other signs as one underscore.
+    """Lower case, with every run of other characters as one underscore.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def features_of(
 ) -> tuple[str, ...]:
     """The model's inputs: those it names, or else the free columns of numbers.
 
-    Where nothing is known of the model, whatever describes the rows.
+    Where nothing is known about the model, every column that describes the rows.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def guess_regression_roles(
     ----------
     frame : pandas.DataFrame
     feature_names, n_features : optional
-        What the model says of its inputs.
+        What the model states about its inputs.
     model : bool
         Whether there is one: its answers are the predictions then, and columns that look like
         predictions count as features where their number fits.
@@ -312,10 +312,10 @@ def guess_regression_roles(
 
 
 def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
-    """Whether a table without a model speaks of numbers rather than of classes.
+    """Whether a table without a model holds predictions of numbers rather than of classes.
 
-    Columns of a distribution beside a numeric outcome do, be its rows ever so few where they are
-    no integers; so does an outcome of many numbers where the guess at classification has found
+    Columns of a distribution beside a numeric outcome do, however few the rows if the outcomes are
+    not integers. So does an outcome of many numbers where the guess at a classification has found
     no probabilities.
 
     Examples
@@ -416,7 +416,7 @@ def _quantiles(columns: Sequence[str]) -> Parameters:
 def _level(word: str, digits: str) -> float:
     """The level that a column name means: 0.05, .05, 0_05, 05, 5 and 2.5 are all read.
 
-    "quantile_1.5" or "quantile_0" mean what they say, and the checks that follow refuse it.
+    "quantile_1.5" and "quantile_0" are read as written, and the checks that follow refuse them.
     """
     number = float(digits.replace("_", "."))
     if word in ("percentile", "pct"):
@@ -434,7 +434,7 @@ def _last_measured(frame: pd.DataFrame, taken: set[str]) -> str | None:
 
 
 def _is_measured(column: pd.Series[Any]) -> bool:
-    """Whether a column holds a quantity: many numbers, or several that are no integers."""
+    """Whether a column holds a quantity: many numbers, or several that are not integers."""
     if not mostly_numbers(column):
         return False
     numbers = column if is_number(column) else pd.to_numeric(column, errors="coerce")

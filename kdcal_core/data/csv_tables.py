@@ -1,8 +1,8 @@
-"""CSV files: how one is written, read off its start; reading it; and writing tables out.
+"""CSV files: detecting the format from the file's start, reading, and writing.
 
-A fault is looked for only where the reader gave up, or swallowed the end of the file, since it
-takes a pass over all characters. No cell that is written out is one that a spreadsheet would run as
-a formula.
+A fault is searched for only where the reader failed or took the end of the file for one field,
+because the search takes a pass over all characters. No cell that is written out is one that a
+spreadsheet would run as a formula.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def detect_encoding(head: bytes) -> str:
 
 
 def _utf_32(head: bytes) -> str | None:
-    """UTF-32, of which each character takes four bytes and the highest of them is zero."""
+    """UTF-32, in which each character takes four bytes and the highest byte is zero."""
     if head.startswith(codecs.BOM_UTF32_LE):  # before that of UTF-16, with which it begins
         return "utf-32-le"
     if head.startswith(codecs.BOM_UTF32_BE):
@@ -108,7 +108,7 @@ def _utf_32(head: bytes) -> str | None:
 
 
 def decode_text(content: bytes, encoding: str) -> str:
-    """Text without its byte order mark; bytes that mean nothing become replacement signs."""
+    """Text without its byte order mark; bytes without a meaning become replacement characters."""
     return content.decode(encoding, "replace").removeprefix("\ufeff")
 
 
@@ -209,7 +209,7 @@ _QUOTED = re.compile(r'(?:[^"]++|"")*+')  # to the mark that closes it
 
 
 class _Scan:
-    """Where in the table a pass over its text stands.
+    """The place in the table that a pass over its text has reached.
 
     Attributes
     ----------
@@ -242,7 +242,7 @@ class _Scan:
         self._fresh = True
 
     def take(self, piece: str) -> bool:
-        """Go on to the end of a piece, which is at most one line. Whether a row ended with it."""
+        """Move to the end of a piece of at most one line; return whether a row ended there."""
         self.length += len(piece)
         if self.inside and '"' not in piece:
             self._field_length += len(piece)
@@ -303,7 +303,7 @@ class _Scan:
 
 
 def find_fault(stream: Any, encoding: str, form: CsvFormat, file: str) -> InputError | None:
-    """The first thing in the file that no reader can take; None where there is none.
+    """The first fault in the file that no reader can handle; None where there is none.
 
     Parameters
     ----------
@@ -414,10 +414,10 @@ _ENCODINGS = {
 class CsvSource:
     """An open file and what a first pass over it found.
 
-    ``again`` opens it again: after an error Arrow's threads go on reading what they were given, so
-    that nobody else may read that. ``head`` holds its first bytes, ``size`` the number of all of
-    them, and ``n_quotes`` how many quotation marks there are: where there is one, a field may hold
-    a line break.
+    ``again`` opens it again: after an error Arrow's threads go on reading the stream they were
+    given, so nothing else may read it. ``head`` holds its first bytes, ``size`` the number of all
+    of them, and ``n_quotes`` how many quotation marks there are: where there is one, a field may
+    hold a line break.
     """
 
     stream: pa.NativeFile
@@ -496,7 +496,7 @@ def read_form(stream: Any, head: bytes, size: int, file: str) -> tuple[CsvFormat
 
 
 def refuse_fault(stream: Any, encoding: str, form: CsvFormat, file: str) -> None:
-    """Name the row and the column where the file cannot be read, where there is such a place.
+    """Raise an error that names the row and column where the file cannot be read, if there is one.
 
     Arrow takes a quotation mark that is never closed for a field that holds the rest of the file,
     so this is asked wherever the number of quotation marks is odd.
@@ -561,7 +561,7 @@ def _stream(source: CsvSource, encoding: str) -> pa.NativeFile:
 
 
 def csv_error(error: pa.ArrowException, form: CsvFormat, file: str) -> InputError:
-    """Arrow's complaint about a CSV file in the user's words, with the row where it gives one."""
+    """Arrow's error about a CSV file as an :class:`InputError`, with its row if Arrow gives one."""
     message = str(error)
     row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if row:
@@ -600,7 +600,7 @@ _INNER = re.compile(rf"([;\t\r\n][\s\"]*)(?=[=+@＝＋＠−-])(?!{_CELL_NUMBER}
 
 
 def safe_cell(text: str) -> str:
-    """The text, with an apostrophe before it where a spreadsheet would take it for a formula.
+    """The text, with an apostrophe before it where a spreadsheet would run it as a formula.
 
     Numbers and intervals stay as they are, negative ones too.
 

@@ -1,4 +1,4 @@
-"""Rows that two sets have in common: one rule for any two sets, and one way to say it."""
+"""Rows that two sets have in common: one rule and one sentence for any two sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALARMS = 0.05  # share of draws in which chance may be taken for copies where f
 
 @dataclass(frozen=True)
 class EqualRows:
-    """How many rows of one set are in another too, beside what chance gives.
+    """How many rows of one set are also in another, and how many chance gives.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class EqualRows:
     pairs : int
         Matching pairs found.
     error : float
-        Standard error of ``pairs - expected`` where the sets are drawn apart.
+        Standard error of ``pairs - expected`` where the sets are drawn independently.
     least : int
         Fewest pairs that are no chance where few rows or none are equal within the sets.
     by : str
@@ -58,14 +58,14 @@ class EqualRows:
         return max(_ERRORS * self.error, self.least - 1.0 - self.expected)
 
     def words(self, which: str, other: str, harm: str) -> str | None:
-        """What is to be said of them, with the count and what chance gives; None where none match.
+        """A sentence about them, with the count and what chance gives; None where none match.
 
         Parameters
         ----------
         which, other : str
             The two sets, such as "evaluation set" and "calibration set".
         harm : str
-            What comes of rows that are in both, for where there are more than chance gives.
+            What rows in both sets cause; said where there are more than chance gives.
 
         Examples
         --------
@@ -105,15 +105,15 @@ def equal_rows(
     *,
     fine: bool = True,
 ) -> EqualRows:
-    """How many of ``second`` are in ``first``, and how many pairs match beside chance.
+    """How many of ``second`` are in ``first``, and how many pairs match compared with chance.
 
-    Rows of few distinct values equal each other by chance. How often they do is read off both sets:
-    with c pairs of equal rows among the T = n (n - 1) / 2 + m (m - 1) / 2 within them, c n m / T of
-    the n m pairs across would match were the sets drawn apart. A small first set alone may have no
-    equal rows, and still many pairs with a large second one. c is itself a count, which varies by
-    its root. Pairs that share a row are not drawn apart from each other: where a few values are
-    frequent the count varies by n m sd(q) (1/n + 1/m)^(1/2) besides, q being the share of a row's
-    value.
+    Rows of few distinct values equal each other by chance. How often they do is estimated from both
+    sets: with c pairs of equal rows among the T = n (n - 1) / 2 + m (m - 1) / 2 within them, c n m
+    / T of the n m pairs across would match if the sets were drawn independently. A small first set
+    alone may have no equal rows, and still many pairs with a large second one. c is itself a count
+    and varies by its square root. Pairs that share a row are not independent: where a few values
+    are frequent, the count also varies by n m sd(q) (1/n + 1/m)^(1/2), where q is the share of a
+    row's value.
 
     Where a few rows or none are equal within the sets, their number says little about chance: 200
     and 200 rows of 20,000 equally likely values share one in 86% of draws, and in 15% no two are
@@ -159,7 +159,7 @@ def _least(within: float, share: float) -> int:
 
 
 def are_fine(*tables: Any) -> bool:
-    """Whether some column measures so finely that rows are hardly ever equal by chance.
+    """Whether some column is measured so finely that rows are hardly ever equal by chance.
 
     Most of its values have more than six significant digits in every table.
 

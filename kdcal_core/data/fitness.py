@@ -1,4 +1,4 @@
-"""What a scored set is fit for: rows a class, missing values, outcomes, errors, what looks odd."""
+"""What a scored set suffices for: rows of each class, missing values, outcomes and errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fitness(
     classes: tuple[str, ...],
     missing: Mapping[str, int] | None = None,
 ) -> Fitness:
-    """Look over a scored set.
+    """Rows of each class of a scored set, its accuracy and its flags.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def regression_fitness(
     missing: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
 ) -> RegressionFitness:
-    """Look over a scored regression set.
+    """Outcomes and errors of a scored regression set, and its flags.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def regression_fitness(
     missing : mapping of column name to number of missing values, optional
         For the columns that the model reads.
     notes : sequence of str
-        What the scoring had to say; they become flags.
+        Notes of the scoring; they become flags.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def _row_flags(n: int, n_distinct: int) -> list[str]:
     flags = []
     if n < FEW_ROWS:
         flags.append(
-            f"There are only {n:,} rows: hardly anything can be said of the distributions."
+            f"There are only {n:,} rows: hardly anything can be said about the distributions."
         )
     if n_distinct == 2:
         flags.append(
@@ -242,11 +242,11 @@ def _outside_flags(outside: int, n: int) -> list[str]:
     if not outside:
         return []
     rows = (
-        "1 outcome lies beyond all that its distribution holds"
+        "1 outcome is impossible under its predicted distribution"
         if outside == 1
-        else f"{outside:,} outcomes lie beyond all that their distributions hold"
+        else f"{outside:,} outcomes are impossible under their predicted distributions"
     )
     return [
-        f"{rows} possible, as far as numbers can show ({outside:,} of {n:,} rows): PIT values of "
-        "exactly 0 or 1."
+        f"{rows}, to numerical precision ({outside:,} of {n:,} rows): their PIT values are exactly "
+        "0 or 1."
     ]

@@ -35,8 +35,8 @@ def encode_labels(
     """Map each label to the index of its class, (n,) int64 in 0 to ``len(classes) - 1``.
 
     A label is compared with the class names as text; where that fails as a number (``1.0`` is
-    class ``"1"``), then as a truth value (classes 0 and 1, or False and True), then without
-    regard to case. A comparison counts only where it picks one class.
+    class ``"1"``), then as a boolean (classes 0 and 1, or False and True), then ignoring case. A
+    comparison counts only where it picks one class.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ _MOST_CLASSES = 200  # whose best order is looked for
 _TRUE = frozenset({"true", "yes", "positive", "pos", "y", "t"})
 _COUNTED = ({"0", "1"}, {"-1", "1"})
 _NOT = frozenset({"no", "not", "non", "without", "un"})
-# Words of one meaning, and of its opposite. A class or column that bears one of them speaks of it.
+# Words of one meaning, and of its opposite. A class or column named by one has that meaning.
 _OPPOSITES: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
     (frozenset(one.split()), frozenset(other.split()))
     for one, other in (
@@ -246,11 +246,11 @@ def class_of_column(
     target: str | None = None,
     frame: pd.DataFrame | None = None,
 ) -> tuple[str, ClassBy]:
-    """Which of two classes a lone column of probabilities speaks of, and what says so.
+    """Which of two classes a lone column of probabilities belongs to, and what shows it.
 
-    In this order: a class that the column's name bears, or a word of its meaning ("p_default" of
-    "bad"); "yes", "true", "positive" or 1 beside 0, unless column and target bear opposite words;
-    the class in whose rows the column is higher; the second class.
+    In this order: a class in the column's name, or a word of its meaning ("p_default" of "bad");
+    "yes", "true", "positive" or 1 beside 0, unless the names of column and target hold opposite
+    words; the class in whose rows the column is higher; the second class.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def class_of_column(
 
 
 def doubts_of_roles(roles: Roles, classes: Sequence[str]) -> tuple[str, ...]:
-    """What was guessed of the class that a lone output column speaks of, to be confirmed.
+    """What was guessed about the class of a lone output column, to be confirmed.
 
     Examples
     --------
@@ -340,10 +340,10 @@ def swapped(roles: Roles, classes: Sequence[str]) -> Roles:
 
 @dataclass(frozen=True)
 class Odd:
-    """What speaks against the classes that probabilities are taken for.
+    """Evidence against the classes that the probabilities were assigned to.
 
-    ``sentence`` says it with the likely reason (untrusted text), ``beyond_chance`` whether chance
-    does not explain it, and ``swapped`` whether two classes are most likely exchanged.
+    ``sentence`` states it with the likely reason (untrusted text), ``beyond_chance`` says whether
+    chance cannot explain it, and ``swapped`` whether two classes are most likely exchanged.
     """
 
     sentence: str
@@ -352,7 +352,7 @@ class Odd:
 
 
 def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd | None:
-    """What is odd about the classes that probabilities name, with the likely fix.
+    """What is odd about the classes of the probabilities, with the likely fix; None if nothing.
 
     Parameters
     ----------
@@ -442,7 +442,8 @@ def _likely(
             return (
                 f"The rows are ranked the right way (AUROC {area:.3f} for the class {name}), so "
                 f"the classes are not swapped: {name} is given {said:.1%} on average and is "
-                f"{seen:.1%} of the rows. Is the mix of classes that of the model's use?"
+                f"{seen:.1%} of the rows. Is the mix of classes the one that the model meets in "
+                "use?"
             )
         return "Is the target the right column, and are these the model's rows?"
     if k <= _MOST_CLASSES:
@@ -467,14 +468,14 @@ def _words(name: str) -> frozenset[str]:
 
 
 def _meanings(words: frozenset[str]) -> set[tuple[int, int]]:
-    """Meanings that a name's words bear: a place in the list, and which side of it."""
+    """Meanings of a name's words: a place in the list, and which side of it."""
     return {
         (at, side) for at, pair in enumerate(_OPPOSITES) for side in (0, 1) if words & pair[side]
     }
 
 
 def _by_meaning(words: frozenset[str], classes: Sequence[str]) -> str | None:
-    """The one class that means what the words mean, or whose other means the opposite."""
+    """The one class of the words' meaning, or the one whose other class has the opposite one."""
     own = _meanings(words)
     against = {(at, 1 - side) for at, side in own}
     if own & against:

@@ -1,7 +1,7 @@
 """What a family of predictive distributions needs: its parameters, and the range of each.
 
-The families themselves live in `kdcal_core.distributions`, one floor up. What stands here is what
-a table of predictions can be checked for before any distribution is made of it.
+The families themselves live in `kdcal_core.distributions`, one floor up. This module holds the
+checks of a table of predictions that need no distribution.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def check_outcome(
     column: str | None = None,
     file: str | None = None,
 ) -> None:
-    """Refuse outcomes that the family cannot give, and such as cannot be squared.
+    """Refuse outcomes that the family cannot give, and outcomes too large to be squared.
 
     Parameters
     ----------
     y : (n,) array
         Finite outcomes.
     family : str, optional
-        Gamma, log-normal and the point on the log scale want outcomes above zero.
+        Gamma, log-normal and the point on the log scale need outcomes above zero.
     column, file : str, optional
         Where the outcomes come from, for the errors.
 
@@ -184,7 +184,7 @@ def quantile_levels(
     Raises
     ------
     InputError
-        For a name that is no number between 0 and 1 (both excluded), and for a level that comes
+        For a name that is not a number between 0 and 1 (both excluded), and for a level that comes
         twice in two spellings.
 
     Examples

@@ -45,7 +45,7 @@ def check_roles(
     Parameters
     ----------
     classes, n_features, feature_names : optional
-        What the model says of itself.
+        What the model states about itself.
     needs_outputs : bool
         True for a table of predictions without a model: it needs output columns, no features.
 
@@ -421,7 +421,7 @@ def _are(features: Sequence[str]) -> str:
 def outcome_column(
     table: Table | pd.DataFrame, roles: Roles, file: str | None = None
 ) -> FloatArray:
-    """The outcomes, (n,) float64: finite, and above zero where the family wants that.
+    """The outcomes, (n,) float64: finite, and above zero where the family needs that.
 
     Raises
     ------

@@ -78,8 +78,8 @@ def guess_roles(
         left out. Without a model all columns that describe the rows do, text of few values too.
     task : str, optional
         What the model does, or what the user chose. Without it the columns decide: those of a
-        predictive distribution, or a target of many numbers and no probabilities, speak for
-        regression. A model that says nothing of itself is taken to classify.
+        predictive distribution, or a target of many numbers and no probabilities, indicate a
+        regression. A model that states nothing is taken for a classifier.
     family : str, optional
         The model's predictive family in a regression, where it names one.
     target : str, optional
@@ -97,7 +97,7 @@ def guess_roles(
     "pred_") that ends in a class, or columns named as the classes. Beside a target of two classes
     one column is enough: "prob_1", "p_yes", "proba"; or else the only column from 0 to 1 whose
     name begins or ends with "p", "pd", "proba", "prob", "score" or "probability" ("p_default").
-    Which class it speaks of is said by :func:`kdcal_core.data.labels.class_of_column`.
+    Its class is found by :func:`kdcal_core.data.labels.class_of_column`.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def _outputs(
 def _groups(
     columns: Sequence[str], classes: tuple[str, ...]
 ) -> Iterator[tuple[str, tuple[Pairs, ...]]]:
-    """Groups of two columns or more, one a class, that share a prefix or bear the class names.
+    """Groups of two columns or more, one a class, that share a prefix or are named as the classes.
 
     A prefix has two readings, likelier first: all its columns, or only those of known classes.
     """
@@ -279,7 +279,7 @@ def _kind_by_name(
 def _single(
     frame: pd.DataFrame, columns: Sequence[str], classes: tuple[str, ...], target: str | None
 ) -> Pairs:
-    """One column with the probability of one class of two: the class it names, or "".
+    """One column with the probability of one of two classes: the class that it names, or "".
 
     A column that names the target, as "p_default" beside "default", or the positive class, as
     "prob_1", is one. Several columns that could be it are no guess.

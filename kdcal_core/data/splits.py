@@ -1,4 +1,4 @@
-"""Rows divided into folds, halves and sets, every class spread evenly and every draw seeded."""
+"""Rows divided into folds, halves and sets, with classes spread evenly and draws seeded."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _SET_OF_NAME = {name: which for which, names in _SET_NAMES.items() for name in n
 def stratified_folds(y: IntArray, n_folds: int, seed: int = 0) -> IntArray:
     """Fold of each row, 0 to ``n_folds`` - 1, (n,): fold sizes and class shares as equal as can be.
 
-    Rows are shuffled inside their class, the classes are laid one after the other, and folds are
-    dealt round robin; so fold sizes differ by at most one, and so do the rows of any class.
+    Rows are shuffled inside their class, the classes follow one another, and folds are dealt in
+    turn; so fold sizes differ by at most one, and so do the rows of any class.
 
     Raises
     ------

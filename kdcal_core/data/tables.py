@@ -1,4 +1,4 @@
-"""The door for tables: a file or a frame comes in, a checked Table with its digest goes on.
+"""The door for tables: a file or a frame becomes a checked Table with its digest.
 
 Tables of any length are read block by block, in memory that does not grow with them.
 """
@@ -134,7 +134,7 @@ def read_table(
 
 
 def table_from_frame(frame: pd.DataFrame, name: str = "table") -> Table:
-    """A table of a frame in memory; its index is dropped, its digest taken of its Arrow form.
+    """A table of a frame in memory, without its index; the digest is that of its Arrow form.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def _digest_arrow(table: pa.Table) -> str:
 
 
 class _Digest(io.RawIOBase):
-    """A file that keeps nothing of what is written to it but its digest."""
+    """A file that keeps only the digest of what is written to it."""
 
     def __init__(self) -> None:
         self.sha = hashlib.sha256()
@@ -326,7 +326,8 @@ class TableBlocks:
     names : tuple of str
         The columns. Untrusted text.
     notes : dict of str to str
-        By column, what :meth:`read` saw so far of text whose values read as numbers. Untrusted.
+        By column, what :meth:`read` has noted so far about text whose values read as numbers.
+        Untrusted.
 
     Raises
     ------
@@ -505,7 +506,7 @@ class _Csv:
     def _loosened(
         self, error: pa.ArrowInvalid, types: dict[str, pa.DataType]
     ) -> dict[str, pa.DataType]:
-        """Other types after a value that is not of its column's."""
+        """Wider types, after a value that does not fit its column's type."""
         if "UTF8" in str(error) and self.encoding == "utf-8":
             # the first bytes were UTF-8, later ones are not
             self.encoding = "cp1252"

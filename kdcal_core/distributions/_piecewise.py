@@ -1,7 +1,7 @@
 """Distribution functions that run linearly between points, with a tail beyond either end.
 
-A tail is seen from the outermost point of its row outwards. Searches and picks work within every
-row of a table at once.
+A tail is measured outwards from the outermost point of its row. Searches and picks work in all rows
+of a table at once.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ BLOCK_FLOATS = 2**20
 class PredictiveDistribution(ABC):
     """Predictive distributions of n rows.
 
-    Every argument follows one rule of shapes: a scalar, or (n,) with one value a row, is answered
-    by (n,); (n, g) with g values for each row, or (1, g) with g values for all rows alike, is
-    answered by (n, g). Answers for many rows are worked out in blocks of rows.
+    Every argument follows one rule of shapes: a scalar, or (n,) with one value a row, gives (n,);
+    (n, g) with g values for each row, or (1, g) with g values for all rows alike, gives (n, g).
+    Many rows are computed in blocks.
 
     Attributes
     ----------
@@ -41,12 +41,12 @@ class PredictiveDistribution(ABC):
     resolved : float
         Probability of the widest central interval that the prediction itself states: 9 / 11 of
         ten samples, 0.9 of quantiles from 0.05 to 0.95, 1 of a family with parameters. Wider
-        intervals come from tails that were put beyond.
+        intervals come from tails that kdcal adds.
 
     Notes
     -----
     A family writes the kernels ``_cdf``, ``_ppf``, ``_log_density``, ``_crps``, ``_mean`` and
-    ``_std``. A kernel sees (n, g) or (1, g) arguments only, and answers what broadcasts to (n, g).
+    ``_std``. A kernel gets (n, g) or (1, g) arguments only, and returns what broadcasts to (n, g).
     """
 
     family: ClassVar[str]
@@ -72,7 +72,7 @@ class PredictiveDistribution(ABC):
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The parameters by name: what ``from_arrays`` builds the same distributions of."""
+        """The parameters by name: ``from_arrays`` builds the same distributions from them."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self):,} rows)"
@@ -132,8 +132,8 @@ class PredictiveDistribution(ABC):
     def log_density(self, y: ArrayLike) -> FloatArray:
         """Logarithm of the density at y; minus infinity outside the support.
 
-        Families without a density (samples, weighted samples) answer with a Gaussian kernel
-        estimate, see :class:`Weighted`.
+        Families without a density (samples, weighted samples) give a Gaussian kernel estimate, see
+        :class:`Weighted`.
         """
         return self._answer(lambda part, at: part._log_density(at), checked_outcomes(y))
 
@@ -167,7 +167,7 @@ class PredictiveDistribution(ABC):
     def crps(self, y: ArrayLike) -> FloatArray:
         """Continuous ranked probability score, (n,): the integral of (F(t) - 1{t >= y})^2 over t.
 
-        In the units of y, lower is better. Closed forms but for :class:`Mapped`.
+        In the units of y, lower is better. A closed form, except for :class:`Mapped`.
 
         Examples
         --------
@@ -275,7 +275,7 @@ def checked_levels(p: ArrayLike, *, open_ended: bool = False) -> FloatArray:
 def central_levels(level: float) -> tuple[float, float]:
     """Levels of the two ends of the central interval of probability ``level``, in (0, 1).
 
-    Worked out in decimals, as the level was meant: in binary (1 - 0.95) / 2 exceeds 0.025, and of
+    Computed in decimals, as the level was meant: in binary (1 - 0.95) / 2 exceeds 0.025, and of
     1,000 samples the 26th would be taken for the 25th.
 
     Examples

@@ -1,4 +1,4 @@
-"""Distributions to plain arrays and back, in memory and in files that may have been changed."""
+"""Distributions as plain arrays and back, in memory and in files that may have been changed."""
 
 from __future__ import annotations
 

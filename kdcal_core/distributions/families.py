@@ -17,14 +17,14 @@ from kdcal_core.errors import InputError
 
 @dataclass(frozen=True)
 class FamilySpec:
-    """What people and pages need to know of a family.
+    """What people and pages need to know about a family.
 
     Attributes
     ----------
     title : str
         "Mean and standard deviation".
     sentence : str
-        What the prediction says of the outcome.
+        What the prediction says about the outcome.
     parameters : tuple of str
         The columns it takes; empty where their number is open (quantiles, samples).
     positive : bool
@@ -88,7 +88,7 @@ def distribution_of(
     spread: ArrayLike | None = None,
     file: str | None = None,
 ) -> PredictiveDistribution:
-    """The predictive distributions that columns of parameters stand for.
+    """The predictive distributions that columns of parameters describe.
 
     Parameters
     ----------
@@ -171,8 +171,8 @@ def cross_fitted_spread(
 ) -> FloatArray:
     """Spread of each row from the residuals of the other folds alone, (n,).
 
-    Rows that are judged so have no part in their own spread. Where the others cannot give one (a
-    single row, or residuals of zero) it is that of all rows.
+    Rows that are judged this way have no part in their own spread. Where the others cannot give one
+    (a single row, or residuals of zero) it is that of all rows.
 
     Raises
     ------

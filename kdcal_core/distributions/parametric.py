@@ -36,7 +36,7 @@ class Parametric(PredictiveDistribution):
         return self._values[name][:, np.newaxis]
 
     def _common(self, name: str) -> FloatArray:
-        """The parameter as (1, 1) where all rows share it: its costly functions are paid once."""
+        """The parameter as (1, 1) where all rows share it: costly functions are computed once."""
         column = self._column(name)
         return column[:1] if len(column) and (column == column[0]).all() else column
 
@@ -224,7 +224,7 @@ _MANY = 10_000
 
 
 class Gamma(Parametric):
-    """A gamma distribution a row, of its shape and its mean; the scale is mean / shape.
+    """A gamma distribution a row, given by its shape and its mean; the scale is mean / shape.
 
     Parameters
     ----------
@@ -293,8 +293,11 @@ class Gamma(Parametric):
 
 
 def _quantiles(shape: FloatArray, p: FloatArray) -> FloatArray:
-    """Quantiles of the scale 1. Under one shape each level is worked out once: recalibration asks
-    for the same few thousand PIT values row after row."""
+    """Quantiles of the scale 1.
+
+    Under one shape each level is computed once, because recalibration asks for the same few
+    thousand PIT values row after row.
+    """
     if shape.size == 1 and p.size > _MANY:
         levels, places = np.unique(p, return_inverse=True)
         if levels.size < p.size / 2:

@@ -57,7 +57,7 @@ def randomised_pit(distribution: PredictiveDistribution, y: ArrayLike, seed: int
     """PIT values p_i = F^_i(y_i), (n,) in [0, 1] (Torres et al., section 2).
 
     Where the distribution function jumps at the outcome, the value lies between the jump's foot and
-    its top, so that a calibrated prediction has uniform PIT values all the same. Rows with the same
+    its top, so that a calibrated prediction still has uniform PIT values. Rows with the same
     jump, or one near it, are spread evenly over it rather than drawn one by one (:func:`even`): any
     share of rows, in a bin or in a stated interval, is then the one expected of such draws, to
     within about a row a jump, whatever the seed.

@@ -1,4 +1,4 @@
-"""Predicted quantiles, and samples with equal or own weights, as predictive distributions.
+"""Predicted quantiles, and samples with equal or individual weights, as predictive distributions.
 
 Weighted samples are what recalibration gives (Torres et al., Alg. 1).
 """
@@ -365,9 +365,9 @@ def _check_levels(ascending: FloatArray) -> None:
 def _judge_crossing(values: FloatArray) -> None:
     """Refuse quantiles that look like columns of wrong levels; warn of those that cross a little.
 
-    A model of 99 levels may well cross somewhere in every row. Columns are in a wrong order where
-    in most rows the highest lies below the lowest, where every row crosses at half of its steps,
-    or where all of many rows cross at the same step.
+    The quantiles of a model of 99 levels may well cross somewhere in every row. Columns are in a
+    wrong order where in most rows the highest lies below the lowest, where every row crosses at
+    half of its steps, or where all of many rows cross at the same step.
     """
     falls = np.diff(values, axis=1) < 0
     crossing, reversed_ = falls.any(axis=1), values[:, -1] < values[:, 0]
@@ -404,10 +404,10 @@ STEP = 0.5
 class Empirical(Piecewise):
     """m equally likely samples a row: Monte Carlo dropout, ensembles (Torres et al., section 4.2).
 
-    Where outcome and samples are draws alike, the outcome is as likely to fall into any of the
-    m + 1 gaps between and beyond the samples. So the distribution function is i / (m + 1) at the
-    i-th smallest sample and runs linearly between them. Beyond the outermost samples lie tails,
-    each of mass 1 / (m + 1).
+    Where outcome and samples are drawn from one distribution, the outcome is as likely to fall into
+    any of the m + 1 gaps between and beyond the samples. So the distribution function is i / (m +
+    1) at the i-th smallest sample and runs linearly between them. Beyond the outermost samples lie
+    tails, each of mass 1 / (m + 1).
 
     Parameters
     ----------

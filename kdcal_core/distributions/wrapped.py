@@ -278,7 +278,7 @@ class Concatenated(PredictiveDistribution):
 def concatenate(
     parts: Sequence[PredictiveDistribution], order: ArrayLike | None = None
 ) -> PredictiveDistribution:
-    """Several distributions as one, of whatever families they are.
+    """Several distributions, of any families, as one.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ hostile file the process may say anything, so its words are data and nothing mor
 back as files in the result's folder.
 
 A job outlives the page that began it. Its result is stored under a digest of what it was
-computed from, and a job whose server died is called interrupted by the next one.
+computed from, and the next server reports a job whose server died as interrupted.
 """
 
 from kdcal_core.jobs.limits import TRIAL_SECONDS, trial

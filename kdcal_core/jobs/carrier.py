@@ -1,4 +1,4 @@
-"""One submitted function carried out: a folder to work in, a worker, the result put into store.
+"""One submitted function carried out: a folder to work in, a worker, a stored result.
 
 The worker is a limited process of its own, or one of any ``concurrent.futures`` executor: a pool
 of threads or processes, or a cluster.
@@ -166,8 +166,8 @@ def run_on(
 ) -> Any:
     """As `kdcal_core.jobs.run_limited`, on this executor.
 
-    Nobody can kill another's worker: one that does not stop when asked to is left to itself
-    after a second, and what it returns is thrown away.
+    A worker of an executor cannot be killed from here: one that does not stop within a second of
+    being asked is left running, and its result is thrown away.
 
     Raises
     ------

@@ -6,7 +6,7 @@ this process; each gets an equal share. The app's own process and the page cache
 A job whose review nobody has open is stopped after `GRACE_SECONDS`. A quarter of an hour is longer
 than a reload, a change of network or a tab that the browser put to sleep, and lets a job of ten
 minutes end for somebody who closed the laptop over it; it is half of what a job may take
-(`SECONDS`), so that a long one does not keep its place from others for nobody's sake.
+(`SECONDS`), so that a long job that nobody waits for does not block others.
 
 Three of these can be set in the environment of the server: ``KDCAL_JOBS`` (long jobs at once),
 ``KDCAL_WORKER_GIB`` (memory of each worker) and ``KDCAL_GRACE_MINUTES`` (0 for no end).

@@ -67,19 +67,19 @@ class Line:
         self._orders: dict[bool, list[Place]] = {}  # of short and of long jobs, while they hold
 
     def add(self, place: Place) -> None:
-        """A job comes."""
+        """Add a job to the queue."""
         self._orders.clear()
         self._queued[place.job_id] = place
 
     def belong(self, job_id: str, owners: tuple[str, ...]) -> None:
-        """A job has other owners: somebody asked for it too, or no longer wants it."""
+        """Replace a job's owners: somebody else asked for it, or no longer wants it."""
         self._orders.clear()
         for places in (self._queued, self._running):
             if job_id in places:
                 places[job_id] = replace(places[job_id], owners=owners)
 
     def leave(self, job_id: str) -> None:
-        """A job ends, or is stopped before it began."""
+        """Remove a job that has ended, or was stopped before it began."""
         self._orders.clear()
         self._queued.pop(job_id, None)
         self._running.pop(job_id, None)
@@ -399,7 +399,7 @@ class JobManager:
                 self._stop(job_id, None)
 
     def seen(self, owners: Iterable[str]) -> None:
-        """Note that somebody has these owners' jobs before them now.
+        """Note that somebody is watching these owners' jobs now.
 
         Once an owner was seen, their jobs are stopped when nobody was seen for `grace` seconds; a
         job of several goes on while one of them is there. Jobs of an owner who was never seen, as
@@ -452,7 +452,7 @@ class JobManager:
             self._record(self._jobs[job.id])
 
     def _arrive(self, owner: str) -> None:
-        """Who asks for a job is there, however long ago they were last seen."""
+        """Count whoever asks for a job as watching now, however long ago they were last seen."""
         if owner in self._seen:
             self._seen[owner] = time.monotonic()
 
@@ -551,7 +551,7 @@ _making = threading.Lock()
 
 
 def jobs() -> JobManager:
-    """The one job manager of this process, for the home that is in force (`default_root`)."""
+    """The one job manager of this process, for the current home (`default_root`)."""
     folder = default_root() / "jobs"
     with _making:
         if folder not in _managers:

@@ -77,7 +77,7 @@ def failure(
 
 
 def lack_of_memory(text: str) -> bool:
-    """Whether the text complains of too little memory, in the words of any library.
+    """Whether an error's text reports a lack of memory, whichever library wrote it.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def ended_by_system(what: str, peak_bytes: int) -> InputError:
 def ended_from_outside(
     what: str, signal: str, peak_bytes: int, memory_bytes: int | None
 ) -> InputError:
-    """Somebody or something else ended its process; nothing speaks for a lack of memory.
+    """Somebody or something else ended its process; nothing suggests a lack of memory.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def too_slow(what: str, seconds: float) -> InputError:
 
 
 def unwatched(what: str, seconds: float) -> InputError:
-    """It was stopped, because nobody had it before them for so long.
+    """It was stopped, because nobody had watched it for so long.
 
     Examples
     --------

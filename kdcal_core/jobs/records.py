@@ -163,7 +163,7 @@ class Records:
         write_json(self.folder() / f"{job.id}.json", encode(stored))
 
     def end(self, job_id: str) -> None:
-        """Strike out a job of this process: it has finished."""
+        """Delete the record of a job of this process that has finished."""
         if self._mine is not None:
             _delete(self._mine / f"{job_id}.json")
 
@@ -379,7 +379,7 @@ class Results:
             shutil.rmtree(place, ignore_errors=True)
 
     def files(self, key: str) -> Path:
-        """Where the files of a result with this key stand, or would."""
+        """Where the files of a result with this key are stored, or would be."""
         return self._place(key) / _FILES
 
     def _place(self, key: str) -> Path:
@@ -389,7 +389,7 @@ class Results:
         return self._root / name
 
     def _make_room(self, newest: Path) -> None:
-        """Delete what was not used for longest, except the one that was just kept."""
+        """Delete the results that were used longest ago, except the one that was just kept."""
         folders = sorted(self._root.iterdir(), key=_last_used)
         sizes = {folder: _size(folder) for folder in folders}
         total = sum(sizes.values())

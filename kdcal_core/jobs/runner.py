@@ -1,7 +1,7 @@
 """Run one function of the core in a fresh process, under a time and a memory limit.
 
-The worker is given little of our environment, and nothing secret. What it says is read with
-suspicion: after a hostile file it may say anything.
+The worker is given little of our environment, and nothing secret. Its answers are untrusted: after
+a hostile file it may say anything.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def run_limited(
     ------
     InputError
         The function's own, or one that says that the process crashed, ran out of time or
-        memory, failed, or answered with what is no answer.
+        memory, failed, or gave an answer that is not valid.
     Cancelled
         When ``cancelled()`` was true.
 
@@ -177,7 +177,7 @@ def _send(process: subprocess.Popen[bytes], line: bytes) -> None:
 
 
 def _stop(process: subprocess.Popen[bytes], listener: Listener) -> None:
-    """Ask the process to stop, and insist. Who calls this kills it afterwards in any case."""
+    """Ask the process to stop, then signal it to end; the caller kills it afterwards."""
     _send(process, b"cancel\n")
     deadline = time.monotonic() + ASK_GRACE
     while not listener.ended and time.monotonic() < deadline:
@@ -213,7 +213,7 @@ def _end_all() -> None:
 
 
 class _Watch:
-    """What can be known from outside of the memory that a worker takes."""
+    """What can be seen from outside of a worker's use of memory."""
 
     def __init__(self, pid: int, limit: int) -> None:
         self._pid = pid

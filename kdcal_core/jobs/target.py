@@ -1,4 +1,4 @@
-"""The function that a job is about: found by its name, run with its progress, its end in words."""
+"""The function that a job runs: found by its name, run with its progress, answered as JSON."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ EVERY = 0.1  # seconds between two reports; a function may call progress as ofte
 class Reporter:
     """Callable ``(share, note)``. Passes on the newest call, at most ten times a second.
 
-    A thread does the sending, so that the last word before a long silence is said too, and a
-    slow listener never holds up the work.
+    A thread sends, so that the last report before a long silence arrives too, and a slow listener
+    never delays the work.
 
     Parameters
     ----------

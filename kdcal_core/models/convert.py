@@ -160,7 +160,7 @@ def _called(package: str) -> str:
 
 
 def _compare(before: Model | Regressor, after: Model | Regressor) -> str:
-    """Compare two models on random rows, where random rows can be had."""
+    """Compare two models on random rows, if the model takes any."""
     if not getattr(before, "numeric", True):
         return " It takes columns of text: compare it with the original on rows of your own."
     rows = _random_rows(before)

@@ -228,7 +228,7 @@ _SHOWN = 8
 
 
 def category_text(value: Any) -> str:
-    """A category as text: 1, 1.0 and "1" are the same category, for tables come as they come.
+    """A category as text: 1, 1.0 and "1" are one category, as tables spell it in many ways.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def category_codes(column: pd.Series[Any], categories: Sequence[Any], *, name: s
     Raises
     ------
     InputError
-        A value is no category of the model; names the column and the first such row.
+        A value is not a category of the model; names the column and the first such row.
 
     Examples
     --------

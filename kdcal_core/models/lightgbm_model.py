@@ -236,11 +236,11 @@ class LightGBMText:
         The header and the trees, all that predictions need.
     n_classes, n_features, n_trees : int
     feature_names : tuple of str or None
-        None where LightGBM merely counted them.
+        None where LightGBM only numbered them.
     categories : dict of int to list
         Categories of the training table by column index.
     regression : bool
-        Whether the objective is one of numbers, not of classes.
+        Whether the objective is a regression's.
     level : float or None
         Of a quantile regression, where the parameters state it.
     """
@@ -261,7 +261,7 @@ def parse(text: str) -> LightGBMText:
     Raises
     ------
     InputError
-        The text is no LightGBM model of trees, is cut off, or an index or a size is out of
+        The text is not a LightGBM model of trees, is cut off, or an index or a size is out of
         range.
     """
     text = text.replace("\r\n", "\n")
@@ -327,7 +327,7 @@ def _check_objective(text: str, n_classes: int) -> None:
             "number",
             fix=f"kdcal reviews {', '.join((*_OBJECTIVES, *_REGRESSIONS))}.",
         )
-    # The library writes as many probabilities as stand here into room for the header's classes.
+    # The library writes this many probabilities into space for the header's classes.
     stated = [option for option in options if option.startswith("num_class:")]
     expected = [] if objective == "binary" else [f"num_class:{n_classes}"]
     if stated != expected or (objective == "binary" and n_classes != 1):
@@ -338,7 +338,7 @@ def _split(header: dict[str, str], blocks: str) -> list[str]:
     """The trees' texts, cut where the header says, which must be where the trees are."""
     content = blocks.encode() + b"\n"
     sizes = _integers(header["tree_sizes"], None, "sizes of the trees")
-    # The library cuts by these counts without looking.
+    # The library cuts by these counts without a check.
     check_range(sizes, 1, len(content) + 1, what="The size of a tree")
     ends = list(accumulate(sizes.tolist(), initial=0))
     trees = [content[low:stop].decode() for low, stop in pairwise(ends)]
@@ -455,7 +455,7 @@ def _numbers(text: str, n: int, what: str) -> NDArray[np.float64]:
 
 
 def _values(text: str, n: int | None, what: str, kind: type) -> NDArray[Any]:
-    # Python reads more than the library as a number, such as 1_0.
+    # Python reads more texts as numbers than the library does, such as 1_0.
     if not _NUMBER_CHARACTERS.issuperset(text):
         raise unsafe(f"The {what} are no numbers")
     values: Sequence[Any] = [kind(word) for word in text.split()]

@@ -215,7 +215,7 @@ def _meet(names: Iterable[str], others: Collection[str]) -> bool:
 
 @dataclass(frozen=True)
 class Head:
-    """Where a head begins, and its ReLUs.
+    """The beginning of a head, and its ReLUs.
 
     Attributes
     ----------
@@ -235,8 +235,8 @@ class Head:
 def find_head(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> Head | None:
     """The dense ReLU head that a network's scores come from (Dey et al., section 3.2).
 
-    Walks back from the last dense layer, in single file: where two values that depend on the
-    rows meet, or something stands that is neither dense, affine nor ReLU, the encoder ends.
+    Walks back from the last dense layer. The encoder ends where two values that depend on the rows
+    meet, or at an operation that is neither dense, affine nor ReLU.
 
     Parameters
     ----------

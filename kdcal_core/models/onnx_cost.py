@@ -1,9 +1,9 @@
-"""What an ONNX file must satisfy before a runtime opens it, and what running it would take.
+"""What an ONNX file must satisfy before a runtime opens it, and what running it takes.
 
 A few hundred bytes may stand for a loop without end, for functions that unfold into billions of
 nodes, or for tensors that double at every node. So nodes are counted as they unfold, loops must
-say how often they run, and the shapes of all tensors are inferred for one row. What a file can
-hide from this ends in the trial (`kdcal_core.jobs.trial`).
+state how often they run, and the shapes of all tensors are inferred for one row. What a file can
+hide from these checks is found in the trial (`kdcal_core.jobs.trial`).
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _inlined(model: Any, name: str) -> Any:
 MOST_NODES = 20_000
 #: Nodes that run for one block of rows, each as often as its loops say.
 MOST_STEPS = 100_000
-_STORED_TIMES = 4  # what tensors that no row has a part in may hold of what the file stores
+_STORED_TIMES = 4  # share of the stored bytes that tensors independent of the rows may take
 _LARGEST_KEPT = 1 << 10  # elements of a stored tensor that may be somebody's shape
 _HARM = "The file may be built to do harm. If you trust it, export the model again without this."
 
@@ -218,12 +218,12 @@ def check_nodes(model: Any) -> None:
 def check_cost(model: Any) -> Cost:
     """What a graph without functions takes for one row.
 
-    A graph that insists on a number of rows may take somewhat more, since it takes them all.
+    A graph with a fixed number of rows may take somewhat more, because it takes them all.
 
     Raises
     ------
     InputError
-        A loop that does not say how often it runs, or runs too often; a tensor too large.
+        A loop that does not state how often it runs, or runs too often; a tensor too large.
     """
     shapes = _Shapes.of(model)
     _count_steps(model.graph, {}, shapes, 1)
@@ -249,7 +249,7 @@ def check_cost(model: Any) -> Cost:
 
 
 def _fixed_rows(graph: Any) -> int:
-    """How many rows the graph insists on; 1 where it takes any number."""
+    """The graph's fixed number of rows; 1 where it takes any number."""
     stored = {tensor.name for tensor in graph.initializer}
     shapes = (v.type.tensor_type.shape.dim for v in graph.input if v.name not in stored)
     return max((dims[0].dim_value for dims in shapes if dims), default=1) or 1
@@ -281,7 +281,7 @@ class _Shapes:
 
     @classmethod
     def of(cls, model: Any) -> _Shapes:
-        """Empty where the file contradicts itself: the runtime then says what is wrong."""
+        """Empty where the file contradicts itself: the runtime then reports the fault."""
         from onnx import shape_inference
 
         try:
@@ -334,7 +334,7 @@ def _one_row(model: Any) -> Any:
 
 
 def _of_rows(graph: Any) -> set[str]:
-    """Names of the tensors that depend on the rows; what stands in a branch or loop may."""
+    """Names of the tensors that depend on the rows; those in a branch or loop may."""
     stored = {tensor.name for tensor in graph.initializer}
     found = {value.name for value in graph.input if value.name not in stored}
     for node in graph.node:
@@ -379,7 +379,7 @@ def _rounds(node: Any, numbers: Mapping[str, int], shapes: _Shapes) -> int:
     Raises
     ------
     InputError
-        The file does not say it.
+        The file does not state it.
     """
     rounds: int | None = None
     if node.op_type == "Loop":
@@ -409,7 +409,7 @@ def _scanned(node: Any, shapes: _Shapes) -> int | None:
     return None
 
 
-# What hands its first input on without changing the numbers.
+# Operators that pass their first input on unchanged.
 PASSING = (
     "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout", "ZipMap",
 )  # fmt: skip

@@ -70,7 +70,7 @@ class Score:
 
 
 class Graph:
-    """An ONNX graph with the questions that the adapter asks."""
+    """An ONNX graph, and what the adapter needs to know about it."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -90,7 +90,7 @@ class Graph:
         return string_list(self.metadata[key], key) if key in self.metadata else None
 
     def score(self) -> Score:
-        """The scores among the graph's outputs: a ZipMap's, a float one called so, or the first.
+        """The scores among the graph's outputs: a ZipMap's, a float one of that name, or the first.
 
         Raises
         ------
@@ -267,7 +267,7 @@ def _kind(source: Any) -> OutputKind | None:
 
 
 def _is_plain(source: Any) -> bool:
-    """Whether a node hands its scores on as they are."""
+    """Whether a node passes its scores on unchanged."""
     return all(a.s == b"NONE" for a in source.attribute if a.name == "post_transform")
 
 
@@ -389,10 +389,10 @@ class Inputs:
     slots : tuple of Slot
         They take the features' columns one after the other.
     batch : int or None
-        Number of rows the graph insists on.
+        The graph's fixed number of rows, if it has one.
     feature_names : tuple of str or None
     allow_missing : bool
-        Whether the graph has a place for NaN.
+        Whether the graph takes NaN.
     cost : Cost
         What one row takes in the graph.
     """
@@ -611,7 +611,7 @@ def run(session: Any, names: list[str], feed: Feed) -> list[NDArray[Any]]:
 
 
 def padded(part: Feed, n_rows: int, inputs: Inputs) -> Feed:
-    """A last block filled up with empty rows, where the graph insists on a number of rows."""
+    """A last block filled up with empty rows, where the graph takes a fixed number of rows."""
     lacking = (inputs.batch or n_rows) - n_rows
     if not lacking:
         return part

@@ -39,7 +39,7 @@ from kdcal_core.models.upload_checks import model_trial
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
 from kdcal_core.text import counted
 
-# Numbers that one tensor of a block may take: 256 MB as float32.
+# Numbers that one tensor of a block may hold: 256 MB as float32.
 _BLOCK_CELLS = 1 << 26
 _MOST_BLOCK_ROWS = 8192
 
@@ -72,7 +72,7 @@ class Core:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Where a classifier's scores stand, and what they are."""
+    """The place of a classifier's scores, and what they hold."""
 
     name: str
     kind: OutputKind
@@ -110,7 +110,7 @@ class OnnxModel:
 class WithLayers(OnnxModel):
     """Hidden layers, and activation bits where they are ReLUs.
 
-    ``codes`` is there where there are ReLUs, ``head_codes`` and ``head_input`` where the network
+    ``codes`` exists where there are ReLUs, ``head_codes`` and ``head_input`` where the network
     is an encoder with a dense ReLU head (:class:`~kdcal_core.models.protocol.HasHead`).
     """
 
@@ -145,7 +145,7 @@ class WithLayers(OnnxModel):
 
 
 class WithTrees(OnnxModel):
-    """The leaves of a tree ensemble, whatever stands before the trees."""
+    """The leaves of a tree ensemble, whatever operators precede the trees."""
 
     _tables: list[TreeTable]
 
@@ -168,7 +168,7 @@ class WithTrees(OnnxModel):
 class OnnxClassifier(OnnxModel):
     """An ONNX classifier.
 
-    ``logits`` is there where the graph has them (:class:`~kdcal_core.models.protocol.HasLogits`).
+    ``logits`` exists where the graph has them (:class:`~kdcal_core.models.protocol.HasLogits`).
     """
 
     logits: Callable[[Features], FloatArray]
@@ -283,7 +283,7 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
 
     The file is checked before the runtime opens it: no external data, no operators outside the
     standard, tree ensembles whose every index is in range, no loop without a fixed number of
-    rounds, and nothing that one row would turn into a tensor beyond memory. In a worker the
+    rounds, and no tensor that one row makes larger than memory. In a worker the
     runtime then tries it on a few rows, under limits of its own.
 
     Parameters

@@ -73,7 +73,7 @@ class TreeTable:
         return len(self.roots)
 
     def check_features(self, n_features: int) -> None:
-        """Refuse a split on a feature that is not there: the runtime would read beyond the row.
+        """Refuse a split on a feature that does not exist: the runtime would read beyond the row.
 
         Raises
         ------

@@ -175,7 +175,7 @@ def string_list(text: str, what: str) -> tuple[str, ...]:
 
 
 def class_names(known: Sequence[str] | None, n_classes: int) -> tuple[tuple[str, ...], bool]:
-    """Names of the classes, and whether they are real names or merely counted.
+    """Names of the classes, and whether they are real names or only numbers.
 
     Raises
     ------
@@ -256,13 +256,13 @@ def _sums_to_one(values: FloatArray) -> NDArray[np.bool_]:
 _SPELLINGS = {"mu": "mean", "loc": "mean", "sigma": "std", "sd": "std", "variable": "mean"}
 _QUANTILE = re.compile(r"(?:q|p|quantile|percentile)?_?(0?\.[0-9]{1,12})", re.ASCII)
 _PERCENT = re.compile(r"(?:q|p|quantile|percentile)_?([0-9]{2})", re.ASCII)
-#: Told by the names of the parameters alone; a single column is a point prediction.
+#: Recognised by the names of the parameters alone; a single column is a point prediction.
 _NAMED: tuple[Family, ...] = ("normal", "gamma", "student_t", "lognormal", "log_point")
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a regression model's file says of itself.
+    """What a regression model's file states about its outputs.
 
     Attributes
     ----------
@@ -281,7 +281,7 @@ def read_family(text: str) -> Family:
     Raises
     ------
     InputError
-        It is none of the known ones.
+        It is not a known one.
 
     Examples
     --------
@@ -304,7 +304,7 @@ def read_task(text: str) -> Task:
     Raises
     ------
     InputError
-        It is none of the two.
+        It is neither of the two.
     """
     for task in get_args(Task):
         if text == task:
@@ -317,7 +317,7 @@ def read_task(text: str) -> Task:
 
 
 def check_task(found: Task, asked: Task | None) -> None:
-    """Refuse a model of the other task than the one that was asked for.
+    """Refuse a model of another task than the requested one.
 
     Examples
     --------
@@ -343,8 +343,8 @@ def resolve_outputs(n_outputs: int, said: Outputs) -> tuple[tuple[str, ...], Fam
     n_outputs : int
         Number of columns that the model gives.
     said : Outputs
-        What its file says of them; what it leaves out follows from the names, and a single column
-        is a point prediction.
+        What its file states about them; what it leaves out follows from the names, and a single
+        column is a point prediction.
 
     Returns
     -------
@@ -519,7 +519,7 @@ def _levels(n_outputs: int, names: tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 def _level(name: str) -> float | None:
-    """The level that a name says, "0.05", "q0.05", "quantile_0.05", "p05", or None."""
+    """The level in a name, "0.05", "q0.05", "quantile_0.05", "p05", or None."""
     text = name.strip().lower()
     if match := _QUANTILE.fullmatch(text):
         level = float(match[1])

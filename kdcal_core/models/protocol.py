@@ -1,7 +1,7 @@
-"""What every model can do: the small protocol behind which all model formats stand.
+"""What every model can do: the small protocol that all model formats follow.
 
 Several regression models in memory make one model, whose members' predictions are samples. A saved
-calibrator knows its model again by what the model says of given rows.
+calibrator recognises its model by the model's answers to given rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Model(Protocol):
     classes : tuple of str
         Class names in the order of the probability columns. Untrusted text.
     named_classes : bool
-        False where the file names no classes and ``classes`` merely counts "0", "1", ...
+        False where the file names no classes and ``classes`` only numbers them "0", "1", ...
     n_features : int
         Number of input columns.
     feature_names : tuple of str or None
@@ -142,7 +142,7 @@ class HasEmbedding(Protocol):
 
 @runtime_checkable
 class HasLogits(Protocol):
-    """A network whose scores are a softmax, or a sigmoid, of something it lets us see.
+    """A network whose scores are a softmax, or a sigmoid, of logits that it shows.
 
     An ensemble that averages its members' probabilities has no logits.
     """
@@ -184,8 +184,8 @@ class NamesActivations(Protocol):
     other_activations : tuple of str
         For people, in the order of computation and counting every activation:
         "layer 2: sigmoid", "layer 3: GELU". Empty where all are ReLU. Dey et al. define paths
-        for ReLU alone (section 2.4.2), so bits are taken of ReLU only: a LeakyReLU's sign would
-        cut the space too, but its unit goes on answering on both sides.
+        for ReLU alone (section 2.4.2), so only ReLUs give bits: a LeakyReLU's sign would
+        cut the space too, but its unit is active on both sides.
     """
 
     other_activations: tuple[str, ...]
@@ -193,7 +193,7 @@ class NamesActivations(Protocol):
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What the rest of the app may know of a model without holding it in its own process.
+    """What the rest of the app may know about a model without holding it in its own process.
 
     Attributes
     ----------
@@ -202,13 +202,13 @@ class ModelInfo:
     has_codes, has_embedding, has_logits, has_head : bool
         Which of the optional protocols it follows.
     other_activations : tuple of str
-        As :class:`NamesActivations` has them; empty for what is no network.
+        As :class:`NamesActivations` has them; empty for anything but a network.
     task : Task
         "regression" for a :class:`Regressor`, whose ``classes`` are empty.
     outputs, family
         As :class:`Regressor` has them; empty and None for a classifier.
     layers : tuple of str
-        As :class:`HasLayers` has them; empty for what has none.
+        As :class:`HasLayers` has them; empty where there are none.
     has_dropout, has_members : bool
         Whether it follows :class:`HasDropout` and :class:`HasMembers`.
     digest : str
@@ -316,21 +316,20 @@ def file_digest(model: object) -> str | None:
 
 
 def fingerprint(model: Model | Regressor, X: Features) -> str:
-    """Digest of what a model makes of given rows: its answers, leaves, last hidden layer.
+    """Digest of a model's output for given rows: its answers, leaves, last hidden layer.
 
-    The same for a model from a file and from memory, and on another machine whose sums end in
-    other last digits. Rounding each number would not do: of thousands, some lie on the edge
+    It is the same for a model from a file and from memory, and on another machine whose sums differ
+    in the last digits. Rounding each number would not do: of thousands, some lie on the edge
     between two roundings, and a unit at zero may fall on either side. So probabilities (or a
-    regression's outputs, each by itself) and hidden units enter as sixteen random projections
-    of the whole table, rounded far above the last digits: in float32 a false difference has
-    about one chance in 500 where the runtimes differ, and none where they do not. Leaves enter
-    as they are.
+    regression's outputs, each by itself) and hidden units enter as sixteen random projections of
+    the whole table, rounded far above the last digits: in float32 a false difference has about one
+    chance in 500 where the runtimes differ, and none where they do not. Leaves enter as they are.
 
     Parameters
     ----------
     model : Model or Regressor
     X : (n, n_features)
-        At least one row; some hundreds tell models apart best.
+        At least one row; some hundreds distinguish models best.
 
     Returns
     -------

@@ -49,7 +49,7 @@ _PLAIN_NAMES = {
     "TweedieRegressor": "Tweedie regression",
     "GaussianProcessRegressor": "Gaussian process",
 }
-# Rows of which all layers are held at a time.
+# Rows whose layers are all held in memory at a time.
 _BLOCK_ROWS = 1 << 16
 _ACTIVATION_NAMES = {"logistic": "sigmoid"}
 _ACTIVATE: dict[str, Callable[[Any], Any]] = {
@@ -398,8 +398,8 @@ def wrap_regressor(model: Any, *, feature_names: Sequence[str] | None, said: Out
 
     The family is "normal" where ``predict`` gives standard deviations (``return_std``: Gaussian
     processes, Bayesian linear models), "quantiles" with one level for a quantile loss, else
-    "point". A forest stays a point prediction: its trees' predictions are samples of the
-    estimated mean, not of the outcome, and are there for those who ask (``members``).
+    "point". A forest stays a point prediction: its trees' predictions are samples of the estimated
+    mean, not of the outcome, and ``members`` returns them.
 
     Raises
     ------

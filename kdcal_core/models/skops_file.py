@@ -4,8 +4,8 @@ A ``.skops`` file is a zip archive of numpy arrays and a ``schema.json`` that sa
 objects together. skops refuses types that are not trusted, but it follows the rest of the file
 as it is; so the schema is read here first and rewritten from what is known to be harmless:
 
-* every type must be in a short list for its kind of entry; nothing callable is in it;
-* object ids are dropped, so that one entry cannot stand in for another;
+* every type must be in a short list for its kind of entry; nothing in it is callable;
+* object ids are dropped, so that one entry cannot be used as another;
 * random states and training optimisers are emptied: a review draws nothing and trains nothing;
 * only checked arrays are handed on, without Python objects and of the size they claim;
 * the nodes of trees are checked before they become a tree (see ``upload_checks``).
@@ -57,7 +57,7 @@ def check_fitted(model: Any) -> None:
 
 def _check_estimator(model: Any) -> None:
     check = _CHECKS.get(type(model).__name__)
-    # The number of threads and the chattiness are for this machine to decide.
+    # This machine decides the number of threads and the verbosity.
     for name, quiet in (("n_jobs", None), ("verbose", 0)):
         if hasattr(model, name):
             setattr(model, name, quiet)
@@ -230,7 +230,7 @@ _MAX_MEMBERS = 200_000
 _MAX_BYTES = 2**30
 _MAX_SCHEMA_BYTES = 2**28
 _MAX_SCHEMA_VALUES = 5_000_000  # a tree has some 150
-# Beyond this size an archive may not unpack to more than so many times its own size.
+# Beyond this size an archive may not unpack to more than this many times its own size.
 _MAX_RATIO, _RATIO_FROM_BYTES = 200, 2**24
 _MAX_DEPTH = 60
 
@@ -631,7 +631,7 @@ def _read_npy(content: bytes) -> NDArray[Any]:
             shape, fortran, dtype = np.lib.format.read_array_header_2_0(buffer)
         else:
             raise ValueError(f"version {version} of the npy format")
-    except Exception as error:  # numpy parses the header as Python text, and says so variously
+    except Exception as error:  # numpy parses the header as Python text, and its errors vary
         raise unsafe(f"An array of the model cannot be read: {_first_line(error)}") from error
     if dtype.hasobject:
         raise unsafe("An array of the model holds Python objects, which are pickles")

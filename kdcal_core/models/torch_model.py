@@ -183,9 +183,9 @@ def wrap_regression_module(
 
     The module is run in evaluation mode and without gradients; its own modes are restored
     afterwards. With ``sample`` its dropout layers alone are active (nn.Dropout, AlphaDropout and
-    their kin for maps), while batch norm stays frozen and PyTorch's own random numbers stay
+    their variants for maps), while batch norm stays frozen and PyTorch's own random numbers stay
     untouched. Dropout that a module calls as a function, or that sits inside attention and
-    recurrent layers, cannot be told apart and stays off.
+    recurrent layers, cannot be recognised and stays off.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class Tap:
 
 @dataclass(frozen=True)
 class Recording:
-    """What one run of a network showed.
+    """What was seen in one run of a network.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Recording:
 
 
 def record(network: Callable[[Any], Any], rows: Any) -> Recording:
-    """Run a network once and see what it is made of.
+    """Run a network once and record its layers and outputs.
 
     Every operation is seen as the backend runs it, so layers, functions and methods count
     alike.
@@ -237,7 +237,7 @@ def _taps(
 ) -> Iterator[tuple[Tap, Any]]:
     """The place that an operation marks, if any, and the value there; counts it in ``seen``.
 
-    Only operations whose number does not hang on the number of rows are counted: PyTorch may
+    Only operations whose number does not depend on the number of rows are counted: PyTorch may
     run a dense layer on anything but vectors in more than one way.
     """
     kind: Literal["relu", "dense", "end"]
@@ -293,7 +293,7 @@ TRIAL_ROWS = 61
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Something that turns a batch of rows into scores, and what it wants the rows to be."""
+    """Something that turns a batch of rows into scores; it states what rows it takes."""
 
     run: Callable[[Any], Any]
     row_shape: tuple[int, ...]
@@ -302,7 +302,7 @@ class Network:
     device: Any
 
     def tensor(self, matrix: FloatArray) -> Any:
-        """Rows as a fresh tensor, filled up to the batch that the network insists on."""
+        """Rows as a fresh tensor, filled up to the network's fixed batch, if it has one."""
         import torch
 
         lacking = (self.batch or len(matrix)) - len(matrix)
@@ -419,7 +419,7 @@ class TorchModel:
 class WithLayers(TorchModel):
     """Hidden layers by name, and activation bits where there are ReLUs.
 
-    ``codes`` is there where there are ReLUs, ``head_codes`` and ``head_input`` where the network
+    ``codes`` exists where there are ReLUs, ``head_codes`` and ``head_input`` where the network
     is an encoder with a dense ReLU head (:class:`~kdcal_core.models.protocol.HasHead`).
     """
 
@@ -447,7 +447,7 @@ class WithLayers(TorchModel):
 class TorchClassifier(TorchModel):
     """A PyTorch classifier without ReLU layers.
 
-    ``logits`` is there where the network has them (:class:`~kdcal_core.models.protocol.HasLogits`).
+    ``logits`` exists where the network has them (:class:`~kdcal_core.models.protocol.HasLogits`).
     """
 
     logits: Callable[[Features], FloatArray]
@@ -520,7 +520,7 @@ def build_regressor(
     ----------
     network : Network
     said : Outputs
-        What the file or the caller says of the columns.
+        What the file or the caller states about the columns.
     feature_names : sequence of str or None
     dropout : callable or None
         The run with its dropout active.
@@ -528,7 +528,7 @@ def build_regressor(
     Raises
     ------
     InputError
-        The output is no table, or does not fit what is said of it.
+        The output is not a table, or does not fit its description.
     """
     recording = network.record()
     output = recording.output
@@ -560,7 +560,7 @@ def as_columns(result: Any) -> Any:
 class TorchRegressor(TorchModel):
     """A PyTorch regression model.
 
-    ``sample`` is there where it has one output and dropout
+    ``sample`` exists where it has one output and dropout
     (:class:`~kdcal_core.models.protocol.HasDropout`).
     """
 

@@ -18,7 +18,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.models.network_layers import Role
 from kdcal_core.models.output_meaning import OutputKind
 
-# What hands its first argument on without changing the numbers.
+# Operators that pass their first argument on unchanged.
 PASSING = frozenset([
     "view", "_unsafe_view", "reshape", "_reshape_alias", "squeeze", "unsqueeze", "flatten",
     "clone", "detach", "alias", "contiguous", "_to_copy", "to", "t", "transpose", "permute",
@@ -123,7 +123,7 @@ def role_of(func: Any, args: Any, kwargs: Any, n_rows: int) -> Role:
 
 
 def activation_of(func: Any) -> str:
-    """Name of an activation for people, "" for what is none."""
+    """Name of an activation for people; "" for anything else."""
     name = op_name(func)
     return _ACTIVATIONS.get(name) or _ACTIVATIONS.get(name.removesuffix("_"), "")
 

@@ -285,7 +285,7 @@ class Program:
     row_shape : tuple of int
         Shape of one row of the input.
     batch : int or None
-        Number of rows that the graph insists on.
+        The graph's fixed number of rows, if it has one.
     dtype : torch.dtype
         Of the input.
     writes_in_place : bool
@@ -330,7 +330,7 @@ class Program:
 
     @cached_property
     def _over(self) -> list[list[str]]:
-        """What no call after each call needs, so that its memory is free again."""
+        """What no call after each call needs, so that its memory can be freed."""
         needed = set(self.output_names)
         over = []
         for call in reversed(self.calls):

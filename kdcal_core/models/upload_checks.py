@@ -1,8 +1,8 @@
 """What an uploaded model of any format must pass: its trees' indices, and a trial on a few rows.
 
-Compiled code follows trees without looking. The libraries index into memory with the numbers of a
-file: a child or a feature out of range reads foreign memory or ends the process, a cycle never
-ends. Every format's trees pass here before they are used. And every model file is put to a trial,
+Compiled code follows trees without checks. The libraries index into memory with the numbers of a
+file: a child or a feature out of range reads foreign memory or ends the process, and a cycle never
+ends. Every format's trees pass here before they are used. And every model file passes a trial run,
 with a limit on what one row may take.
 """
 
@@ -32,8 +32,8 @@ def check_children(
 ) -> None:
     """Check that the inner nodes of a tree, from node 0 down, form a tree.
 
-    Every node has at most one parent and node 0 has none, so whoever walks down from node 0
-    meets each node at most once and ends at a leaf.
+    Every node has at most one parent and node 0 has none, so a walk down from node 0 meets each
+    node at most once and ends at a leaf.
 
     Parameters
     ----------

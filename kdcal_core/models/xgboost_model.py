@@ -69,8 +69,8 @@ def decode_ubjson(data: bytes) -> Any:
     Raises
     ------
     InputError
-        The bytes are no such value: cut off, nested beyond 40 levels, of too many single values, a
-        name twice in an object, or something behind the end.
+        The bytes are not such a value: cut off, nested beyond 40 levels, of too many single values,
+        a name twice in an object, or something behind the end.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class _Reader:
         return values.astype(dtype.newbyteorder("="))
 
     def _count(self) -> int:
-        # Every item takes a byte at least, so a longer count is a lie.
+        # Every item takes a byte at least, so a longer count is false.
         count = self._length()
         if not 0 <= count <= len(self._data) - self.position:
             raise _broken("an early end")
@@ -173,7 +173,7 @@ def _broken(what: str) -> InputError:
 
 
 _MAX_BYTES = 2**30
-# What each predicts is the mean, but for the absolute error (the median) and the quantiles.
+# Each predicts the mean, except the absolute error (the median) and the quantiles.
 _REGRESSIONS = (
     *("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:absoluteerror"),
     *("reg:logistic", "reg:gamma", "reg:tweedie", "count:poisson", "reg:quantileerror"),
@@ -182,7 +182,7 @@ _OBJECTIVES = ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:so
 
 
 def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regressor:
-    """Load a ``.json`` or ``.ubj`` file; told apart by content.
+    """Load a ``.json`` or ``.ubj`` file, recognised by its content.
 
     Raises
     ------
@@ -434,7 +434,7 @@ def check_model(document: Any) -> None:
     Raises
     ------
     InputError
-        It is no XGBoost model of trees, or an index, a size or a class is out of range.
+        It is not an XGBoost model of trees, or an index, a size or a class is out of range.
     """
     try:
         _check_learner(document["learner"])

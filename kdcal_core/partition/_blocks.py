@@ -74,7 +74,7 @@ def run_blocks(
     executor : Executor, optional
         Runs the blocks in place of threads. What is prepared goes to its workers through a file.
     threads : int, optional
-        Threads where there is no executor; the cores at hand where left out.
+        Threads where there is no executor; by default all cores of this process.
     """
     report = progress if progress is not None else silent
     report(0.0 if n_rows else 1.0, note)

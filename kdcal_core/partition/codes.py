@@ -1,7 +1,7 @@
 """Partition codes: a row's leaf in every tree, or its ReLU activation bits in every layer.
 
-Rows that no tree and no unit tells apart share a polytope. What every function of this room asks
-of its arrays before it computes anything stands at the end.
+Rows that agree in every tree, or in every unit, share a polytope. The checks of arrays that every
+function of this room makes first are at the end.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ STEPS_PER_DOUBLING = 3
 def default_exponents() -> NDArray[np.float64]:
     """Exponents gamma * log n to choose from: 21, from 0.5 to 50.8, three a doubling.
 
-    A forest wants about 1, a ReLU network 5 to 20 (Dey et al., Eq. 18 leaves the grid open,
+    A forest needs about 1, a ReLU network 5 to 20 (Dey et al., Eq. 18 leaves the grid open,
     decision D10).
 
     Examples

@@ -155,8 +155,8 @@ class NeighbourSelection:
                 f"chance (CRPS {share:+.1%} of {self.model_crps:.4g}, {self.n:,} rows)."
             )
         return (
-            f"Best are {chosen}: they lower the CRPS of {self.model_crps:.4g} by {share:.1%} "
-            f"({self.n:,} rows)."
+            f"The best choice is {chosen}: it lowers the CRPS of {self.model_crps:.4g} by "
+            f"{share:.1%} ({self.n:,} rows)."
         )
 
 

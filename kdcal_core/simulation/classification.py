@@ -1,9 +1,9 @@
 """The papers' simulations of two classes, with their true posteriors.
 
 Both classes are equally frequent. Five simulations lie in the plane, restricted to [-1, 1]^2;
-in Trunk's, two Gaussians in any dimension, each further dimension says less. Every
+in Trunk's, two Gaussians in any dimension, each further dimension is less informative. Every
 ``log_density_*`` gives the log density of both classes at any points (m, d), up to a constant that
-they share, and minus infinity outside the region that the simulation lives in.
+they share, and minus infinity outside the simulation's region.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ Draw = Callable[[int, np.random.Generator], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """Points of a simulation with what only a simulation knows: their true posterior.
+    """Points of a simulation with their true posterior, which only a simulation knows.
 
     Attributes
     ----------
@@ -407,7 +407,7 @@ class Simulator(Protocol):
 
 @dataclass(frozen=True)
 class Simulation:
-    """One simulation as it is offered to people.
+    """One simulation as the app offers it.
 
     Attributes
     ----------
@@ -418,7 +418,7 @@ class Simulation:
         well, and "spiral" ``noise``.
     log_density : callable
         Log densities of the classes (m, K) at points (m, d), up to a constant they share; minus
-        infinity outside the region that the simulation lives in.
+        infinity outside the simulation's region.
     n_features : int
         Columns of its points; of "trunk" the default.
     in_box : bool

@@ -23,7 +23,7 @@ N_FEATURES = 20
 
 @dataclass(frozen=True, eq=False)
 class RegressionSimulated:
-    """Rows of a simulation with what only a simulation knows: how their outcomes are distributed.
+    """Rows of a simulation with the true distributions of their outcomes.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def nonlinear20(n: int, *, seed: int) -> RegressionSimulated:
     """
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((check_count("n", n), N_FEATURES))
-    # Each feature leans on the one before it, which makes the printed correlations exactly.
+    # Each feature depends on the one before it, which gives exactly the printed correlations.
     for j in range(1, N_FEATURES):
         X[:, j] = CORRELATION * X[:, j - 1] + np.sqrt(1.0 - CORRELATION**2) * X[:, j]
     return _outcomes(X, normal_of_nonlinear(X), rng.standard_normal)
@@ -162,7 +162,7 @@ class RegressionSimulator(Protocol):
 
 @dataclass(frozen=True)
 class RegressionSimulation:
-    """One simulation of a regression as it is offered to people.
+    """One simulation of a regression as the app offers it.
 
     Attributes
     ----------

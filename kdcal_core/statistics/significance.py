@@ -69,7 +69,8 @@ def _values(values: Any, noun: str) -> NDArray[np.float64]:
 def holm(p_values: Any) -> NDArray[np.float64]:
     """Holm's adjusted p values (1979): valid whatever the tests' dependence.
 
-    Below ``a`` among them: at most a chance of ``a`` that any test so marked is a false alarm.
+    Where tests with an adjusted p value below ``a`` count as significant, the chance that any of
+    them is a false alarm is at most ``a``.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def both(workspace: Workspace) -> str:
 
 def choose(at: AppTest, **families: list[str]) -> AppTest:
     """Few calibrators, so that the job is short."""
-    for label in ("Confidence of the predicted class", "Temperature", "Known elsewhere",
+    for label in ("Confidence of the predicted class", "Temperature", "Standard",
                   "Region by region", "Kernel density graph"):  # fmt: skip
         for control in [one for one in at.button_group if one.label == label]:
             control.set_value(families.get(label.split()[0].lower(), []))
@@ -36,7 +36,7 @@ def choose(at: AppTest, **families: list[str]) -> AppTest:
 
 
 def compared(at: AppTest) -> AppTest:
-    choose(at, temperature=["sts"], known=["platt"], confidence=["histogram"])
+    choose(at, temperature=["sts"], standard=["platt"], confidence=["histogram"])
     for button in [one for one in at.button if one.label == "Compare"]:
         healthy(settle(button.click().run()))
     return healthy(at)
@@ -87,7 +87,7 @@ def test_one_click_suffices_and_the_result_is_there_at_once_the_next_time(
         assert "#00000" not in chart.proto.spec
         assert "<b>*x" not in chart.proto.spec
     again = choose(
-        launch(PAGE, both), temperature=["sts"], known=["platt"], confidence=["histogram"]
+        launch(PAGE, both), temperature=["sts"], standard=["platt"], confidence=["histogram"]
     )
     assert not any(one.label == "Compare" for one in again.button)
     assert finding(again) == sentence
@@ -113,7 +113,7 @@ def test_what_matters_changes_measures_and_order_without_a_job(page: AppTest) ->
 
 def test_another_order_and_another_opponent_change_the_pictures_alone(page: AppTest) -> None:
     before = specs(page)
-    control(page, "Held against").set_value("best").run()
+    control(page, "Compared with").set_value("best").run()
     assert specs(healthy(page))[0] == before[0]
     assert specs(page)[1] != before[1]
     assert "leads on these rows" in words(page)

@@ -226,7 +226,7 @@ def test_a_class_without_a_curve_is_drawn_as_its_overall_confidence() -> None:
     figure = charts.confidence_curve_figure(curve, anchor, dark=False)
     assert not [trace for trace in figure.data if trace.yaxis == "y2"]
     assert any(trace.name == "Conf1 (no curve)" for trace in figure.data)
-    assert "Conf1 stands in" in charts.confidence_words(curve, "a")
+    assert "Conf1 is used instead" in charts.confidence_words(curve, "a")
 
 
 def test_confusion_figure_writes_numbers_only_where_they_can_be_read() -> None:

@@ -27,7 +27,7 @@ from kdcal_core.data.tables import TableBlocks
 from kdcal_core.errors import InputError
 from kdcal_core.models import Model, load_model, model_info
 from kdcal_core.progress import Progress, silent
-from kdcal_core.text import listed
+from kdcal_core.text import counted, listed
 
 OutputKind = Literal["probability", "logit"]
 
@@ -118,8 +118,9 @@ def score_table(
             *scorer.notes,
             *scorer.table.notes.values(),
             *(
-                f"{n:,} rows have a category in {column[:80]!r} that the calibrator's fit did not "
-                "see: it treats their value as missing."
+                f"{counted(n, 'row')} {'has' if n == 1 else 'have'} a category in "
+                f"{column[:80]!r} that the calibrator's fit did not see: it treats their value as "
+                "missing."
                 for column, n in unseen.items()
             ),
         ],

@@ -178,7 +178,7 @@ def layer_notes(tallies: list[Tally]) -> tuple[str, ...]:
     Examples
     --------
     >>> print(*layer_notes([Tally(4, 1, 0), Tally(4, 0, 0)]))
-    Of all partitions' regions (8), 1 shows one class only and leans on the region around it.
+    Of all partitions' regions (8), 1 shows one class only and borrows from the region around it.
     >>> layer_notes([Tally(4, 0, 0)])
     ()
     """
@@ -187,9 +187,9 @@ def layer_notes(tallies: list[Tally]) -> tuple[str, ...]:
     )
     notes = []
     if one_class == 1:
-        notes.append("1 shows one class only and leans on the region around it")
+        notes.append("1 shows one class only and borrows from the region around it")
     elif one_class:
-        notes.append(f"{one_class:,} show one class only and lean on the region around them")
+        notes.append(f"{one_class:,} show one class only and borrow from the region around them")
     if falling:
         notes.append(f"in {falling:,} a higher score means a lower probability (kept as found)")
     return (f"Of all partitions' regions ({regions:,}), {'; '.join(notes)}.",) if notes else ()
@@ -198,8 +198,8 @@ def layer_notes(tallies: list[Tally]) -> tuple[str, ...]:
 _LISTED = 3
 _SENTENCES = {
     NO_ROWS: "Regions without a row use the map of the region around them",
-    ONE_CLASS: "Regions that show one class only lean on the region around them",
-    FEW_ROWS: "Regions with few rows of a class lean on the region around them",
+    ONE_CLASS: "Regions that show one class only borrow from the region around them",
+    FEW_ROWS: "Regions with few rows of a class borrow from the region around them",
     FALLING: "A higher score means a lower probability (kept as found, look at the region)",
 }
 

@@ -88,7 +88,7 @@ def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any 
     variance of the PIT about its mean above 1/12 (U shape) that the stated spread is too narrow.
     The variance is about the mean because PIT values all near 1 are evidence of predictions that
     are too low, not too narrow.
-    If it does not reject, the smaller p value of the other two decides: stated uncertainty is too
+    If it does not reject, the smaller p value of the other two decides: the stated spread is too
     narrow or too wide by the share that the 95% intervals hold, or the fault is "other". It is
     "other" as well where spread and that share contradict each other.
 
@@ -262,7 +262,7 @@ def _words(parts: FaultParts, kind: FaultKind, place: str) -> str:
         sign = 1.0 if kind == "too narrow" else -1.0
         share = _clearest([_out_of(parts, c) for c in _INTERVALS], sign)
         return (
-            f"Stated uncertainty is {kind}{place}: outcomes fall outside the stated "
+            f"The stated spread is {kind}{place}: outcomes fall outside the stated "
             f"{100 * share.level:g}% interval in {_share_text(share, rows)}."
         )
     if kind == "other":

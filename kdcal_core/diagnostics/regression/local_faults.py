@@ -552,10 +552,10 @@ def regions_finding(regions: Sequence[RegionPit]) -> str:
     held = [region.coverage.coverage for region in regions if region.coverage is not None]
     if held:
         low, high = (100 * edge(estimate.value for estimate in held) for edge in (min, max))
-        lead += f", their 95% intervals hold from {low:.0f}% to {high:.0f}%"
+        lead += f"; their 95% intervals hold from {low:.0f}% to {high:.0f}%"
     lead += _cancel({region.fault.kind for region in faulty})
     words = worst.fault.words.replace(" here", "", 1)
-    return f"{lead}. Most of all in {worst.name}, where {words[0].lower()}{words[1:]}"
+    return f"{lead}. Furthest off is {worst.name}, where {words[0].lower()}{words[1:]}"
 
 
 def local_finding(local: LocalPit) -> str:
@@ -583,7 +583,7 @@ def _main_row(coverage: Coverage) -> CoverageRow:
 
 def _cancel(kinds: set[FaultKind]) -> str:
     if any(a in kinds and b in kinds for a, b in _OPPOSITES):
-        return ", opposite faults that partly cancel in the whole"
+        return ", opposite faults that partly cancel over all rows"
     return ""
 
 

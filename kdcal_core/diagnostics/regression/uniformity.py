@@ -24,6 +24,7 @@ from kdcal_core.diagnostics.regression.pit_curves import (
 )
 from kdcal_core.diagnostics.targets import check_choice, check_level
 from kdcal_core.errors import InputError
+from kdcal_core.text import counted
 
 _TERMS = 400
 _BLOCK = 2**22  # floats of a block of draws: 32 MB
@@ -261,7 +262,9 @@ def _anderson_darling(ordered: _Ordered) -> UniformityTest:
         statistic=statistic,
         p_value=anderson_darling_tail(statistic),
         n=len(ordered.u),
-        note=f"{clipped:,} PIT values within {CLIP:g} of 0 or 1 clipped" if clipped else "",
+        note=f"{counted(clipped, 'PIT value')} within {CLIP:g} of 0 or 1 clipped"
+        if clipped
+        else "",
     )
 
 

@@ -40,7 +40,7 @@ class InputColumn:
     name : str
         As in the table, hence untrusted: escape it before it reaches a screen.
     kind : "number" or "category"
-        Truth values are categories.
+        Booleans are categories.
     edges : (bins - 1,) float64
         Of a number: a value x has code i where ``edges[i - 1] < x <= edges[i]``.
     categories : tuple of str
@@ -208,8 +208,8 @@ def find_edges(values: NDArray[np.float64], max_bins: int) -> NDArray[np.float64
     """Edges between all distinct values, or between quantiles where there are too many.
 
     What is not finite is left out. An edge is the shortest decimal there is between the values on
-    its two sides, or within a quarter of a bin of its quantile, so that what is said of a split
-    is short and yet exactly what it does.
+    its two sides, or within a quarter of a bin of its quantile, so that a split's description is
+    short and still exact.
 
     Examples
     --------
@@ -310,7 +310,7 @@ class BinnedInputs:
         return int(self.codes.shape[0])
 
     def take(self, rows: NDArray[Any]) -> BinnedInputs:
-        """The same of some rows, given by index or by truth value.
+        """The same for some rows, given by index or as booleans.
 
         Examples
         --------

@@ -63,7 +63,7 @@ class RowStats:
 
 
 class Criterion(Protocol):
-    """What :func:`grow_tree` asks of a criterion. Sums are (..., n_cells, v)."""
+    """What :func:`grow_tree` needs from a criterion. Sums are (..., n_cells, v)."""
 
     @property
     def stats(self) -> RowStats:
@@ -269,7 +269,7 @@ def grow_tree(
     ----------
     binned : BinnedInputs of n rows
     score : Criterion of the same n rows
-        :class:`Gini`, :class:`Residual`, or one's own.
+        :class:`Gini`, :class:`Residual`, or another.
     max_depth : int, 0 to 60
     min_rows : int, at least 1
         Rows that every leaf keeps.
@@ -422,7 +422,7 @@ class _Growth:
     def _open(
         self, node: _Node, histogram: FloatArray | None, waiting: list[tuple[float, int, _Node]]
     ) -> int:
-        """Add a node as a leaf; where a split has worth, let it wait for it."""
+        """Add a node as a leaf, and queue it where a split has worth."""
         number = len(self.n)
         self.n.append(len(node.rows))
         self.feature.append(-1)

@@ -170,11 +170,11 @@ class PartitionTree:
         return np.array(way[::-1], dtype=np.int64)
 
     def rule(self, leaf: int) -> tuple[Condition, ...]:
-        """What a leaf asks of each column, in the order in which the columns are first split."""
+        """A leaf's conditions, one a column, in the order in which the columns are first split."""
         return self.rule_of_node(self._node_of(leaf))
 
     def rule_of_node(self, node: int) -> tuple[Condition, ...]:
-        """What a node asks of each column; nothing at the root."""
+        """A node's conditions, one a column; none at the root."""
         allowed: dict[int, NDArray[np.bool_]] = {}
         for below in self.way_to(node)[1:].tolist():
             feature, condition = int(self.feature[self.parent[below]]), self._branch(below)
@@ -200,7 +200,7 @@ class PartitionTree:
         )
 
     def _branch(self, node: int) -> Condition:
-        """What the split above a node asks of the rows that come to it."""
+        """The condition that the split above a node sets for its rows."""
         parent = int(self.parent[node])
         goes = self.goes_left[parent]
         went_left = self.left[parent] == node

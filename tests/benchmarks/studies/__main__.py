@@ -2,16 +2,16 @@
 
 ``python -m tests.benchmarks.studies simulations`` for Dey et al., Figs. 3 and 7;
 ``python -m tests.benchmarks.studies tables --data FOLDER`` for real tables (a folder of Parquet
-files whose column ``y`` is the class); ``depth`` for 000 Fig. 2 (with ``--data FOLDER`` on
-``fashion_mnist.npz`` too) and ``images`` for 000 Fig. 5; ``recalibration`` for all tables of
-Torres et al., their simulation study and real tables (more of them with ``--data FOLDER``), or with
-``--only`` some of these; ``heterogeneous`` for Durfee et al.'s tables on the shipped census, or on
-five real tables with ``--data FOLDER`` (``--cache FOLDER`` keeps the networks' scores, so that the
-calibrators can be measured again without training); ``comparison`` for all offered calibrators
-over the shipped samples and, with ``--data FOLDER``, further real tables, and how they rank;
-``small_samples`` for calibrators on 100 to 5,000 rows, on
-made-up tables and, with ``--data FOLDER``, fifteen real ones (``--cache FOLDER`` keeps what their
-models say). ``--quick`` takes minutes, the whole an hour or more.
+files whose column ``y`` is the class); ``depth`` for Dey et al., Fig. 2 (with ``--data FOLDER`` on
+``fashion_mnist.npz`` too) and ``images`` for Dey et al., Fig. 5; ``recalibration`` for all tables
+of Torres et al., their simulation study and real tables (more of them with ``--data FOLDER``), or
+with ``--only`` some of these; ``heterogeneous`` for Durfee et al.'s tables on the shipped census,
+or on five real tables with ``--data FOLDER`` (``--cache FOLDER`` keeps the networks' scores, so
+that the calibrators can be measured again without training); ``comparison`` for all offered
+calibrators over the shipped samples and, with ``--data FOLDER``, further real tables, and how they
+rank; ``small_samples`` for calibrators on 100 to 5,000 rows, on made-up tables and, with ``--data
+FOLDER``, fifteen real ones (``--cache FOLDER`` keeps what their models say). ``--quick`` takes
+minutes, the whole an hour or more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dey et al., section 3.2.1 and Fig. 5, 001 Fig. 3: circles and rectangles that shift."""
+"""Circles and rectangles that shift: Dey et al., section 3.2.1, Fig. 5; earlier version, Fig. 3."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_neighbourhoods_on_the_map_show_both_faults(line, texts):
     assert found.spread[i] == pytest.approx(pit[near].std() * 12**0.5 - 1, abs=1e-2)
     words = local_finding(found)
     texts(words)
-    assert "cancel in the whole" in words
+    assert "partly cancel over all rows" in words
 
 
 def test_calibrated_maps_are_rarely_accused():
