@@ -73,7 +73,7 @@ class View:
 
 
 def compared(review: Review) -> View | None:
-    """A finished comparison and what matters; until then the page says how it is."""
+    """A finished comparison and what matters; before, the page shows progress."""
     with st.container(border=True):
         settings, button = compare_settings.choose(review), st.empty()
     try:
@@ -131,7 +131,7 @@ def _view(review: Review, run: ComparisonRun) -> View | None:
 
 
 def finding(view: View) -> None:
-    """What the rows allow to say, and at most four estimates."""
+    """The sentence that the rows support, and at most four estimates."""
     found = view.found
     st.subheader(escape_markdown(comparison_finding(found, view.measure), 800), anchor=False)
     words = against_model(found, view.measure)
@@ -247,7 +247,7 @@ def table(view: View) -> None:
 
 
 def onward() -> None:
-    """Where to go from here."""
+    """Links to the next pages."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Look at one calibrator closely and save it as a file:")
         session.page_link("export", "Choose and export")

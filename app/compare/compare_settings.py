@@ -1,4 +1,4 @@
-"""What is compared: calibrators by family, who judges, folds; one click suffices."""
+"""What is compared: calibrators by family, the rows that judge, folds; one click is enough."""
 
 from __future__ import annotations
 

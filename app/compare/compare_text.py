@@ -120,7 +120,8 @@ def not_here(why: Mapping[str, str]) -> list[str]:
 def tiles(found: Comparison, measure: str) -> tuple[list[Estimate], list[str]]:
     """The model's value, the best calibrator's, their paired difference, and the other side.
 
-    The other side is accuracy where ranking is not looked at, so that nobody trades it unseen.
+    The other side is accuracy where ranking is not looked at, so that nobody trades it away without
+    noticing.
     """
     others = [one for one in found.methods if one.key != found.reference]
     lower = found.measure(measure).lower_is_better
@@ -165,7 +166,7 @@ def notes_for(found: Comparison, group: Group) -> list[str]:
 
 
 def failed(key: str, why: str) -> str:
-    """Says that a calibrator is left out, and why."""
+    """A sentence that a calibrator is left out, and why."""
     return f"{CALIBRATORS[key].label} is left out. {why}"
 
 

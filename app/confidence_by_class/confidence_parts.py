@@ -233,7 +233,7 @@ def _largest(overview: SetOverview) -> list[int]:
 
 
 def _with(label: int, largest: list[int]) -> list[int]:
-    """What one computation is about: the classes of the panels, and the chosen one."""
+    """The classes of one computation: those of the panels, and the chosen one."""
     return largest if label in largest else [*largest, label]
 
 
@@ -267,7 +267,7 @@ def methods(review: Review, overview: SetOverview, label: int) -> None:
 
 
 def _compared(review: Review, chosen: list[str]) -> Losses | None:
-    """The losses of the methods: at once for few rows; for many as a job, when asked for."""
+    """The losses of the methods: at once for few rows; for many as a job, on request."""
     n_rows = review.sets[FIT].n_rows
 
     def offer() -> bool:
@@ -344,7 +344,7 @@ def noise(review: Review, overview: SetOverview) -> None:
 
 
 def advice() -> None:
-    """What the paper asks of anyone who uses a calibrator."""
+    """What the paper advises anyone who uses a calibrator."""
     with st.expander("Before you rely on a calibrator", icon=":material/menu_book:"):
         st.markdown(ADVICE)
-        st.caption(f"In our words. {cited_in(ADVICE)}")
+        st.caption(f"Summarised from {cited_in(ADVICE)}")

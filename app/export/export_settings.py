@@ -1,4 +1,4 @@
-"""Which calibrator is taken away: the choice, which the address keeps, and its settings."""
+"""Which calibrator is exported: the choice, which the address keeps, and its settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 def choose(review: Review) -> ExportSettings | None:
-    """The settings that stand in the card; None until all is chosen."""
+    """The settings that stand in the card; None until all are chosen."""
     usable = usable_calibrators(review)
     keys = [
         key
@@ -50,7 +50,7 @@ def choose(review: Review) -> ExportSettings | None:
 
 
 def _first(keys: list[str], best: str | None) -> str:
-    """What the address names, else the best of the last comparison, else a usual one."""
+    """The calibrator in the address, else the best of the last comparison, else a default."""
     asked = st.query_params.get(ADDRESS)
     return next(one for one in (asked, best, _USUAL, keys[0]) if one in keys)
 
@@ -61,7 +61,7 @@ def _named(key: str) -> str:
 
 
 def _regions(review: Review, key: str) -> ExportSettings | None:
-    """What matters for calibration region by region; None until all is chosen."""
+    """The settings of calibration region by region; None until all are chosen."""
     choices = _choices(review, key)
     places = st.columns(4 if len(choices) > 1 else 3, vertical_alignment="bottom")
     kind, name = _INPUTS

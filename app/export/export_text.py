@@ -166,7 +166,7 @@ def fitted_on(record: ExportRecord) -> str:
 
 
 def compared(found: Comparison, chosen: str) -> str:
-    """What a finished comparison says of the chosen calibrator. Names in it are ours."""
+    """What a finished comparison says about the chosen calibrator. Names in it are ours."""
     best = found.method(found.best["log_loss"])
     best_name = "the model as it is" if best.key == found.reference else best.name
     close = found.close_to_best("log_loss")
@@ -191,14 +191,14 @@ def compared(found: Comparison, chosen: str) -> str:
 
 
 def chosen_there(found: Comparison, gain: Gain, key: str) -> bool:
-    """Whether a comparison on the very rows that judge the gain has picked this calibrator."""
+    """Whether a comparison on the rows that judge the gain has picked this calibrator."""
     judged = gain.comparison
     same = (found.judged, found.n, found.folds) == (judged.judged, judged.n, judged.folds)
     return same and len(found.methods) > 2 and preselected(found) == key
 
 
 def flattered(found: Comparison) -> str:
-    """What choosing by the rows that judge does to the judgement."""
+    """A note that choosing by the rows that judge flatters the gain."""
     return (
         f"It is the best of {len(found.methods) - 1:,} calibrators on these rows. Because they "
         f"also chose it, its gain looks slightly larger than it is."
@@ -212,7 +212,7 @@ def preselected(found: Comparison) -> str | None:
 
 
 def file_name(review: Review, key: str, suffix: str) -> str:
-    """What a file is called when it is taken away; a long title ends with a whole word."""
+    """The name of a downloaded file; a long title ends with a whole word."""
     stem = file_stem(review.title)
     if len(stem) > _LONGEST:
         whole = stem[: _LONGEST + 1].rpartition("-")[0]

@@ -1,4 +1,4 @@
-"""What a scored set is fit for: its rows, what is missing, what looks suspicious."""
+"""What a scored set suffices for: its rows, what is missing, what looks suspicious."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def plain(value: float) -> str:
 
 
 def _as_sure(value: float, width: float) -> str:
-    """Decimals as the interval warrants, where the number is of a size that people write out."""
+    """Decimals as the interval warrants, for numbers that people write in full."""
     return number_text(value, width) if width > 1e-3 and abs(value) < 1e9 else plain(value)
 
 

@@ -63,7 +63,7 @@ classes is the one the model will meet, and calibrate again when that mix change
 
 
 def report(job: JobSnapshot) -> None:
-    """How the last job ended, where that is not plain to see."""
+    """How the last job ended, if the page does not show it anyway."""
     if job.error is not None:
         session.error_box(job.error)
     elif job.state == "cancelled":
@@ -123,7 +123,7 @@ def _open_sample(name: str, title: str) -> None:
 
 
 def about_sample(review: Review) -> None:
-    """What the card of a shipped sample says of its rows, its model and their licence."""
+    """What the card of a shipped sample says about its rows, its model and their licence."""
     sample = next((one for one in samples() if one.name == review.sample), None)
     if sample is None:
         return
@@ -217,7 +217,7 @@ def _table_line(what: str, table: TableInfo) -> str:
 
 
 def still_missing(review: Review) -> str:
-    """What has to come before the rows can be scored, and how; empty where nothing is missing."""
+    """What is missing before the rows can be scored, and how to add it; empty where nothing is."""
     regression = review.task == "regression"
     truth = "outcome" if regression else "true class"
     if not review.tables:
@@ -291,7 +291,7 @@ def _split_and_score(
 
 
 def fit_for_use(review: Review) -> None:
-    """What the scored rows are fit for, and where to go next."""
+    """What the scored rows suffice for, and where to go next."""
     st.subheader("What these rows are fit for")
     for which in get_args(Which):
         if which in review.tables:

@@ -147,7 +147,7 @@ def _class_names_field(review: Review) -> tuple[str, ...] | None:
 def role_table(columns: Iterable[Any], roles: Roles) -> pd.DataFrame:
     """One row a column of the user's table, with what it holds and the role it has.
 
-    The features come last: they may be many, and what else there is should be seen first.
+    The features come last, because they may be many and the other columns should be seen first.
     """
     names = _role_of_column(roles)
     parts = {column: name for name, column in (*roles.outputs, *roles.parameters)}
@@ -271,7 +271,7 @@ def _at_most_one(chosen: Mapping[str, list[str]], role: str) -> str | None:
 
 
 def _answers(edited: pd.DataFrame, part: str) -> tuple[tuple[str, str], ...]:
-    """The output columns, each with the class or the parameter that it speaks of."""
+    """The output columns, each with its class or parameter."""
     rows = edited.loc[edited["Role"] == OUTPUT, [part, "Column"]]
     pairs = [(str(name or "").strip(), str(column)) for name, column in rows.to_numpy()]
     what = part.lower()

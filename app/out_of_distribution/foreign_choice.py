@@ -37,7 +37,7 @@ Where can rows unlike the data come from?
 def foreign_rows(review: Review, fit: Fit | None) -> Foreign | None:
     """The foreign rows with their answers; until then how far the job is.
 
-    While answers for other tables are under way, those that were shown last are shown on.
+    While other tables are being answered, the answers shown last stay.
     """
     asked = score_foreign.request(
         session.workspace(), review.id, graph_folder=None if fit is None else fit.folder
@@ -59,7 +59,7 @@ def foreign_rows(review: Review, fit: Fit | None) -> Foreign | None:
 
 
 def _offer() -> bool:
-    """What asking means for a model without a kernel density version."""
+    """An explanation and a button, for a model without a kernel density version."""
     made = ForeignSettings()
     n = (len(made.radii) + 2) * made.n  # spheres, noise, shuffled rows
     with st.container(border=True):
@@ -106,7 +106,7 @@ def choose(review: Review, base: Foreign, fit: Fit | None) -> Chosen | None:
 
 
 def _kinds(review: Review, base: Foreign) -> list[str]:
-    """What can be made; possible rows first, where spheres leave what columns can be."""
+    """The kinds of rows that can be made; possible rows first, if spheres are impossible."""
     order: tuple[ForeignKind, ...] = ("sphere", "uniform", "shuffled")
     if base.record.n_bounded:
         order = ("uniform", "sphere", "shuffled")
@@ -145,7 +145,7 @@ def _sphere(base: Foreign) -> Chosen:
 
 
 def _shifted(review: Review, fit: Fit | None, below: DeltaGenerator) -> Chosen | None:
-    """One feature moved: asked for when it is chosen, every size at once."""
+    """One feature moved: computed when it is chosen, for every size at once."""
     which, size = st.columns(2)
     feature = which.selectbox(
         "Feature",
@@ -188,7 +188,7 @@ def _numeric(review: Review) -> list[str]:
 
 
 def _own_rows(review: Review) -> None:
-    """The uploader, and the tables that are there with a way to take each out."""
+    """The uploader, and the loaded tables, each with a way to remove it."""
     uploads.foreign_uploader(review)
     for at, name in enumerate(review.foreign):
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app.out_of_distribution import foreign_text as text
 from app.shared import foreign_results, session
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.foreign_results import Chosen, View
@@ -21,6 +20,39 @@ from kdcal_core.text import escape_markdown
 
 SUREST = 10
 MAX_FEATURES = 20
+INSIDE = """
+A version that is cautious outside must still answer among the data: it should keep the accuracy and
+be no worse calibrated (Dey et al., earlier version, section 3.4). Both columns are
+computed on the same ordinary rows.
+"""
+ADVICE = """
+* **Calibrating inside does not correct confidence outside.** ReLU networks grow arbitrarily
+  confident far from their data, and isotonic or sigmoid calibration leaves that as it is
+  (Dey et al., section 1 of both versions).
+* **Calibration is harder than detection.** A calibrated model detects foreign rows; one that
+  detects them may still state wrong confidences (Dey et al., appendix A).
+* **How far is far enough is not guaranteed.** That confidence falls to the prior is proven in the
+  limit of infinite distance only (Prop. 2), and no theorem says how soon for any data (Dey et al.,
+  appendix A): look at the chart. Only the share of ordinary rows called unknown is bounded.
+* **The prior must be right.** OCE and the answer outside assume the class frequencies of the fit.
+  Where those of new rows differ, both are wrong.
+* **No foreign rows are needed.** The version is fitted post hoc from the model and ordinary rows,
+  so it does not favour one kind of foreign rows.
+* **Prefer geodesic to Euclidean distance.** It follows what the model has learned and works with
+  many features; with Euclidean distance, irrelevant features count as much as relevant ones.
+* **It keeps every region that holds a row.** Storage and time grow with the rows of the fit; very
+  large data would need merged regions (section 4.2).
+"""
+FITTED_ON = {
+    "training": "The kernel density version is fitted on the model's training rows, so it knows "
+    "where the model has seen data. The model was fitted on those rows too, so its regions look "
+    "purer than they are; exponent and floor come from the calibration set, which the model has "
+    "never seen.",
+    "calibration": "The review holds no training set, so the kernel density version is fitted on "
+    "seven tenths of the calibration set. Its class shares are unbiased, because the model has "
+    "never seen these rows, but there are fewer rows, and places where only training rows lie "
+    "count as unknown. Add the training set on the Load page to see the difference.",
+}
 
 
 def fitted_on(view: View, version: Version) -> None:
@@ -40,7 +72,7 @@ def fitted_on(view: View, version: Version) -> None:
             f"exponent and floor from {record.n_holdout:,} held-out rows of the calibration set. "
             f"Ordinary rows on this page: {record.n_judged:,}, {judged}."
         )
-        st.markdown(text.FITTED_ON[record.fitted_on])
+        st.markdown(FITTED_ON[record.fitted_on])
         if found is not None and (blend := found.blend) is not None:
             st.markdown(blend_words(blend.model, blend.graph))
         for note in record.notes:
@@ -89,7 +121,7 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
 
 
 def _answers(rows: SurestRows) -> pd.DataFrame:
-    """What is said of each row, surest first, beside its features."""
+    """The answers to each row, surest first, beside its features."""
     said = rows.said
     return said.join(
         rows.features.rename(columns=lambda name: f"{name} (feature)" if name in said else name)
@@ -97,7 +129,7 @@ def _answers(rows: SurestRows) -> pd.DataFrame:
 
 
 def inside(view: View, version: Version) -> None:
-    """Accuracy and calibration among the ordinary rows, when asked for."""
+    """Accuracy and calibration among the ordinary rows, on request."""
     with st.expander(
         "And among ordinary rows? Accuracy and calibration of both",
         key="foreign_inside",
@@ -122,7 +154,7 @@ def inside(view: View, version: Version) -> None:
             hide_index=True,
             alt="Accuracy and calibration among ordinary rows",
         )
-        st.caption(text.INSIDE)
+        st.caption(INSIDE)
 
 
 def _cell(estimate: Estimate) -> str:
@@ -130,7 +162,7 @@ def _cell(estimate: Estimate) -> str:
 
 
 def advice() -> None:
-    """What the papers say of such a version, and what they do not promise."""
+    """What the papers say about such a version, and what they do not promise."""
     with st.expander("Before you rely on it", icon=":material/menu_book:"):
-        st.markdown(text.ADVICE)
-        st.caption(f"In our words. {cited_in(text.ADVICE)}")
+        st.markdown(ADVICE)
+        st.caption(f"Summarised from {cited_in(ADVICE)}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from app.out_of_distribution import foreign_choice, foreign_details
-from app.out_of_distribution import foreign_text as text
 from app.shared import foreign_results, graph_results, job_results, session, waiting
 from app.shared.charts import drawn_once, estimate_row, is_dark, show
 from app.shared.equal_notes import equal_notes
@@ -34,6 +33,25 @@ from kdcal_core.text import escape_markdown
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _OPTIONAL: tuple[Method, ...] = ("isotonic", "sigmoid", "kde_mon2", "euclidean")
+WILL_SHOW = (
+    "Here you will see how confident the model stays as rows leave its data, beside its **kernel "
+    "density version**: the same model, read as regions with a density in each. It keeps its "
+    "answers among the data and falls back to the class frequencies far outside (Dey et al.)."
+)
+TILES = r"""
+**OCE** is the mean distance between the largest probability of a foreign row and the largest class
+prior (Dey et al., Eq. 20). It assumes that the true class frequencies are known; here they are
+those of the rows of the fit ("empirical").
+
+**AUROC** and **FPR at 95% TPR** ask something easier: whether ordinary rows score above foreign
+ones, by the log density for the kernel density version, by the largest probability for the model,
+which has no density. Confidence is the worse score: a row unlike anything seen gets the class
+prior, and where 90% of the rows are of one class the prior is 90% sure itself, as sure as of many
+ordinary rows. Calibration is harder than detection: a calibrated model detects foreign rows, but
+one that detects them need not be calibrated (appendix A).
+
+No foreign row was used in any fit: the method needs none (section 1).
+"""
 
 
 def has_model(review: Review) -> bool:
@@ -42,7 +60,7 @@ def has_model(review: Review) -> bool:
         return True
     st.title(session.PLACES["foreign"].title)
     with st.container(border=True):
-        st.markdown(text.WILL_SHOW)
+        st.markdown(WILL_SHOW)
         st.markdown(
             "It needs the model: this review holds only its predictions, and only the model "
             "itself can say how confident it is on rows outside the table. Add the model on "
@@ -53,7 +71,7 @@ def has_model(review: Review) -> bool:
 
 
 def uploads(review: Review) -> None:
-    """How far a table is that was just uploaded, and what was wrong with it."""
+    """How far the reading of a just uploaded table is, and what was wrong with it."""
     ended = waiting.show(review.id)
     if ended is not None and ended.error is not None:
         session.error_box(ended.error)
@@ -65,7 +83,7 @@ def kernel_density(review: Review) -> tuple[Fit | None, bool]:
     It can without one where the model has no partition; the page then says why and what is left.
     """
     try:
-        fit = graph_results.fitted(review, text.WILL_SHOW)
+        fit = graph_results.fitted(review, WILL_SHOW)
     except InputError as error:
         st.info(escape_markdown(f"{error.what}. {error.fix}", 1500), icon=":material/info:")
         return None, True
@@ -206,8 +224,8 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
             )
         )
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):
-        st.markdown(text.TILES)
-        st.caption(cited_in(text.TILES))
+        st.markdown(TILES)
+        st.caption(cited_in(TILES))
 
 
 def _distance(view: View, far: ByDistance | None) -> None:
@@ -261,7 +279,7 @@ def _curves(view: View, far: ByDistance, shown: list[Method]) -> dict[str, Dista
 
 
 def _euclidean(view: View, version: Version) -> DistanceCurve | None:
-    """The version that goes by Euclidean distance: fitted when it is asked for."""
+    """The version that uses Euclidean distance: fitted on request."""
     fit = graph_results.fitted(view.review, settings=GraphSettings(distance="euclidean"))
     if fit is None:
         return None

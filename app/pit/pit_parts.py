@@ -1,4 +1,4 @@
-"""The parts of the PIT page that speak of all rows together."""
+"""The parts of the PIT page about all rows together."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def finding(judged: Judged, whole: PitOverview, local: LocalPit | None) -> None:
 
 
 def _headline(held: Estimate, local: LocalPit, fitted: bool) -> str:
-    """What a total hides: places that are off."""
+    """The headline: places that are off, which a total hides."""
     kinds = set(local.kind.tolist())
     opposite = any(set(pair) <= kinds for pair in OPPOSITES)
     lead = "95% intervals with a fitted spread hold" if fitted else "Stated 95% intervals hold"
@@ -212,7 +212,7 @@ def _width_table(whole: PitOverview) -> None:
 
 
 def _width(width: Estimate) -> str:
-    """Where all intervals are equally wide, the estimate's own leaves no room for decimals."""
+    """The mean width, with decimals where all intervals are equally wide."""
     return number(width) if width.high > width.low else f"{width.value:,.5g}"
 
 

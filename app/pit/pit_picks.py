@@ -70,7 +70,7 @@ def _box(selection: Any, only_across: bool) -> Box | None:
 
 
 def _centre(point: Any, local: LocalPit) -> Centre | None:
-    """The centre whose row the mark carries; marks of rows that are none are left alone."""
+    """The centre whose row the mark carries; marks of other rows are ignored."""
     carried = point.get("customdata") if isinstance(point, Mapping) else None
     if isinstance(carried, Mapping):  # arrays may arrive as objects with numbered places
         carried = [carried.get("0")]

@@ -1,4 +1,4 @@
-"""Intervals of chosen rows beside their outcomes: to be read, and taken along as CSV."""
+"""Intervals of chosen rows beside their outcomes, to read and to download as CSV."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ All three act at once: nothing is refitted.
 
 
 def numeric_features(review: Review) -> tuple[str, ...]:
-    """The features a plane can run through, those that vary first."""
+    """The features that can be axes of the map, those that vary first."""
     assert review.roles is not None
     table = _reference(review)
     distinct = {c.name: c.n_distinct for c in table.columns if c.kind == "number"}
@@ -224,7 +224,7 @@ def grid(review: Review, settings: GridSettings, fit: Fit | None) -> Map | None:
 def set_again(fit: Fit) -> Version:
     """The kernel density version under the settings that the reader chooses, without a fit.
 
-    They are those of the Out of distribution page: what is set on one holds on the other.
+    The settings are shared with the Out of distribution page.
     """
     facts = fit.facts
     keys = (
@@ -293,7 +293,7 @@ def _forget(*keys: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """What each of those that can be asked says on the grid, by title, (n_y, n_x) each.
+    """The answers of each model on the grid, by title, (n_y, n_x) each.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A box on the posterior map: the rows in it, how right and how sure the models are there."""
+"""A box on the posterior map: its rows, and how right and how sure the models are there."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _slider(name: str, ends: Range, key: str) -> Range:
 
 
 def region(review: Review, drawn: Map, version: Version | None) -> None:
-    """The rows in the box: what they are, and whether they bear the models out."""
+    """The rows in the box: what they are, and whether they support the models."""
     with st.container(border=True):
         st.markdown("**Rows in the box**")
         run = drawn.run

@@ -181,7 +181,7 @@ def truth(view: View) -> None:
 
 
 def advice() -> None:
-    """What the paper says of such a repair, and what it does not promise."""
+    """What the paper says about such a repair, and what it does not promise."""
     with st.expander("Before you rely on it", icon=":material/menu_book:"):
         st.markdown(text.ADVICE)
-        st.caption(f"In our words. {PAPERS['Torres et al.']}.")
+        st.caption(f"Summarised from {PAPERS['Torres et al.']}.")

@@ -36,7 +36,7 @@ class Places:
 
 
 def recalibrated(review: Review) -> View | None:
-    """A finished recalibration and the method to look at; until then the page says how it is."""
+    """A finished recalibration and the method to look at; before, the page shows progress."""
     with st.container(border=True):
         settings, button = recalibration_settings.choose(review), st.empty()
     try:
@@ -92,7 +92,7 @@ def finding(view: View) -> None:
         with st.popover("How to read this", type="tertiary", icon=":material/help:"):
             st.markdown(text.TILES)
             st.markdown(text.WORK)
-            st.caption(f"In our words. {PAPERS['Torres et al.']}.")
+            st.caption(f"Summarised from {PAPERS['Torres et al.']}.")
         st.caption(escape_markdown(text.how_judged(view.run.record), 400))
     outside = view.review.sets[view.judged.which].outside
     for note in (*method.notes, *text.outside_notes(outside)):

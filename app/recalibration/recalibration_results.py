@@ -1,4 +1,4 @@
-"""What the Recalibration page asks of a finished run; see `app.shared.set_results`."""
+"""What the Recalibration page reads from a finished run; see `app.shared.set_results`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recalibration is asked for: methods, space, neighbours; one click suffices."""
+"""What a recalibration is asked for: methods, space, neighbours; one click is enough."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _more() -> dict[str, Any]:
         with st.popover("What the settings mean", icon=":material/help:", type="tertiary"):
             st.markdown(text.SETTINGS)
             st.markdown(text.WORK)
-            st.caption(f"In our words. {PAPERS['Torres et al.']}.")
+            st.caption(f"Summarised from {PAPERS['Torres et al.']}.")
     return {
         "kernel": kernel,
         "smoothing": smoothing,

@@ -74,7 +74,7 @@ values that look too good, and the repair would learn too little. The authors us
 
 
 def finding(model: RecalibratorScores, method: RecalibratorScores) -> str:
-    """What the method gained, honest where nothing can be told apart."""
+    """What the method gained, or that it cannot be distinguished from the model."""
     before, after = model.scores.rows["crps"], method.scores.rows["crps"]
     change = method.differences["crps"]
     paired = f"paired difference {number(change)}, {interval(change)}, {change.n:,} rows"
@@ -141,13 +141,13 @@ def _share(change: Estimate, whole: float) -> str:
 
 
 def tile_note(before: Estimate | None, change: Estimate | None) -> str:
-    """What stands under a tile: the value before, and the paired change."""
+    """The note under a tile: the value before, and the paired change."""
     text = "" if before is None else f"{number(before)} before"
     return text if change is None else f"{text}; change {number(change)} ({interval(change)})"
 
 
 def outside_notes(outside: int) -> tuple[str, ...]:
-    """How many judged outcomes the model holds impossible.
+    """How many judged outcomes are impossible under the model's distributions.
 
     Examples
     --------

@@ -44,7 +44,7 @@ class View:
 
     @property
     def label(self) -> int:
-        """The class whose probability maps and pictures speak of."""
+        """The class whose probability maps and pictures show."""
         asked = self.asked.label
         return asked if asked is not None else 1 if self.looked.binary else 0
 
@@ -241,7 +241,7 @@ def _tested_stated(regions: Sequence[Region]) -> dict[str, list[str]]:
 
 
 def _tested_pit(regions: Sequence[Region]) -> dict[str, list[str]]:
-    """What a fault of PIT values goes by: their place and their spread."""
+    """The tested quantities of a fault of PIT values: their place and their spread."""
     spreads = [one.spread for one in regions if one.spread is not None]
     return {
         "Mean PIT": [f"{number(one.observed)} ({interval(one.observed)})" for one in regions],

@@ -88,7 +88,7 @@ def _reliability(view: View, panels: RegionPanels) -> None:
 
 
 def _map(view: View, lines: Sequence[RegionMap], words: str) -> None:
-    """What a Platt map of the region would do."""
+    """What a Platt map of the region does."""
     show(
         drawn_once(region_maps_chart, lines, view.picked, words, dark=is_dark()),
         key="regions_maps",

@@ -1,4 +1,4 @@
-"""What the Regions page asks, of which rows, and who answers; see `app.shared.set_results`."""
+"""What the Regions page measures, on which rows, and where; see `app.shared.set_results`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Looked:
 
     @property
     def judged(self) -> Judged:
-        """The rows, as the PIT page asks of them."""
+        """The rows, in the PIT page's form."""
         return Judged(self.review, self.which)
 
     @cached_property

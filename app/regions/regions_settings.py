@@ -1,4 +1,4 @@
-"""The settings of the Regions page: what is asked of the rows, quickly or thoroughly."""
+"""The settings of the Regions page, for the quick and the thorough search."""
 
 from __future__ import annotations
 

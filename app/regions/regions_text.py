@@ -63,7 +63,7 @@ QUICK_UNTIL_THEN = (
 
 
 def thorough_shown(search: RegionSearch) -> str:
-    """That the thorough search is shown, and why its p values are others than the quick one's."""
+    """A note that the thorough search is shown, and why its p values differ."""
     return (
         "The thorough search is shown. Its p values may differ from those of the quick search, "
         "which has half of the rows to judge by and corrects for its own regions only. Here they "
@@ -73,7 +73,7 @@ def thorough_shown(search: RegionSearch) -> str:
 
 
 def standing(ranked: bool) -> str:
-    """In which order the regions of a column stand."""
+    """The order of a column's regions, in a sentence."""
     if ranked:
         return "The values with the strongest evidence stand first."
     return "From low to high, as the column has it; missing values stand last."
@@ -87,7 +87,7 @@ def corrected(search: RegionSearch) -> str:
 
 
 def other_target(target: str | int, classes: Sequence[str]) -> str:
-    """Of two classes, where nothing is found: what is not seen by this question.
+    """For two classes where nothing is found: which faults this question cannot show.
 
     Where a class is stated too often, its predictions are over-confident and those of the other
     class under-confident; where both are stated too surely, each class's probability is too high

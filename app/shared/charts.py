@@ -40,7 +40,7 @@ def is_dark() -> bool:
 def drawn_once(make: Callable[P, D], *args: P.args, **kwargs: P.kwargs) -> D:
     """The chart that ``make`` draws of these results, drawn once: plotly checks every value.
 
-    It is shared between sessions: change what you are given only through another call.
+    It is shared between sessions: change the result only by another call.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _drawn(
 
 
 class _Ready(go.Figure):  # type: ignore[misc]
-    """A figure that is shown as it is: what Streamlit asks of it at every run is made once."""
+    """A figure that is shown as it is: the form that Streamlit needs at every run is made once."""
 
     def __init__(self, figure: go.Figure) -> None:
         super().__init__(figure)
@@ -167,7 +167,7 @@ def estimate_row(
 ) -> None:
     """At most four tiles: value, interval, and what chance alone gives.
 
-    ``notes`` are our own words under each tile, in place of what stands there otherwise.
+    ``notes`` are our own texts under the tiles, in place of the usual ones.
     """
     said = notes or [_note(estimate) for estimate in estimates]
     for column, estimate, note in zip(st.columns(len(estimates)), estimates, said, strict=True):
@@ -176,7 +176,7 @@ def estimate_row(
 
 
 def estimate_tile(estimate: Estimate, note: str) -> None:
-    """One tile, as high as its neighbours: value, interval, and our own words below."""
+    """One tile, as high as its neighbours: value, interval, and our own text below."""
     with st.container(border=True, height="stretch"):
         st.metric(
             escape_markdown(estimate.label),

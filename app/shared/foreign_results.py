@@ -1,4 +1,4 @@
-"""What the pages ask of foreign rows; see `app.shared.set_results`."""
+"""What the pages measure on foreign rows; see `app.shared.set_results`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def far_away(review: Review, foreign: Foreign, version: Version | None) -> ByDis
 
 
 def calibrated_curve(view: View, method: str) -> DistanceCurve | None:
-    """The same of a calibrator that is fitted on the calibration set."""
+    """The same for a calibrator that is fitted on the calibration set."""
     return set_results.of(
         view.review,
         calibrated_by_distance,
@@ -88,7 +88,7 @@ def calibrated_curve(view: View, method: str) -> DistanceCurve | None:
 
 
 def answers(view: View, chosen: Chosen) -> ForeignAnswers | None:
-    """What is said of the chosen foreign rows, beside ordinary ones."""
+    """The answers to the chosen foreign rows, beside ordinary ones."""
     return set_results.of(
         view.review,
         foreign_answers,
@@ -100,7 +100,7 @@ def answers(view: View, chosen: Chosen) -> ForeignAnswers | None:
 
 
 def chosen_exponent(view: View, version: Version) -> GraphChosen | None:
-    """Held-out log loss of every exponent at the setting in force."""
+    """Held-out log loss of every exponent at the current setting."""
     return set_results.of(view.review, graph_chosen, **graph_results.asked(version))
 
 
@@ -110,7 +110,7 @@ def ordinary(view: View, version: Version) -> AmongOrdinary | None:
 
 
 def surest(view: View, chosen: Chosen, most: int) -> SurestRows | None:
-    """The rows that the model is surest of, with their features.
+    """The rows that the model is surest about, with their features.
 
     Raises
     ------

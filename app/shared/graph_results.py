@@ -43,7 +43,7 @@ class Fit:
 
     @property
     def facts(self) -> GraphFacts:
-        """What is to be known of the graph without its arrays."""
+        """Facts about the graph, without its arrays."""
         return self.record.facts
 
 
@@ -80,7 +80,7 @@ class Foreign:
 def fitted(
     review: Review, will_show: str = "", *, settings: GraphSettings | None = None
 ) -> Fit | None:
-    """The review's kernel density version once it is fitted; until then the page says how it is.
+    """The review's kernel density version once it is fitted; before, the page shows progress.
 
     Parameters
     ----------

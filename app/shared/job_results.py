@@ -1,4 +1,4 @@
-"""What a page asks of a job, from the button that begins it to what it has left."""
+"""What a page does with a job, from the button that begins it to the stored result."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def finished(
 def asked_for(
     asked: Request, review: Review, place: Any, *, label: str, name: str, will_show: str
 ) -> JobSnapshot | None:
-    """The job of these settings, or that of the last ones while these were not begun.
+    """The job of these settings, or that of the last settings until these are begun.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def begin(asked: Request, review: Review) -> JobSnapshot:
 
 
 def answer_of(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:
-    """What a job has left; where that is damaged, says so and offers to compute it again."""
+    """A job's stored result; the page reports a damaged one and offers to compute it again."""
     assert job.folder is not None  # of every job with a key that is done
     try:
         return read(job.key, job.folder)
@@ -101,7 +101,7 @@ def answer_of(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:
 
 
 def result_of(job: JobSnapshot, task: Task[T]) -> T | None:
-    """What a task's job has left, read once; None, and why, where it cannot be read."""
+    """The stored result of a task's job, read once; None, and why, where it cannot be read."""
     return answer_of(job, lambda key, folder: task_result(key, task=task, folder=folder))
 
 

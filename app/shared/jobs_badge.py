@@ -16,8 +16,8 @@ def show() -> None:
     """Draw the badge; it polls only while a job is queued or running.
 
     When one of them ends the page runs again, once, so that it shows the result. Each run and each
-    poll also says that somebody is there: jobs whose review nobody has open are stopped after a
-    while (`kdcal_core.jobs.limits`).
+    poll also reports that somebody is watching: jobs whose review nobody has open are stopped after
+    a while (`kdcal_core.jobs.limits`).
     """
     owners = waiting.owners()
     jobs().seen(owners)

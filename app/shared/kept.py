@@ -1,4 +1,4 @@
-"""What the server keeps in memory between runs, bounded by bytes rather than by their number."""
+"""What the server keeps in memory between runs, bounded by bytes, not by number."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Kept:
         self.total_bytes = 0
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What is kept under the key, or else what ``make`` gives, once for all that ask."""
+        """The value under the key, or else the result of ``make``, computed once for all."""
         with self._changing:
             if key in self._items:
                 return cast(T, self._used(key))
@@ -62,7 +62,7 @@ class Kept:
         return key in self._items
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         with self._changing:
             self._items.clear()
             self.total_bytes = 0

@@ -1,4 +1,4 @@
-"""What the PIT page asks of a review's rows; see `app.shared.set_results` for who answers."""
+"""What the PIT page measures on a review's rows; see `app.shared.set_results` for where."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Judged:
 
 
 def overview_of(judged: Judged) -> PitOverview | None:
-    """Everything about all rows together, but for the histogram with its bins."""
+    """Everything about all rows together, except the histogram with its bins."""
     return set_results.of(judged.review, pit_overview, which=judged.which)
 
 

@@ -1,4 +1,4 @@
-"""Tables of rows: what is said of each beside its own columns, and how many there are."""
+"""Tables of rows: answers beside a row's own columns, and how many rows there are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def most_text(n: int) -> str:
 
 
 def beside(columns: pd.DataFrame, frame: pd.DataFrame, positions: IntArray) -> pd.DataFrame:
-    """Answers and original values side by side; the table's own names give way to ours."""
+    """Answers and original values side by side; where names clash, ours replace the table's."""
     ours = columns.reset_index(drop=True)
     ours.insert(0, "Row", positions + 1)
     theirs = frame.reset_index(drop=True)

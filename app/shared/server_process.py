@@ -89,7 +89,7 @@ def _collect_for_ever() -> None:
 
 
 def raise_descriptor_limit() -> None:
-    """Let this process open as many files as the system allows it.
+    """Let this process open as many files as the system allows.
 
     Every open session holds three descriptors and a socket, so that the usual limit of 1,024, or
     256 on macOS, is one of visitors.
@@ -116,10 +116,10 @@ def raise_descriptor_limit() -> None:
 
 
 def not_a_late_poll(record: logging.LogRecord) -> bool:
-    """Whether a line of Streamlit's log says more than that a browser polled once too often.
+    """Whether a line of Streamlit's log reports more than one late poll of a browser.
 
     A job's progress is a fragment that the browser asks for twice a second. When the job ends the
-    page runs again without it, and a question that is under way by then meets no fragment. It is
-    dropped, as it should be, and there is nothing to report.
+    page runs again without it, and a poll that is under way by then finds no fragment. It is
+    dropped, which is right, so there is nothing to report.
     """
     return not str(record.msg).startswith("The fragment with id")

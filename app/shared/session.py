@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Place:
-    """A page of the app: its file, what it is called and for, and which reviews it suits."""
+    """A page of the app: its file, its name and purpose, and the reviews that it suits."""
 
     path: str
     title: str
@@ -184,8 +184,8 @@ def workspace() -> Workspace:
 def current_review() -> Review | None:
     """The review named by the address, or else the one last open in this session.
 
-    Its id goes back into the address at every run, because a change of page drops it. Where the
-    id names no review, says so and returns None.
+    Its id goes back into the address at every run, because a change of page drops it. Where the id
+    names no review, the page reports that and None is returned.
     """
     chosen = st.query_params.get(_KEY) or st.session_state.get(_KEY)
     if not chosen:
@@ -249,7 +249,7 @@ def open_sample(sample: str) -> None:
 
 @contextmanager
 def reporting_errors() -> Iterator[None]:
-    """Tell what a page let through: bad input, and a disk that is full or denies its files."""
+    """Report errors that a page did not handle: bad input, and disks that are full or closed."""
     try:
         yield
     except InputError as error:

@@ -8,7 +8,7 @@ from kdcal_core.review import Review, Which
 
 
 def choose_set(review: Review, page: str) -> Which:
-    """Which rows are looked at: only the calibration set where there is no other.
+    """The set that is looked at: the calibration set where there is no other.
 
     Each page keeps its own choice.
     """

@@ -63,7 +63,7 @@ def of(
 
 
 def at_hand(review: Review, measure: ReviewTask[Any], **settings: Any) -> bool:
-    """Whether :func:`of` gives the measure without a job that is still to be waited for."""
+    """Whether :func:`of` gives the measure without waiting for a job."""
     if not in_worker(review, measure, settings):
         return True
     job = waiting.find(measure.request(session.workspace(), review, **settings).key)
@@ -73,7 +73,7 @@ def at_hand(review: Review, measure: ReviewTask[Any], **settings: Any) -> bool:
 def all_of(
     review: Review, measure: ReviewTask[T], each: Sequence[dict[str, Any]]
 ) -> list[T] | None:
-    """The same measure at several settings; where jobs compute them, they go on side by side.
+    """The same measure at several settings; where jobs compute them, these run side by side.
 
     None until all are there; the progress of the first that is missing is shown.
     """
@@ -136,7 +136,7 @@ def in_worker(review: Review, measure: ReviewTask[Any], settings: dict[str, Any]
 def keep_of(review: Review, reads: Collection[Part]) -> Keep:
     """What measures of a review keep in the server, as `kdcal_core.tasks.Sets` takes it.
 
-    It goes by the identity of what they may read.
+    It is named by the identity of what they may read.
     """
     known = json.dumps(identity(review, reads), sort_keys=True)
 
@@ -156,7 +156,7 @@ def _space(reader: ReviewReader, name: str) -> Space:
 
 
 def layer_of(review: Review, name: str) -> Space | None:
-    """Coordinates in a hidden layer, once a job has read it; until then the page says how it is.
+    """Coordinates in a hidden layer, once a job has read it; before, the page shows progress.
 
     For a small review: a worker that measures a large one reads the layer itself.
     """

@@ -28,10 +28,10 @@ export default function ({ parentElement, setTriggerValue }) {
 
 
 def show() -> None:
-    """Watch the theme, with nothing to be seen; what the browser sends is not looked at."""
+    """Watch the theme without showing anything; what the browser sends is ignored."""
     watch: Any = st.components.v2.component("kdcal_theme", js=_WATCH)
     watch(key="theme_watch", height=1, on_changed_change=_nothing)
 
 
 def _nothing() -> None:
-    """Callback: that the page runs is all that is wanted."""
+    """Callback that does nothing: only the page's run is needed."""

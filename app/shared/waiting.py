@@ -1,4 +1,4 @@
-"""Jobs on the page: begin one, find it again, see how far it is, stop it, learn how it ended.
+"""Jobs on the page: begin one, find it again, show how far it is, stop it, and show how it ended.
 
 A page that needs a long computation does this, at every run::
 
@@ -75,7 +75,7 @@ def show(owner: str) -> JobSnapshot | None:
     """Show the steps that run for this review. Returns the last one, once it has ended.
 
     Running steps are found by their owner, so that a reload or a second tab finds them too. The
-    last one is returned until the next begins: what went wrong stays on the page to be read.
+    last one is returned until the next begins: so an error stays on the page.
     Jobs with a key belong to the pages that show their results.
     """
     for job in jobs().active(owner):
@@ -117,7 +117,7 @@ def _follow(job_id: str) -> None:
 
 
 def progress(job: JobSnapshot, *, where: str) -> None:
-    """How far the job is, and its Stop button; ``where`` tells two of them on a page apart."""
+    """How far the job is, and its Stop button; ``where`` distinguishes two of them on a page."""
     with st.container(border=True):
         st.progress(job.progress, text=_sentence(job))
         if not _is_ours(job):
@@ -145,7 +145,8 @@ def _stop(job_id: str) -> None:
 def start_again(job: JobSnapshot) -> bool:
     """Why there is no result, and a button; true once somebody asks to start the job again.
 
-    There is no button where a file was refused, as it would be again: it has to be another file.
+    There is no button where a file was refused: it would be refused again, and another file is
+    needed.
     """
     if job.error is not None:
         session.error_box(job.error)

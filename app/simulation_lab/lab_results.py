@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def result_of(request: Request, task: Task[T], offer: Callable[[], bool]) -> T | None:
-    """What the job of a request left; None until there is one, and the page says how it stands.
+    """The result of a request's job; None until there is one, and the page says how far it is.
 
     Parameters
     ----------

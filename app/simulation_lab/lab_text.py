@@ -1,4 +1,4 @@
-"""How to read the simulation lab: the equations of Dey et al., and its flaws plainly said."""
+"""The text of the simulation lab: the equations of Dey et al., and the flaws of the papers."""
 
 from __future__ import annotations
 
@@ -40,10 +40,9 @@ needs no new fit:
   gap between neighbouring polytopes.
 * **Among the data**: in the papers the class ratio of the polytope answers alone. **Class ratio
   alone** shows their fit: the output layer of a network belongs to the paths, and the exponent is
-  chosen under the floor in force. **With the
-  model**, it is weighed against the model's opinion of the same row,
-  $\mathrm{softmax}(a\log p+b\log g)$, with the weights of the lowest log loss on the held-out
-  rows. Densities, floor and prior stay what they are.
+  chosen under the floor in use. **With the model**, it is weighed against the model's opinion of
+  the same row, $\mathrm{softmax}(a\log p+b\log g)$, with the weights of the lowest log loss on the
+  held-out rows. Densities, floor and prior stay what they are.
 
 **From data** sets the floor to the density that a given share of the held-out rows fall below:
 the share of ordinary rows that you accept to be called unknown.

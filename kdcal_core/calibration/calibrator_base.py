@@ -300,9 +300,9 @@ class TopLabelCalibrator(Calibrator):
     def predict_proba(self, proba: Any) -> FloatArray:
         """Full vectors, (n, K): the confidence at the predicted class, rows summing to one.
 
-        The other entries are the model's, scaled to fill up to one; calibrators that change
-        the whole vector say so. The predicted class stays where the model put it, even where
-        its calibrated probability is no longer the largest (Salamon et al., section XI).
+        The other entries are the model's, scaled to fill up to one; calibrators that change the
+        whole vector document it. The predicted class stays where the model put it, even where its
+        calibrated probability is no longer the largest (Salamon et al., section XI).
         """
         return self._vectors(self._checked(proba))
 

@@ -124,8 +124,8 @@ class TopLabelKDE(ShrunkConfidence):
     ``Conf(S) = K_TP(S) |TP| / (K_TP(S) |TP| + K_FP(S) |FP|) = A / (A + B)``,
 
     A and B being the right and wrong rows at S, weighted by the kernel (1 at its peak). With few
-    errors in a class this is wrongly 0 or 1, so by default it is drawn to a safe temperature for
-    all classes, c(row), as if m further rows at S had outcomes as c states:
+    errors in a class this is wrongly 0 or 1, so by default it is shrunk towards a safe temperature
+    for all classes, c(row), as if m further rows at S had outcomes as c states:
 
     ``Conf(row) = (A + m c(row)) / (A + B + m)``.
 

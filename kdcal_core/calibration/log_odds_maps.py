@@ -216,7 +216,7 @@ class BetaCalibration(_LogOddsMaps):
 
     The curve that fits scores which are beta distributed in each class (Kull, Silva Filho and
     Flach, 2017). Unlike Platt's it can bend its two ends differently, and a = b = 1, c = 0 leaves
-    the model as it is. With more than two classes the rows are brought to sum one afterwards.
+    the model as it is. With more than two classes the rows are scaled to sum to one afterwards.
 
     Parameters
     ----------

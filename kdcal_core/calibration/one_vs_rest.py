@@ -123,7 +123,7 @@ def _curvature(columns: Sequence[FloatArray], bend: FloatArray) -> FloatArray:
 
 
 class RarerRows(ShrunkVectors):
-    """Maps of each class against the rest; the rarer side's rows stand behind a class's answer.
+    """Maps of each class against the rest; a class's answer is based on the rarer side's rows.
 
     Attributes
     ----------
@@ -150,10 +150,10 @@ class RarerRows(ShrunkVectors):
 
     @abstractmethod
     def _columns(self, proba: FloatArray) -> FloatArray:
-        """What each class's map says, (n, K), before rows are brought to sum one."""
+        """The values of each class's map, (n, K), before rows are scaled to sum to one."""
 
     def _drawn_nodes(self, nodes: Nodes, columns: str, proba: str) -> str:
-        """Nodes of the maps drawn to the shared temperature, rows of sum one."""
+        """Nodes of the maps shrunk towards the shared temperature, rows summing to one."""
         if self._shrunk:
             anchor = self._anchor_nodes(nodes, proba)
             columns = self._pooled_nodes(nodes, columns, self.rows_[None, :], anchor)
@@ -237,7 +237,7 @@ class OneVersusRest(RarerRows):
         return self._drawn_nodes(nodes, nodes.columns(parts), proba)
 
     def _map_nodes(self, nodes: Nodes, j: int, score: str) -> str:
-        """Nodes of what the map at position ``j`` says of a column of scores, (n, 1)."""
+        """Nodes of the map at position ``j`` for a column of scores, (n, 1)."""
         raise NotImplementedError(self._why_no_onnx)
 
 
@@ -305,8 +305,8 @@ class SigmoidConfidence(OneVersusRest):
     which class was predicted. ``predict_proba`` returns the rescaled vector itself, the
     confidence is its entry at the model's predicted class.
 
-    The sigmoid is taken of the probability itself, ``expit(a p + b)``, so no parameters leave the
-    model as it is; :class:`PlattScaling` takes it of the log odds.
+    The sigmoid acts on the probability itself, ``expit(a p + b)``, so no parameters leave the
+    model as it is; :class:`PlattScaling` acts on the log odds.
 
     Parameters
     ----------

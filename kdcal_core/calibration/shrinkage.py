@@ -1,4 +1,4 @@
-"""Shrinkage: the answer of a class's own rows, drawn to a map that all classes share.
+"""Shrinkage: the answer of a class's own rows, shrunk towards a map that all classes share.
 
 A curve of each predicted class, or of each class against the rest, is 0 or 1 where a few rows were
 all wrong or all right. With the setting ``shrinkage`` its answer f is pooled with the
@@ -198,11 +198,11 @@ class _Shrinkable(TopLabelCalibrator):
         return self._own_nodes(nodes, proba)
 
     def _own_nodes(self, nodes: Nodes, proba: str) -> str:
-        """Nodes of what is said without shrinkage or with a finite one, (n, K)."""
+        """Nodes of the answers without shrinkage or with a finite one, (n, K)."""
         raise NotImplementedError(self._why_no_onnx)
 
     def _anchor_nodes(self, nodes: Nodes, proba: str) -> str:
-        """Nodes of the shared temperature's probabilities, which answers are drawn to, (n, K)."""
+        """Nodes of the shared temperature's probabilities, the goal of the shrinkage, (n, K)."""
         if self.anchor_temperature_ == 1.0:
             return proba
         logs = nodes.node("Div", nodes.log(proba, CLIP), self.anchor_temperature_)

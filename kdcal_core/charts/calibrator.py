@@ -18,7 +18,7 @@ from kdcal_core.text import escape_html
 
 _NAME = 44
 _SCORES = (0.5, 0.7, 0.9)
-_NEAR = 0.05  # rows so near a score show what becomes of it
+_NEAR = 0.05  # rows this near a score show its calibrated value
 _FEWEST = 10
 
 MAP = """
@@ -44,7 +44,7 @@ calibrator before you use it (Salamon et al., section XII).
 
 
 def calibrator_map_chart(found: CalibratorMap, classes: Sequence[str], *, dark: bool) -> Chart:
-    """What the calibrator makes of a score."""
+    """The calibrated probability of each score, as a chart."""
     x_title, y_title = _axes(classes)
     words = f"{_scale(classes)}: {calibrator_map_words(found)}"
     return Chart(
@@ -129,7 +129,7 @@ def calibrator_map_table(found: CalibratorMap) -> pd.DataFrame:
 
 
 def calibrator_map_regions(found: CalibratorMap) -> pd.DataFrame:
-    """The regions by number, with what becomes of some scores in each. Untrusted names."""
+    """The regions by number, with the calibrated values of some scores in each. Untrusted names."""
     table = pd.DataFrame(
         {
             "Region": np.arange(1, len(found.lines) + 1),
@@ -143,7 +143,7 @@ def calibrator_map_regions(found: CalibratorMap) -> pd.DataFrame:
 
 
 def calibrator_map_words(found: CalibratorMap) -> str:
-    """What becomes of some scores. Names in it are untrusted text.
+    """The calibrated values of some scores, in a sentence. Names in it are untrusted text.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def _scale(classes: Sequence[str]) -> str:
 
 
 def _axes(classes: Sequence[str]) -> tuple[str, str]:
-    """What the map has across and up."""
+    """Titles of the map's two axes."""
     if len(classes) == 2:
         event = escape_html(classes[1], limit=30)
         return f"Stated probability of {event}", f"Calibrated probability of {event}"

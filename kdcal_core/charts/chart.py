@@ -32,7 +32,7 @@ class Chart:
         Names in it are escaped already.
     finding : str
         One sentence with its numbers, empty where a headline already says it. Plain text: it may
-        hold names from uploaded files as they came, so whoever shows it escapes it.
+        hold names from uploaded files, so whoever shows it escapes it.
     alt : str
         The alternative text. Plain text, as ``finding`` is.
     how_to_read : str
@@ -74,7 +74,7 @@ COLUMN_GAP, ROW_GAP = 0.12, 0.2  # as shares of a panel
 
 @cache
 def template(dark: bool) -> go.layout.Template:
-    """The template of the mode: transparent ground, quiet grid, our colour order."""
+    """The template of the mode: transparent background, light grid, our colour order."""
     colours = palette(dark)
     axis = {
         "gridcolor": colours.grid,
@@ -139,7 +139,7 @@ def new_figure(dark: bool, *, height: int, title: str | None = None) -> go.Figur
 
 
 def unit_axis(figure: go.Figure, which: str, title: str = "", **more: object) -> None:
-    """Make axis ``which`` ("xaxis", "yaxis2", ...) run from 0 to 1 with a hair of room."""
+    """Make axis ``which`` ("xaxis", "yaxis2", ...) run from 0 to 1 with a little room."""
     figure.update_layout(
         {which: {"range": [-0.01, 1.02], "tickvals": UNIT_TICKS, "title_text": title, **more}}
     )
@@ -148,8 +148,8 @@ def unit_axis(figure: go.Figure, which: str, title: str = "", **more: object) ->
 def square(figure: go.Figure, x: str = "x", y: str = "y") -> None:
     """Equal units on both axes at any width: the plot shrinks, the scales stay.
 
-    ``x`` and ``y`` are axis references such as "x3"; the square stays at the bottom so that
-    what stands under it stays near.
+    ``x`` and ``y`` are axis references such as "x3"; the square stays at the bottom so that what is
+    below it stays near.
     """
     x_axis, y_axis = x.replace("x", "xaxis"), y.replace("y", "yaxis")
     figure.update_layout(
@@ -234,7 +234,7 @@ def new_grid(
 
 
 def _edge_title(text: str, dark: bool, **place: Any) -> dict[str, Any]:
-    """Quiet writing beside a panel, in paper coordinates."""
+    """Muted text beside a panel, in paper coordinates."""
     return {
         "text": text,
         "xref": "paper",

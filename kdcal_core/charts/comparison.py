@@ -1,7 +1,7 @@
 """A comparison of calibrators: dots with intervals, paired differences, and what they show.
 
 The picture that comes with every calibrator: reliability diagrams side by side on one scale.
-Names of a user's own calibrators pass through the sentences as they came.
+Names of a user's own calibrators enter the sentences unescaped.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PAIRED = """
 Each method minus the one it is compared with, on the same rows, so that what both find hard cancels
 out. Means of row losses are compared by a paired t test, AUROC by DeLong's covariances, and
 calibration errors by resampling rows for both at once, at the least favourable true errors that
-the rows allow. **Full marks** are told apart once all methods are allowed for (Holm's correction).
+the rows allow. **Full marks** differ beyond chance after correction for all methods (Holm).
 
 Against the best, the p value is that of the joint test over all methods (Hansen 2005): the test
 allows for the fact that these rows also picked the leader.
@@ -149,8 +149,7 @@ def paired_figure(
 ) -> go.Figure:
     """Each method less the model, or less the best of the measure, on the same rows.
 
-    Full marks are told apart from 0 once all methods are allowed for (Holm). The one that is held
-    against has no mark.
+    Full marks differ from 0 after correction for all methods (Holm). The reference has no mark.
     """
     colours = palette(dark)
     shown = [key for key in order if against == "best" or key != found.reference]
@@ -314,7 +313,7 @@ def comparison_alt(found: Comparison, measures: Sequence[str], order: Sequence[s
 
 
 def paired_words(found: Comparison, measure: str, against: str) -> str:
-    """How many methods are told apart from what they are held against."""
+    """How many methods differ from the reference beyond chance, in a sentence."""
     title = in_sentence(found.measure(measure).title)
     if against == "model":
         pairs = [one for one in found.paired[measure, "model"] if one.key != found.reference]

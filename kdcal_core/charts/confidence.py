@@ -155,8 +155,8 @@ def confidence_curve_figure(
     green over green plus orange (Salamon et al., Fig. 5, Eq. 9). ``others`` adds further methods as
     registry key -> (scores, confidences), sorted by score.
 
-    Where the calibrator draws the ratio to a shared temperature, its answer is the full line and
-    the ratio alone the dotted one; hovering says how many rows stand behind a score.
+    Where the calibrator shrinks the ratio towards a shared temperature, its answer is the full line
+    and the ratio alone the dotted one; hovering says how many rows support a score.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=700, title=title)
@@ -434,7 +434,7 @@ def confidence_words(curve: ConfidenceCurve, name: str) -> str:
 
 
 def shrinkage_words(curve: ConfidenceCurve) -> str:
-    """How far the curve is drawn to one temperature for all classes; empty where it is not.
+    """How far the curve is shrunk towards one temperature for all classes; empty where it is not.
 
     Examples
     --------

@@ -262,7 +262,7 @@ def coverage_words(
     level: float,
     after: Sequence[Estimate] | None = None,
 ) -> str:
-    """Between which extremes coverage runs, before and after.
+    """The lowest and highest coverage of the bins before and after, in a sentence.
 
     Parameters
     ----------

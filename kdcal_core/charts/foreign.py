@@ -1,6 +1,6 @@
 """Foreign rows: confidence by distance, densities, the kernel's exponent, and what they show.
 
-The sentences hold names as they came from files: escape them on the way to a screen.
+The sentences hold names from files unescaped: escape them before they reach a screen.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kdcal_core.diagnostics import (
 from kdcal_core.text import counted, escape_html
 
 _DASHES = ("solid", "6px,3px", "2px,3px", "9px,3px,2px,3px")
-_BANDED = ("model", "geodesic")  # six bands over each other show nothing
+_BANDED = ("model", "geodesic")  # six overlapping bands cannot be read
 _OWN_LABELS = {
     "model": "Model",
     "geodesic": "Kernel density, geodesic",
@@ -285,8 +285,8 @@ def _fall_words(model: DistanceCurve, graph: DistanceCurve | None, prior: float)
 def reaches_prior(curve: DistanceCurve, prior: float) -> float | None:
     """The radius from which on confidence stays within 0.02 of the prior, if it does.
 
-    Mean and band both have to: where some rows are answered surely and others not at all, the
-    mean may pass through the prior while hardly a row has it.
+    Mean and band both have to: where some rows are answered surely and others not at all, the mean
+    may pass through the prior while hardly any row is at it.
 
     Examples
     --------
@@ -327,7 +327,7 @@ def by_confidence_words(density: Estimate, confidence: Estimate, prior: float) -
 
 
 def confidence_only_words(prior: float) -> str:
-    """What the score of a model without a density is worth.
+    """Why a model without a density can only rank rows by its confidence.
 
     Examples
     --------
@@ -342,7 +342,7 @@ def confidence_only_words(prior: float) -> str:
 
 
 def made_words(kind: str, beyond: tuple[str, float, float] | None) -> str:
-    """What rows on a sphere, or shifted ones, are. Untrusted text: a column is named.
+    """What rows on a sphere, or shifted rows, are. Untrusted text: a column is named.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def density_words(share: Estimate, name: str, n_unknown: int, n: int, alpha: flo
 
 
 def blend_words(model: float, graph: float) -> str:
-    """What has how much say among the data: the model, and the regions' class shares.
+    """The weights of the model and of the regions' class shares among the data, in a sentence.
 
     Examples
     --------
@@ -443,7 +443,7 @@ def density_alt(found: LogDensities) -> str:
 
 
 def surest_words(name: str, surest: Surest, predicted: str) -> str:
-    """How many rows are answered with much confidence, and which is the surest.
+    """How many rows the model answers with high confidence, and which is the surest.
 
     ``predicted`` is the class predicted for the surest row.
 
@@ -469,7 +469,7 @@ def surest_words(name: str, surest: Surest, predicted: str) -> str:
 
 
 def selection_words(selection: Selection) -> str:
-    """Which exponent is in force, and the held-out log loss of others."""
+    """The exponent in use, and the held-out log loss of others."""
     chosen, best = selection.chosen, selection.best
     loss = selection.log_loss
     if selection.n == 0:
@@ -478,7 +478,7 @@ def selection_words(selection: Selection) -> str:
             "be chosen from them."
         )
     sentence = (
-        f"The exponent in force is {selection.exponents[chosen]:.3g}: held-out log loss "
+        f"The exponent in use is {selection.exponents[chosen]:.3g}: held-out log loss "
         f"{loss[chosen]:.3f} on {counted(selection.n, 'row')}"
     )
     if loss[chosen] - loss[best] < 5e-4:

@@ -427,7 +427,7 @@ def lab_finding(name: str, model: Compared, graph: Compared, *, radius: float, p
     name : str
         "forest" or "network".
     prior : float
-        Of the most frequent class: what confidence should be where nothing was ever seen.
+        Of the most frequent class: what confidence should be where no row was seen.
 
     Examples
     --------
@@ -458,7 +458,7 @@ def _errors_words(model: Estimate, graph: Estimate) -> str:
 
 
 def _truth_words(model: Estimate, graph: Estimate) -> str:
-    """Said only where confidence among the data is lost, which the error does not show."""
+    """A warning where confidence among the data is lost, which the error does not show."""
     if graph.low <= model.high or graph.value < _FAR_OFF * model.value:
         return ""
     return (
@@ -507,7 +507,7 @@ def first_at_prior(curve: DistanceCurve, prior: float) -> float | None:
 
 
 def distance_words(name: str, model: DistanceCurve, graph: DistanceCurve, prior: float) -> str:
-    """From which radius on model and kernel density version know that they know nothing."""
+    """The radii from which on model and kernel density version stay at the prior, if any."""
     ours, theirs = first_at_prior(graph, prior), first_at_prior(model, prior)
     last = model.radii[-1]
     said = f"within {NEAR_PRIOR:g} of the prior {prior:.2f}"
@@ -534,7 +534,7 @@ def distance_alt(labels: Sequence[str], curves: Sequence[DistanceCurve]) -> str:
 
 
 def measures_words(model: Mapping[str, Estimate], graph: Mapping[str, Estimate]) -> str:
-    """Which measures inside the data the kernel density version worsens or betters, if any."""
+    """Which measures inside the data the kernel density version worsens or improves, if any."""
     named = {
         "error": "error",
         "hellinger": "Hellinger distance to the truth",

@@ -279,7 +279,7 @@ def distance_figure(
 def selection_figure(
     exponents: FloatArray, losses: Mapping[str, FloatArray], chosen: float, *, dark: bool
 ) -> go.Figure:
-    """Held-out log loss over the kernel's exponents, with the one that is in force marked.
+    """Held-out log loss over the kernel's exponents, with the one in use marked.
 
     ``losses`` are curves by label; the first is the one that chose.
     """

@@ -114,7 +114,7 @@ def method_cloud(
     n_rows: int,
     lines: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
 ) -> go.Figure:
-    """Methods over the histogram they should follow (Salamon et al., Figs. 8 to 12).
+    """Methods over the histogram that they should follow (Salamon et al., Figs. 8 to 12).
 
     Methods that use the whole probability vector give no curve in the score but a cloud, one
     point a row. Both mappings go from a registry key to (scores, confidences), ``lines`` sorted
@@ -211,8 +211,8 @@ def losses_figure(
 
     ``methods`` are the keys to draw, all where not given. ``beside`` adds the losses on other
     rows as hollow marks; the paper reads noise from their distance. The axis is logarithmic,
-    so equal distances are equal ratios; it ends at a 300th of the largest loss, and what is
-    smaller stands on its edge.
+    so equal distances are equal ratios; it ends at a 300th of the largest loss, and smaller losses
+    are drawn at its edge.
     """
     colours = palette(dark)
     keys = [key for key in losses.methods if methods is None or key in methods]

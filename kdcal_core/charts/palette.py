@@ -19,7 +19,7 @@ class Palette:
     Attributes
     ----------
     model, calibrated : str
-        The model under review, and what a calibrator makes of it.
+        The model under review, and its calibrated output.
     truth : str
         Truth, perfect calibration and the histogram anchor.
     right, wrong : str
@@ -27,7 +27,7 @@ class Palette:
     foreign : str
         Rows far from the data.
     text, muted, grid, surface : str
-        Writing, secondary writing, grid lines, the ground of hover boxes.
+        Text, secondary text, grid lines, the background of hover boxes.
     classes : tuple of str
         Okabe-Ito order, for classes and for methods without a colour of their own.
     sequential, diverging : Scale
@@ -35,7 +35,7 @@ class Palette:
     posterior : tuple of str
         From probability 0 (blue) over the prior (white) to 1 (red), five stops.
     too_low, too_high, too_narrow, too_wide : str
-        Faults of a predictive distribution, told apart by colour-blind readers too. Too narrow
+        Faults of a predictive distribution, distinct for colour-blind readers too. Too narrow
         is over-confident and so red, too wide under-confident and so blue, as `diverging` has it.
     miss : str
         Outcomes outside their intervals (Torres et al., Fig. 3: light red).

@@ -26,7 +26,7 @@ _TICKS = 26
 
 @dataclass(frozen=True)
 class PanelTitle:
-    """What stands above a panel: a name that may come from a file, and our own words below it."""
+    """The title of a panel: a name that may come from a file, and our own text below it."""
 
     name: str
     words: str = ""
@@ -56,7 +56,7 @@ def new_panels(
     x_axis, y_axis : dict, optional
         Settings of every panel's axes.
     shared : {"xy", "x", "y", ""}
-        Axes that are one for all panels: tick labels then stand on the outer ones alone.
+        Axes that are one for all panels: then only the outer ones have tick labels.
 
     Examples
     --------

@@ -86,7 +86,7 @@ class PitPanel:
 
 
 def fault_colour(kind: str, colours: Palette, who: Who = "model") -> str:
-    """The colour of a fault; where there is none, that of whose distribution it is.
+    """The colour of a fault; where there is none, that of the model or of its recalibrator.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def pit_figure(
     """The PIT histogram (Torres et al., Fig. 1d): relative density, where 1 is a right
     distribution.
 
-    The grey boxes are where the bars of a right distribution would stand; bars outside are
+    The grey boxes are where the bars of a right distribution would end; bars outside are
     strong, bars inside pale. ``kind`` is the kind of a `Fault` and sets the colour.
     """
     colours = palette(dark)
@@ -181,7 +181,7 @@ def pit_figure(
 def pit_panels(panels: Sequence[PitPanel], *, dark: bool, columns: int = 3) -> go.Figure:
     """Histograms beside each other on one scale: all rows, neighbourhoods, regions, before, after.
 
-    Torres et al., Figs. 1f, 5c and 5d. Above each stand its name, its rows and its fault in words.
+    Torres et al., Figs. 1f, 5c and 5d. The title of each gives its name, its rows and its fault.
     """
     colours = palette(dark)
     titles = [
@@ -389,7 +389,7 @@ def pit_panels_words(panels: Sequence[PitPanel]) -> str:
 
 
 def _panel_words(shown: PitPanel) -> str:
-    """The fault of one group of rows; where none is named, bars may leave the band all the same."""
+    """The fault of one group of rows; where none is named, bars may still leave the band."""
     out, all_bars = int(shown.histogram.outside.sum()), shown.histogram.counts.size
     but = f", but {out} of {all_bars} bars leave the band" if shown.kind == "none" and out else ""
     return f"{FAULT_TITLES[shown.kind]}{but}"

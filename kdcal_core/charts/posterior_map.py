@@ -1,6 +1,6 @@
 """Posterior heat maps side by side over two axes, and what they and the rows in a box show.
 
-The sentences hold feature and class names as they came: escape them on the way to a screen.
+The sentences hold feature and class names unescaped: escape them before they reach a screen.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_POINTS = 2000
 SURE = 0.9
 VERY_FEW, FEW = 20, 100  # as the reliability diagram pales its points
 _NAMED = 6
-_STEADY = 5  # held-out rows below which the floor hangs on single ones
+_STEADY = 5  # held-out rows below which the floor depends on single ones
 _GAP = 0.035  # between panels, as a share of the width
 _HEIGHTS = {2: 360, 3: 280}  # of a panel, by the panels in a row; 200 for more
 _TOP, _BOTTOM = 64, 84  # around the panels: legend and titles; axis and colour bar
@@ -430,7 +430,7 @@ def map_finding(
     outside : (n_y, n_x) bool
         Which cells the version counts as unknown; without one, which lie beyond the data's range.
     prior : float
-        The largest class prior: the confidence of one who knows nothing.
+        The largest class prior: the confidence of an answer without any knowledge.
 
     Examples
     --------
@@ -517,7 +517,7 @@ def map_alt(
 
 
 def held_words(n_others: int, row: int | None) -> str:
-    """What the features that are not drawn are held at; empty where there are none.
+    """The values at which the features that are not drawn are held; empty where there are none.
 
     Examples
     --------
@@ -644,7 +644,7 @@ def _share_of_map(cells: Cells) -> str:
 
 
 def _part(share: float) -> str:
-    """A share that is neither nothing nor all, and does not round to these."""
+    """A share as text; one that is neither 0 nor 1 does not round to "none" or "all"."""
     return "less than 1%" if share < 0.01 else f"{min(share, 0.99):.0%}"
 
 

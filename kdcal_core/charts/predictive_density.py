@@ -166,7 +166,7 @@ def _outcome(
 
 
 def _range(shown: DensityPanel) -> tuple[float, float]:
-    """All densities and the outcome, with a hair of room."""
+    """All densities and the outcome, with a little room."""
     ends = [shown.outcome, *(end for curve in shown.curves for end in (curve.y[0], curve.y[-1]))]
     low, high = float(np.min(ends)), float(np.max(ends))
     room = 0.03 * (high - low) or max(abs(low), 1.0) * 0.01
@@ -176,7 +176,7 @@ def _range(shown: DensityPanel) -> tuple[float, float]:
 def density_words(panels: Sequence[DensityPanel]) -> str:
     """For each row where its outcome fell, before and after.
 
-    A PIT near 0 or 1 is an outcome that the distribution took for nearly impossible.
+    A PIT near 0 or 1 belongs to an outcome that the distribution gave almost no probability.
     """
     text = "; ".join(
         f"{shown.name}: outcome {shown.outcome:,.6g}, PIT "

@@ -1,7 +1,8 @@
 """What calibration by regions does: each region's map, reliability, AUROC and log loss.
 
-A region's map (Platt's) shows what becomes of a stated probability, as a line on the unit square.
-Titles of calibrators may hold names as they came: escape the sentences on the way to a screen.
+A region's map (Platt's) turns a stated probability into a calibrated one, drawn as a line on the
+unit square. Titles of calibrators may hold names unescaped: escape the sentences before they reach
+a screen.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from kdcal_core.charts.reliability import reliability_alt, reliability_figure
 from kdcal_core.diagnostics import Estimate, PairedAuc, ReliabilityCurve, estimate_text
 from kdcal_core.text import counted, escape_html, number_text
 
-_EXAMPLES = (0.2, 0.8)  # stated probabilities whose change is said
+_EXAMPLES = (0.2, 0.8)  # stated probabilities whose change is reported
 _SUREST = 0.999
 _SHIFT = 0.1  # of the log odds; a smaller one is negligible
-_FLAT = 0.1  # slope below which a map forgets the score
+_FLAT = 0.1  # slope below which a map ignores the score
 
 MAPS = r"""
 Platt's map of each region (Durfee et al., section 2.1 and Algorithm 1): log odds times a slope plus
@@ -56,7 +57,7 @@ def region_maps_figure(
     """Platt's map of every region on the unit square; the picked one strong, the others pale.
 
     Each line runs over the stated probabilities that its region holds. A line on the diagonal
-    leaves the model as it is; a flat one forgets it.
+    leaves the model as it is; a flat one ignores it.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=400)
@@ -97,10 +98,10 @@ def _lines(maps: Sequence[RegionMap], name: str, line: dict[str, object]) -> go.
 
 
 def region_map_words(one: RegionMap, name: str, borrowed: float, flags: Sequence[str]) -> str:
-    """What a region's map makes of the stated probability of the class ``name``, in a sentence.
+    """What a region's map does to the stated probability of the class ``name``, in a sentence.
 
-    It says what becomes of a stated 20% and 80%, or of the lowest and highest that the region
-    states where these lie within, and of the mean.
+    It gives the calibrated values of a stated 20% and 80%, or of the region's lowest and highest
+    stated probabilities where those lie within, and of the mean.
 
     Examples
     --------
@@ -123,7 +124,7 @@ becomes 64% (slope 0.86, offset 1.01). 10% of the map is borrowed from the regio
 
 
 def _map_does(one: RegionMap, name: str) -> str:
-    """What the whole map does, by the shift of the log odds of what is said."""
+    """What the whole map does, by its shifts of the log odds."""
     if one.slope < 0:
         return (
             f"A higher stated probability of class {name} means a lower one here, so look at the "
@@ -145,7 +146,7 @@ def _map_does(one: RegionMap, name: str) -> str:
 
 
 def _shifts(stated: ArrayLike, after: ArrayLike) -> list[float]:
-    """How far the log odds move; of probabilities not nearer to 0 and 1 than are said."""
+    """How far the log odds move, for probabilities clipped to those that are reported."""
     p, q = (np.clip(values, 1.0 - _SUREST, _SUREST) for values in (stated, after))
     shifts: list[float] = np.log(q / (1.0 - q) * (1.0 - p) / p).tolist()
     return shifts
@@ -161,7 +162,7 @@ def _map_examples(one: RegionMap) -> str:
 
 
 def _ends(one: RegionMap) -> tuple[float, float]:
-    """Stated probabilities whose change is said; the region states from ``low`` to ``high``."""
+    """Stated probabilities whose change is reported; the region states from ``low`` to ``high``."""
     low, high = np.clip([one.low, one.high], 1.0 - _SUREST, _SUREST).tolist()
     first, last = _EXAMPLES
     return (
@@ -324,7 +325,7 @@ def loss_change_table(lines: Sequence[tuple[str, Estimate]]) -> pd.DataFrame:
 def _changes(
     lines: Sequence[tuple[str, Estimate]], hover: Sequence[str], dark: bool, *, least: float
 ) -> tuple[go.Figure, float]:
-    """A mark a line with its interval, and the span of the axis, which is ``least`` or more."""
+    """One mark with its interval for each line, and the span of the axis, at least ``least``."""
     colours = palette(dark)
     where = np.arange(len(lines))
     value, low, high = (

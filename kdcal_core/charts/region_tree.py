@@ -42,7 +42,7 @@ class RegionMark:
     Attributes
     ----------
     caption : str
-        Stands beside it: what the model says and what is seen. Untrusted.
+        The text beside it: what the model says and what is seen. Untrusted.
     fault : str
         The kind of a :class:`kdcal_core.diagnostics.Region`'s fault; "none" stays hollow.
     strength : float
@@ -144,7 +144,7 @@ def _typical(fault: str, marks: Sequence[RegionMark]) -> float:
 
 
 def _heights(tree: PartitionTree, nodes: Sequence[TreeNode]) -> FloatArray:
-    """Where each node stands from top to bottom: regions one below the other, others between."""
+    """The height of each node: regions one below the other, other nodes between theirs."""
     leaf = np.array([-1 if node.leaf is None else node.leaf for node in nodes])
     lines = np.where(tree.paths.T, np.arange(tree.n_leaves), np.nan)
     between = (np.nanmin(lines, axis=1) + np.nanmax(lines, axis=1)) / 2.0

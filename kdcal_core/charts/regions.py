@@ -1,6 +1,6 @@
 """Regions of a search: a tree or a line each, with what is stated and what is seen there.
 
-The sentences hold names as they came: escape them on the way to a screen.
+The sentences hold names unescaped: escape them before they reach a screen.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def region_reliability_chart(
 
 
 def region_marks(search: RegionSearch) -> list[RegionMark]:
-    """How the regions of a search are shown in :func:`region_tree_figure`, in leaf order."""
+    """The marks of a search's regions for :func:`region_tree_figure`, in leaf order."""
     return [
         RegionMark(
             region_caption(region, regression=search.regression),
@@ -188,14 +188,14 @@ def shown_regions(search: RegionSearch, *, ranked: bool = True) -> tuple[Region,
 
 
 def evidence_first(region: Region) -> tuple[float, float]:
-    """What regions are sorted by; small p values may all be 0, and then the gap decides."""
+    """The sort key of regions; small p values may all be 0, and then the gap decides."""
     return region.p_value, -abs(region.gap.value)
 
 
 def region_gaps_figure(
     search: RegionSearch, *, dark: bool, picked: int | None = None, ranked: bool = True
 ) -> go.Figure:
-    """One line a region: a tick at what is stated, a mark at what is seen with its interval.
+    """One line a region: a tick at the stated rate, a mark at the observed one with its interval.
 
     For PIT values the tick stands at one half. The marks carry their region's number as the
     first value of ``customdata``. Lines stand as in :func:`ordered_regions`.
@@ -298,7 +298,7 @@ def _how_to_read(search: RegionSearch) -> str:
 
 
 def region_caption(region: Region, *, regression: bool = False) -> str:
-    """What stands beside a region in the drawing, with its number.
+    """The text beside a region in the drawing, with its number.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def region_caption(region: Region, *, regression: bool = False) -> str:
 
 
 def _tested(region: Region) -> str:
-    """The quantity that a fault of PIT values goes by."""
+    """The tested quantity of a fault of PIT values."""
     spread = region.spread
     if spread is None or region.fault not in ("too narrow", "too wide"):
         return f"mean PIT {_values(region)[1]}"

@@ -366,7 +366,7 @@ def confusion_figure(
 
 
 def _cell(value: float, form: str) -> str:
-    """A cell's number; nothing where there is nothing, so that the errors stand out."""
+    """A cell's number; empty for 0, so that the errors stand out."""
     return form.format(value) if value > 0 else ""
 
 
@@ -519,7 +519,7 @@ rows support. The outermost bars hold everything beyond 0.1% and 99.9%.
 
 @dataclass(frozen=True, eq=False)
 class ScorePanel:
-    """The scores of some rows; ``name`` is our own word for the rows."""
+    """The scores of some rows; ``name`` is our own name for the rows."""
 
     name: str
     spread: ScoreSpread
@@ -543,7 +543,7 @@ def score_panels_figure(
 ) -> go.Figure:
     """Histograms of scores by label on one scale of log odds (Durfee et al., Fig. 1).
 
-    ``labels`` name the rows that are not of the class, and those that are: our own words.
+    ``labels`` name the rows that are not of the class, and those that are: our own text.
     """
     colours = palette(dark)
     titles = [PanelTitle(one.name, counted(one.spread.n, "row")) for one in panels]

@@ -94,7 +94,11 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         help="bins of binned errors (default 15), or of the PIT histogram (default 20)",
     )
     command.add_argument(
-        "--level", metavar="P", type=level, default=0.95, help="of the intervals (default 0.95)"
+        "--level",
+        metavar="P",
+        type=level,
+        default=0.95,
+        help="level of the intervals (default 0.95)",
     )
     _outputs(command)
     _regression(command)
@@ -113,15 +117,15 @@ def _outputs(command: Parser) -> None:
         type=outputs,
         action="extend",
         help="which column of --predictions holds the probability (or the logit) of which class, "
-        "or of one class of two; may be given several times. Found without it: columns of one "
-        "beginning and the classes (prob_no, prob_yes; also proba_, p_, score_, logit_), and of "
-        "two classes the one column from 0 to 1 whose name begins or ends with p, pd, prob, "
+        "or of one of two classes; may be given several times. Without it kdcal finds columns "
+        "named by a prefix and the class (prob_no, prob_yes; also proba_, p_, score_, logit_), and "
+        "for two classes the one column from 0 to 1 whose name begins or ends with p, pd, prob, "
         "proba, probability or score (p_default)",
     )
     command.add_argument(
         "--output-kind",
         choices=("probability", "logit"),
-        help="what these columns hold, where their names do not say it",
+        help="what these columns hold, if their names do not show it",
     )
 
 
@@ -130,7 +134,7 @@ def _force(command: Parser) -> None:
 
 
 def _regression(command: Parser) -> None:
-    only = command.add_argument_group("of a regression")
+    only = command.add_argument_group("for a regression")
     only.add_argument(
         "--family",
         metavar="NAME",
@@ -149,10 +153,10 @@ def _regression(command: Parser) -> None:
         metavar="COLUMN,...",
         type=names,
         default=(),
-        help="judge regions of these columns; by default of the prediction",
+        help="judge regions of these columns; by default regions of the prediction",
     )
     only.add_argument(
-        "--seed", metavar="N", type=whole, default=0, help="of random draws (default 0)"
+        "--seed", metavar="N", type=whole, default=0, help="seed of random draws (default 0)"
     )
 
 
@@ -212,7 +216,7 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
         help="class names in the order of the model's outputs, where it does not know them",
     )
     command.add_argument(
-        "--seed", metavar="N", type=whole, default=0, help="of every draw (default 0)"
+        "--seed", metavar="N", type=whole, default=0, help="seed of random draws (default 0)"
     )
     command.add_argument("--out", metavar="FILE", help="the calibrator file to write (.kdcal)")
     _force(command)
@@ -307,7 +311,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def outputs(text: str) -> tuple[tuple[str, str], ...]:
-    """Classes and their columns, "no=p_0,yes=p_1"; of several signs = the last one counts.
+    """Classes and their columns, "no=p_0,yes=p_1"; of several = signs the last one counts.
 
     Examples
     --------

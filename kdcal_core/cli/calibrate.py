@@ -130,7 +130,7 @@ def _listed() -> str:
 
 
 def _described(key: str) -> str:
-    """A calibrator with what may be set."""
+    """A calibrator with its settings, as text."""
     entry, settings = calibrator_entry(key), settings_of(key)
     parts = [f"{entry.name}. {entry.description} Described in {entry.reference}."]
     rows = [(one.name, _text(one.default), one.allowed) for one in settings]

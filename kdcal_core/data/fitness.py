@@ -247,6 +247,5 @@ def _outside_flags(outside: int, n: int) -> list[str]:
         else f"{outside:,} outcomes are impossible under their predicted distributions"
     )
     return [
-        f"{rows}, to numerical precision ({outside:,} of {n:,} rows): their PIT values are exactly "
-        "0 or 1."
+        f"{rows}, to numerical precision ({outside:,} of {n:,} rows): PIT values of exactly 0 or 1."
     ]

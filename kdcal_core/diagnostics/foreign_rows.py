@@ -49,7 +49,7 @@ class Extent:
 
 
 def numeric_columns(frame: pd.DataFrame) -> tuple[str, ...]:
-    """The columns that can be moved by any amount: numbers, but not truth values.
+    """The columns that can be moved by any amount: numbers, but not booleans.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def smooth_calibration_error(
     -------
     Estimate
         The interval is of the smooth ECE of the population, 0 for a calibrated model; it is NaN
-        on fewer than 200 rows, where it would hold the truth too seldom.
+        on fewer than 200 rows, where it would contain the truth too rarely.
         ``expected`` is the mean for a calibrated model with these probabilities.
 
     Raises

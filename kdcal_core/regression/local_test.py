@@ -1,6 +1,7 @@
 """A local test of uniformity, corrected for many tests: where recalibration is needed.
 
-It is Neyman's smooth test on many overlapping sets of PIT values, with their p values together.
+It is Neyman's smooth test on many overlapping sets of PIT values, with p values for all of them
+together.
 """
 
 from __future__ import annotations

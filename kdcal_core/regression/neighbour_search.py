@@ -28,7 +28,7 @@ class Scaling:
     Attributes
     ----------
     mean, scale : (d,)
-        ``scale`` is the standard deviation, and infinite for a constant column, which so has no
+        ``scale`` is the standard deviation, and infinite for a constant column, which then has no
         effect.
 
     Examples
@@ -161,7 +161,7 @@ class ProductCandidates:
     e = g (|x|^2 / 2 + |x| |p|), g = 2 (d + 10) 2^-24: twice the roundings of all terms. Minus
     e, which are two columns more in the product, it is a lower bound. The k-th smallest bound plus
     2 e is as far as the k-th nearest row can lie, and all rows with a lower bound up to there are
-    candidates: seldom one more than k.
+    candidates: rarely one more than k.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.out_of_distribution import foreign_text
+from app.out_of_distribution import foreign_details
 from app.simulation_lab import lab_text
 from kdcal_core.calibration import CALIBRATORS, KernelDensityGraph, Located
 from kdcal_core.charts import foreign, lab
@@ -70,7 +70,7 @@ def test_the_limit_is_one_of_distance_at_any_number_of_rows():
     )  # fmt: skip
     row = Located(np.array([[1e6, 0.0]]), np.array([0]), np.zeros(1, dtype=bool))
     np.testing.assert_array_equal(few.posterior(row), [[0.5, 0.5]])
-    assert "endlessly many rows" not in foreign.DENSITIES + foreign_text.ADVICE
+    assert "endlessly many rows" not in foreign.DENSITIES + foreign_details.ADVICE
 
 
 def test_where_the_papers_floor_lets_go():

@@ -238,7 +238,7 @@ def test_the_side_that_is_named_is_that_of_the_ends_and_of_the_mean(slope, offse
     if slope >= 0.1:
         assert ("stated too low:" in described) == (moved.max() > 0.1 and moved.min() >= -0.1)
         assert ("stated too high:" in described) == (moved.min() < -0.1 and moved.max() <= 0.1)
-        assert ("Next to nothing changes" in described) == (abs(moved).max() <= 0.1)
+        assert ("Almost nothing changes" in described) == (abs(moved).max() <= 0.1)
 
 
 def test_only_probabilities_that_a_region_states_are_named(texts):

@@ -140,7 +140,7 @@ def test_outcomes_beyond_samples_that_are_all_equal_are_counted(
     review = predictions(workspace, review_id, frame.assign(sample_1=0.25, sample_2=0.25))
     assert review.sets["calibration"].outside == N
     fit = ReviewReader(workspace, review_id).fitness("calibration")
-    assert any(flag.startswith(f"{N} outcomes lie beyond") for flag in fit.flags)
+    assert any(flag.startswith(f"{N} outcomes are impossible") for flag in fit.flags)
 
 
 def test_reversed_quantile_columns_are_refused(workspace: Workspace, review_id: str) -> None:

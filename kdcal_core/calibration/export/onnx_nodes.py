@@ -42,7 +42,7 @@ class Nodes:
         return made
 
     def constant(self, value: float | NDArray[Any]) -> str:
-        """A number or an array; fractions are double, whole numbers int64, truth values bool."""
+        """A number or an array; fractions are double, whole numbers int64, booleans bool."""
         from onnx import numpy_helper
 
         array = np.asarray(value)

@@ -201,7 +201,7 @@ def _text_codes(nodes: Nodes, raw: str, column: InputColumn) -> str:
 
 
 def _number_codes(nodes: Nodes, values: str, column: InputColumn, dtype: type[np.generic]) -> str:
-    """Codes of categories that the graph takes as numbers: truth values, and numbers as names."""
+    """Codes of categories that the graph takes as numbers: booleans, and numbers as names."""
     from onnx import TensorProto
 
     own = _own(column)

@@ -1,4 +1,4 @@
-"""The common part of the estimators: fit on a model's polytopes, predict new rows, save, load.
+"""The common part of the estimators: fit on a model's polytopes, predict new rows, save and load.
 
 An estimator is saved without its model: the file holds a few rows and a fingerprint of the model's
 answers to them, and refuses any other model.

@@ -1,4 +1,4 @@
-"""What a graph is settled by: gamma, floor, prior and blend, given or chosen.
+"""The settings of a graph: gamma, floor, prior and blend, given or chosen.
 
 Held-out log loss over the grid chooses the exponent of the kernel, and the held-out densities give
 the floor. Inside the data the model's probabilities and the graph's class ratios are blended.
@@ -253,7 +253,7 @@ class Blend:
 
 
 def fit_blend(model_proba: FloatArray, local: FloatArray, y: IntArray, prior: FloatArray) -> Blend:
-    """The weights of the smallest log loss on held-out rows, drawn to one half where rows are few.
+    """The weights of the smallest log loss on held-out rows, shrunk to one half where rows are few.
 
     ``3 / h`` times the squared distance of the weights from one half is added to the mean log
     loss. The sum is convex in the two weights, so every minimum is global. Rows of a class of
@@ -315,7 +315,7 @@ def log_loss_and_slope(
 def drawn_log_loss_and_slope(
     weights: FloatArray, logs: FloatArray, y: IntArray
 ) -> tuple[float, FloatArray]:
-    """As :func:`log_loss_and_slope`, with the pull of the weights to one half."""
+    """As :func:`log_loss_and_slope`, with the pull of the weights towards one half."""
     loss, slope = log_loss_and_slope(weights, logs, y)
     away, pull = weights - CENTRE, PULL / len(y)
     return loss + pull * float(away @ away), slope + 2 * pull * away

@@ -171,7 +171,7 @@ class KernelDensityGraph:
 
     @property
     def chosen_masses(self) -> FloatArray:
-        """n~_ry at the gamma in force, (p, K) (Eq. 16)."""
+        """n~_ry at the gamma in use, (p, K) (Eq. 16)."""
         masses: FloatArray = self.class_masses[self._position]
         return masses
 
@@ -291,7 +291,7 @@ class KernelDensityGraph:
         return other
 
     def selection(self) -> Selection:
-        """Held-out log loss of each exponent, at the settings in force, before any blend.
+        """Held-out log loss of each exponent, at the current settings, before any blend.
 
         A floor that follows the data is computed for each exponent. The held-out rows are judged
         under the class shares of the fit rows, which they share, not under a given prior for new

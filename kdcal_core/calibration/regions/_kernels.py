@@ -62,8 +62,8 @@ def sum_losses(
 ) -> None:
     """The log loss of each node's rows with two derivatives, where it is wanted.
 
-    A logarithm takes as long as all the rest of a row: rows in a row that weigh alike share one,
-    of the product of what they would each take it of.
+    A logarithm takes as long as all the rest of a row: consecutive rows of equal weight share one,
+    of the product of their arguments.
     """
     q = features.shape[1]
     slope, bend = np.empty(q), np.empty((q, q))
@@ -122,7 +122,7 @@ def propose(
     ahead: Array,
     decrement: Array,
 ) -> None:
-    """The next step of each node that is going, into ``ahead``, and what it promises."""
+    """Write each unfinished node's next step into ``ahead``, with the decrease that it predicts."""
     m, q = theta.shape
     inverse, slope = np.empty((q, q)), np.empty(q)
     for at in range(m):
@@ -159,7 +159,7 @@ def judge(
     damping: Array,
     going: Array,
 ) -> bool:
-    """Take the steps that go down, damp the others, and say whether any node is still going."""
+    """Take the steps that go down, damp the others, and return whether any node is unfinished."""
     more = False
     for at in range(len(theta)):
         if not going[at]:

@@ -46,8 +46,8 @@ def minimise(
     """Parameters of each node that minimise its loss and a quadratic pull to its centre.
 
     A node whose step does not lower its loss takes the next one with a share of the loss's bound
-    in place of its curvature. With all of it every step goes down: so scores of 0 and 1, where
-    the curvature is nearly nothing, end where the others do.
+    in place of its curvature. With all of it every step goes down, so scores of 0 and 1, where the
+    curvature is almost zero, end where the others do.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def _minimum(
 
 
 def parted(cells: Cells, first: IntArray) -> NDArray[np.bool_]:
-    """Nodes whose classes the score parts, (m,): their likelihood has no maximum.
+    """Nodes whose classes the score separates, (m,): their likelihood has no maximum.
 
     A node's cells are those from its ``first`` up to the next node's.
 

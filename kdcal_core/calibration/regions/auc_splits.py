@@ -137,7 +137,7 @@ class AucGain:
         return np.where(lift > ROUNDING, lift * self._total.sum(), 0.0)
 
     def order(self, sums: FloatArray) -> FloatArray:
-        """How many more positives a category has than its scores let expect, per row."""
+        """How many more positives a category has per row than its scores predict."""
         negative, positive = sums[..., 0::2, 0], sums[..., 1::2, 0]
         rows = negative + positive
         over = tuple(range(rows.ndim - 1))

@@ -247,7 +247,7 @@ class Damped:
 
 
 def fit_boosted(settings: Any, rows: FitRows) -> PartitionFit:
-    """Stages up to the number that held-out rows ask for, at most ``n_trees``."""
+    """Stages up to the number that held-out rows choose, at most ``n_trees``."""
     from kdcal_core.partition.tree import bin_inputs
 
     binned = bin_inputs(rows.X)

@@ -88,7 +88,7 @@ def group_columns(settings: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(columns))
     if not len(asked):
         raise InputError(
-            "No column is named to partition by", fix="Name some, or none at all for all columns."
+            "No column is named to partition by", fix="Name some, or give None for all columns."
         )
     return _known([asked] if isinstance(asked, str) else [str(name) for name in asked], columns)
 

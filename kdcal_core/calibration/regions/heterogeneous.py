@@ -331,7 +331,7 @@ class HeterogeneousCalibrator(Calibrator):
         return PARTITIONS[self.partition].combine(self.layers_, proba, frame)
 
     def unseen(self, X: pd.DataFrame) -> dict[str, int]:
-        """Rows of each column with a category that the fit did not see: to it, they are missing.
+        """Rows of each column with a category that the fit did not see: it treats them as missing.
 
         Columns whose rare categories are one, "other", are left out, as are columns without such
         rows.

@@ -292,7 +292,8 @@ def fit_density(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: b
 
     With pooling a region of n rows has the share n / (n + M) of its own curve, M being what ten
     bins of :mod:`.pooling` are worth; the rest is that of all rows. Rows of weight zero are left
-    out. What a region's own curve is drawn to its shared temperature by is chosen on all rows.
+    out. How strongly a region's own curve is shrunk towards its shared temperature is chosen on all
+    rows.
     """
     counted = scores.weight > 0
     proba, weight = scores.proba[counted], scores.weight[counted]

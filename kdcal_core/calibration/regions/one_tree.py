@@ -117,7 +117,7 @@ Grow = Callable[["BinnedInputs", IntArray, int], "PartitionTree"]
 
 
 def fit_tree(settings: Any, rows: FitRows) -> PartitionFit:
-    """A tree that parts the classes, with a map in each of its leaves."""
+    """A tree that separates the classes, with a map in each of its leaves."""
     from kdcal_core.partition.tree import Gini, bin_inputs, grow_tree
 
     n_classes, depth = rows.proba.shape[1], settings.depth
@@ -194,7 +194,7 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
 
 
 def class_target(y: IntArray, n_classes: int) -> NDArray[Any]:
-    """What a tree parts: 0 or 1 of two classes, else (n, K) indicators."""
+    """What a tree separates: 0 or 1 for two classes, else (n, K) indicators."""
     return y if n_classes == 2 else (y[:, None] == np.arange(n_classes)).astype(np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Partial pooling: the fewer rows a region has, the more its map is drawn to its ancestor's.
+"""Partial pooling: the fewer rows a region has, the more its map is shrunk towards its ancestor's.
 
 A region with few rows cannot support a map of its own, and a fixed smallest number of rows would
 make the map jump at that number. Instead the parameters theta of a node are taken as a draw from
@@ -98,7 +98,7 @@ def order_evidence(rarer: FloatArray) -> FloatArray:
 def pool(
     loss_of: LossOf, root: FloatArray, hierarchy: Hierarchy, evidence: FloatArray | None = None
 ) -> Pooled:
-    """Fit every node, top down, each drawn to the one above it.
+    """Fit every node, top down, each shrunk towards the one above it.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ _LOWEST = 1e-6
 
 
 def bins_of(cells: Cells) -> tuple[FloatArray, IntArray]:
-    """Inner edges (at most 9) that part the rows into bins of equal weight, and each cell's bin.
+    """Inner edges (at most 9) that divide the rows into bins of equal weight, and each cell's bin.
 
     A bin ends with its upper edge, which is one of the scores.
     """

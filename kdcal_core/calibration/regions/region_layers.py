@@ -305,7 +305,7 @@ class FitRows:
     report: Progress = silent
 
     def take(self, which: NDArray[Any]) -> FitRows:
-        """Some of the calibration rows, by index or by truth value."""
+        """Some of the calibration rows, by index or as booleans."""
         return replace(
             self,
             proba=self.proba[which],
@@ -385,7 +385,7 @@ def fit_partition(
     notes: tuple[str, ...] = (),
     spare: int | None = None,
 ) -> PartitionFit:
-    """The maps of a partition that is already there, as the only layer.
+    """The maps of a given partition, as the only layer.
 
     ``spare`` is the region of values that the fit has not seen; it is not reported if it has no
     rows.

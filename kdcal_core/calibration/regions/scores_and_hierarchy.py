@@ -190,7 +190,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class MapFit:
-    """Fitted maps with what is said of each region.
+    """Fitted maps with what is reported about each region.
 
     Attributes
     ----------
@@ -360,7 +360,7 @@ class Hierarchy:
         return at
 
     def place_among(self, nodes: IntArray) -> IntArray:
-        """Which of the ``nodes``, all of one depth, each region lies below (or is); else -1."""
+        """The one of ``nodes``, all of one depth, that each region is or lies below; else -1."""
         place = np.full(len(self.parent), -1)
         place[nodes] = np.arange(len(nodes))
         return place[self.above(int(self.depth[nodes[0]]))]

@@ -89,7 +89,7 @@ def coverage(
         Mean absolute outcome of the calibration set, which makes the interval score the scaled
         one, sMIS (decision D71); None leaves it out. Taken as fixed by the intervals.
     weight : (n,) array, optional
-        Positive row weights; Clopper-Pearson's interval then goes by Kish's effective number.
+        Positive row weights; Clopper-Pearson's interval then uses Kish's effective number.
     level : float
         Level of the estimates' own intervals.
 

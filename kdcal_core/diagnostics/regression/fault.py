@@ -71,7 +71,7 @@ def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any 
     place : str
         Where the rows lie, for the sentence: "here", "in region A". May be empty.
     sample_weight : (n,) array, optional
-        Positive row weights; tests and intervals then go by Kish's effective number of rows.
+        Positive row weights; tests and intervals then use Kish's effective number of rows.
 
     Raises
     ------

@@ -149,7 +149,7 @@ def pit_histogram(
         higher that all bins together keep inside with probability at least ``level``
         (Bonferroni): one bar outside the simultaneous band is then evidence by itself.
     sample_weight : (n,) array, optional
-        Positive row weights; the band then goes by Kish's effective number of rows.
+        Positive row weights; the band then uses Kish's effective number of rows.
 
     Raises
     ------
@@ -280,7 +280,7 @@ def ecdf_difference(
     level : float
         Probability that uniform PIT values keep inside the band at all ``levels`` at once.
     sample_weight : (n,) array, optional
-        Positive row weights; the band then goes by Kish's effective number of rows.
+        Positive row weights; the band then uses Kish's effective number of rows.
 
     Raises
     ------

@@ -304,7 +304,7 @@ def wasserstein(
     seed : int
         Of the 1,000 bootstrap draws.
     sample_weight : (n,) array, optional
-        Positive row weights; the interval then goes by Kish's effective number of rows.
+        Positive row weights; the interval then uses Kish's effective number of rows.
 
     Raises
     ------
