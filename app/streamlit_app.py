@@ -17,7 +17,8 @@ def main() -> None:
     import streamlit as st
 
     from app.shared import jobs_badge, server_process, theme_watch
-    from app.shared.session import pages, reporting_errors
+    from app.shared.navigation import pages
+    from app.shared.session import reporting_errors
 
     server_process.begin()
     assets = ROOT / "app" / "assets"

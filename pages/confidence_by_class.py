@@ -6,7 +6,7 @@ from app.confidence_by_class import confidence_parts as parts
 from app.shared import page_top, set_results
 from kdcal_core.tasks import set_overview
 
-review = page_top.scored_review("confidence")
+review = page_top.scored_review("confidence_by_class")
 if review is not None:
     overview = set_results.of(review, set_overview, which=parts.FIT)
     if overview is not None:

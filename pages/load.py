@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.load import load_parts, role_form
-from app.shared import page_top, session, waiting
+from app.shared import navigation, page_top, session, waiting
 
 review = session.current_review()
 # Two places of their own: whatever comes and goes above, the uploaders stay where they are, so
@@ -13,7 +13,7 @@ review = session.current_review()
 above, files = st.container(), st.container()
 
 with above:
-    st.title(session.PLACES["load"].title, anchor=False)
+    st.title(navigation.places()["load"].title, anchor=False)
     page_top.header(review)
     ended = waiting.show(review.id) if review is not None else None
     if ended is not None:

@@ -6,7 +6,7 @@ from app.out_of_distribution import foreign_choice
 from app.out_of_distribution import foreign_parts as parts
 from app.shared import page_top
 
-review = page_top.scored_review("foreign")
+review = page_top.scored_review("out_of_distribution")
 if review is not None and parts.has_model(review):
     parts.uploads(review)
     fit, go_on = parts.kernel_density(review)

@@ -8,7 +8,7 @@ from app.posterior_map import map_parts as parts
 from app.posterior_map import map_region
 from app.shared import foreign_results, page_top
 
-review = page_top.scored_review("map")
+review = page_top.scored_review("posterior_map")
 if review is not None and parts.can_be_drawn(review):
     finding = st.container()
     fit = parts.fitted_graph(review)

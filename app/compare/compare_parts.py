@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.compare import compare_settings
 from app.compare import compare_text as text
-from app.shared import job_results, session
+from app.shared import job_results, navigation, session
 from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
 from app.shared.equal_notes import copies, show_note
 from app.shared.numbers import interval, number
@@ -250,7 +250,7 @@ def onward() -> None:
     """Links to the next pages."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Look at one calibrator closely and save it as a file:")
-        session.page_link("export", "Choose and export")
+        navigation.page_link("export", "Choose and export")
 
 
 def _line(found: Comparison, key: str) -> dict[str, str]:

@@ -1,1 +1,17 @@
 """What the page Choose and export shows."""
+
+from __future__ import annotations
+
+from app.shared.navigation import Place
+
+PLACE = Place(
+    title="Choose and export",
+    icon=":material/output:",
+    purpose="One calibrator, what it gains, and its file",
+    will_show=(
+        "Here you will see what a calibrator gains over the model as it is, its reliability "
+        "before and after and what it does to a score, and you can save it: as one file that "
+        "scores new rows anywhere, and as part of the model's ONNX file where ONNX can express "
+        "it."
+    ),
+)

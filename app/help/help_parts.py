@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.help.guides import NAMES, on_screen, read_guide
-from app.shared import session
+from app.shared import navigation
 from kdcal_core.review import Review
 
 _GUIDE = "guide"
@@ -14,7 +14,7 @@ _WIDTH = 760  # pixels: about a hundred letters a line, which is as long as a li
 
 def title() -> None:
     """The page's one heading of the first level."""
-    st.title(session.PLACES["help"].title, anchor=False)
+    st.title(navigation.places()["help"].title, anchor=False)
 
 
 def choose_guide() -> str:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.load.fitness_card import fitness_card, plain
 from app.load.role_form import OUTPUT, TARGET, roles_sentence
-from app.shared import session, uploads, waiting
+from app.shared import navigation, session, uploads, waiting
 from app.shared.equal_notes import equal_notes
 from app.shared.task_choice import task_choice
 from kdcal_core.errors import InputError
@@ -305,16 +305,16 @@ def fit_for_use(review: Review) -> None:
         )
     with st.container(horizontal=True):
         if review.task == "regression":
-            session.page_link("pit", "See where outcomes fall")
-            session.page_link("regions", "Find where it is wrong")
-            session.page_link("recalibration", "Repair it and compare")
+            navigation.page_link("pit", "See where outcomes fall")
+            navigation.page_link("regions", "Find where it is wrong")
+            navigation.page_link("recalibration", "Repair it and compare")
             return
-        session.page_link("reliability", "Read the reliability diagrams", ":material/analytics:")
-        session.page_link("confidence", "See confidence by class", ":material/stacked_line_chart:")
-        session.page_link("regions", "Find where it is wrong")
-        session.page_link("compare", "Compare calibrators")
+        navigation.page_link("reliability", "Read the reliability diagrams")
+        navigation.page_link("confidence_by_class", "See confidence by class")
+        navigation.page_link("regions", "Find where it is wrong")
+        navigation.page_link("compare", "Compare calibrators")
         if review.model is not None:
-            session.page_link("foreign", "See it far from the data")
+            navigation.page_link("out_of_distribution", "See it far from the data")
 
 
 def another(review: Review) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.out_of_distribution import foreign_choice, foreign_details
-from app.shared import foreign_results, graph_results, job_results, session, waiting
+from app.shared import foreign_results, graph_results, job_results, navigation, session, waiting
 from app.shared.charts import drawn_once, estimate_row, is_dark, show
 from app.shared.equal_notes import equal_notes
 from app.shared.foreign_results import Method, View
@@ -58,7 +58,6 @@ def has_model(review: Review) -> bool:
     """Whether there is a model to ask; else says what is missing."""
     if review.model is not None:
         return True
-    st.title(session.PLACES["foreign"].title)
     with st.container(border=True):
         st.markdown(WILL_SHOW)
         st.markdown(
@@ -66,7 +65,7 @@ def has_model(review: Review) -> bool:
             "itself can say how confident it is on rows outside the table. Add the model on "
             "the Load page, or open a sample that has one."
         )
-        session.page_link("load", "Go to Load")
+        navigation.page_link("load", "Go to Load")
     return False
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from app.shared import graph_results, job_results, map_results, session
+from app.shared import graph_results, job_results, map_results, navigation, session
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.graph_results import Fit, Version
 from app.shared.map_results import Map
@@ -78,16 +78,14 @@ def numeric_features(review: Review) -> tuple[str, ...]:
 def can_be_drawn(review: Review) -> bool:
     """Whether there is a model and a plane; else says what is missing."""
     if review.model is None:
-        st.title(session.PLACES["map"].title)
         with st.container(border=True):
             st.markdown(
                 "A map asks the model about points that are in no table, and this review holds "
                 "predictions without their model. Add the model on the Load page."
             )
-            session.page_link("load", "Go to Load")
+            navigation.page_link("load", "Go to Load")
         return False
     if len(numeric_features(review)) < 2:
-        st.title(session.PLACES["map"].title)
         st.info(
             "A map needs two features that are numbers, and these rows have fewer. The other "
             "pages show confidence without a map.",

@@ -1,1 +1,20 @@
 """What the page Regions shows."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from app.shared.navigation import Place
+from kdcal_core.data import Task
+
+PLACE = Place(
+    title="Regions",
+    icon=":material/account_tree:",
+    purpose="In which regions of the inputs the model is wrong, and what a repair changes",
+    will_show=(
+        "Here you will see in which regions of the inputs the model is wrong beyond chance: the "
+        "regions drawn as a tree and as a table, each with its rows and its reliability, and what "
+        "a repair region by region does to the AUROC and the log loss."
+    ),
+    tasks=get_args(Task),
+)

@@ -13,7 +13,7 @@ import streamlit as st
 from app.regions import regions_search, regions_settings
 from app.regions import regions_text as text
 from app.regions.regions_search import Found, Looked, search_of
-from app.shared import session
+from app.shared import navigation, session
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.numbers import interval, number
 from app.shared.set_choice import choose_set
@@ -73,13 +73,9 @@ def looked_at(review: Review) -> Looked | None:
             "what was predicted:"
         )
         with st.container(horizontal=True):
-            for name, label in (
-                (("pit", "PIT"),)
-                if review.task == "regression"
-                else (("reliability", "Reliability"), ("confidence", "Confidence by class"))
-            ):
-                session.page_link(name, label)
-            session.page_link("load", "Load")
+            classes = ("reliability", "confidence_by_class")
+            for name in (*(("pit",) if review.task == "regression" else classes), "load"):
+                navigation.page_link(name, navigation.places()[name].title)
         first = next(one for one in samples() if one.task == review.task)
         if st.button("See it on a sample", key="regions_sample", icon=":material/play_arrow:"):
             session.open_sample(first.name)

@@ -12,7 +12,7 @@ import streamlit as st
 from app.regions import regions_search as runs
 from app.regions import regions_text as text
 from app.regions.regions_parts import View
-from app.shared import job_results, session, waiting
+from app.shared import job_results, navigation, session, waiting
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.equal_notes import copies, show_note
 from kdcal_core.calibration.regions import RegionFit
@@ -277,7 +277,7 @@ def elsewhere() -> None:
     """Where a regression is repaired."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Distributions are repaired place by place on another page.")
-        session.page_link("recalibration", "Recalibration")
+        navigation.page_link("recalibration", "Recalibration")
 
 
 def conditions(

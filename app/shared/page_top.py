@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.shared import session
+from app.shared import navigation, session
 from app.shared.equal_notes import LONGEST_NOTE, copies
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
@@ -17,10 +17,10 @@ def scored_review(page_name: str) -> Review | None:
 
     The page's title stands above either: the one heading of the first level.
     """
-    st.title(session.PLACES[page_name].title, anchor=False)
+    st.title(navigation.places()[page_name].title, anchor=False)
     review = session.current_review()
     task = None if review is None else session.task_of(review)
-    if review is not None and task is not None and task not in session.PLACES[page_name].tasks:
+    if review is not None and task is not None and task not in navigation.places()[page_name].tasks:
         header(review)
         _other_task(page_name, review)
         return None
@@ -38,7 +38,7 @@ def scored_review(page_name: str) -> Review | None:
 
 def _other_task(page_name: str, review: Review) -> None:
     """What a page is for that does not suit the open review, and where to go instead."""
-    place = session.PLACES[page_name]
+    place = navigation.places()[page_name]
     with st.container(border=True):
         st.markdown(
             f"This page is for a {' or a '.join(place.tasks)}: "
@@ -47,9 +47,9 @@ def _other_task(page_name: str, review: Review) -> None:
         )
         st.markdown("These pages suit it:")
         with st.container(horizontal=True):
-            for name, other in session.PLACES.items():
+            for name, other in navigation.places().items():
                 if review.task in other.tasks:
-                    session.page_link(name, other.title)
+                    navigation.page_link(name, other.title)
 
 
 def header(review: Review | None) -> None:
@@ -75,60 +75,12 @@ def header(review: Review | None) -> None:
         st.warning(escape_markdown(sentence, LONGEST_NOTE), icon=":material/content_copy:")
 
 
-_WILL_SHOW = {
-    "reliability": (
-        "Here you will see what the model says against how often it is right: the reliability "
-        "diagram with its row counts, the calibration errors with their intervals, and which "
-        "classes are confused with which."
-    ),
-    "confidence": (
-        "Here you will see, for each predicted class, how often it is right at every score: the "
-        "two densities behind it, the histogram under it, and how the calibrators compare."
-    ),
-    "foreign": (
-        "Here you will see how confident the model stays as rows leave its data: its confidence "
-        "against distance beside that of a kernel density version, how well foreign rows are "
-        "distinguished from ordinary ones, and which foreign rows it is surest about."
-    ),
-    "map": (
-        "Here you will see what the model says all over a plane, out to twice the range of its "
-        "data, beside a kernel density version of it that knows where the data end. Drag a box "
-        "over any part of it to see the rows there and whether they support the model."
-    ),
-    "pit": (
-        "Here you will see whether outcomes fall where the predicted distributions said they "
-        "would: over all rows, and place by place on a map, because good coverage of all rows can "
-        "hide predictions that are too low in one place and too high in another."
-    ),
-    "regions": (
-        "Here you will see in which regions of the inputs the model is wrong beyond chance: the "
-        "regions drawn as a tree and as a table, each with its rows and its reliability, and what "
-        "a repair region by region does to the AUROC and the log loss."
-    ),
-    "compare": (
-        "Here you will see whether any calibrator is better than the model as it is, beyond "
-        "chance: every measure with its interval, paired differences on the same rows, a "
-        "reliability diagram of each, and what each costs in time and size."
-    ),
-    "export": (
-        "Here you will see what a calibrator gains over the model as it is, its reliability before "
-        "and after and what it does to a score, and you can save it: as one file that scores "
-        "new rows anywhere, and as part of the model's ONNX file where ONNX can express it."
-    ),
-    "recalibration": (
-        "Here you will see the same predictions before and after a repair that needs no new "
-        "training: which outcomes their intervals miss, whether stated quantiles hold, and what "
-        "each method gained in every measure."
-    ),
-}
-
-
 def empty_state(page_name: str, *, unfinished: bool = False) -> None:
     """What will appear on this page, what it needs, and one button that makes it appear."""
-    place = session.PLACES[page_name]
+    place = navigation.places()[page_name]
     task = place.tasks[0]
     with st.container(border=True):
-        st.markdown(_WILL_SHOW[page_name])
+        st.markdown(place.will_show)
         if unfinished:
             st.markdown(
                 "The open review is not finished: its rows have not been scored yet. Finish it "
@@ -151,4 +103,4 @@ def empty_state(page_name: str, *, unfinished: bool = False) -> None:
                 help=escape_markdown(first.title),
             ):
                 session.open_sample(first.name)
-            session.page_link("load", "Go to Load")
+            navigation.page_link("load", "Go to Load")

@@ -1,12 +1,10 @@
-"""Which review is open, the pages and their links, and what a page reports of errors."""
+"""Which review is open, and what a page reports of errors."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import get_args
 
 import streamlit as st
 
@@ -25,131 +23,7 @@ _KEY = "review"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A page of the app: its file, its name and purpose, and the reviews that it suits."""
-
-    path: str
-    title: str
-    icon: str
-    purpose: str
-    section: str = "Diagnose"
-    tasks: tuple[Task, ...] = ("classification",)
-
-
-PLACES = {
-    "load": _Place(
-        "../pages/load.py",
-        "Load",
-        ":material/upload_file:",
-        "Open a sample, or load a model and its held-out rows",
-        "Review",
-        get_args(Task),
-    ),
-    "reliability": _Place(
-        "../pages/reliability.py",
-        "Reliability",
-        ":material/analytics:",
-        "What the model says against how often it is right",
-    ),
-    "confidence": _Place(
-        "../pages/confidence_by_class.py",
-        "Confidence by class",
-        ":material/stacked_line_chart:",
-        "How often each predicted class is right, at every score",
-    ),
-    "foreign": _Place(
-        "../pages/out_of_distribution.py",
-        "Out of distribution",
-        ":material/explore:",
-        "How confident the model stays as rows leave its data",
-    ),
-    "map": _Place(
-        "../pages/posterior_map.py",
-        "Posterior map",
-        ":material/gradient:",
-        "What the model says all over a plane, and far outside its data",
-    ),
-    "pit": _Place(
-        "../pages/pit.py",
-        "PIT",
-        ":material/bar_chart:",
-        "Whether outcomes fall where the distributions said, over all rows and place by place",
-        tasks=("regression",),
-    ),
-    "recalibration": _Place(
-        "../pages/recalibration.py",
-        "Recalibration",
-        ":material/build:",
-        "Predictive distributions before and after a repair, and what it gained",
-        tasks=("regression",),
-    ),
-    "regions": _Place(
-        "../pages/regions.py",
-        "Regions",
-        ":material/account_tree:",
-        "In which regions of the inputs the model is wrong, and what a repair changes",
-        "Diagnose",
-        get_args(Task),
-    ),
-    "compare": _Place(
-        "../pages/compare.py",
-        "Compare",
-        ":material/compare_arrows:",
-        "Every calibrator on the same rows, and which of them can be told apart",
-    ),
-    "export": _Place(
-        "../pages/export.py",
-        "Choose and export",
-        ":material/output:",
-        "One calibrator, what it gains, and its file",
-    ),
-    "lab": _Place(
-        "../pages/simulation_lab.py",
-        "Simulation lab",
-        ":material/science:",
-        "Models trained on simulated data, where the truth is known",
-        "Learn",
-        get_args(Task),
-    ),
-    "help": _Place(
-        "../pages/help.py",
-        "Help",
-        ":material/menu_book:",
-        "Guides: loading, reading the pages, calibrators, the command line and Python",
-        "Learn",
-        get_args(Task),
-    ),
-}
-
-
-def pages() -> dict[str, list[st.Page]]:
-    """Every page under its section. Those for another task than the open review's stay hidden.
-
-    A hidden page can still be opened by its address, and then says what it is for.
-    """
-    task = _open_task()
-    sections: dict[str, list[st.Page]] = {}
-    for name, place in PLACES.items():
-        suits = task is None or task in place.tasks
-        sections.setdefault(place.section, []).append(_page(name, suits))
-    return sections
-
-
-def _page(name: str, visible: bool) -> st.Page:
-    """The first place is where the app opens."""
-    place = PLACES[name]
-    return st.Page(
-        place.path,
-        title=place.title,
-        icon=place.icon,
-        help=place.purpose,
-        default=name == next(iter(PLACES)),
-        visibility="visible" if visible else "hidden",
-    )
-
-
-def _open_task() -> Task | None:
+def open_task() -> Task | None:
     """The open review's task; None where none is open, so that every page is seen."""
     chosen = st.query_params.get(_KEY) or st.session_state.get(_KEY)
     try:
@@ -164,16 +38,10 @@ def task_of(review: Review) -> Task | None:
     return review.task if known else None
 
 
-def page_link(name: str, label: str, icon: str | None = None) -> None:
-    """A link to another page that keeps the review open."""
-    place = PLACES[name]
+def in_address() -> dict[str, str] | None:
+    """What the address of another page needs to keep the review open."""
     current = st.session_state.get(_KEY)
-    st.page_link(
-        place.path,
-        label=label,
-        icon=icon or place.icon,
-        query_params={_KEY: current} if current else None,
-    )
+    return {_KEY: current} if current else None
 
 
 def workspace() -> Workspace:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from app_pages import launch
 from made_reviews import line, review_of
 from texts.snapshot import Texts
 
-from app.shared.session import PLACES
+from app.shared.navigation import places
 from kdcal_core.review import Workspace, start_sample
 
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -24,14 +22,21 @@ def reviews(workspace: Workspace) -> dict[str, str | None]:
     }
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", places())
 @pytest.mark.parametrize("task", ["classification", "regression", "none"])
 def test_a_page_has_one_title(
     reviews: dict[str, str | None], name: str, task: str, texts: Texts
 ) -> None:
-    at = launch(Path(PLACES[name].path).stem, reviews[task])
+    at = launch(name, reviews[task])
     assert not at.exception, at.exception[0].message
-    assert [title.value for title in at.title] == [PLACES[name].title]
+    assert [title.value for title in at.title] == [places()[name].title]
     # the words of Help are the guides, and the map of a model is still being computed
-    if name != "help" and (name, task) != ("map", "classification"):
+    if name != "help" and (name, task) != ("posterior_map", "classification"):
         texts(at)
+
+
+@pytest.mark.parametrize("name", ["out_of_distribution", "posterior_map"])
+def test_a_page_that_lacks_the_model_has_one_title(workspace: Workspace, name: str) -> None:
+    at = launch(name, start_sample(workspace, "digits_predictions").id)
+    assert not at.exception, at.exception[0].message
+    assert [title.value for title in at.title] == [places()[name].title]

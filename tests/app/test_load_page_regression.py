@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from texts.pages import said
 
 from app.load.role_form import _family_name, role_table, roles_from_table
-from app.shared import session
+from app.shared import navigation, session
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review import ColumnInfo, Workspace, create_review, read_review, samples
@@ -73,13 +73,13 @@ def test_a_page_for_classes_says_so_and_links_to_what_suits(app, texts) -> None:
 def test_the_navigation_hides_what_does_not_suit(monkeypatch, task) -> None:
     made: dict[str, str] = {}
     monkeypatch.setattr(
-        session.st, "Page", lambda path, *, visibility, **_: made.update({path: visibility})
+        navigation.st, "Page", lambda path, *, visibility, **_: made.update({path: visibility})
     )
-    monkeypatch.setattr(session, "_open_task", lambda: task)
-    assert next(iter(session.pages())) == "Review"
-    for place in session.PLACES.values():
+    monkeypatch.setattr(session, "open_task", lambda: task)
+    assert next(iter(navigation.pages())) == "Review"
+    for name, place in navigation.places().items():
         visible = task is None or task in place.tasks
-        assert made[place.path] == ("visible" if visible else "hidden")
+        assert made[f"../pages/{name}.py"] == ("visible" if visible else "hidden")
     assert ("hidden" in made.values()) or task != "regression"
 
 

@@ -1,0 +1,104 @@
+"""The navigation: every page under its section, and links between them.
+
+A page is a file in `pages/`, a folder in `app/` that says what the page is (`Place`) and holds its
+parts, and one line in `SECTIONS`. All three have the page's name, which its address has too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+
+import streamlit as st
+
+from app.shared import session
+from kdcal_core.data import Task
+
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Review": ("load",),
+    "Diagnose": (
+        "reliability",
+        "confidence_by_class",
+        "out_of_distribution",
+        "posterior_map",
+        "pit",
+        "recalibration",
+        "regions",
+        "compare",
+        "export",
+    ),
+    "Learn": (
+        "simulation_lab",
+        "help",
+    ),
+}
+"""The names of the pages by section, in the order shown. The app opens at the first."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a page of the app is: `PLACE` in the page's folder.
+
+    Attributes
+    ----------
+    title : str
+        What it is called, in the navigation and above the page.
+    icon : str
+        Name of a Material icon.
+    purpose : str
+        What the page shows, as a sentence without its stop.
+    will_show : str
+        What will appear on it, for a page that waits for a review.
+    tasks : tuple of str
+        The tasks that it suits; where the open review has another one, the page is hidden.
+    """
+
+    title: str
+    icon: str
+    purpose: str
+    will_show: str = ""
+    tasks: tuple[Task, ...] = ("classification",)
+
+
+@cache
+def places() -> dict[str, Place]:
+    """Every page by name, in the order shown."""
+    # by name, because pages know what they share and not the other way round
+    names = (name for section in SECTIONS.values() for name in section)
+    return {name: import_module(f"app.{name}").PLACE for name in names}
+
+
+def pages() -> dict[str, list[st.Page]]:
+    """Every page under its section. Those for another task than the open review's stay hidden.
+
+    A hidden page can still be opened by its address, and then says what it is for.
+    """
+    task = session.open_task()
+    return {section: [_page(name, task) for name in names] for section, names in SECTIONS.items()}
+
+
+def _page(name: str, task: Task | None) -> st.Page:
+    place = places()[name]
+    return st.Page(
+        _path(name),
+        title=place.title,
+        icon=place.icon,
+        help=place.purpose,
+        default=name == next(iter(places())),
+        visibility="visible" if task is None or task in place.tasks else "hidden",
+    )
+
+
+def _path(name: str) -> str:
+    return f"../pages/{name}.py"
+
+
+def page_link(name: str, label: str) -> None:
+    """A link to another page that keeps the review open."""
+    st.page_link(
+        _path(name),
+        label=label,
+        icon=places()[name].icon,
+        query_params=session.in_address(),
+    )
