@@ -138,7 +138,6 @@ from kdcal_core.charts.recalibrated_rows import (
     truth_table,
 )
 from kdcal_core.charts.recalibration import (
-    MEASURES,
     MeasuredRecalibration,
     SelectionCurve,
     neighbour_selection_chart,
@@ -200,7 +199,6 @@ __all__ = [
     "FAULTS",
     "FAULT_TITLES",
     "LAB_BANDED",
-    "MEASURES",
     "MODEL_NAME",
     "BandLine",
     "Chart",

@@ -14,24 +14,16 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core import evaluation
 from kdcal_core.charts.chart import Chart, new_figure, panel
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.panels import band, dot_panels, mark, strokes
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
+from kdcal_core.evaluation import MEASURES
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.text import escape_html, number_text
 
-MEASURES = {
-    key: evaluation.MEASURES[key].title
-    for key in (
-        *("crps", "log_score", "rmse", "mse", "mse_truth", "coverage95", "width95"),
-        *("smis95", "qce", "wasserstein", "kl"),
-    )
-}
-"""What recalibrations are compared by on a chart: titles by key, in order."""
 _STATED = {"coverage95": 0.95}
 _SYMBOLS = ("square", "triangle-up", "pentagon", "star", "hexagon", "x")
 
@@ -118,7 +110,9 @@ def recalibration_measures_figure(
         for key in (measures or MEASURES)
         if any(key in method.scores.rows for method in methods)
     ]
-    figure = dot_panels([one.label for one in methods], [MEASURES[key] for key in shown], dark)
+    figure = dot_panels(
+        [one.label for one in methods], [MEASURES[key].title for key in shown], dark
+    )
     colours = palette(dark)
     for at, key in enumerate(shown):
         estimates = [method.scores.rows.get(key) for method in methods]
@@ -148,7 +142,7 @@ def recalibration_differences_figure(
     shown = [
         key for key in (measures or MEASURES) if any(key in method.differences for method in others)
     ]
-    titles = [f"{MEASURES[key]}: change" for key in shown]
+    titles = [f"{MEASURES[key].title}: change" for key in shown]
     figure = dot_panels([one.label for one in others], titles, dark)
     colours = palette(dark)
     for at, key in enumerate(shown):
@@ -228,7 +222,7 @@ def measures_words(methods: Sequence[MeasuredRecalibration], measure: str = "crp
         and measure in method.scores.rows
         and np.isfinite(method.scores.rows[measure].value)
     ]
-    title = MEASURES[measure]
+    title = MEASURES[measure].title
     if not known:
         return f"{title} is not defined for any method here."
     best = min(known, key=lambda method: method.scores.rows[measure].value)
@@ -262,7 +256,7 @@ def measures_alt(methods: Sequence[MeasuredRecalibration], measures: Sequence[st
     text = "; ".join(
         f"{method.label}: "
         + ", ".join(
-            f"{MEASURES[key]} {estimate_text(method.scores.rows[key])}"
+            f"{MEASURES[key].title} {estimate_text(method.scores.rows[key])}"
             for key in measures
             if key in method.scores.rows
         )

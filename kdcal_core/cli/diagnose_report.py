@@ -32,7 +32,6 @@ from kdcal_core.diagnostics import (
     Reliability,
     ReliabilityCurve,
     UniformityTest,
-    all_estimates,
     confusion,
     confusion_finding,
     coverage,
@@ -42,13 +41,12 @@ from kdcal_core.diagnostics import (
     pit_histogram,
     regions_finding,
     regression_findings,
-    regression_scores,
     reliability,
     reliability_finding,
     uniformity_tests,
 )
 from kdcal_core.distributions import RegressionSet, randomised_pit
-from kdcal_core.evaluation import meaning_of
+from kdcal_core.evaluation import estimates_of, meaning_of, regression_scores
 from kdcal_core.store.archive import new_file
 from kdcal_core.text import counted, number_text, p_text, printable, range_text
 
@@ -103,7 +101,7 @@ def measure(
         proba, y, kind="top-label", n_bins=1, level=level, sample_weight=weight, smooth=False
     )
     counts = confusion(proba, y, sample_weight=weight)
-    estimates = all_estimates(scored, level=level)
+    estimates = estimates_of(scored, level=level)
     findings = (
         reliability_finding(diagram, headline_estimate(estimates)),
         confusion_finding(counts, scored.classes),

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from kdcal_core.evaluation.by_class import Losses, losses_by_class
 from kdcal_core.evaluation.compare import Against, Comparison, MethodScores, compare
+from kdcal_core.evaluation.distribution_measures import (
+    regression_scores,
+    row_measures,
+    row_scores,
+)
 from kdcal_core.evaluation.held_out import HeldOut, Judge, held_out_answers
 from kdcal_core.evaluation.judge_recalibrators import (
     GRID,
@@ -21,17 +26,23 @@ from kdcal_core.evaluation.measures import (
     MEASURES,
     Group,
     Measure,
+    PredictedRows,
     compared_measures,
     meaning_of,
 )
 from kdcal_core.evaluation.methods import Answer, Method, methods_of
 from kdcal_core.evaluation.overlap import Note
 from kdcal_core.evaluation.paired import BesideModel, PairedDifference, beside_model
+from kdcal_core.evaluation.probability_measures import estimates_of, row_measure
 from kdcal_core.evaluation.ranks import (
     CriticalDifference,
     critical_difference,
     relative_improvement,
 )
+from kdcal_core.offers import import_modules
+
+# a measure offers itself where it is defined
+import_modules(__path__, __name__)
 
 __all__ = [
     "GRID",
@@ -53,6 +64,7 @@ __all__ = [
     "MethodScores",
     "Note",
     "PairedDifference",
+    "PredictedRows",
     "RecalibratorScores",
     "RowAnswers",
     "Space",
@@ -61,11 +73,16 @@ __all__ = [
     "compare",
     "compared_measures",
     "critical_difference",
+    "estimates_of",
     "held_out_answers",
     "judge_recalibrators",
     "losses_by_class",
     "meaning_of",
     "methods_of",
     "recommended",
+    "regression_scores",
     "relative_improvement",
+    "row_measure",
+    "row_measures",
+    "row_scores",
 ]

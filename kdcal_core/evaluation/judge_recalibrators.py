@@ -21,8 +21,6 @@ from kdcal_core.diagnostics.regression import (
     fault,
     mean_scale,
     paired_difference,
-    regression_scores,
-    row_scores,
     uniformity_tests,
 )
 from kdcal_core.diagnostics.regression.coverage import Coverage
@@ -31,8 +29,12 @@ from kdcal_core.diagnostics.regression.fault import Fault
 from kdcal_core.diagnostics.regression.uniformity import UniformityTest
 from kdcal_core.distributions import PredictiveDistribution, RegressionSet, central_levels, even
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation.distribution_measures import (
+    regression_scores,
+    row_measures,
+    row_scores,
+)
 from kdcal_core.evaluation.held_out import Judge
-from kdcal_core.evaluation.measures import MEASURES
 from kdcal_core.evaluation.methods import FIT_ERRORS, why_it_failed
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression import (
@@ -108,7 +110,7 @@ class RecalibratorScores:
         Of all rows together.
     differences : dict
         Estimate of the paired difference to the model, below 0 where the method is better:
-        "crps", "log_score" (where finite), "mse", "smis95". Empty for the model.
+        every measure that is a mean over the rows, where finite. Empty for the model.
     needed : int
     looked_at : int
         Neighbourhoods of the space that are miscalibrated beyond chance, of so many looked at.
@@ -422,6 +424,7 @@ def _scores(
         scale=rows.scale,
         true_mean=judged.true_mean,
         pit=answers.pit,
+        rows=answers.scores,
         weight=weight,
         seed=seed,
         name=_title(spec),
@@ -455,13 +458,12 @@ def _scores(
 def _differences(
     answers: _KeptAnswers, model: _KeptAnswers, weight: FloatArray | None
 ) -> dict[str, Estimate]:
-    labels = {key: MEASURES[key].title for key in ("crps", "log_score", "mse", "smis95")}
+    scores = {one.key: (answers.scores[one.key], model.scores[one.key]) for one in row_measures()}
+    titles = {one.key: one.title for one in row_measures()}
     return {
-        name: paired_difference(
-            answers.scores[name], model.scores[name], weight=weight, name=label, label=label
-        )
-        for name, label in labels.items()
-        if np.isfinite(answers.scores[name]).all() and np.isfinite(model.scores[name]).all()
+        key: paired_difference(*both, weight=weight, name=titles[key], label=titles[key])
+        for key, both in scores.items()
+        if np.isfinite(both).all()
     }
 
 
@@ -503,7 +505,7 @@ class _KeptAnswers:
         self._foot, self._top = np.empty(n), np.empty(n)
         self._mean, self._std = np.empty(n), np.empty(n)
         self._low, self._high = np.empty((n, levels)), np.empty((n, levels))
-        self.scores = {name: np.empty(n) for name in ("crps", "log_score", "mse", "smis95")}
+        self.scores = {one.key: np.empty(n) for one in row_measures()}
         self._quantiles = np.empty((len(shown), len(GRID)), dtype=np.float32)
 
     def __len__(self) -> int:

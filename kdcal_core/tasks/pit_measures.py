@@ -34,11 +34,11 @@ from kdcal_core.diagnostics import (
     pit_by_column,
     pit_histogram,
     quantile_reliability,
-    regression_scores,
     uniformity_tests,
 )
 from kdcal_core.distributions import RegressionSet, randomised_pit, resolution_note
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import MEASURES, regression_scores
 from kdcal_core.review import Part, Review, Which
 from kdcal_core.tasks.decorators import (
     BOTH_SETS,
@@ -125,7 +125,11 @@ class PitOverview:
     scale: float | None
 
 
-@review_task("PIT: measuring all rows, with intervals", reads=the_set_and_its_scale)
+@review_task(
+    "PIT: measuring all rows, with intervals",
+    reads=the_set_and_its_scale,
+    edition=lambda: " ".join(MEASURES),
+)
 def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
     """Everything about all rows together but for the histogram with a choice of bins."""
     scored, scale = sets.distributions(which), scale_of(sets)

@@ -14,6 +14,7 @@ import pandas as pd
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import (
+    MEASURES,
     MODEL,
     STATED,
     Judge,
@@ -211,7 +212,7 @@ def _settled(review: Review, settings: RecalibrationSettings) -> RecalibrationSe
     default=_likeliest,
     ranges={"k": (1.0, 1e7), "folds": (2.0, 50.0), "seed": (0.0, 2.0**31)},
     settle=_settled,
-    edition="keeps the whole choice of neighbours",
+    edition=lambda: " ".join(("whole choice of neighbours", *MEASURES)),
 )
 def recalibrate(sets: Sets, settings: RecalibrationSettings) -> RecalibrationRun:
     """Recalibrate a review: fit and judge every method.

@@ -35,7 +35,6 @@ from kdcal_core.diagnostics import (
     Reliability,
     ScoreHistogram,
     Strategy,
-    all_estimates,
     confusion,
     histogram_anchor,
     reliability,
@@ -44,7 +43,7 @@ from kdcal_core.diagnostics import (
     two_halves,
 )
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation import Losses, losses_by_class
+from kdcal_core.evaluation import MEASURES, Losses, estimates_of, losses_by_class
 from kdcal_core.evaluation.overlap import Note, SetRows, shared, shared_note
 from kdcal_core.review import Which
 from kdcal_core.review.review import WHICH, input_columns
@@ -153,10 +152,14 @@ class Estimates:
     estimates: tuple[Estimate, ...]
 
 
-@review_task("Reliability: measuring everything, with intervals", reads=the_set)
+@review_task(
+    "Reliability: measuring everything, with intervals",
+    reads=the_set,
+    edition=lambda: " ".join(MEASURES),
+)
 def set_estimates(sets: Sets, *, which: Which) -> Estimates:
     """Every estimate there is."""
-    return Estimates(tuple(all_estimates(sets.read(which))))
+    return Estimates(estimates_of(sets.read(which)))
 
 
 @dataclass(frozen=True, eq=False)

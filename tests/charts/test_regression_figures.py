@@ -21,6 +21,7 @@ from kdcal_core.diagnostics.regression.pit_curves import (
     QuantileReliability,
 )
 from kdcal_core.distributions import Empirical, Gamma, Normal
+from kdcal_core.evaluation import MEASURES
 from kdcal_core.regression import RECALIBRATORS
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -72,7 +73,7 @@ def local(n: int = 9000, seed: int = 0) -> LocalPit:
 
 
 def measured(key: str, infinite: bool = False) -> charts.MeasuredRecalibration:
-    rows = {name: estimate(1.0) for name in charts.MEASURES}
+    rows = {name: estimate(1.0) for name in MEASURES if MEASURES[name].family == "distribution"}
     rows["coverage95"] = estimate(0.9, percent=True)
     if infinite:
         rows["log_score"] = Estimate("Log score", "Log score", np.inf, np.nan, np.nan, 100)

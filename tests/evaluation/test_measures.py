@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from kdcal_core.charts import MeasuredRecalibration, recalibration_measures_chart
+from kdcal_core.cli.diagnose_report import measure, measure_regression
 from kdcal_core.data import ScoredSet
-from kdcal_core.diagnostics import regression_scores, summary
-from kdcal_core.distributions import Normal
+from kdcal_core.diagnostics import summary
+from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.evaluation import (
     MEASURES,
     Measure,
+    Space,
     beside_model,
     compare,
     compared_measures,
+    judge_recalibrators,
     meaning_of,
+    regression_scores,
+    row_measure,
 )
 from kdcal_core.review import ReviewData
 
 rng = np.random.default_rng(3)
 P = rng.uniform(0.05, 0.95, 300)
+HALF = np.array([[0.5]])
+SAME = "cannot be told apart"
 PROBA = np.column_stack([1.0 - P, P])
 Y = (rng.random(300) < P).astype(np.int64)
 ROWS = ScoredSet(PROBA, Y, ("no", "yes"), "digest", "calibration")
@@ -74,6 +83,56 @@ def test_one_entry_more_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for method in found.methods:
         assert method.scores["quadratic"].value == method.scores["brier"].value
+
+
+@pytest.fixture
+def further() -> Iterator[None]:
+    """What one new file adds: two measures that offer themselves."""
+    before = dict(MEASURES)
+    row_measure(
+        "spherical",
+        "Spherical score",
+        "Minus the true class's share of the vector's length.",
+        "share",
+        lambda proba, y: -proba[np.arange(len(y)), y] / np.linalg.norm(proba, axis=1),
+    ).offer()
+    Measure(
+        "absolute",
+        "Absolute error",
+        "Distance of the predicted median from the outcome.",
+        "the outcome's unit",
+        True,
+        "distribution",
+        by_row=lambda distribution, y, scale: np.abs(y - distribution.ppf(HALF)[:, 0]),
+    ).offer()
+    yield
+    MEASURES.clear()
+    MEASURES.update(before)
+
+
+@pytest.mark.usefixtures("further")
+def test_a_measure_offered_by_one_file_is_used_by_all() -> None:
+    found = compare(["sts"], ReviewData(ROWS, None, ROWS.classes, {}), n_boot=100)
+    assert found.method("sts").scores["spherical"].value < 0.0
+    assert [one.verdict for one in found.paired["spherical", "model"]] == [SAME, SAME]
+    listed = measure(ROWS, n_bins=10, level=0.9).estimates[-1]
+    assert (listed.label, listed.level) == ("Spherical score", 0.9)
+    assert meaning_of(listed) == MEASURES["spherical"].meaning
+
+    y = rng.normal(1.0, size=200)
+    rows = RegressionSet(Normal(np.zeros(200), 1.0), y, "digest", "calibration")
+    space = Space("none", np.zeros((200, 1)), None)
+    judged = judge_recalibrators(["global"], rows, None, space)
+    model, recalibrated = judged.methods
+    assert model.scores.rows["absolute"].value == pytest.approx(np.abs(y).mean())
+    assert recalibrated.differences["absolute"].high < 0.0
+    lines = [
+        MeasuredRecalibration(one.key, one.title, one.scores, one.differences)
+        for one in judged.methods
+    ]
+    assert "Absolute error" in recalibration_measures_chart(lines, dark=False).alt
+    told = measure_regression(rows, {}, scale=1.0, n_bins=10, level=0.9, seed=0)
+    assert told.scores.rows["absolute"].label == "Absolute error"
 
 
 PAIRED = [one for one in MEASURES.values() if one.paired is not None]

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 from small_reviews import csv, quiet
 
-from kdcal_core.diagnostics.regression import regression_scores
 from kdcal_core.distributions import randomised_pit
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import MODEL
+from kdcal_core.evaluation import MODEL, regression_scores
 from kdcal_core.jobs import Cancelled
 from kdcal_core.regression import RECALIBRATORS, cross_fitted
 from kdcal_core.review import (

@@ -13,9 +13,10 @@ from kdcal_core.diagnostics.regression.coverage import (
 from kdcal_core.diagnostics.regression.distribution_scores import (
     RegressionScores,
     kl_divergence,
+    log_scores,
     paired_difference,
-    regression_scores,
-    row_scores,
+    scaled_interval_scores,
+    squared_errors,
 )
 from kdcal_core.diagnostics.regression.fault import Fault, FaultKind, fault
 from kdcal_core.diagnostics.regression.local_faults import (
@@ -70,6 +71,7 @@ __all__ = [
     "kolmogorov_smirnov",
     "local_finding",
     "local_pit",
+    "log_scores",
     "mean_scale",
     "neighbourhoods",
     "paired_difference",
@@ -80,8 +82,8 @@ __all__ = [
     "quantile_reliability",
     "regions_finding",
     "regression_findings",
-    "regression_scores",
-    "row_scores",
+    "scaled_interval_scores",
+    "squared_errors",
     "uniformity_tests",
     "wasserstein",
 ]

@@ -1,7 +1,4 @@
-"""Every measure of predictive distributions, row by row and as estimates with intervals.
-
-In simulations, whose truth is known, the Kullback-Leibler divergence from it is one of them.
-"""
+"""Scores of predictive distributions row by row, their paired differences, and divergences."""
 
 from __future__ import annotations
 
@@ -16,15 +13,12 @@ from kdcal_core.data import FloatArray, check_weight
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression.coverage import (
     checked_outcome,
-    coverage,
     interval_scores,
     mean_estimate,
 )
-from kdcal_core.diagnostics.regression.uniformity import quantile_calibration_error, wasserstein
 from kdcal_core.diagnostics.targets import check_level
-from kdcal_core.distributions import PredictiveDistribution, randomised_pit
+from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import mean_interval
 
 NODES = 64
 
@@ -153,125 +147,44 @@ class RegressionScores:
         )
 
 
-def regression_scores(
-    distribution: PredictiveDistribution,
-    y: Any,
-    *,
-    scale: float,
-    true_mean: Any = None,
-    true_distribution: PredictiveDistribution | None = None,
-    pit: Any = None,
-    weight: Any = None,
-    level: float = 0.95,
-    seed: int = 0,
-    name: str = "",
-) -> RegressionScores:
-    """All measures of n distributions on their outcomes.
+def log_scores(distribution: PredictiveDistribution, y: FloatArray) -> FloatArray:
+    """Minus the log density at each outcome, (n,), lower is better.
 
-    Parameters
-    ----------
-    distribution : PredictiveDistribution
-        n rows.
-    y : (n,) array
-        Outcomes, finite.
-    scale : float
-        Mean absolute outcome of the calibration set, for sMIS (decision D71).
-    true_mean : (n,) array, optional
-        The true conditional means, for "mse_truth": the MSE of Torres et al., Table 1; Table 2's is
-        against the outcomes (decision D72).
-    true_distribution : PredictiveDistribution, optional
-        The true distributions, for "kl", and for "mse_truth" where ``true_mean`` is not given.
-    pit : (n,) array, optional
-        PIT values, where they are computed already; otherwise randomised ones with ``seed``.
-    weight : (n,) array, optional
-        Positive row weights; KL does not take them into account.
-    level, seed, name
-        Level of the intervals; seed of all that is drawn; the method's name.
-
-    Raises
-    ------
-    InputError
-        For outcomes, means, weights or a scale that do not fit; the row is named.
-
-    Examples
-    --------
-    >>> from kdcal_core.distributions import Normal
-    >>> found = regression_scores(Normal(np.zeros(4), 1.0), [0.0, 0.5, -0.5, 3.0], scale=1.0)
-    >>> found.rows["mse"].value, found.rows["coverage95"].value
-    (2.375, 0.75)
+    Plus infinity where the density is below 1e-300, because one such outcome would determine the
+    mean of all rows.
     """
-    check_level(level)
-    y = checked_outcome(y, len(distribution))
-    weights = check_weight(weight, len(y))
-    if true_mean is None and true_distribution is not None:
-        true_mean = true_distribution.mean()
-    values = row_scores(distribution, y, scale=scale, true_mean=true_mean)
-    pit = randomised_pit(distribution, y, seed) if pit is None else pit
-    given: dict[str, Any] = {"level": level, "seed": seed, "sample_weight": weight}
-    central = coverage(distribution, y, (0.95,), scale=scale, weight=weight, level=level).rows[0]
-    rows = {
-        "crps": mean_estimate(
-            values["crps"], weights, level, "Continuous ranked probability score", "CRPS"
-        ),
-        "log_score": _log_score(values["log_score"], weights, level, distribution.has_density),
-        "mse": mean_estimate(
-            values["mse"], weights, level, "Mean squared error against the outcomes", "MSE"
-        ),
-    }
-    rows["rmse"] = _root(rows["mse"])
-    if "mse_truth" in values:
-        title = "Mean squared error against the true conditional mean"
-        rows["mse_truth"] = mean_estimate(
-            values["mse_truth"], weights, level, title, "MSE against the truth"
-        )
-    rows["qce"] = quantile_calibration_error(pit, **given)
-    rows["wasserstein"] = wasserstein(pit, **given)
-    assert central.smis is not None
-    rows |= {"smis95": central.smis, "coverage95": central.coverage, "width95": central.width}
-    if true_distribution is not None:
-        rows["kl"] = kl_divergence(true_distribution, distribution, level=level)
-    return RegressionScores(name=name, rows=rows, n=len(y))
+    density = distribution.log_density(y)
+    return np.where(density < _LEAST_LOG_DENSITY, np.inf, -density)
 
 
-def row_scores(
-    distribution: PredictiveDistribution, y: Any, *, scale: float, true_mean: Any = None
-) -> dict[str, FloatArray]:
-    """Each row's scores, lower is better: what :func:`paired_difference` compares.
-
-    Returns
-    -------
-    dict of (n,) arrays
-        "crps", "log_score" (minus the log density: plus infinity where the density is below 1e-300,
-        because one such outcome would determine the mean of all rows),
-        "mse", "smis95", and "mse_truth" where ``true_mean`` is given.
-
-    Raises
-    ------
-    InputError
-        As :func:`regression_scores`.
+def squared_errors(distribution: PredictiveDistribution, y: FloatArray) -> FloatArray:
+    """Squared distance of each mean from the outcome, or from the true mean, (n,).
 
     Examples
     --------
     >>> from kdcal_core.distributions import Normal
-    >>> row_scores(Normal([0.0, 1.0], 1.0), [0.0, 3.0], scale=1.0)["mse"].tolist()
+    >>> squared_errors(Normal([0.0, 1.0], 1.0), np.array([0.0, 3.0])).tolist()
     [0.0, 4.0]
     """
-    y = checked_outcome(y, len(distribution))
+    return np.square(y - distribution.mean())
+
+
+def scaled_interval_scores(
+    distribution: PredictiveDistribution, y: FloatArray, scale: float
+) -> FloatArray:
+    """Interval score of each central 95% interval over the mean absolute outcome, (n,).
+
+    Raises
+    ------
+    InputError
+        Where the scale is no number above zero.
+    """
     if not 0.0 < scale < np.inf:
         raise InputError(
             f"The scale of the outcomes is {scale:g}",
             fix="Give the mean absolute outcome of the calibration set, above zero.",
         )
-    mean, density = distribution.mean(), distribution.log_density(y)
-    found = {
-        "crps": distribution.crps(y),
-        "log_score": np.where(density < _LEAST_LOG_DENSITY, np.inf, -density),
-        "mse": np.square(y - mean),
-        "smis95": interval_scores(*distribution.interval(0.95), y, 0.95) / scale,
-    }
-    if true_mean is not None:
-        found["mse_truth"] = np.square(checked_outcome(true_mean, len(y), "true mean") - mean)
-    return found
+    return interval_scores(*distribution.interval(0.95), y, 0.95) / scale
 
 
 def paired_difference(
@@ -311,44 +224,4 @@ def paired_difference(
         f"Mean difference of {what} over the same rows",
         f"{label or 'Score'} difference",
         expected=0.0,
-    )
-
-
-def _root(mse: Estimate) -> Estimate:
-    """RMSE with the interval of the MSE, rooted: monotone, so its coverage carries over."""
-    value, low, high = (float(max(v, 0.0) ** 0.5) for v in (mse.value, mse.low, mse.high))
-    return Estimate(
-        name="Root mean squared error against the outcomes",
-        label="RMSE",
-        value=value,
-        low=low,
-        high=high,
-        n=mse.n,
-        level=mse.level,
-        interval="root of the normal interval of the mean square",
-    )
-
-
-def _log_score(score: FloatArray, weight: FloatArray, level: float, has_density: bool) -> Estimate:
-    """Minus the mean log density; infinite as soon as one outcome has almost no density."""
-    title = "Log score, minus the mean log density"
-    title += "" if has_density else " of a Gaussian kernel estimate"
-    finite = np.isfinite(score)
-    if finite.all():
-        return mean_estimate(score, weight, level, title, "Log score")
-    zero = int(np.count_nonzero(~finite))
-    rest = ""
-    if zero < len(score):
-        inner = mean_interval(score[finite], weight[finite], level)[0]
-        rest = f"; {inner:.4g} over the other rows"
-    outcomes = "1 outcome has" if zero == 1 else f"{zero:,} outcomes have"
-    return Estimate(
-        name=title,
-        label="Log score",
-        value=np.inf,
-        low=np.inf,
-        high=np.inf,
-        n=len(score),
-        level=level,
-        interval=f"infinite: {outcomes} a density below 1e-300{rest}",
     )

@@ -11,11 +11,11 @@ from kdcal_core.diagnostics import (
     kl_divergence,
     mean_scale,
     paired_difference,
-    regression_scores,
-    row_scores,
+    squared_errors,
 )
 from kdcal_core.distributions import Empirical, Gamma, Normal
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import regression_scores, row_scores
 from kdcal_core.simulation import heteroscedastic
 
 
@@ -71,14 +71,14 @@ def test_papers_misspecified_line():
 
 def test_scores_of_normals_against_integration():
     states, y = Normal([0.0, 2.0], [1.0, 0.5]), np.array([0.7, 1.0])
-    rows = row_scores(states, y, scale=2.0, true_mean=[0.5, 2.5])
+    rows = row_scores(states, y, scale=2.0)
     for i, (m, s) in enumerate([(0.0, 1.0), (2.0, 0.5)]):
         state, end = stats.norm(m, s), 12 * s
         below = integrate.quad(lambda t, f=state: f.cdf(t) ** 2, m - end, y[i])[0]
         above = integrate.quad(lambda t, f=state: f.sf(t) ** 2, y[i], m + end)[0]
         assert rows["crps"][i] == pytest.approx(below + above, rel=1e-6)
         assert rows["log_score"][i] == pytest.approx(-stats.norm.logpdf(y[i], m, s))
-    assert rows["mse_truth"] == pytest.approx([0.25, 0.25])
+    assert squared_errors(states, np.array([0.5, 2.5])) == pytest.approx([0.25, 0.25])
 
 
 def test_mean_squared_errors_are_told_apart():

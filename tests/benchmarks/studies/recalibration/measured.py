@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.regression import kl_divergence, row_scores
+from kdcal_core.diagnostics.regression import kl_divergence, squared_errors
 from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.evaluation import row_scores
 
 Row = dict[str, Any]
 LEVELS = (0.9, 0.95, 0.99)
@@ -29,10 +30,10 @@ def entries(
     """One row a measure: mean CRPS, log score, MSE, sMIS, coverage, and where known the truth."""
     if truth is not None:
         true_mean = truth.mean()
-    found = {
-        name: float(np.mean(values))
-        for name, values in row_scores(distribution, y, scale=scale, true_mean=true_mean).items()
-    }
+    rows = row_scores(distribution, y, scale=scale)
+    if true_mean is not None:
+        rows["mse_truth"] = squared_errors(distribution, true_mean)
+    found = {name: float(np.mean(values)) for name, values in rows.items()}
     for level in LEVELS:
         low, high = distribution.interval(level)
         found[f"coverage{round(100 * level)}"] = 100 * float(np.mean((low <= y) & (y <= high)))

@@ -1,0 +1,505 @@
+"""Measures of stated probabilities: proper scores, calibration errors, ranking, speed, far rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kdcal_core.data import FloatArray, ScoredSet, check_weight
+from kdcal_core.diagnostics.all_estimates import all_estimates
+from kdcal_core.diagnostics.auc import Pairing, paired_auc
+from kdcal_core.diagnostics.calibration_error import (
+    calibration_error,
+    confidence_calibration_error,
+    error_label,
+)
+from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
+from kdcal_core.diagnostics.regression import paired_difference
+from kdcal_core.diagnostics.regression.coverage import mean_estimate
+from kdcal_core.diagnostics.scores import (
+    accuracy,
+    auroc,
+    brier,
+    confidence_gap,
+    log_loss,
+    mean_max_confidence,
+    top_label_log_loss,
+)
+from kdcal_core.diagnostics.smooth_error import (
+    confidence_smooth_calibration_error,
+    smooth_calibration_error,
+)
+from kdcal_core.diagnostics.targets import Norm, targets
+from kdcal_core.evaluation.measures import (
+    MEASURES,
+    ByRow,
+    BySet,
+    Compared,
+    Drawn,
+    Judged,
+    Measure,
+    Paired,
+)
+from kdcal_core.evaluation.spread import Spread, binned_spread, of_areas, of_means, smooth_spread
+from kdcal_core.statistics import brier_losses, clopper_pearson, kish, log_losses
+
+BINS = 15
+SMOOTH_DRAWS = 200
+
+
+def _less(title: str, by_row: ByRow) -> Paired:
+    """How two methods differ in the mean of a row's loss."""
+
+    def paired(
+        a: Any, b: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None, **given: Any
+    ) -> Estimate:
+        return paired_difference(
+            by_row(a, y, **given),
+            by_row(b, y, **given),
+            weight=sample_weight,
+            level=level,
+            name=title,
+            label=title,
+        )
+
+    return paired
+
+
+def _less_area(
+    a: Any, b: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
+) -> Estimate:
+    """How two methods differ in the AUROC of the second of two classes."""
+    (score_a, score_b) = (np.asarray(proba)[:, 1] for proba in (a, b))
+    return paired_auc(score_b, score_a, y, level=level, sample_weight=sample_weight).difference
+
+
+def _mean(by_set: BySet, by_row: ByRow) -> Compared:
+    """How methods are compared by the mean of a row's loss."""
+
+    def compared(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
+        y, weight = judged.y, judged.weight
+        shown = [
+            by_set(one.proba, y, level=drawn.level, sample_weight=weight) for one in judged.found
+        ]
+        return shown, of_means(np.array([by_row(one.proba, y) for one in judged.found]), weight)
+
+    return compared
+
+
+def _binned(norm: Norm, debiased: bool) -> Compared:
+    """How methods are compared by a calibration error of the confidence."""
+
+    def compared(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
+        problems = [judged.confidence(one) for one in judged.found]
+        shown = [
+            confidence_calibration_error(
+                one.score,
+                one.hit.astype(np.int64),
+                norm=norm,
+                n_bins=BINS,
+                debiased=debiased,
+                level=drawn.level,
+                n_boot=len(drawn.rows.times),
+                seed=drawn.seed,
+                sample_weight=one.weight,
+            )
+            for one in problems
+        ]
+        alone = [(one,) for one in problems]
+        return shown, binned_spread(alone, norm, "uniform", BINS, drawn.rows, drawn.seed)
+
+    return compared
+
+
+def _smooth(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
+    problems = [judged.confidence(one) for one in judged.found]
+    few = min(len(drawn.rows.times), SMOOTH_DRAWS)
+    shown = [
+        confidence_smooth_calibration_error(
+            one.score,
+            one.hit.astype(np.int64),
+            n_boot=few,
+            level=drawn.level,
+            seed=drawn.seed,
+            sample_weight=one.weight,
+        )
+        for one in problems
+    ]
+    return shown, smooth_spread(problems, few, drawn.seed)
+
+
+def _classwise(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
+    shown = [
+        calibration_error(
+            one.proba,
+            judged.y,
+            kind="class",
+            n_bins=BINS,
+            level=drawn.level,
+            n_boot=len(drawn.rows.times),
+            seed=drawn.seed,
+            sample_weight=judged.weight,
+        )
+        for one in judged.found
+    ]
+    problems = [targets(one.proba, judged.y, judged.weight, "class") for one in judged.found]
+    return shown, binned_spread(problems, "l1", "uniform", BINS, drawn.rows, drawn.seed)
+
+
+def _far(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
+    """Distance to the prior's confidence: far away a lower one is no better than the prior's."""
+    if not judged.far:
+        return None
+    expected = float(judged.prior.max())
+    losses = np.array([np.abs(proba.max(axis=1) - expected) for proba in judged.far])
+    shown = [
+        ood_calibration_error(proba, judged.prior, prior_kind="empirical", level=drawn.level)
+        for proba in judged.far
+    ]
+    return shown, of_means(losses, np.ones(losses.shape[1]), floor=1.0)
+
+
+def _auc(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
+    """The model's own area is that of all rows, as on every page.
+
+    A method's is the model's plus the difference of the two where rows are ranked inside their
+    fold alone; in one fold that is the method's area over all rows.
+    """
+    whole = Pairing.of(judged.y, judged.weight, judged.n_classes)
+    inside = Pairing.of(judged.y, judged.weight, judged.n_classes, judged.fold)
+    if not inside.curves:
+        return None
+    areas, parts = zip(*(inside.area(one.proba) for one in judged.found), strict=True)
+    area, part = whole.area(judged.found[0].proba)
+    shown = [
+        _area_estimate(judged, whole, area, part, drawn.level)
+        if at == 0
+        else _area_estimate(
+            judged,
+            whole,
+            float(np.clip(area + (own - areas[0]), 0.0, 1.0)),
+            part + (own_part - parts[0]),
+            drawn.level,
+        )
+        for at, (own, own_part) in enumerate(zip(areas, parts, strict=True))
+    ]
+    spread = of_areas(np.array(areas), np.array(parts), inside.lead, judged.y, judged.weight)
+    return shown, spread
+
+
+def _area_estimate(
+    judged: Judged, pairing: Pairing, area: float, part: FloatArray, level: float
+) -> Estimate:
+    low, high, how = pairing.interval(area, part, level)
+    folds = len(np.unique(judged.fold)) > 1
+    within = ", the model's plus the change inside folds" if folds else ""
+    return Estimate(
+        name=f"AUROC: {pairing.words(judged.classes)}{within}",
+        label="AUROC",
+        value=area,
+        low=low,
+        high=high,
+        n=len(judged.y),
+        level=level,
+        interval=how,
+    )
+
+
+def _accuracy(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
+    right = np.array([one.predicted == judged.y for one in judged.found], dtype=np.float64)
+    shown = []
+    for rate in right @ judged.weight / judged.weight.sum():
+        low, high = clopper_pearson(rate, kish(judged.weight), drawn.level)
+        shown.append(
+            Estimate(
+                name="Accuracy of the predicted class",
+                label="Accuracy",
+                value=float(rate),
+                low=float(low),
+                high=float(high),
+                n=len(judged.y),
+                level=drawn.level,
+                interval="Clopper-Pearson",
+                percent=True,
+            )
+        )
+    return shown, of_means(right, judged.weight, floor=1.0)
+
+
+def row_measure(
+    key: str, title: str, meaning: str, unit: str, by_row: ByRow, by_set: BySet | None = None
+) -> Measure:
+    """A measure that is the mean of a loss of each row, by which calibrators are compared.
+
+    Parameters
+    ----------
+    key, title, meaning, unit : str
+        As of `Measure`.
+    by_row : callable
+        ``(proba, y) -> (n,)``, lower is better.
+    by_set : callable, optional
+        Its estimate over a set; by default the mean with its normal interval.
+    """
+
+    def mean(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
+        values = by_row(proba, y)
+        return mean_estimate(values, check_weight(sample_weight, len(values)), level, title, title)
+
+    whole = by_set or mean
+    return Measure(
+        key,
+        title,
+        meaning,
+        unit,
+        True,
+        "inside",
+        "paired t test of the rows' losses",
+        by_row,
+        whole,
+        _less(title, by_row),
+        _mean(whole, by_row),
+    )
+
+
+def estimates_of(scored: ScoredSet, *, level: float = 0.95) -> tuple[Estimate, ...]:
+    """Every estimate of a set: those of `all_estimates`, and any further measure of the list."""
+    known = all_estimates(scored, level=level)
+    labels = {one.label for one in known}
+    return (
+        *known,
+        *(
+            one.by_set(scored.proba, scored.y, level=level, sample_weight=scored.weight)
+            for one in MEASURES.values()
+            if one.by_set is not None and one.title not in labels
+        ),
+    )
+
+
+_T_TEST = "paired t test of the rows' losses"
+_ERRORS = "both errors resampled on the same rows, at the least favourable true errors"
+_DELONG = "DeLong's covariances, with t quantiles"
+_BY_CHANCE = "It is above 0 by chance alone, so compare it with what chance gives."
+_OCE = (
+    "Out-of-distribution calibration error: how far the confidence on foreign rows lies from the "
+    "prior's, on average. 0 is best: of a row unlike the data nothing is known but how often each "
+    "class occurs."
+)
+
+row_measure(
+    "log_loss",
+    "Log loss",
+    "A score of the whole stated probability, lower is better: sure predictions that are "
+    "wrong cost most.",
+    "nats",
+    log_losses,
+    log_loss,
+).offer()
+
+row_measure(
+    "brier",
+    "Brier score",
+    "Squared distance between the stated probabilities and the true class, lower is "
+    "better: like log loss, but a sure prediction that is wrong costs at most 2.",
+    "squared probability",
+    brier_losses,
+    brier,
+).offer()
+
+Measure(
+    "ece",
+    error_label("l1", BINS),
+    "Expected calibration error: how far stated confidence and accuracy lie apart, on "
+    f"average over the bins. {_BY_CHANCE}",
+    "probability",
+    True,
+    "inside",
+    _ERRORS,
+    by_set=calibration_error,
+    compared=_binned("l1", False),
+).offer()
+
+Measure(
+    "ece_debiased",
+    error_label("l1", BINS, debiased=True),
+    "Expected calibration error less what chance alone adds to it: near 0 where the model "
+    "is calibrated.",
+    "probability",
+    True,
+    "inside",
+    _ERRORS,
+    by_set=partial(calibration_error, debiased=True),
+    compared=_binned("l1", True),
+).offer()
+
+Measure(
+    "l2",
+    error_label("l2", BINS, debiased=True),
+    "Root mean square of the gaps between stated confidence and accuracy over the bins, "
+    "less what chance alone adds: large gaps count more than in the ECE.",
+    "probability",
+    True,
+    "inside",
+    _ERRORS,
+    by_set=partial(calibration_error, norm="l2", debiased=True),
+    compared=_binned("l2", True),
+).offer()
+
+Measure(
+    "smooth_ece",
+    "Smooth ECE",
+    "Calibration error without bins: the gap between stated confidence and accuracy, "
+    f"smoothed along the confidence. {_BY_CHANCE}",
+    "probability",
+    True,
+    "inside",
+    _ERRORS,
+    by_set=smooth_calibration_error,
+    compared=_smooth,
+).offer()
+
+Measure(
+    "mce",
+    error_label("max", BINS),
+    "Maximum calibration error: the largest gap between stated confidence and accuracy in "
+    "any bin. A bin with few rows can decide it alone.",
+    "probability",
+    True,
+    "inside",
+    _ERRORS,
+    by_set=partial(calibration_error, norm="max"),
+    compared=_binned("max", False),
+).offer()
+
+Measure(
+    "classwise_ece",
+    error_label("l1", BINS, kind="class"),
+    "Calibration error of every class's probability, not of the predicted class alone, on "
+    f"average over the classes. {_BY_CHANCE}",
+    "probability",
+    True,
+    "inside",
+    _ERRORS,
+    by_set=partial(calibration_error, kind="class"),
+    compared=_classwise,
+).offer()
+
+Measure("oce", "OCE far away", _OCE, "probability", True, "outside", _T_TEST, compared=_far).offer()
+
+Measure(
+    "auc",
+    "AUROC",
+    "The chance that a row of the second class is given a higher probability of it than a "
+    "row of the first. 1 is best, 0.5 is guessing. It looks at the order of the rows "
+    "alone.",
+    "share",
+    False,
+    "ranking",
+    _DELONG,
+    by_set=auroc,
+    paired=_less_area,
+    compared=_auc,
+).offer()
+
+Measure(
+    "accuracy",
+    "Accuracy",
+    "How often the predicted class is the true one.",
+    "share",
+    False,
+    "ranking",
+    _T_TEST,
+    by_set=accuracy,
+    compared=_accuracy,
+).offer()
+
+Measure(
+    "fit_seconds",
+    "Seconds to fit",
+    "Time to fit the calibrator once, on this machine.",
+    "seconds",
+    True,
+    "speed",
+).offer()
+
+Measure(
+    "predict_seconds",
+    "Seconds for a million rows",
+    "Time to calibrate a million rows, on this machine.",
+    "seconds",
+    True,
+    "speed",
+).offer()
+
+Measure(
+    "size_bytes",
+    "Bytes when fitted",
+    "What the fitted calibrator takes in memory.",
+    "bytes",
+    True,
+    "speed",
+).offer()
+
+Measure(
+    "top_label_log_loss",
+    "Top-label log loss",
+    "A score of the stated confidence, lower is better: sure predictions that are wrong cost most.",
+    "nats",
+    True,
+    "confidence",
+    by_set=top_label_log_loss,
+).offer()
+
+Measure(
+    "confidence_gap",
+    "Confidence gap",
+    "Stated confidence minus accuracy, on average and in percentage points: above 0 the "
+    "model is too sure, below 0 not sure enough.",
+    "percentage points",
+    None,
+    "confidence",
+    by_set=confidence_gap,
+).offer()
+
+Measure(
+    "mean_confidence",
+    "Mean confidence",
+    "Probability of the predicted class, on average.",
+    "probability",
+    None,
+    "confidence",
+    by_set=mean_max_confidence,
+).offer()
+
+Measure("oce_prior", "OCE, empirical prior", _OCE, "probability", True, "foreign").offer()
+
+Measure(
+    "foreign_auc",
+    "AUROC, foreign rows",
+    "How well ordinary and foreign rows are told apart: the chance that an ordinary row "
+    "scores above a foreign one. 1 is best, 0.5 is guessing.",
+    "share",
+    False,
+    "foreign",
+).offer()
+
+Measure(
+    "fpr95",
+    "FPR@95",
+    "Share of foreign rows taken for ordinary where 95% of the ordinary rows are. 0% is best.",
+    "share",
+    True,
+    "foreign",
+).offer()
+
+Measure(
+    "unknown",
+    "Called unknown",
+    "Ordinary rows that lie below the floor and so count as unknown: the price of caution, "
+    "set by alpha.",
+    "share",
+    True,
+    "foreign",
+).offer()
