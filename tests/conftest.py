@@ -21,6 +21,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -30,7 +31,7 @@ from texts.snapshot import texts
 from workerless import working_here
 
 from kdcal_core.jobs import run_limited
-from kdcal_core.models import skops_file
+from kdcal_core.models import model_formats
 
 __all__ = ["texts"]  # a fixture
 
@@ -84,7 +85,8 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _large_models_are_loaded_once() -> Iterator[None]:
     """The shipped forests take a second to load, and more than a hundred tests open them."""
-    load, loaded = skops_file.load, {}
+    formats = model_formats()
+    load, loaded = formats["skops"].load, {}
 
     def load_once(path: Path, *, name: str, task: Any = None) -> Any:
         if path.stat().st_size < 100_000:
@@ -95,7 +97,7 @@ def _large_models_are_loaded_once() -> Iterator[None]:
         return loaded[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(skops_file, "load", load_once)
+        patch.setitem(formats, "skops", replace(formats["skops"], load=load_once))
         yield
 
 
