@@ -12,7 +12,6 @@ from app.compare import compare_text as text
 from app.shared import job_results, navigation, session
 from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
 from app.shared.equal_notes import copies, show_note
-from app.shared.numbers import interval, number
 from kdcal_core.charts import (
     against_model,
     amount,
@@ -25,7 +24,7 @@ from kdcal_core.charts import (
     paired_chart,
     ranked,
 )
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Against, Comparison, Group
 from kdcal_core.review import Review
@@ -267,4 +266,4 @@ def _line(found: Comparison, key: str) -> dict[str, str]:
 def _cell(estimate: Estimate) -> str:
     if 0 < max(abs(estimate.low), abs(estimate.high)) < _NOTHING:
         return f"less than {_NOTHING} either way"
-    return f"{number(estimate)} ({interval(estimate)})"
+    return estimate_text(estimate, chance=False)

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from app.shared.numbers import interval, number
 from kdcal_core.calibration import CALIBRATORS, Family
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.evaluation import Comparison, Group, PairedDifference
 
 FAMILIES: dict[Family, tuple[str, str]] = {
@@ -150,7 +149,7 @@ def tiles(found: Comparison, measure: str) -> tuple[list[Estimate], list[str]]:
         moved = difference(found, side, pair)
         shown.append(replace(moved, label=f"{found.measure(side).title}: change"))
         value = best.scores[side]
-        notes.append(f"{number(value)} ({interval(value)}) with {best.name}")
+        notes.append(f"{estimate_text(value, chance=False)} with {best.name}")
     return shown, notes
 
 

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from math import isfinite
 
 from app.shared.charts import file_stem
-from app.shared.numbers import interval, number
 from kdcal_core.calibration import Family
 from kdcal_core.calibration.export import CalibratorCard
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
 from kdcal_core.evaluation import MEASURES, Comparison, PairedDifference
 from kdcal_core.review import Review
 from kdcal_core.tasks import ExportRecord, Gain
@@ -94,13 +93,13 @@ def finding(title: str, gain: Gain) -> str:
     """What the calibrator gains in log loss, and whether that is more than chance."""
     before, after, pair = _measured(gain, "log_loss")
     rows = f"on {after.n:,} rows ({judged(gain.comparison)})"
-    values = f"from {number(after, before.value)} to {number(after)}"
+    values = f"from {value_text(after, before.value)} to {value_text(after)}"
     by = f"by {_size(pair)} ({_sizes(pair)}) {rows}, {values}"
     if pair.verdict == "better":
         return f"{title}: the log loss falls {by}."
     if pair.verdict == "worse":
         return f"{title}: the log loss rises {by}. Keep the model as it is."
-    change = f"{number(pair.difference)} ({interval(pair.difference)}) {rows}"
+    change = f"{estimate_text(pair.difference, chance=False)} {rows}"
     if gain.pairs["ece_debiased"].verdict == "better":
         return (
             f"{title}: the log loss does not change beyond chance, {change}, but confidence fits "
@@ -133,8 +132,8 @@ def also(gain: Gain) -> str:
             sentences.append(f"{what} cannot be told apart from the model's.")
         else:
             sentences.append(
-                f"{what} gets {pair.verdict}: {number(after, before.value)} before, "
-                f"{number(after)} after."
+                f"{what} gets {pair.verdict}: {value_text(after, before.value)} before, "
+                f"{value_text(after)} after."
             )
     return " ".join(sentences)
 
@@ -143,12 +142,12 @@ def tile_note(gain: Gain, key: str) -> str:
     """Under a tile: what the model has, and the change on the same rows."""
     before, after, pair = _measured(gain, key)
     if not isfinite(pair.difference.low):
-        return f"model {number(after, before.value)}; too few rows to tell"
+        return f"model {value_text(after, before.value)}; too few rows to tell"
     change, low, high = (
-        number(after, value)
+        value_text(after, value)
         for value in (pair.difference.value, pair.difference.low, pair.difference.high)
     )
-    return f"model {number(after, before.value)}, change {change} ({low} to {high})"
+    return f"model {value_text(after, before.value)}, change {change} ({low} to {high})"
 
 
 def judged(found: Comparison) -> str:
@@ -281,8 +280,8 @@ def card_rows(card: CalibratorCard) -> Mapping[str, str]:
     for one in card.estimates:
         width = Estimate("", "", one.after, one.low, one.high, one.n)
         rows[one.label] = (
-            f"{number(width, one.before)} before, {number(width)} after "
-            f"({interval(width)}), {one.n:,} rows, {one.judged}"
+            f"{value_text(width, one.before)} before, {value_text(width)} after "
+            f"({interval_text(width)}), {one.n:,} rows, {one.judged}"
         )
     for at, note in enumerate(card.notes, 1):
         rows["Note" if len(card.notes) == 1 else f"Note {at}"] = note
@@ -328,10 +327,10 @@ def _measured(gain: Gain, key: str) -> tuple[Estimate, Estimate, PairedDifferenc
 
 
 def _size(pair: PairedDifference) -> str:
-    return number(pair.difference, abs(pair.difference.value))
+    return value_text(pair.difference, abs(pair.difference.value))
 
 
 def _sizes(pair: PairedDifference) -> str:
     """The interval of a change's size, smaller end first."""
     low, high = sorted((abs(pair.difference.low), abs(pair.difference.high)))
-    return f"{number(pair.difference, low)} to {number(pair.difference, high)}"
+    return f"{value_text(pair.difference, low)} to {value_text(pair.difference, high)}"

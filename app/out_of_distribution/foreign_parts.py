@@ -10,7 +10,6 @@ from app.shared.charts import drawn_once, estimate_row, is_dark, show
 from app.shared.equal_notes import equal_notes
 from app.shared.foreign_results import Method, View
 from app.shared.graph_results import Fit, Foreign, Version
-from app.shared.numbers import number
 from app.shared.papers import cited_in
 from kdcal_core.charts import (
     by_confidence_words,
@@ -24,7 +23,7 @@ from kdcal_core.charts import (
     set_finding,
     ties_words,
 )
-from kdcal_core.diagnostics import DistanceCurve
+from kdcal_core.diagnostics import DistanceCurve, value_text
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
 from kdcal_core.tasks import ByDistance, ForeignAnswers, GraphSettings, score_foreign
@@ -211,7 +210,7 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
             [*version_answers.estimates, version_answers.unknown],
             notes=[
                 *(
-                    f"{number(one)} for the model itself{', by its confidence' * (at > 0)}"
+                    f"{value_text(one)} for the model itself{', by its confidence' * (at > 0)}"
                     for at, one in enumerate(answers.model)
                 ),
                 f"of the ordinary rows; alpha asks for {alpha:.1%}",

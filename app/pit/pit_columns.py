@@ -11,10 +11,13 @@ import streamlit as st
 from app.pit.pit_map import column_title
 from app.shared import pit_results
 from app.shared.charts import csv_button, drawn_once, is_dark, show
-from app.shared.numbers import interval, number
 from app.shared.pit_results import Judged
 from kdcal_core.charts import FAULT_TITLES, PitPanel, coverage_by_chart, pit_panels_chart
-from kdcal_core.diagnostics import RegionPit, regions_finding
+from kdcal_core.diagnostics import (
+    RegionPit,
+    estimate_text,
+    regions_finding,
+)
 from kdcal_core.tasks import MEAN, SPREAD
 from kdcal_core.text import escape_markdown, p_text
 
@@ -132,9 +135,7 @@ def region_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
             "Rows": [one.n for one in regions],
             "Fault": [FAULT_TITLES[one.fault.kind].capitalize() for one in regions],
             "95% intervals hold": [
-                f"{number(one.coverage.coverage)} ({interval(one.coverage.coverage)})"
-                if one.coverage
-                else ""
+                estimate_text(one.coverage.coverage, chance=False) if one.coverage else ""
                 for one in regions
             ],
             "Bias": [one.fault.bias.value for one in regions],

@@ -14,7 +14,6 @@ from app.pit import pit_picks
 from app.pit.pit_picks import Box, Pick
 from app.shared import pit_results, session, set_results
 from app.shared.charts import dragged, drawn_once, is_dark, show
-from app.shared.numbers import interval, number
 from app.shared.pit_results import Judged
 from kdcal_core.charts import (
     PickedNeighbourhood,
@@ -23,7 +22,7 @@ from kdcal_core.charts import (
     pit_panels_chart,
 )
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics import LocalPit
+from kdcal_core.diagnostics import LocalPit, estimate_text
 from kdcal_core.tasks import (
     AXES,
     LAYER,
@@ -352,7 +351,7 @@ def _about_groups(groups: Sequence[Shown], chosen: bool, places: str) -> None:
         held = one.group.coverage.coverage
         st.markdown(
             f"**{one.name}**, {one.what}. {escape_markdown(one.group.fault.words, 400)} "
-            f"95% intervals hold {number(held)} ({interval(held)})."
+            f"95% intervals hold {estimate_text(held, chance=False)}."
         )
     if chosen:
         st.button(

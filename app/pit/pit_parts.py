@@ -8,10 +8,17 @@ import streamlit as st
 from app.pit.pit_picks import OPPOSITES
 from app.shared import pit_results
 from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
-from app.shared.numbers import interval, number
 from app.shared.pit_results import BINS, Judged
 from kdcal_core.charts import coverage_chart, ecdf_chart, pit_chart, quantile_reliability_chart
-from kdcal_core.diagnostics import Estimate, LocalPit, UniformityTest, regression_findings
+from kdcal_core.diagnostics import (
+    Estimate,
+    LocalPit,
+    UniformityTest,
+    estimate_text,
+    interval_text,
+    regression_findings,
+    value_text,
+)
 from kdcal_core.evaluation import MEASURES
 from kdcal_core.tasks import PitOverview
 from kdcal_core.text import escape_markdown, p_text
@@ -60,7 +67,7 @@ def _headline(held: Estimate, local: LocalPit, fitted: bool) -> str:
     opposite = any(set(pair) <= kinds for pair in OPPOSITES)
     lead = "95% intervals with a fitted spread hold" if fitted else "Stated 95% intervals hold"
     return (
-        f"{lead} {number(held)} ({interval(held)}) of all {held.n:,} outcomes, "
+        f"{lead} {estimate_text(held, chance=False)} of all {held.n:,} outcomes, "
         f"but {_wrong(local):,} of {len(local.kind):,} places are off by more than chance"
         f"{', in opposite ways' if opposite else ''}."
     )
@@ -194,9 +201,9 @@ def _width_table(whole: PitOverview) -> None:
         pd.DataFrame(
             {
                 "Stated": [f"{row.level:.0%}" for row in rows],
-                "Observed": [f"{number(row.coverage)} ({interval(row.coverage)})" for row in rows],
+                "Observed": [estimate_text(row.coverage, chance=False) for row in rows],
                 "Mean width": [_width(row.width) for row in rows],
-                "Scaled score": [number(row.smis) if row.smis else "" for row in rows],
+                "Scaled score": [value_text(row.smis) if row.smis else "" for row in rows],
             }
         ),
         hide_index=True,
@@ -213,7 +220,7 @@ def _width_table(whole: PitOverview) -> None:
 
 def _width(width: Estimate) -> str:
     """The mean width, with decimals where all intervals are equally wide."""
-    return number(width) if width.high > width.low else f"{width.value:,.5g}"
+    return value_text(width) if width.high > width.low else f"{width.value:,.5g}"
 
 
 @st.fragment
@@ -229,10 +236,11 @@ def every_measure(judged: Judged, whole: PitOverview) -> None:
             pd.DataFrame(
                 {
                     "Measure": [e.name for e in estimates],
-                    "Value": [number(e) for e in estimates],
-                    "Interval": [interval(e) for e in estimates],
+                    "Value": [value_text(e) for e in estimates],
+                    "Interval": [interval_text(e) for e in estimates],
                     "Expected by chance": [
-                        number(e, e.expected) if e.expected is not None else "" for e in estimates
+                        value_text(e, e.expected) if e.expected is not None else ""
+                        for e in estimates
                     ],
                     "Rows": [e.n for e in estimates],
                     "Made by": [e.interval for e in estimates],

@@ -9,9 +9,8 @@ import streamlit as st
 from app.pit.pit_map import LocalView, group_rows
 from app.shared import pit_results, set_results
 from app.shared.charts import csv_button, drawn_once, is_dark, show
-from app.shared.numbers import column_format
 from app.shared.pit_results import Judged
-from app.shared.row_tables import most_text, pit_answers
+from app.shared.row_tables import column_format, most_text, pit_answers
 from kdcal_core.charts import RowIntervals, intervals_chart
 from kdcal_core.data import IntArray
 from kdcal_core.tasks import PitRows, pit_rows

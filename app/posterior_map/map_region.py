@@ -15,10 +15,9 @@ from app.shared.box_selection import Box, Range, dragged_box
 from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
 from app.shared.graph_results import Version
 from app.shared.map_results import Boxed, Map
-from app.shared.numbers import number
 from app.shared.row_tables import beside, most_text
 from kdcal_core.charts import box_finding, box_reliability_chart, mix_words
-from kdcal_core.diagnostics import headline_estimate, reliability_finding
+from kdcal_core.diagnostics import headline_estimate, reliability_finding, value_text
 from kdcal_core.review import Review
 from kdcal_core.tasks import FEWEST, BoxJudged, BoxRows, GridRun, RowsInBox
 from kdcal_core.text import escape_markdown
@@ -142,7 +141,7 @@ def _reliability(review: Review, model: BoxJudged, version: BoxJudged | None) ->
             st.caption("The kernel density version in the box:")
         notes = None
         if before is not None:
-            notes = [f"{number(one)} for the model itself" for one in before.estimates]
+            notes = [f"{value_text(one)} for the model itself" for one in before.estimates]
         for at in (0, 2):
             pair = slice(at, at + 2)
             estimate_row(shown.estimates[pair], notes=notes[pair] if notes is not None else None)

@@ -9,7 +9,6 @@ from app.recalibration import recalibration_results as found
 from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import View
 from app.shared.charts import csv_button, drawn_once, is_dark, show
-from app.shared.numbers import interval, number
 from app.shared.papers import PAPERS
 from kdcal_core.charts import (
     MeasuredRecalibration,
@@ -22,7 +21,7 @@ from kdcal_core.charts import (
     recalibration_measures_chart,
     truth_chart,
 )
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.evaluation import MODEL, RecalibratorScores
 from kdcal_core.tasks import space_title
 
@@ -122,7 +121,7 @@ def _seconds(taken: float) -> str:
 
 
 def _cell(estimate: Estimate | None) -> str:
-    return "" if estimate is None else f"{number(estimate)} ({interval(estimate)})"
+    return "" if estimate is None else estimate_text(estimate, chance=False)
 
 
 def choice(view: View) -> None:

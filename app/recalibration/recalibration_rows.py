@@ -12,7 +12,7 @@ from app.recalibration.recalibration_parts import MAP, Places, level_of
 from app.recalibration.recalibration_results import View
 from app.shared.box_selection import dragged_box
 from app.shared.charts import drawn_once, file_stem, is_dark, show
-from app.shared.numbers import column_format
+from app.shared.row_tables import column_format
 from kdcal_core.charts import (
     DensityPanel,
     PitPanel,

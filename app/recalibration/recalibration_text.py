@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.shared.numbers import interval, number
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
 from kdcal_core.evaluation import MODEL, RecalibratorScores, recommended
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.tasks import RecalibrationRecord, space_title
@@ -77,20 +76,21 @@ def finding(model: RecalibratorScores, method: RecalibratorScores) -> str:
     """What the method gained, or that it cannot be distinguished from the model."""
     before, after = model.scores.rows["crps"], method.scores.rows["crps"]
     change = method.differences["crps"]
-    paired = f"paired difference {number(change)}, {interval(change)}, {change.n:,} rows"
+    paired = f"paired difference {value_text(change)}, {interval_text(change)}, {change.n:,} rows"
     if change.low <= 0.0 <= change.high:
         lead = (
-            f"{method.title} and the model cannot be told apart by CRPS: {number(before)} before, "
-            f"{number(after)} after ({paired})"
+            f"{method.title} and the model cannot be told apart by CRPS: "
+            f"{value_text(before)} before, {value_text(after)} after ({paired})"
         )
     else:
         verb = "lowers" if change.value < 0 else "raises"
         lead = (
-            f"{method.title} {verb} CRPS from {number(change, before.value)} to "
-            f"{number(change, after.value)} ({paired})"
+            f"{method.title} {verb} CRPS from {value_text(change, before.value)} to "
+            f"{value_text(change, after.value)} ({paired})"
         )
     held, was = method.scores.rows["coverage95"], model.scores.rows["coverage95"]
-    return f"{lead}; its 95% intervals hold {number(held)} of the outcomes, before {number(was)}."
+    hold = f"{value_text(held)} of the outcomes, before {value_text(was)}"
+    return f"{lead}; its 95% intervals hold {hold}."
 
 
 def local_finding(model: RecalibratorScores, method: RecalibratorScores, space: str) -> str:
@@ -142,8 +142,8 @@ def _share(change: Estimate, whole: float) -> str:
 
 def tile_note(before: Estimate | None, change: Estimate | None) -> str:
     """The note under a tile: the value before, and the paired change."""
-    text = "" if before is None else f"{number(before)} before"
-    return text if change is None else f"{text}; change {number(change)} ({interval(change)})"
+    text = "" if before is None else f"{value_text(before)} before"
+    return text if change is None else f"{text}; change {estimate_text(change, chance=False)}"
 
 
 def outside_notes(outside: int) -> tuple[str, ...]:

@@ -15,10 +15,9 @@ from app.regions import regions_text as text
 from app.regions.regions_search import Found, Looked, search_of
 from app.shared import navigation, session
 from app.shared.charts import csv_button, drawn_once, is_dark, show
-from app.shared.numbers import interval, number
 from app.shared.set_choice import choose_set
 from kdcal_core.charts import FAULTS, ordered_regions, regions_chart, regions_table
-from kdcal_core.diagnostics import Region, RegionSearch
+from kdcal_core.diagnostics import Region, RegionSearch, estimate_text, value_text
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, left_out, left_out_words, samples
 from kdcal_core.tasks import RegionQuestion
@@ -230,9 +229,9 @@ def region_table(search: RegionSearch, *, ranked: bool = True) -> pd.DataFrame:
 
 def _tested_stated(regions: Sequence[Region]) -> dict[str, list[str]]:
     return {
-        "Stated": [number(one.observed, one.stated) for one in regions],
-        "Observed": [f"{number(one.observed)} ({interval(one.observed)})" for one in regions],
-        "Gap": [number(one.gap) for one in regions],
+        "Stated": [value_text(one.observed, one.stated) for one in regions],
+        "Observed": [estimate_text(one.observed) for one in regions],
+        "Gap": [value_text(one.gap) for one in regions],
     }
 
 
@@ -240,6 +239,6 @@ def _tested_pit(regions: Sequence[Region]) -> dict[str, list[str]]:
     """The tested quantities of a fault of PIT values: their place and their spread."""
     spreads = [one.spread for one in regions if one.spread is not None]
     return {
-        "Mean PIT": [f"{number(one.observed)} ({interval(one.observed)})" for one in regions],
-        "Spread": [f"{number(one)} ({interval(one)})" for one in spreads],
+        "Mean PIT": [estimate_text(one.observed) for one in regions],
+        "Spread": [estimate_text(one) for one in spreads],
     }

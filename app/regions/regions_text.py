@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.shared.numbers import interval, number
-from kdcal_core.diagnostics import Estimate, Region, RegionSearch
+from kdcal_core.diagnostics import (
+    Estimate,
+    Region,
+    RegionSearch,
+    estimate_text,
+    value_text,
+)
 from kdcal_core.tasks import RegionsMethod, RegionsRecord, RegionsSettings
 from kdcal_core.text import counted
 
@@ -153,11 +158,11 @@ def auc_note(method: RegionsMethod) -> str:
     """Under the tile of the AUROC: what it was, and the lift."""
     assert method.auc is not None
     lift = method.auc.lift
-    return f"{number(method.auc.a)} before; lift {number(lift)} ({interval(lift)})"
+    return f"{value_text(method.auc.a)} before; lift {estimate_text(lift, chance=False)}"
 
 
 def loss_note(method: RegionsMethod, before: Estimate) -> str:
     """Under the tile of the log loss: what it was, and the change from row to row."""
     assert method.difference is not None
     change = method.difference
-    return f"{number(before)} before; change {number(change)} ({interval(change)})"
+    return f"{value_text(before)} before; change {estimate_text(change, chance=False)}"

@@ -9,7 +9,6 @@ import streamlit as st
 
 from app.shared import set_results
 from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
-from app.shared.numbers import interval, number
 from kdcal_core.charts import (
     confusion_chart,
     largest_curves,
@@ -17,7 +16,14 @@ from kdcal_core.charts import (
     reliability_chart,
     scores_chart,
 )
-from kdcal_core.diagnostics import Kind, Strategy, headline_estimate, reliability_finding
+from kdcal_core.diagnostics import (
+    Kind,
+    Strategy,
+    headline_estimate,
+    interval_text,
+    reliability_finding,
+    value_text,
+)
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import SetOverview, set_estimates, set_reliability
 from kdcal_core.text import escape_markdown
@@ -181,10 +187,10 @@ def every_estimate(review: Review, which: Which) -> None:
         table = pd.DataFrame(
             {
                 "Estimate": [e.name for e in estimates],
-                "Value": [number(e) for e in estimates],
-                "Interval": [interval(e) for e in estimates],
+                "Value": [value_text(e) for e in estimates],
+                "Interval": [interval_text(e) for e in estimates],
                 "Expected by chance": [
-                    number(e, e.expected) if e.expected is not None else "" for e in estimates
+                    value_text(e, e.expected) if e.expected is not None else "" for e in estimates
                 ],
                 "Rows": [e.n for e in estimates],
                 "Made by": [e.interval for e in estimates],

@@ -14,11 +14,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.shared.numbers import interval, number
 from app.shared.papers import cited_in
 from kdcal_core.charts import Chart
 from kdcal_core.data import to_csv
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, interval_text, value_text
 from kdcal_core.evaluation import meaning_of
 from kdcal_core.text import escape_markdown
 
@@ -180,8 +179,8 @@ def estimate_tile(estimate: Estimate, note: str) -> None:
     with st.container(border=True, height="stretch"):
         st.metric(
             escape_markdown(estimate.label),
-            number(estimate),
-            delta=interval(estimate),
+            value_text(estimate),
+            delta=interval_text(estimate),
             delta_color="off",
             delta_arrow="off",
             help=escape_markdown(
@@ -195,5 +194,5 @@ def estimate_tile(estimate: Estimate, note: str) -> None:
 
 def _note(estimate: Estimate) -> str:
     if estimate.expected is not None:
-        return f"{number(estimate, estimate.expected)} expected by chance"
+        return f"{value_text(estimate, estimate.expected)} expected by chance"
     return f"{estimate.n:,} rows"

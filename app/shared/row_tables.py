@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from kdcal_core.data import IntArray
 from kdcal_core.tasks import MAX_ROWS, PitRows
@@ -46,3 +48,15 @@ def pit_answers(rows: PitRows, level: float) -> pd.DataFrame:
         }
     )
     return beside(ours, rows.own, rows.rows)
+
+
+def column_format(values: ArrayLike) -> str:
+    """How a table shows a column of measured numbers: separators, or four figures if all are small.
+
+    Examples
+    --------
+    >>> column_format([138.4705, 1451.4895]), column_format([0.0001234, -0.02])
+    ('localized', '%.4g')
+    """
+    known = np.abs(np.asarray(values, dtype=np.float64))
+    return "localized" if np.nanmax(known, initial=0.0) >= 1.0 else "%.4g"

@@ -8,7 +8,6 @@ import pandas as pd
 import streamlit as st
 
 from app.shared.charts import dragged, drawn_once, estimate_row, is_dark, show
-from app.shared.numbers import interval, number
 from app.shared.papers import cited_in
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_results import answers_of, measures_of
@@ -27,7 +26,7 @@ from kdcal_core.charts import (
     lab_measures_chart,
     switch_words,
 )
-from kdcal_core.diagnostics import DistanceCurve, Estimate
+from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text, value_text
 from kdcal_core.simulation import SIMULATIONS
 from kdcal_core.tasks import (
     DISTANCES,
@@ -114,7 +113,7 @@ def _finding(run: LabRun, measures: Measures) -> None:
     shown = ("confidence", "error", "hellinger", "ece")
     estimate_row(
         [graph[each] for each in shown],
-        notes=[f"{number(model[each])} for the {_name(run)} itself" for each in shown],
+        notes=[f"{value_text(model[each])} for the {_name(run)} itself" for each in shown],
     )
 
 
@@ -363,7 +362,7 @@ def _selection(run: LabRun, choice: GraphChoice) -> None:
 
 
 def _with_interval(estimate: Estimate) -> str:
-    return f"{number(estimate)} ({interval(estimate)})"
+    return estimate_text(estimate, chance=False)
 
 
 def _name(run: LabRun) -> str:

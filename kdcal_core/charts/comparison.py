@@ -18,9 +18,15 @@ from kdcal_core.charts.marks import boxes, identity
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.panels import band, dot_panels, mark, strokes
 from kdcal_core.charts.reliability import bin_points
-from kdcal_core.diagnostics import Estimate, ReliabilityCurve, estimate_text
+from kdcal_core.diagnostics import (
+    Estimate,
+    ReliabilityCurve,
+    estimate_text,
+    interval_text,
+    value_text,
+)
 from kdcal_core.evaluation import Against, Comparison, Group, MethodScores, PairedDifference
-from kdcal_core.text import bytes_text, escape_html, listed, number_text
+from kdcal_core.text import bytes_text, escape_html, listed
 
 MODEL_NAME = "The model as it is"
 
@@ -352,16 +358,13 @@ def _held(found: Comparison, pairs: dict[str, PairedDifference], keys: Sequence[
         return "no calibrator is better than the model as it is beyond chance"
     first = better[0]
     change = pairs[first].difference
-    value, low, high = (
-        number_text(one, change.high - change.low, change.percent)
-        for one in (change.value, change.low, change.high)
-    )
     if len(better) == len(keys):
         who = {1: "it is" if len(keys) == 1 else "", 2: "both are"}.get(len(keys), "all are")
     else:
         who = f"{_named(found, better)} {'is' if len(better) == 1 else 'are'}"
     of = "" if len(keys) == 1 else f" of {method_name(found, first)}"
-    return f"{who} better than the model as it is (paired difference{of} {value}, {low} to {high})"
+    gain = f"{value_text(change)}, {interval_text(change)}"
+    return f"{who} better than the model as it is (paired difference{of} {gain})"
 
 
 def _speed(found: Comparison, measure: str) -> str:

@@ -15,10 +15,11 @@ import plotly.graph_objects as go
 from kdcal_core.charts.chart import Chart, new_figure, square, unit_axis
 from kdcal_core.charts.marks import identity, ribbon, tiers
 from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.diagnostics import value_text
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
 from kdcal_core.diagnostics.regression.pit_curves import QuantileReliability
-from kdcal_core.text import counted, escape_html, number_text
+from kdcal_core.text import counted, escape_html
 
 _SHIFT = 0.11  # of a place, so that before and after do not hide each other
 _MAX_NAMES = 25
@@ -64,9 +65,7 @@ def coverage_chart(found: Coverage, *, dark: bool) -> Chart:
     levels = [f"{row.level:.0%}" for row in found.rows]
     held = [row.coverage for row in found.rows]
     said = ", ".join(
-        f"{level} hold "
-        + number_text(one.value, one.high - one.low, percent=one.percent, largest=one.largest)
-        for level, one in zip(levels, held, strict=True)
+        f"{level} hold {value_text(one)}" for level, one in zip(levels, held, strict=True)
     )
     return Chart(
         coverage_figure(found, dark=dark),

@@ -17,7 +17,7 @@ from kdcal_core.charts.pit import FAULT_TITLES, fault_colour
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics.regression import local_finding
 from kdcal_core.diagnostics.regression.local_faults import LocalPit
-from kdcal_core.text import counted, escape_html
+from kdcal_core.text import counted, escape_html, p_text
 
 # a colour and a symbol each, so that no reader needs the colour
 FAULT_SYMBOLS = {
@@ -158,15 +158,15 @@ def _centres(local: LocalPit, mine: NDArray[np.intp], kind: str, colours: Palett
                 local.bias[mine] + 0.5,
                 local.spread[mine],
                 local.coverage[mine],
-                local.adjusted_p[mine],
             ]
         ),
+        text=[p_text(p) for p in local.adjusted_p[mine]],
         hovertemplate=(
             f"Row %{{customdata[1]:,.0f}} and its {local.k:,} neighbours<br>"
             "mean PIT %{customdata[2]:.2f} (right: 0.50)<br>"
             "spread of PIT %{customdata[3]:+.0%} (right: 0%)<br>"
             "95% intervals hold %{customdata[4]:.1%}<br>"
-            f"adjusted p %{{customdata[5]:.2g}}<extra>{FAULT_TITLES[kind]}</extra>"
+            f"corrected p %{{text}}<extra>{FAULT_TITLES[kind]}</extra>"
         ),
     )
 

@@ -15,7 +15,7 @@ from kdcal_core.charts.marks import anchor_traces, identity
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import HistogramAnchor, MethodLosses
-from kdcal_core.text import escape_html
+from kdcal_core.text import escape_html, number_text, range_text
 
 MAX_CLOUD = 2000
 HOVER = "Score %{x:.3f}<br>confidence %{y:.1%}<extra>%{fullData.name}</extra>"
@@ -313,11 +313,14 @@ def _lane(
         },
         name=losses.labels[at],
         legendgroup=key,
-        customdata=np.column_stack([value, low, high, rows]),
-        text=names,
+        customdata=rows,
+        text=[
+            f"{name}: {number_text(one, most - fewest)} ({range_text(fewest, most)})"
+            for name, one, fewest, most in zip(names, value, low, high, strict=True)
+        ],
         hovertemplate=(
-            "%{text}: %{customdata[0]:.4f} (%{customdata[1]:.4f} to %{customdata[2]:.4f})<br>"
-            f"%{{customdata[3]:,.0f}} rows, {losses.rows}<extra>%{{fullData.name}}</extra>"
+            f"%{{text}}<br>%{{customdata:,.0f}} rows, {losses.rows}"
+            "<extra>%{fullData.name}</extra>"
         ),
     )
 
@@ -341,11 +344,10 @@ def _hollow(
         name=losses.labels[at],
         legendgroup=key,
         showlegend=False,
-        customdata=value,
-        text=names,
-        hovertemplate=(
-            f"%{{text}}: %{{customdata:.4f}}<br>{losses.rows}<extra>%{{fullData.name}}</extra>"
-        ),
+        text=[
+            f"{name}: {number_text(one, np.nan)}" for name, one in zip(names, value, strict=True)
+        ],
+        hovertemplate=f"%{{text}}<br>{losses.rows}<extra>%{{fullData.name}}</extra>",
     )
 
 

@@ -18,8 +18,8 @@ from kdcal_core.charts.chart import Chart, panel, template
 from kdcal_core.charts.palette import Palette, palette, posterior_scale
 from kdcal_core.charts.reliability import reliability_alt, reliability_figure
 from kdcal_core.data.schema import FloatArray, IntArray
-from kdcal_core.diagnostics import Estimate, ReliabilityCurve
-from kdcal_core.text import escape_html, number_text
+from kdcal_core.diagnostics import Estimate, ReliabilityCurve, interval_text, value_text
+from kdcal_core.text import escape_html
 
 MAX_POINTS = 2000
 SURE = 0.9
@@ -653,8 +653,5 @@ def _of(right: Estimate, n: int) -> str:
 
 
 def _text(estimate: Estimate, *, short: bool = False) -> str:
-    width = estimate.high - estimate.low
-    value, low, high = (
-        number_text(v, width, percent=True) for v in (estimate.value, estimate.low, estimate.high)
-    )
-    return value if short else f"{value} of them ({low} to {high})"
+    value = value_text(estimate)
+    return value if short else f"{value} of them ({interval_text(estimate)})"

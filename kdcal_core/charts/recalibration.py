@@ -22,7 +22,7 @@ from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
 from kdcal_core.evaluation import MEASURES
 from kdcal_core.regression import RECALIBRATORS
-from kdcal_core.text import escape_html, number_text
+from kdcal_core.text import escape_html
 
 _STATED = {"coverage95": 0.95}
 _SYMBOLS = ("square", "triangle-up", "pentagon", "star", "hexagon", "x")
@@ -239,12 +239,10 @@ def measures_words(methods: Sequence[MeasuredRecalibration], measure: str = "crp
 
 
 def _change_words(change: Estimate, before: float) -> str:
-    width = change.high - change.low
-    value, low, high = (number_text(v, width) for v in (change.value, change.low, change.high))
     share = f", {abs(change.value / before):.0%} {_side(change.value)}" if before > 0 else ""
     clear = change.high < 0 or change.low > 0
     ending = "" if clear else "; that may be chance"
-    return f"Row by row it changes by {value} ({low} to {high}){share}{ending}."
+    return f"Row by row it changes by {estimate_text(change, chance=False)}{share}{ending}."
 
 
 def _side(change: float) -> str:

@@ -20,7 +20,7 @@ from kdcal_core.charts.chart import Chart, new_figure, square, unit_axis
 from kdcal_core.charts.marks import identity
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.reliability import reliability_alt, reliability_figure
-from kdcal_core.diagnostics import Estimate, PairedAuc, ReliabilityCurve, estimate_text
+from kdcal_core.diagnostics import Estimate, PairedAuc, ReliabilityCurve, estimate_text, value_text
 from kdcal_core.text import counted, escape_html, number_text
 
 _EXAMPLES = (0.2, 0.8)  # stated probabilities whose change is reported
@@ -270,8 +270,8 @@ def auc_lift_figure(lines: Sequence[tuple[str, PairedAuc]], *, dark: bool) -> go
     At 0 the order of the rows is as it was. Titles are untrusted.
     """
     hover = [
-        f"AUROC {pair.a.value:.4f} before, {pair.b.value:.4f} after<br>lift {pair.lift.value:.2%} "
-        f"({pair.lift.low:.2%} to {pair.lift.high:.2%})"
+        f"AUROC {value_text(pair.a)} before, {value_text(pair.b)} after<br>"
+        f"lift {estimate_text(pair.lift, chance=False)}"
         for _, pair in lines
     ]
     lifts = [(title, pair.lift) for title, pair in lines]
@@ -287,7 +287,7 @@ def loss_change_figure(lines: Sequence[tuple[str, Estimate]], *, dark: bool) -> 
 
     Below 0 it is better than the model. Titles are untrusted.
     """
-    hover = [f"{one.value:.4f} ({one.low:.4f} to {one.high:.4f})" for _, one in lines]
+    hover = [estimate_text(one, chance=False) for _, one in lines]
     figure, _ = _changes(lines, hover, dark, least=0.001)
     figure.update_xaxes(title_text="Change of the log loss")
     return figure
@@ -377,30 +377,26 @@ def lift_words(title: str, auc: PairedAuc) -> str:
     verb = "rises" if lift.value > 0 else "falls"
     ending = "" if clear else "; that may be chance"
     return (
-        f"With {title} the AUROC {verb} from {_short(auc.a)} to {_short(auc.b)}, by "
-        f"{estimate_text(lift)} of what it was{ending}."
+        f"With {title} the AUROC {verb} from {value_text(auc.a)} to {value_text(auc.b)}, by "
+        f"{estimate_text(lift, chance=False)} of what it was{ending}."
     )
-
-
-def _short(estimate: Estimate) -> str:
-    return number_text(estimate.value, estimate.high - estimate.low)
 
 
 def change_words(change: Estimate) -> str:
     """How the log loss changed, row by row."""
     clear = change.high < 0 or change.low > 0
     side = "falls" if change.value < 0 else "rises"
-    text = estimate_text(change)
+    text = estimate_text(change, chance=False)
     return f"Log loss {side}: change {text}{'' if clear else ', which may be chance'}."
 
 
 def lift_alt(lines: Sequence[tuple[str, PairedAuc]]) -> str:
     """Alternative text of the lifts."""
-    text = "; ".join(f"{title} {estimate_text(pair.lift)}" for title, pair in lines)
+    text = "; ".join(f"{title} {estimate_text(pair.lift, chance=False)}" for title, pair in lines)
     return f"Relative lift of the AUROC by partition, with intervals: {text}."
 
 
 def change_alt(lines: Sequence[tuple[str, Estimate]]) -> str:
     """Alternative text of the changes of the log loss."""
-    text = "; ".join(f"{title} {estimate_text(change)}" for title, change in lines)
+    text = "; ".join(f"{title} {estimate_text(change, chance=False)}" for title, change in lines)
     return f"Change of the log loss by partition, with intervals: {text}."

@@ -21,6 +21,7 @@ from kdcal_core.diagnostics import (
     RegionSearch,
     ReliabilityCurve,
     estimate_text,
+    value_text,
 )
 from kdcal_core.text import counted, escape_html, listed, number_text, p_text
 
@@ -327,8 +328,7 @@ def _tested(region: Region) -> str:
     spread = region.spread
     if spread is None or region.fault not in ("too narrow", "too wide"):
         return f"mean PIT {_values(region)[1]}"
-    size = number_text(spread.value, spread.high - spread.low, percent=True)
-    return f"PIT spread {'+' if spread.value > 0 else ''}{size}"
+    return f"PIT spread {'+' if spread.value > 0 else ''}{value_text(spread)}"
 
 
 def region_hover(region: Region, *, regression: bool = False) -> tuple[str, ...]:

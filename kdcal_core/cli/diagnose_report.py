@@ -37,6 +37,7 @@ from kdcal_core.diagnostics import (
     coverage,
     fault,
     headline_estimate,
+    interval_text,
     pit_by_column,
     pit_histogram,
     regions_finding,
@@ -44,6 +45,7 @@ from kdcal_core.diagnostics import (
     reliability,
     reliability_finding,
     uniformity_tests,
+    value_text,
 )
 from kdcal_core.distributions import RegressionSet, randomised_pit
 from kdcal_core.evaluation import estimates_of, meaning_of, regression_scores
@@ -396,13 +398,10 @@ def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
     """Each estimate with its interval and what chance alone would give, its estimator below."""
     rows = []
     for one in estimates:
-        width = one.high - one.low
-        value, expected = one.value, one.expected
-        shown = number_text(value, width, one.percent, one.largest)
-        chance = "" if expected is None else number_text(expected, width, one.percent, one.largest)
-        bounds = range_text(one.low, one.high, one.percent) if math.isfinite(value) else ""
-        bounds = "none" if bounds and math.isnan(width) else bounds
-        rows.append((one.label, shown, bounds, chance, f"{one.n:,}"))
+        chance = "" if one.expected is None else value_text(one, one.expected)
+        bounds = interval_text(one) if math.isfinite(one.value) else ""
+        bounds = "none" if bounds and math.isnan(one.low) else bounds
+        rows.append((one.label, value_text(one), bounds, chance, f"{one.n:,}"))
     header = ("Estimate", "Value", interval, "By chance", "Rows")
     why = [
         fill(f"{one.label} has no interval{_reason(one.interval)}.", 80)
@@ -482,10 +481,11 @@ def _coverage(result: Coverage, interval: str) -> str:
     rows = [
         (
             f"{100 * row.level:g}%",
-            *_with_interval(row.coverage),
-            _value(row.width),
-            _value(row.interval_score),
-            _value(row.smis) if row.smis else "",
+            value_text(row.coverage),
+            interval_text(row.coverage),
+            value_text(row.width),
+            value_text(row.interval_score),
+            value_text(row.smis) if row.smis else "",
         )
         for row in result.rows
     ]
@@ -503,7 +503,8 @@ def _regions(name: str, regions: tuple[RegionPit, ...], interval: str) -> str:
         (
             printable(one.name, 40),
             one.fault.kind,
-            *(_with_interval(one.coverage.coverage) if one.coverage else ("", "")),
+            value_text(one.coverage.coverage) if one.coverage else "",
+            interval_text(one.coverage.coverage) if one.coverage else "",
             p_text(one.adjusted_p),
             f"{one.n:,}",
         )
@@ -523,11 +524,3 @@ def _histogram(result: PitHistogram) -> str:
         for j in range(len(result.counts))
     ]
     return table(("PIT", "Rows", "If calibrated"), rows)
-
-
-def _with_interval(estimate: Estimate) -> tuple[str, str]:
-    return _value(estimate), range_text(estimate.low, estimate.high, estimate.percent)
-
-
-def _value(estimate: Estimate) -> str:
-    return number_text(estimate.value, estimate.high - estimate.low, estimate.percent)

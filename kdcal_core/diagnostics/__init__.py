@@ -16,7 +16,13 @@ from kdcal_core.diagnostics.calibration_error import (
     confidence_calibration_error,
 )
 from kdcal_core.diagnostics.confusion import Confusion, confusion, confusion_finding
-from kdcal_core.diagnostics.estimate import Estimate, estimate_text, headline_estimate
+from kdcal_core.diagnostics.estimate import (
+    Estimate,
+    estimate_text,
+    headline_estimate,
+    interval_text,
+    value_text,
+)
 from kdcal_core.diagnostics.far_from_data import (
     SURE,
     DistanceCurve,
@@ -192,6 +198,7 @@ __all__ = [
     "hellinger_distances",
     "histogram_anchor",
     "interval_coverage",
+    "interval_text",
     "kernel_similarity",
     "kl_divergence",
     "kolmogorov_smirnov",
@@ -232,5 +239,6 @@ __all__ = [
     "two_halves",
     "uniformity_tests",
     "unknown_share",
+    "value_text",
     "wasserstein",
 ]

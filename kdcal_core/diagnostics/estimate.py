@@ -58,8 +58,35 @@ class Estimate:
         return max(known, default=0.0)
 
 
-def estimate_text(estimate: Estimate) -> str:
-    """Value, interval and, where it applies, what chance alone would give.
+def value_text(estimate: Estimate, value: float | None = None) -> str:
+    """The estimate's value, or another number in the same form: decimals after its interval.
+
+    Examples
+    --------
+    >>> accuracy = Estimate("Accuracy", "Accuracy", 0.931, 0.921, 0.94, 900, percent=True)
+    >>> value_text(accuracy), value_text(accuracy, 0.9)
+    ('93.1%', '90.0%')
+    """
+    shown = estimate.value if value is None else value
+    width = estimate.high - estimate.low
+    return number_text(shown, width, estimate.percent, estimate.largest)
+
+
+def interval_text(estimate: Estimate) -> str:
+    """The interval as "low to high", or that there is none.
+
+    Examples
+    --------
+    >>> interval_text(Estimate("Accuracy", "Accuracy", 0.931, 0.921, 0.94, 900, percent=True))
+    '92.1% to 94.0%'
+    """
+    if np.isnan(estimate.low):
+        return "no interval"
+    return f"{value_text(estimate, estimate.low)} to {value_text(estimate, estimate.high)}"
+
+
+def estimate_text(estimate: Estimate, *, chance: bool = True) -> str:
+    """Value, interval and, where it applies and ``chance`` is asked for, what chance would give.
 
     Examples
     --------
@@ -76,17 +103,10 @@ def estimate_text(estimate: Estimate) -> str:
     """
     if not np.isfinite(estimate.value):
         return estimate.interval or "not defined"
-    width = estimate.high - estimate.low
-    value, low, high = (
-        number_text(v, width, estimate.percent, estimate.largest)
-        for v in (estimate.value, estimate.low, estimate.high)
-    )
-    chance = ""
-    if estimate.expected is not None:
-        expected = number_text(estimate.expected, width, estimate.percent, estimate.largest)
-        chance = f"; {expected} expected by chance"
-    between = "no interval" if np.isnan(width) else f"{low} to {high}"
-    return f"{value} ({between}{chance})"
+    expected = ""
+    if chance and estimate.expected is not None:
+        expected = f"; {value_text(estimate, estimate.expected)} expected by chance"
+    return f"{value_text(estimate)} ({interval_text(estimate)}{expected})"
 
 
 def headline_estimate(estimates: Sequence[Estimate]) -> Estimate | None:

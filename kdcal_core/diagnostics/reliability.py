@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
-from kdcal_core.diagnostics.estimate import LEAST_ROWS, Estimate
+from kdcal_core.diagnostics.estimate import LEAST_ROWS, Estimate, value_text
 from kdcal_core.diagnostics.targets import (
     BinTable,
     Kind,
@@ -539,11 +539,9 @@ def _no_stretch(result: Reliability, estimate: Estimate | None, departs: bool) -
         lead += ", as several measures are tested at once" * clear
     if estimate is None:
         return f"{lead}."
-    width = estimate.high - estimate.low
-    value = f"{estimate.label} {number_text(estimate.value, width, estimate.percent)}"
+    value = f"{estimate.label} {value_text(estimate)}"
     if clear and estimate.label == "Confidence gap":
         value = _gap_text(estimate)
     if estimate.expected is not None:
-        expected = number_text(estimate.expected, width, estimate.percent)
-        value += f" against {expected} expected by chance"
+        value += f" against {value_text(estimate, estimate.expected)} expected by chance"
     return f"{lead}: {value}."

@@ -12,20 +12,19 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from app.shared.charts import file_stem
-from app.shared.numbers import interval, number
 from kdcal_core.data.csv_tables import to_csv
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, interval_text, value_text
 
 
 def test_numbers_have_the_decimals_of_their_interval() -> None:
     wide = Estimate("ECE", "ECE", 0.04312, 0.02, 0.06, 500, expected=0.0221)
-    assert (number(wide), interval(wide), number(wide, wide.expected)) == (
+    assert (value_text(wide), interval_text(wide), value_text(wide, wide.expected)) == (
         "0.043",
         "0.020 to 0.060",
         "0.022",
     )
     share = Estimate("Accuracy", "Accuracy", 0.93124, 0.921, 0.9402, 900, percent=True)
-    assert (number(share), interval(share)) == ("93.1%", "92.1% to 94.0%")
+    assert (value_text(share), interval_text(share)) == ("93.1%", "92.1% to 94.0%")
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+cmd", "@sum", "-x", "\t=1"])

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data import IntArray
-from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.estimate import Estimate, interval_text, value_text
 from kdcal_core.partition.tree import Condition, PartitionTree
 from kdcal_core.text import counted, number_text, p_text
 
@@ -205,31 +205,26 @@ over-confident, corrected p below 0.0001.'
         return f"{lead}: no rows to judge by."
     rows = counted(region.n, "row")
     seen = region.observed
-    width = seen.high - seen.low
-    stated, value, low, high = (
-        number_text(v, width) for v in (region.stated, seen.value, seen.low, seen.high)
+    stated, value, between = (
+        value_text(seen, region.stated),
+        value_text(seen),
+        interval_text(seen),
     )
     if regression:
         fault = _OF_PIT[region.fault]
-        sentence = f"the mean PIT is {value} ({low} to {high}, {rows}), not {stated}; {fault}"
+        sentence = f"the mean PIT is {value} ({between}, {rows}), not {stated}; {fault}"
         if region.spread is not None and region.fault in ("too narrow", "too wide"):
             sentence = f"PIT values vary {_vary(region.spread)}, {rows}); {fault}"
     else:
         fault = "within chance" if region.fault == "none" else region.fault
-        sentence = (
-            f"the model says {stated}, the rows show {value} ({low} to {high}, {rows}); {fault}"
-        )
+        sentence = f"the model says {stated}, the rows show {value} ({between}, {rows}); {fault}"
     return f"{lead}: {sentence}, corrected p {p_text(region.adjusted_p)}."
 
 
 def _vary(spread: Estimate) -> str:
     """How far the standard deviation of PIT values is from uniform's; an open parenthesis."""
-    width = spread.high - spread.low
-    value, low, high = (
-        number_text(v, width, percent=True) for v in (spread.value, spread.low, spread.high)
-    )
     side = "more" if spread.value > 0 else "less"
-    return f"{value.lstrip('-')} {side} than they should ({low} to {high}"
+    return f"{value_text(spread).lstrip('-')} {side} than they should ({interval_text(spread)}"
 
 
 def search_finding(search: RegionSearch) -> str:

@@ -11,12 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray, check_weight
-from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.estimate import Estimate, interval_text, value_text
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import clopper_pearson, kish, mean_interval
-from kdcal_core.text import number_text
 
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
 
@@ -291,11 +290,8 @@ def coverage_finding(row: CoverageRow, *, fitted_spread: bool = False) -> str:
 
 
 def _rate(estimate: Estimate, rows: bool = True) -> str:
-    width = estimate.high - estimate.low
-    value, low, high = (
-        number_text(v, width, percent=True) for v in (estimate.value, estimate.low, estimate.high)
-    )
-    return f"{value} ({low} to {high}{f', {estimate.n:,} rows' if rows else ''})"
+    of_rows = f", {estimate.n:,} rows" if rows else ""
+    return f"{value_text(estimate)} ({interval_text(estimate)}{of_rows})"
 
 
 @dataclass(frozen=True, eq=False)
