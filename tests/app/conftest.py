@@ -31,6 +31,16 @@ def _packages_are_scanned_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _garbage_is_collected_as_in_any_process() -> Iterator[None]:
+    """The app's own thread would walk again and again through what a test process has imported."""
+    from app.shared import server_process
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server_process, "_EVERY", 1e6)
+        yield
+
+
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     """The app at its first page, with a workspace of its own."""
