@@ -8,6 +8,7 @@ import streamlit as st
 from app.recalibration import recalibration_results as found
 from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import View
+from app.recalibration.recalibration_text import TILES
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.papers import PAPERS
 from kdcal_core.charts import (
@@ -22,7 +23,7 @@ from kdcal_core.charts import (
     truth_chart,
 )
 from kdcal_core.diagnostics import Estimate, estimate_text
-from kdcal_core.evaluation import MODEL, RecalibratorScores
+from kdcal_core.evaluation import MEASURES, MODEL, RecalibratorScores
 from kdcal_core.tasks import space_title
 
 
@@ -93,6 +94,10 @@ def every_method(view: View) -> None:
                 "Change": st.column_config.TextColumn(
                     help="Paired difference of the CRPS to the model, row by row."
                 ),
+                **{
+                    one.title: st.column_config.TextColumn(help=one.meaning)
+                    for one in (MEASURES[key] for key in TILES)
+                },
             },
             alt="Measures, paired differences and times of every method",
         )
@@ -105,11 +110,9 @@ def _line(one: RecalibratorScores) -> dict[str, str]:
     rows = one.scores.rows
     return {
         "Method": text.short_title(one.key, one.title),
-        "CRPS": _cell(rows.get("crps")),
+        MEASURES["crps"].title: _cell(rows.get("crps")),
         "Change": _cell(one.differences.get("crps")),
-        "Inside 95%": _cell(rows.get("coverage95")),
-        "sMIS": _cell(rows.get("smis95")),
-        "RMSE": _cell(rows.get("rmse")),
+        **{MEASURES[key].title: _cell(rows.get(key)) for key in TILES if key != "crps"},
         "Places off": f"{one.needed:,} of {one.looked_at:,}" if one.looked_at else "",
         "Fitted in": "" if one.key == MODEL else _seconds(one.fit_seconds),
         "Predicted in": _seconds(one.predict_seconds),

@@ -17,12 +17,11 @@ from app.shared.papers import PAPERS
 from kdcal_core.charts import coverage_by_chart, misses_chart
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import MODEL, STATED, recommended
+from kdcal_core.evaluation import MODEL, STATED, meanings, recommended
 from kdcal_core.review import Review
 from kdcal_core.tasks import AXES, MEAN, OUTCOME, recalibrate, space_title
 from kdcal_core.text import escape_markdown
 
-TILES = ("crps", "coverage95", "smis95", "rmse")
 MAP = "recalibration_map"
 
 
@@ -82,7 +81,7 @@ def finding(view: View) -> None:
     st.subheader(escape_markdown(text.finding(model, method), 600), anchor=False)
     st.markdown(escape_markdown(text.local_finding(model, method, view.run.record.space), 400))
     st.markdown(escape_markdown(text.recommendation(view.run.record.methods), 600))
-    shown = [key for key in TILES if key in method.scores.rows]
+    shown = [key for key in text.TILES if key in method.scores.rows]
     changes = {**method.differences, "rmse": None}
     estimate_row(
         [method.scores.rows[key] for key in shown],
@@ -90,7 +89,7 @@ def finding(view: View) -> None:
     )
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         with st.popover("How to read this", type="tertiary", icon=":material/help:"):
-            st.markdown(text.TILES)
+            st.markdown(meanings(text.TILES) + text.BEFORE)
             st.markdown(text.WORK)
             st.caption(f"Summarised from {PAPERS['Torres et al.']}.")
         st.caption(escape_markdown(text.how_judged(view.run.record), 400))

@@ -43,13 +43,12 @@ Each method is fitted on the calibration set. Where there is an evaluation set, 
 from it. Where there is none, each calibration row is repaired by the rows of the other folds, so no
 row has a part in its own repair.
 """
-TILES = r"""
-**CRPS** judges the whole distribution, in the outcome's unit; lower is better. **Coverage** is the
-share of outcomes inside their 95% intervals. **sMIS** is the width of the 95% intervals plus a
-penalty for each miss, over the mean absolute outcome of the calibration set; lower is better.
-**RMSE** judges the mean alone. Below each is the value for the model as it is and, where there is
-one, the paired change: each row is compared with itself, so the change is known more precisely than
-the two values. An interval of the change that holds 0 may be chance.
+TILES = ("crps", "coverage95", "smis95", "rmse")
+"""Measures of the tiles and of the table of methods."""
+BEFORE = """
+Below each is the value for the model as it is and, where there is one, the paired change: each row
+is compared with itself, so the change is known more precisely than the two values. An interval of
+the change that holds 0 may be chance.
 """
 ADVICE = """
 * **Always look locally.** Coverage near nominal over all rows can hide opposite local faults

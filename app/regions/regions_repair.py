@@ -27,7 +27,7 @@ from kdcal_core.charts import (
 )
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import MODEL
+from kdcal_core.evaluation import MEASURES, MODEL
 from kdcal_core.review import Review
 from kdcal_core.tasks import (
     ONE_MAP,
@@ -217,13 +217,14 @@ def _methods_table(view: View, repair: Repair) -> None:
     methods = repair.run.record.methods
     columns: dict[str, list[str]] = {
         "Calibrated by": [one.title for one in methods],
-        "Log loss": [estimate_text(one.log_loss) for one in methods],
+        MEASURES["log_loss"].title: [estimate_text(one.log_loss) for one in methods],
         "Change": [estimate_text(one.difference) if one.difference else AS_IS for one in methods],
     }
     pairs = [one.auc for one in methods if one.auc is not None]
     if pairs:
         of_model = pairs[0].a
-        columns["AUROC"] = [estimate_text(one.auc.b if one.auc else of_model) for one in methods]
+        areas = [one.auc.b if one.auc else of_model for one in methods]
+        columns[MEASURES["auc"].title] = [estimate_text(area) for area in areas]
         columns["AUROC lift"] = [
             estimate_text(one.auc.lift) if one.auc else AS_IS for one in methods
         ]
@@ -235,6 +236,10 @@ def _methods_table(view: View, repair: Repair) -> None:
         hide_index=True,
         key="regions_methods_table",
         column_config={
+            **{
+                one.title: st.column_config.TextColumn(help=one.meaning)
+                for one in (MEASURES["log_loss"], MEASURES["auc"])
+            },
             "AUROC lift": st.column_config.TextColumn(
                 help="Rise of the AUROC as a share of the model's, which is the reference."
             ),

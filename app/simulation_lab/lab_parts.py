@@ -11,7 +11,6 @@ from app.shared.charts import dragged, drawn_once, estimate_row, is_dark, show
 from app.shared.papers import cited_in
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_results import answers_of, measures_of
-from kdcal_core import evaluation
 from kdcal_core.calibration import KernelDensityGraph
 from kdcal_core.charts import (
     Compared,
@@ -27,6 +26,7 @@ from kdcal_core.charts import (
     switch_words,
 )
 from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text, value_text
+from kdcal_core.evaluation import MEASURES
 from kdcal_core.simulation import SIMULATIONS
 from kdcal_core.tasks import (
     DISTANCES,
@@ -53,13 +53,6 @@ LOG_FLOORS = (
     PRINTED_LOG_FLOOR,
 )
 VARIANCES = (1e-8, 1e-7, PAPER_VARIANCE_FLOOR, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-MEASURES = {
-    "error": "Error",
-    "hellinger": "Hellinger",
-    "box": "Hellinger, box",
-    **{key: evaluation.MEASURES[key].title for key in ("ece", "log_loss")},
-    "confidence": f"Confidence at {FAR:g}",
-}
 MAPPED: tuple[Method, ...] = ("model", "geodesic", "euclidean", "geodesic_paper")
 
 Answers = dict[Method, LabAnswers]
@@ -326,7 +319,7 @@ def _distance(run: LabRun, answers: Answers) -> None:
 def _measures(run: LabRun, measures: Measures) -> None:
     """All measures of all methods, as a picture and as a table."""
     boxed = SIMULATIONS[run.record.settings.simulation].in_box
-    titles = {each: title for each, title in MEASURES.items() if boxed or each != "box"}
+    titles = {each: MEASURES[each].title for each in measures["model"] if boxed or each != "box"}
     methods = [
         MeasuredMethod(method, _title(run, method), tuple(found[each] for each in titles))
         for method, found in measures.items()

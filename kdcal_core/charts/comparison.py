@@ -25,7 +25,14 @@ from kdcal_core.diagnostics import (
     interval_text,
     value_text,
 )
-from kdcal_core.evaluation import Against, Comparison, Group, MethodScores, PairedDifference
+from kdcal_core.evaluation import (
+    Against,
+    Comparison,
+    Group,
+    MethodScores,
+    PairedDifference,
+    meanings,
+)
 from kdcal_core.text import bytes_text, escape_html, listed
 
 MODEL_NAME = "The model as it is"
@@ -37,18 +44,13 @@ all that cannot be told apart from it: the truly best one is among them with 95%
 Hollow ones are worse than the best beyond chance.
 
 Intervals that overlap may still belong to methods that can be told apart, because both were judged
-on the same rows: look at the paired differences below.
-
-**Log loss** and **Brier score** count everything, and favour no way of cutting confidence into
-bins. **Calibration errors** say how far stated confidence and hits lie apart: ECE in 15 bins of
-equal width, the same without what noise adds to it (debiased), also in the l2 norm, smooth ECE
-without bins, MCE the worst bin, classwise ECE every class's probability. **OCE** is how
-far confidence lies from the prior's on rows far away. **AUROC** is how well rows are ranked.
+on the same rows: look at the paired differences below. Log loss and Brier score need no bins, so
+that no choice of bins can favour a method.
 """
 SPEED = """
 Seconds to fit are those of the fit on all calibration rows, with the range of all fits where there
 were several; seconds for a million rows are timed on 10,000. Both depend on the machine and on
-what else it does. Bytes are those of the numbers a fitted calibrator keeps.
+what else it does.
 """
 PAIRED = """
 Each method minus the one it is compared with, on the same rows, so that what both find hard cancels
@@ -90,7 +92,7 @@ def comparison_chart(
         comparison_figure(found, measures, order, dark=dark),
         finding=_marks_words(group),
         alt=comparison_alt(found, measures, order),
-        how_to_read=SPEED if group == "speed" else DOTS,
+        how_to_read=f"{SPEED if group == 'speed' else DOTS}\n{meanings(measures)}\n",
         table=lambda: comparison_table(found, measures),
         name=f"comparison {group}",
     )

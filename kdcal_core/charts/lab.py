@@ -17,6 +17,7 @@ from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.posterior_map import MapPoints, PosteriorPanel, posterior_map_figure
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
+from kdcal_core.evaluation import meanings
 from kdcal_core.text import listed, number_text
 
 _ROW_HEIGHT = 27
@@ -65,20 +66,15 @@ Click on a name in the legend to hide its curve, twice to see it alone.
 """
 
 
-MEASURES = r"""
-A dot is the value, its stroke the 95% interval, the pale band the model's interval.
+INSIDE = r"""
+A dot is the value, its stroke the 95% interval, the pale band the model's interval. There are
+2,000 fresh rows. The model was trained, and the graphs were fitted, on seven tenths of the other
+rows; three tenths set isotonic, sigmoid, the exponent and the floor (Dey et al., section 3).
 
-* **Error** and **log loss** on 2,000 fresh rows.
-* **Hellinger** distance to the true posterior, from 0 to 1: the mean over points $x$ of
-  $\sqrt{\tfrac12\sum_y(\sqrt{p_y}-\sqrt{q_y})^2}$, over the fresh rows.
-* **Hellinger, box**: the same over the map's points in the box, as the papers have it. It counts
-  places without rows as well: in the middle of *Circle* the formula knows the class, and no
-  method can. Its interval takes the points for a random sample.
-* **ECE**: how far confidence and accuracy lie apart on the fresh rows, in 15 bins of equal width.
-* **Confidence at radius 2**: should be the prior.
+The Hellinger distance of probabilities $p$ and $q$ is
+$\sqrt{\tfrac12\sum_y(\sqrt{p_y}-\sqrt{q_y})^2}$. In the middle of *Circle* the formula knows the
+class, and no method can.
 
-The model was trained, and the graphs were fitted, on seven tenths of the rows. The other three
-tenths set isotonic, sigmoid, the exponent and the floor (Dey et al., section 3).
 """
 SIZES = r"""
 Each point is the median over the repetitions, each band goes from the first to the third quartile
@@ -194,7 +190,7 @@ def lab_measures_chart(
         alt=measures_alt(
             [one.label for one in methods], [found[one.key]["error"] for one in methods]
         ),
-        how_to_read=MEASURES,
+        how_to_read=INSIDE + meanings(titles),
         table=lambda: pd.DataFrame(
             [
                 {

@@ -20,7 +20,7 @@ from kdcal_core.charts.panels import band, dot_panels, mark, strokes
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
-from kdcal_core.evaluation import MEASURES
+from kdcal_core.evaluation import MEASURES, meanings
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.text import escape_html
 
@@ -30,15 +30,14 @@ _SYMBOLS = ("square", "triangle-up", "pentagon", "star", "hexagon", "x")
 
 HOW_TO_READ = r"""
 Each panel is a measure, each line a method; bars are 95% intervals, and the pale band is the
-model's own. **CRPS** and **log score** judge the whole distribution, lower is better. **MSE against
-the outcomes** has the noise in it and cannot fall to 0; **MSE against the true mean** exists only
-where the truth is known (Torres et al., Tables 1 and 2 use one each). **sMIS** is the width of the
-intervals plus a penalty for each miss, divided by the mean absolute outcome of the calibration set
-(Torres et al., Eq. 5, as Gneiting and Raftery define the score).
+model's own. **MSE** against the outcomes has the noise in it and cannot fall to 0; that **against
+the truth** exists only where the truth is known (Torres et al., Tables 1 and 2 use one each).
+**sMIS** is Torres et al., Eq. 5, as Gneiting and Raftery define the score.
 
 Two methods judged on the same rows share most of their noise: the **changes** below are paired, row
 by row, and show differences that the intervals above would hide. Recalibration is not made to lower
 the MSE (Torres et al., section 5).
+
 """
 
 
@@ -88,7 +87,7 @@ def recalibration_measures_chart(methods: Sequence[MeasuredRecalibration], *, da
         recalibration_measures_figure(methods, dark=dark),
         finding=measures_words(methods),
         alt=measures_alt(methods, list(MEASURES)),
-        how_to_read=HOW_TO_READ,
+        how_to_read=HOW_TO_READ + meanings(_shown(methods)),
         table=lambda: recalibration_measures_table(methods),
         name="measures",
     )
@@ -105,11 +104,7 @@ def recalibration_measures_figure(
     The model's interval runs through all lines as a pale band; a dashed line is the stated
     value, where there is one. ``measures`` are keys of `MEASURES`, all that are known by default.
     """
-    shown = [
-        key
-        for key in (measures or MEASURES)
-        if any(key in method.scores.rows for method in methods)
-    ]
+    shown = _shown(methods, measures)
     figure = dot_panels(
         [one.label for one in methods], [MEASURES[key].title for key in shown], dark
     )
@@ -125,6 +120,17 @@ def recalibration_measures_figure(
             axis = panel(at)["xaxis"].replace("x", "xaxis")
             figure.update_layout({axis: {"tickformat": ".0%"}})
     return figure
+
+
+def _shown(
+    methods: Sequence[MeasuredRecalibration], measures: Sequence[str] | None = None
+) -> list[str]:
+    """Those of the measures that some method has."""
+    return [
+        key
+        for key in (measures or MEASURES)
+        if any(key in method.scores.rows for method in methods)
+    ]
 
 
 def recalibration_differences_figure(

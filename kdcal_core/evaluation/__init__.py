@@ -29,6 +29,7 @@ from kdcal_core.evaluation.measures import (
     PredictedRows,
     compared_measures,
     meaning_of,
+    meanings,
 )
 from kdcal_core.evaluation.methods import Answer, Method, methods_of
 from kdcal_core.evaluation.overlap import Note
@@ -78,6 +79,7 @@ __all__ = [
     "judge_recalibrators",
     "losses_by_class",
     "meaning_of",
+    "meanings",
     "methods_of",
     "recommended",
     "regression_scores",

@@ -8,7 +8,7 @@ read in `MEASURES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast, get_args
 
@@ -27,7 +27,15 @@ from kdcal_core.progress import Progress
 
 Group = Literal["inside", "outside", "ranking", "speed"]
 Family = Literal[
-    "inside", "outside", "ranking", "speed", "confidence", "foreign", "distribution", "fault"
+    "inside",
+    "outside",
+    "ranking",
+    "speed",
+    "confidence",
+    "foreign",
+    "simulation",
+    "distribution",
+    "fault",
 ]
 
 ByRow = Callable[..., FloatArray]
@@ -55,8 +63,8 @@ class Measure:
         What it looks at, which orders the list. Of calibrators that are compared: "inside", how
         well confidence fits on data like the calibration set's; "outside", what is said far from
         it; "ranking", which rows and classes come first; "speed", time and size. Of a set alone:
-        "confidence" in the predicted class, "foreign" rows, the predictive "distribution" of a
-        regression, and the "fault" of its PIT values.
+        "confidence" in the predicted class, "foreign" rows, a "simulation" whose truth is known,
+        the predictive "distribution" of a regression, and the "fault" of its PIT values.
     test : str or None
         How two methods are told apart on the same rows.
     by_row : callable or None
@@ -243,3 +251,15 @@ def meaning_of(estimate: Estimate) -> str:
     """
     titled = (one.meaning for one in MEASURES.values() if one.title == estimate.label)
     return next(titled, "")
+
+
+def meanings(keys: Iterable[str]) -> str:
+    """What some measures say, as a list in Markdown.
+
+    Examples
+    --------
+    >>> meanings(["accuracy"])
+    '* **Accuracy.** How often the predicted class is the true one.'
+    """
+    found = (MEASURES[key] for key in keys)
+    return "\n".join(f"* **{one.title}.** {one.meaning}" for one in found)

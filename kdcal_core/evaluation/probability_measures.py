@@ -503,3 +503,43 @@ Measure(
     True,
     "foreign",
 ).offer()
+
+Measure(
+    "error",
+    "Error",
+    "Share of fresh rows whose predicted class is wrong.",
+    "share",
+    True,
+    "simulation",
+).offer()
+
+Measure(
+    "hellinger",
+    "Hellinger distance",
+    "How far the stated probabilities lie from the true ones, on average over fresh rows: 0 where "
+    "they are equal, 1 where they share no class.",
+    "0 to 1",
+    True,
+    "simulation",
+).offer()
+
+Measure(
+    "box",
+    "Hellinger, box",
+    "The same over the points of the map that lie in the box, as the papers have it. It counts "
+    "places without rows as well, where no method can know the class; the interval takes the "
+    "points for a random sample.",
+    "0 to 1",
+    True,
+    "simulation",
+).offer()
+
+Measure(
+    "confidence",
+    "Confidence at radius 2",
+    "Mean probability of the predicted class on a sphere of twice the rows' largest norm. It "
+    "should be the prior's.",
+    "probability",
+    None,
+    "simulation",
+).offer()

@@ -15,6 +15,7 @@ from kdcal_core.calibration import (
     Located,
 )
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import meaning_of
 from kdcal_core.models import wrap_model
 from kdcal_core.tasks import LabSettings
 from kdcal_core.tasks.lab import grow_forest, simulate, train_network
@@ -74,6 +75,7 @@ def test_measures_are_those_of_their_definitions(lab):
     answers = all_answers(lab, GraphChoice())["sigmoid"]
     found = measured(lab, answers)
     assert tuple(found) == MEASURES
+    assert all(meaning_of(one) for one in found.values())
     proba, y = lab.test.sigmoid, lab.test.y
     inside = (np.abs(lab.grid.X) <= 1).all(axis=1)
     roots = np.sqrt(lab.grid.sigmoid[inside]) - np.sqrt(lab.grid.truth[inside])
