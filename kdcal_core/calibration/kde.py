@@ -20,7 +20,16 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration._kernel_sums import (
+from kdcal_core.calibration._temperature_fit import tempered
+from kdcal_core.calibration.calibrator_base import (
+    LARGEST,
+    check_array,
+    demand,
+    rows_by_class,
+    top_label,
+)
+from kdcal_core.calibration.calibrators import CalibratorEntry
+from kdcal_core.calibration.kernel_bandwidths import (
     SIGN_CHANGES,
     Curve,
     KernelSum,
@@ -31,15 +40,6 @@ from kdcal_core.calibration._kernel_sums import (
     sign_changes,
     smooth_bandwidths,
 )
-from kdcal_core.calibration._temperature_fit import tempered
-from kdcal_core.calibration.calibrator_base import (
-    LARGEST,
-    check_array,
-    demand,
-    rows_by_class,
-    top_label,
-)
-from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkConfidence, pooled
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning

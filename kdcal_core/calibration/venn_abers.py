@@ -60,7 +60,7 @@ class VennAbers(OneVersusRest):
         super()._fit(proba, y, weight)
 
     def _fit_column(self, score: FloatArray, target: FloatArray, weight: FloatArray) -> Steps:
-        from kdcal_core.calibration._kernels import joined_as_yes
+        from kdcal_core.calibration._score_kernels import joined_as_yes
 
         distinct, index = np.unique(score, return_inverse=True)
         mass = np.bincount(index, weights=weight)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kdcal_core.calibration.export.scoring import SUFFIXES
+from kdcal_core.calibration.export.score_table import SUFFIXES
 from kdcal_core.cli.review_of_options import check_outputs
 from kdcal_core.cli.terminal import check_out, progress_line, table, with_standard_input
 from kdcal_core.errors import InputError
@@ -39,7 +39,7 @@ def _score(options: argparse.Namespace) -> str:
     # Model, table and calibrator are read in a worker process with limits, as uploads are.
     with new_file(out) as made, progress_line() as progress:
         found = run_limited(
-            "kdcal_core.calibration.export.scoring:score_table",
+            "kdcal_core.calibration.export.score_table:score_table",
             {
                 "calibrator": str(Path(options.calibrator).absolute()),
                 "data": str(Path(source).absolute()),

@@ -9,7 +9,6 @@ from kdcal_core.data.array_checks import (
     digest_arrays,
     softmax_logits,
 )
-from kdcal_core.data.column_guesses import spread_column
 from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
 from kdcal_core.data.labels import classes_of, encode_labels
@@ -22,6 +21,7 @@ from kdcal_core.data.regression_parameters import (
     family_of,
     quantile_levels,
 )
+from kdcal_core.data.regression_role_guesses import spread_column
 from kdcal_core.data.role_columns import (
     check_roles,
     feature_frame,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data.column_guesses import is_number, simple
+from kdcal_core.data.column_kinds import is_number, simple
 from kdcal_core.data.schema import FloatArray, IntArray, Roles
 from kdcal_core.errors import InputError
 from kdcal_core.text import listed

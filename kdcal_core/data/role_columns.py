@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.array_checks import check_proba, check_weight, softmax_logits
 from kdcal_core.data.arrow_tables import plain_writing
-from kdcal_core.data.column_guesses import mostly_numbers
+from kdcal_core.data.column_kinds import mostly_numbers
 from kdcal_core.data.labels import encode_labels
 from kdcal_core.data.regression_parameters import (
     check_outcome,

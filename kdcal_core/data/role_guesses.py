@@ -9,13 +9,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from kdcal_core.data.column_guesses import (
+from kdcal_core.data.column_kinds import (
     PREDICTED,
     SPLITS,
     WEIGHTS,
     features_of,
-    guess_regression_roles,
-    looks_like_regression,
     mostly_numbers,
     named,
     sampled,
@@ -23,6 +21,7 @@ from kdcal_core.data.column_guesses import (
     split_named,
 )
 from kdcal_core.data.labels import ClassBy, class_of_column, classes_of, encode_labels
+from kdcal_core.data.regression_role_guesses import guess_regression_roles, looks_like_regression
 from kdcal_core.data.schema import Family, Roles, Table, Task
 from kdcal_core.errors import InputError
 

@@ -30,7 +30,11 @@ from kdcal_core.distributions import (
 )
 from kdcal_core.distributions.wrapped import Concatenated, concatenate
 from kdcal_core.offers import import_modules
-from kdcal_core.regression.cross_fit import NeighbourSelection, cross_fitted, select_neighbours
+from kdcal_core.regression.choice_of_neighbours import (
+    NeighbourSelection,
+    cross_fitted,
+    select_neighbours,
+)
 from kdcal_core.regression.density import DensityRecalibration
 from kdcal_core.regression.global_recalibration import GlobalRecalibration, IsotonicRecalibration
 from kdcal_core.regression.local import LocalRecalibration, NeighbourRegression

@@ -32,7 +32,7 @@ from kdcal_core.data import (
     target_labels,
     weight_column,
 )
-from kdcal_core.data.column_guesses import simple, why_no_input
+from kdcal_core.data.column_kinds import simple, why_no_input
 from kdcal_core.data.labels import odd_answers
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, ModelInfo, Regressor, load_model, model_info

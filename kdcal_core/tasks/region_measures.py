@@ -18,7 +18,7 @@ import pandas as pd
 from kdcal_core.calibration.regions import Hierarchy, RegionFit, RegionMap, Scores, fit_maps
 from kdcal_core.calibration.regions.region_layers import region_fits
 from kdcal_core.data import IntArray, Roles, ScoredSet, target_labels, used_columns
-from kdcal_core.data.column_guesses import is_number
+from kdcal_core.data.column_kinds import is_number
 from kdcal_core.diagnostics import (
     Estimate,
     Fault,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdcal_core.calibration.graph.placement import fit_coordinates
 from kdcal_core.data import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Space
+from kdcal_core.models.coordinates import fit_coordinates
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import Part, Review, ReviewReader, Which
 from kdcal_core.review.scoring import by_blocks, in_file, in_rows_of

@@ -26,7 +26,7 @@ GOAL = 120.0  # seconds for MANY: a million rows a minute
 _CHILD = """
 import json, sys, time
 from pathlib import Path
-from kdcal_core.calibration.export.scoring import score_table
+from kdcal_core.calibration.export.score_table import score_table
 start = time.perf_counter()
 found = score_table(*sys.argv[1:])
 seconds = time.perf_counter() - start

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logsumexp
 
 from kdcal_core.calibration import TopLabelConfidence, TopLabelKDE, fit_calibrator
-from kdcal_core.calibration._kernel_sums import KernelSum, bandwidth_grid, sign_changes
+from kdcal_core.calibration.kernel_bandwidths import KernelSum, bandwidth_grid, sign_changes
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
 

@@ -12,7 +12,7 @@ from texts.snapshot import Texts
 
 from kdcal_core.calibration import fit_calibrator
 from kdcal_core.calibration.export import make_card, save_calibrator
-from kdcal_core.calibration.export.scoring import score_table
+from kdcal_core.calibration.export.score_table import score_table
 from kdcal_core.cli import main
 from kdcal_core.data import ScoredSet, encode_labels
 from kdcal_core.data.tables import TableBlocks

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdcal_core.data.column_guesses import why_no_input
+from kdcal_core.data.column_kinds import why_no_input
 
 N = 1000
 SOME = np.arange(N)

@@ -45,18 +45,20 @@ from kdcal_core.calibration.graph.graph import (
     graph_parts,
 )
 from kdcal_core.calibration.graph.placement import (
-    CoordinatesRecord,
     OutputLayer,
     Placement,
-    Scale,
-    coordinates_from_parts,
-    coordinates_parts,
     partition_codes,
     warn_of_other_activations,
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, fingerprint, wrap_model
+from kdcal_core.models.coordinates import (
+    CoordinatesRecord,
+    Scale,
+    coordinates_from_parts,
+    coordinates_parts,
+)
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.store import decode, errors_name_file, read_archive, write_archive

@@ -24,10 +24,11 @@ from kdcal_core.calibration.graph.graph import (
     PAPERS_VARIANCE_FLOOR,
     KernelDensityGraph,
 )
-from kdcal_core.calibration.graph.placement import OutputLayer, Placement, Scale, place
+from kdcal_core.calibration.graph.placement import OutputLayer, Placement, place
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.memory import refuse_beyond_memory
 from kdcal_core.models import Model
+from kdcal_core.models.coordinates import Scale
 from kdcal_core.partition import (
     Codes,
     class_masses,

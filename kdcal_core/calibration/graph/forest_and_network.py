@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from kdcal_core.calibration.graph.estimator import KernelDensityEstimator
 from kdcal_core.calibration.graph.fit_graph import settle
 from kdcal_core.calibration.graph.fit_rows import FitRows
-from kdcal_core.calibration.graph.placement import OutputLayer, Scale
+from kdcal_core.calibration.graph.placement import OutputLayer
 from kdcal_core.models import Model
+from kdcal_core.models.coordinates import Scale
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.store import storable
 

@@ -64,7 +64,7 @@ def minimise(
     known : Known
         Of the loss alone, without the pull, at ``theta``.
     """
-    from kdcal_core.calibration.regions._kernels import judge, propose
+    from kdcal_core.calibration.regions._region_kernels import judge, propose
 
     theta = start.copy()
     going = np.ones(len(theta), dtype=bool)
@@ -117,7 +117,7 @@ class Binomial:
     def __call__(
         self, theta: FloatArray, wanted: NDArray[np.bool_]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        from kdcal_core.calibration.regions._kernels import sum_losses
+        from kdcal_core.calibration.regions._region_kernels import sum_losses
 
         m, q = theta.shape
         value, gradient, curvature = np.zeros(m), np.zeros((m, q)), np.zeros((m, q, q))

@@ -190,7 +190,7 @@ def _learn(
 
     Copies that are not ``moving`` any more keep theirs.
     """
-    from kdcal_core.calibration.regions._kernels import learn_spread
+    from kdcal_core.calibration.regions._region_kernels import learn_spread
 
     m, q = theta.shape
     above = hierarchy.parent

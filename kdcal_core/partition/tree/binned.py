@@ -442,7 +442,7 @@ def _code_numbers(
     out: NDArray[np.uint8],
     file: str | None,
 ) -> tuple[InputColumn, int]:
-    from kdcal_core.partition.tree._kernels import code_numbers
+    from kdcal_core.partition.tree._tree_kernels import code_numbers
 
     numbers = numbers_of(values, name, file)
     column = known or InputColumn(

@@ -473,7 +473,7 @@ class _Growth:
         return np.sort(self.rng.choice(d, self.features, replace=False))
 
     def _histogram(self, rows: NDArray[np.int64], tried: NDArray[np.int64]) -> FloatArray:
-        from kdcal_core.partition.tree._kernels import histograms
+        from kdcal_core.partition.tree._tree_kernels import histograms
 
         stats = self.score.stats
         cells, values = stats.cells[rows], stats.values[rows]

@@ -129,7 +129,7 @@ class PartitionTree:
         InputError
             If the columns are others than at fit, or a value cannot be read.
         """
-        from kdcal_core.partition.tree._kernels import find_leaves
+        from kdcal_core.partition.tree._tree_kernels import find_leaves
 
         binned = X if isinstance(X, BinnedInputs) else bin_inputs(X, like=self.columns, file=file)
         self._check_codes(binned)

@@ -23,7 +23,7 @@ from kdcal_core.calibration.export import (
     make_card,
     save_calibrator,
 )
-from kdcal_core.calibration.export.scoring import score_table
+from kdcal_core.calibration.export.score_table import score_table
 from kdcal_core.calibration.regions import HeterogeneousCalibrator, layer_frame
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError

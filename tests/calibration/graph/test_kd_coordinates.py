@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from kdcal_core.calibration.graph.gaussians import fit_gaussians
-from kdcal_core.calibration.graph.placement import fit_coordinates
 from kdcal_core.errors import InputError
+from kdcal_core.models.coordinates import fit_coordinates
 
 
 def fit(X, *, names=None, scale=False):

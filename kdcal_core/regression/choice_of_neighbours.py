@@ -1,4 +1,4 @@
-"""What is cross-fitted: distributions of unseen rows, and the choice of space and neighbours.
+"""The choice of a space and a number of neighbours, and distributions of rows left out of a fit.
 
 The space and the number of neighbours are chosen by the cross-fitted CRPS of a whole grid in one
 pass.

@@ -175,7 +175,7 @@ def _windowed(
 
     ``without_self`` leaves out the cell at distance zero.
     """
-    from kdcal_core.calibration._kernels import sum_kernels
+    from kdcal_core.calibration._score_kernels import sum_kernels
 
     radius = np.sqrt(nearest**2 + NEGLIGIBLE * bandwidth**2) + width
     low = np.searchsorted(cells.centre, at - radius, side="left")

@@ -1,0 +1,201 @@
+"""What any table's columns hold, by their names and values: numbers, inputs, splits, features."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.data.schema import FloatArray
+from kdcal_core.data.splits import split_by_column
+from kdcal_core.errors import InputError
+
+_SAMPLE = 2_000
+
+
+def is_number(column: pd.Series[Any]) -> bool:
+    """Whether the column's type is numeric; booleans are not.
+
+    Examples
+    --------
+    >>> is_number(pd.Series([1, 2])), is_number(pd.Series([True]))
+    (True, False)
+    """
+    kind = column.dtype
+    return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind))
+
+
+def mostly_numbers(column: pd.Series[Any]) -> bool:
+    """Whether a column was meant to hold numbers.
+
+    One stray word turns a whole column into text. If such a column were skipped here, its class
+    would silently lose its probability; the checks that follow name the stray word.
+
+    Examples
+    --------
+    >>> mostly_numbers(pd.Series(["1", "2", "oops"])), mostly_numbers(pd.Series(["a", "b"]))
+    (True, False)
+    """
+    if is_number(column):
+        return True
+    if not pd.api.types.is_string_dtype(column.dtype):
+        return False
+    sample = column.iloc[:: max(len(column) // _SAMPLE, 1)].dropna()
+    return bool(len(sample)) and bool(pd.to_numeric(sample, errors="coerce").notna().mean() > 0.5)
+
+
+def sampled(frame: pd.DataFrame, columns: Sequence[str]) -> FloatArray:
+    """About 2,000 rows of the columns as numbers, evenly spread; other values become NaN.
+
+    Examples
+    --------
+    >>> sampled(pd.DataFrame({"x": ["1", "no"]}), ["x"]).tolist()
+    [[1.0], [nan]]
+    """
+    step = max(len(frame) // _SAMPLE, 1)
+    sample = frame.iloc[::step][list(columns)].apply(pd.to_numeric, errors="coerce")
+    values: FloatArray = sample.to_numpy(dtype=np.float64, na_value=np.nan)
+    return values
+
+
+_LOOKED_AT = 10_000  # rows, evenly spread
+_FEW = 20  # values that no table has too few rows for
+_MANY = 254  # categories that a tree over the inputs tells apart
+IDS = ("id", "index", "row", "row_id", "unnamed_0", "rowid", "uuid")
+
+
+def why_no_input(name: str, column: pd.Series[Any]) -> str:
+    """Why a column of this content says nothing about a row's region; empty where it does.
+
+    Numbers, booleans and text with few distinct values do. Free text and names of single rows do
+    not, nor do whole numbers that only count or name the rows.
+
+    Parameters
+    ----------
+    name : str
+        The column's name in its simple form, as :func:`simple` makes it.
+    column : pandas.Series
+
+    Examples
+    --------
+    >>> why_no_input("region", pd.Series(["north", "south"] * 50))
+    ''
+    >>> why_no_input("comment", pd.Series([f"call {i}" for i in range(100)]))
+    'nearly every row has another value'
+    >>> why_no_input("customer_id", pd.Series(range(100)))
+    'it numbers the rows'
+    """
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return ""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    looked = column.iloc[:: max(len(column) // _LOOKED_AT, 1)].dropna()
+    if mostly_numbers(column):
+        named_id = name in IDS or name.endswith("_id")
+        return "it numbers the rows" if named_id and _counts(looked) else ""
+    if not pd.api.types.is_string_dtype(column.dtype):
+        dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
+        return "dates or times" if dates else "neither numbers nor text"
+    n_distinct = looked.nunique()
+    if n_distinct > max(_FEW, len(looked) / 2):
+        return "nearly every row has another value"
+    return f"more than {_MANY} different values" if n_distinct > _MANY else ""
+
+
+def _counts(numbers: pd.Series[Any]) -> bool:
+    """Whether there are many whole numbers, no two the same."""
+    values = pd.to_numeric(numbers, errors="coerce").dropna()
+    return len(values) > _FEW and bool(values.is_unique and (values % 1 == 0).all())
+
+
+PREDICTED: tuple[str, ...] = (
+    "predicted",
+    "prediction",
+    "pred",
+    "y_pred",
+    "y_hat",
+    "yhat",
+    "predicted_class",
+)
+PREDICTED += ("predicted_label", "pred_label", "pred_class", "prediction_label")
+SPLITS = ("split", "set", "subset", "partition", "part", "fold", "dataset")
+# A column named just "weight" may well be a feature: a body's, a car's.
+WEIGHTS = ("sample_weight", "sample_weights", "case_weight", "row_weight", "obs_weight", "weights")
+
+
+def simple(name: object) -> str:
+    """Lower case, with every run of other characters as one underscore.
+
+    Examples
+    --------
+    >>> simple("Sample Weight"), simple("q.05")
+    ('sample_weight', 'q_05')
+    """
+    return re.sub(r"(?:[^\w<>=+\-]|_)+", "_", str(name).strip().casefold()).strip("_")
+
+
+def named(frame: pd.DataFrame, names: Sequence[str], taken: set[str]) -> str | None:
+    """The first free column whose name is in the list, earlier names of the list first.
+
+    Examples
+    --------
+    >>> named(pd.DataFrame({"Y": [1], "Target": [2]}), ("target", "y"), taken=set())
+    'Target'
+    """
+    free = {simple(column): column for column in reversed(frame.columns) if column not in taken}
+    return next((str(free[name]) for name in names if name in free), None)
+
+
+def split_named(frame: pd.DataFrame, taken: set[str]) -> str | None:
+    """The free column that is named like a split and holds names of sets.
+
+    Examples
+    --------
+    >>> split_named(pd.DataFrame({"set": ["train", "calibration"]}), taken=set())
+    'set'
+    """
+    column = named(frame, SPLITS, taken)
+    if column is None:
+        return None
+    try:
+        split_by_column(frame, column)
+    except InputError:
+        return None
+    return column
+
+
+def features_of(
+    frame: pd.DataFrame,
+    feature_names: Sequence[str] | None,
+    n_features: int | None,
+    taken: set[str],
+) -> tuple[str, ...]:
+    """The model's inputs: those it names, or else the free columns of numbers.
+
+    Where nothing is known about the model, every column that describes the rows.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"id": [1, 2], "x": [2.0, 0.5], "region": ["north", "south"]})
+    >>> features_of(frame, None, 1, taken=set())
+    ('x',)
+    >>> features_of(frame, None, None, taken={"id"})
+    ('x', 'region')
+    """
+    if feature_names:
+        present = set(frame.columns)
+        return tuple(name for name in feature_names if name in present)
+    free = [str(name) for name in frame.columns if name not in taken]
+    if n_features is None:
+        return tuple(name for name in free if not why_no_input(simple(name), frame[name]))
+    numeric = [
+        name
+        for name in free
+        if pd.api.types.is_bool_dtype(frame[name].dtype) or mostly_numbers(frame[name])
+    ]
+    if len(numeric) > n_features:
+        numeric = [name for name in numeric if simple(name) not in IDS]
+    return tuple(numeric)
