@@ -179,6 +179,6 @@ def test_fitness_flags_what_looks_wrong(mean: np.ndarray, y: np.ndarray, words: 
 def test_fitness_counts_what_lies_outside_and_what_is_missing() -> None:
     y = np.random.default_rng(0).normal(size=100)
     found = regression_fitness(y * 0.5, y, outside=5, missing={"a": 2, "b": 0}, notes=("Sorted.",))
-    assert found.flags[0].startswith("5 outcomes lie beyond")
+    assert found.flags[0].startswith("5 outcomes are impossible")
     assert found.flags[1:] == ("Sorted.", "Missing values in a (2).")
     assert (found.low, found.high, found.n_distinct) == (y.min(), y.max(), 100)
