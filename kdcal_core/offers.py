@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 
 class Entry(Protocol):
-    """A method as it is offered."""
+    """A method's entry in its list."""
 
     @property
     def key(self) -> str: ...

@@ -21,7 +21,7 @@ Need = Literal["inputs", "model"]
 
 @dataclass(frozen=True)
 class CalibratorEntry:
-    """A calibrator as it is offered.
+    """A calibrator's entry in the list.
 
     Attributes
     ----------

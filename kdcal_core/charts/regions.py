@@ -386,7 +386,7 @@ def tree_words(search: RegionSearch) -> str:
 
 def _redrawn_words(search: RegionSearch) -> str:
     how = (
-        f"The regions were found on all {search.n_judge:,} rows, and are held against the clearest "
+        f"The regions were found on all {search.n_judge:,} rows and are compared with the clearest "
         f"region that each of {search.redraws:,} searches found in outcomes redrawn as the model "
         "states them"
     )

@@ -200,8 +200,8 @@ def far_rows(review: ReviewData, seed: int) -> FarRows:
     model, reference = review.model, review.inputs.get("calibration")
     if model is None or reference is None or reference.shape[1] == 0:
         raise InputError(
-            "Nothing is measured far away: there is no model to ask about rows far from the data",
-            fix="Review the model itself and not only its predictions.",
+            "Confidence far from the data is not measured, because there is no model to ask",
+            fix="Review the model itself, not only its predictions.",
         )
     if review.foreign:
         frame = pd.concat(list(review.foreign.values()), ignore_index=True)
@@ -239,7 +239,7 @@ def compare(
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> Comparison:
-    """Calibrators side by side: every measure with its interval, and what the rows can tell apart.
+    """Calibrators side by side: every measure with its interval, and which differ beyond chance.
 
     Parameters
     ----------
@@ -389,7 +389,7 @@ def compare(
 
 
 def _distant(review: ReviewData, far: bool | None, seed: int, notes: list[Note]) -> FarRows | None:
-    """Rows far away, where they are wanted; why there are none goes to the notes."""
+    """Far rows, where they are wanted; if there are none, the notes say why."""
     if far is False:
         return None
     try:
@@ -409,7 +409,7 @@ def _prior(rows: ScoredSet) -> FloatArray:
 
 
 def _shared(review: ReviewData, notes: list[Note]) -> int | None:
-    """Rows that both sets have: a note, or a warning where they are more than chance gives."""
+    """Rows that are in both sets: a note, or a warning where there are more than chance gives."""
     found = overlap(review)
     if found is None:
         return None

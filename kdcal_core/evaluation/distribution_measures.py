@@ -256,8 +256,8 @@ Measure(
 Measure(
     "rmse",
     "RMSE",
-    "Root mean squared error of the predicted mean: it asks nothing of the rest of the "
-    "distribution. Lower is better.",
+    "Root mean squared error of the predicted mean: it ignores the rest of the distribution. Lower "
+    "is better.",
     _OUTCOME,
     True,
     "distribution",
@@ -300,8 +300,8 @@ Measure(
 Measure(
     "smis95",
     "sMIS 95%",
-    "Scaled mean interval score: the width of the central 95% intervals plus a fine for "
-    "every outcome outside, over the mean absolute outcome. Lower is better.",
+    "Scaled mean interval score: the width of the central 95% intervals plus a penalty for every "
+    "outcome outside, over the mean absolute outcome. Lower is better.",
     "mean absolute outcomes",
     True,
     "distribution",

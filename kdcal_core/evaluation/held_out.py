@@ -1,4 +1,4 @@
-"""What methods say of rows that they were not fitted on, by a split or by cross-fitting."""
+"""Methods' answers to rows that they were not fitted on, by a split or by cross-fitting."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Judge = Literal["evaluation", "cross-fitted"]
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What methods say of the rows that judge, none of which they were fitted on.
+    """Methods' answers to the rows that judge; no method was fitted on any of them.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ def parts_of(
 
 
 def joined(answers: Sequence[Answer], fold: IntArray) -> Calibrated:
-    """What one method says of the rows that judge, in their order."""
+    """One method's answers to the rows that judge, in their order."""
     judged = [one.answers["judged"] for one in answers if "judged" in one.answers]
     order = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
     return Calibrated(
@@ -201,7 +201,7 @@ def _taken(X: pd.DataFrame | None, index: IntArray) -> pd.DataFrame | None:
 
 
 def _subset(rows: ScoredSet, index: IntArray) -> ScoredSet:
-    """Some of the rows. Nothing is cached by it, so that the whole set's digest may stand."""
+    """Some of the rows. The whole set's digest may stay, because nothing is cached by it."""
     return ScoredSet(
         rows.proba[index],
         rows.y[index],

@@ -325,7 +325,7 @@ def recommended(methods: Sequence[RecalibratorScores]) -> str:
 
     Where none lowers the CRPS beyond chance it is the model itself, or "where_needed" where that
     is among the methods: it leaves alone what cannot be distinguished from calibrated, so it costs
-    next to nothing (tests/benchmarks/RESULTS_ensembles.md) and repairs what later rows may show.
+    almost nothing (tests/benchmarks/RESULTS_ensembles.md) and repairs what later rows may show.
     """
     changes = {
         one.key: one.differences["crps"]
@@ -435,8 +435,8 @@ def _scores(
         outcomes = f"{none:,} outcomes lie" if none != 1 else "1 outcome lies"
         notes = (
             *notes,
-            f"The log score is left out: {outcomes} where the distributions have next to no "
-            "density (below 1e-300), and would decide it alone.",
+            f"The log score is left out: {outcomes} where the distributions have almost no density "
+            "(below 1e-300), which alone would decide it.",
         )
     needed, looked_at = _local_test(answers.pit, rows.space.judged, seed)
     return RecalibratorScores(
@@ -480,10 +480,10 @@ def _is_finite(estimate: Estimate) -> bool:
 
 
 class _KeptAnswers:
-    """What measures ask of n distributions about their own outcomes, filled in block by block.
+    """What measures need from n distributions at their own outcomes, filled in block by block.
 
-    It answers as a `PredictiveDistribution` does where only outcomes already known are asked
-    about, so the diagnostics measure any number of rows without their distributions in memory.
+    It answers as a `PredictiveDistribution` does, but only for outcomes already known, so the
+    diagnostics measure any number of rows without their distributions in memory.
 
     Parameters
     ----------
@@ -534,7 +534,7 @@ class _KeptAnswers:
         return even(self._foot, self._top, self._seed)
 
     def kept(self, keep: Keep) -> RowAnswers:
-        """What a result holds of them, as ``keep`` gives every array back."""
+        """What a result stores of them, with every array as ``keep`` returns it."""
         crps = self.scores["crps"]
         arrays = (self.pit, self._mean, self._std, crps, self._low, self._high, self._quantiles)
         return RowAnswers(*(keep(values) for values in arrays))

@@ -128,9 +128,9 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The rows that judge (n of them), and what each method says of them and of the far rows.
+    """The rows that judge (n of them), and each method's answers to them and to the far rows.
 
-    ``far`` are their probabilities (m, K), a method each; empty where nothing is asked far away.
+    ``far`` are their probabilities (m, K), a method each; empty without far rows.
     """
 
     y: IntArray
@@ -241,7 +241,7 @@ def compared_measures() -> tuple[Measure, ...]:
 
 
 def meaning_of(estimate: Estimate) -> str:
-    """What an estimate says, for readers to whom its name means nothing; "" of an unknown one.
+    """What an estimate means, for readers who do not know its name; "" for an unknown one.
 
     Examples
     --------

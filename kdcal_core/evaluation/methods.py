@@ -123,7 +123,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came of a task; where it could not be done, ``failure`` says why.
+    """The result of a task; where it could not be done, ``failure`` says why.
 
     ``n_regions`` counts those of all partitions of a calibrator by regions.
     """
@@ -184,7 +184,7 @@ def _send(
     executor: Executor,
     report: Callable[[Task], None],
 ) -> None:
-    """Have the tasks done elsewhere, a few at a time, and wait for all that were begun."""
+    """Run the tasks elsewhere, a few at a time, and wait for all that were begun."""
     waiting, running = iter(away), dict[Future[Answer], int]()
     try:
         while True:
@@ -203,7 +203,7 @@ def _send(
 
 
 def carry_out(task: Task, progress: Progress | None = None) -> Answer:
-    """Fit, time, ask. What goes wrong with one method is reported, and stops no other."""
+    """Fit a method, time it and ask it. An error of one method is reported, and stops no other."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)  # notes say it once, for all rows

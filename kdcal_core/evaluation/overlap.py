@@ -37,12 +37,12 @@ SetKind = Literal["training", "calibration", "evaluation", "foreign"]
 
 _HARM: dict[SetKind, dict[SetKind, str]] = {
     "evaluation": {
-        "calibration": "what is judged there flatters every calibrator that was fitted on them",
-        "training": "what is judged there flatters the model, which has learnt from them",
+        "calibration": "results on that set flatter every calibrator fitted on them",
+        "training": "results on that set flatter the model, because it has learnt from them",
     },
     "calibration": {
-        "training": "a calibrator that is fitted there trusts the model too much, which has learnt "
-        "from them",
+        "training": "a calibrator that is fitted there trusts the model too much, because the "
+        "model has learnt from them",
     },
 }
 _NOT_FOREIGN = "rows of the data are not foreign, and the model may well be sure of them"
@@ -131,5 +131,5 @@ def overlap(review: ReviewData) -> EqualRows | None:
 
 
 def overlap_note(found: EqualRows) -> Note | None:
-    """What is to be said of what :func:`overlap` found; None where no rows are equal."""
+    """A note on what :func:`overlap` found; None where no rows are equal."""
     return shared_note(found, SetRows("evaluation", None, None), SetRows("calibration", None, None))

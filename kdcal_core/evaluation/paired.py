@@ -1,4 +1,4 @@
-"""Differences between methods on the same rows, and what they allow to say."""
+"""Differences between methods on the same rows, and the verdicts that they support."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Verdict = Literal["better", "worse", "cannot be told apart"]
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """A method less the one it is held against, on the same rows.
+    """A method less its reference, on the same rows.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class BesideModel:
 
 
 def beside_model(proba: FloatArray, rows: ScoredSet) -> BesideModel:
-    """What a method's probabilities (n, K) come to beside the model's, of which ``rows`` are.
+    """A method's probabilities (n, K) compared with the model's, of which ``rows`` are.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def beside_model(proba: FloatArray, rows: ScoredSet) -> BesideModel:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """All methods held against one, (M, P) over the pairs of true errors that are possible."""
+    """All methods compared with one, (M, P) over the pairs of true errors that are possible."""
 
     gap: FloatArray  # observed difference less its bias
     error: FloatArray  # its standard error
@@ -128,10 +128,10 @@ class Held:
 def held_against(spread: Spread, other: int) -> Held:
     """Every method less the one at ``other``.
 
-    The two true errors are not known, and the bias of the difference goes with them: every pair
-    of errors that the two observed values allow is looked at, and every pair of equal errors,
-    which are what "no difference" says. The least favourable one counts (a projected test;
-    Dufour 1990).
+    The two true errors are not known, and the bias of the difference depends on them. So every pair
+    of errors that the two observed values allow is examined, and every pair of equal errors, which
+    is the hypothesis of no difference. The least favourable pair counts (a projected test; Dufour
+    1990).
     """
     m, t = spread.bias.shape
     variance = np.einsum("itit->it", spread.covariance)
@@ -179,7 +179,7 @@ def against_best(
     level: float,
     seed: int,
 ) -> tuple[PairedDifference, ...]:
-    """Each method less the best of these rows, with the picking of the best allowed for.
+    """Each method less the best on these rows, corrected for having picked the best.
 
     The p value of a method is that of "no other method is better than this one", by the largest
     of its standardised losses to the others, whichever method is the best: the test of Hansen
@@ -214,7 +214,7 @@ def against_best(
 
 
 def untested(pairs: tuple[PairedDifference, ...]) -> tuple[PairedDifference, ...]:
-    """The same differences where rows are too few to tell any two methods apart."""
+    """The same differences where rows are too few to distinguish any two methods."""
     return tuple(
         replace(
             pair,

@@ -84,8 +84,7 @@ def of_areas(
 
     Each true class is a sample of its own, as in :func:`kdcal_core.diagnostics.auc
     .area_variance`; the degrees of freedom are those of the pair of methods that has the fewest.
-    A class of one row has no variance: a difference is then as uncertain as its ``lead`` lets
-    it be.
+    A class of one row has no variance: a difference is then as uncertain as its ``lead`` allows.
     """
     m = len(value)
     covariance, doubt, lone = np.zeros((m, m)), np.zeros((m, m)), 0.0
@@ -192,7 +191,7 @@ def binned_spread(
 def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread:
     """Smooth ECE likewise: the gaps lie on a lattice of [0, 1].
 
-    Where a kernel holds hardly a row, a miss drawn twice or not at all stays where it is, and
+    Where a kernel holds hardly any rows, a miss drawn twice or not at all stays where it is, and
     resampled rows show about half of the noise. So new outcomes are drawn, a row being right
     with its stated probability plus the gap of its bin, by one uniform number for all methods.
     """

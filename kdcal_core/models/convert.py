@@ -1,7 +1,6 @@
 """Turn a pickled model into a file that kdcal opens, on the machine of a user who trusts it.
 
-This is the one place that opens pickles. It stands behind ``kdcal convert`` only, and nothing of
-the app calls it.
+This is the one place that opens pickles. Only ``kdcal convert`` uses it; the app never calls it.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def convert(
 ) -> str:
     """Open a pickle that the user trusts and save its model in a format that kdcal opens.
 
-    What was written is loaded again, with all checks, and must give the same answers as the
+    The written file is loaded again, with all checks, and must give the same answers as the
     model in memory on 64 random rows; otherwise nothing is left behind.
 
     Parameters

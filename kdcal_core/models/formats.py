@@ -55,7 +55,7 @@ Origin = Literal["any library", "scikit-learn", "boosted trees", "network"]
 
 @dataclass(frozen=True)
 class Content:
-    """What is looked at to recognise a format.
+    """The parts of a file that show its format.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Format:
-    """A model format as it is offered.
+    """A model format's entry in the list.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ _OFFERED: dict[str, Format] = {}
 def model_formats() -> dict[str, Format]:
     """Every model format by key, in the order in which it is shown.
 
-    Their modules are imported by the first call: who only reads a table needs none of them.
+    Their modules are imported by the first call: a reader of tables needs none of them.
     """
     _import_formats()
     return _OFFERED
@@ -183,8 +183,8 @@ def load_model(
 
     The format follows from the content and must agree with the suffix, so that a file that
     pretends to be another is refused before any library opens it. The adapters check the
-    content before it reaches compiled code, yet a hostile file belongs into a worker process
-    with limits (``kdcal_core.jobs``).
+    content before it reaches compiled code, but a hostile file belongs in a worker process with
+    limits (``kdcal_core.jobs``).
 
     Parameters
     ----------
@@ -391,7 +391,7 @@ def library_titles() -> list[str]:
 
 
 def model_info(model: Model | Regressor, path: str | Path, name: str) -> ModelInfo:
-    """Describe a loaded model for those who do not hold it.
+    """A description of a loaded model, for processes that do not hold it.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ _READ = 0.03  # share of the progress that reading the rows takes
 
 
 def usable_calibrators(review: Review) -> dict[str, str | None]:
-    """Every calibrator but the model itself, with why this review cannot have it (None: it can).
+    """Every calibrator but the model itself, with why this review cannot use it (None: it can).
 
     In the registry's order.
     """
@@ -72,7 +72,7 @@ def usable_calibrators(review: Review) -> dict[str, str | None]:
 
 
 def default_calibrators(review: Review) -> tuple[str, ...]:
-    """Those that are offered, and that this review can have."""
+    """Those that are offered, and that this review can use."""
     usable = usable_calibrators(review)
     return tuple(key for key, why in usable.items() if why is None and CALIBRATORS[key].offered)
 
@@ -83,7 +83,7 @@ def _settled(review: Review, settings: ComparisonSettings) -> ComparisonSettings
     if unknown is not None or not settings.calibrators:
         raise InputError(
             f"There is no calibrator {unknown!r}" if unknown else "No calibrator is chosen",
-            fix="Choose at least one calibrator to hold against the model as it is.",
+            fix="Choose at least one calibrator to compare with the model as it is.",
         )
     judge = settings.judge or ("evaluation" if review.has_evaluation else "cross-fitted")
     if judge == "evaluation" and not review.has_evaluation:

@@ -69,7 +69,7 @@ Keep = Callable[[tuple[Hashable, ...], Callable[[], Any]], Any]
 
 
 def _kept() -> Keep:
-    """Makes what is asked for once, for as long as whoever asks is there."""
+    """Computes what is asked for once, and keeps it for as long as its owner lives."""
     made: dict[tuple[Hashable, ...], Any] = {}
 
     def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
@@ -82,7 +82,7 @@ def _kept() -> Keep:
 
 @dataclass(frozen=True)
 class Sets:
-    """What tasks read of a review, each part when it is asked for, and who hears of progress.
+    """What tasks read of a review, each part on demand, and the function that reports progress.
 
     Attributes
     ----------
@@ -482,7 +482,7 @@ def require_regression(review: Review) -> None:
 def require_classification(
     why: str, *, fix: str = "Use the Recalibration page."
 ) -> Callable[[Review], None]:
-    """Refuses a review that is not scored, or is of a regression, which ``why`` speaks against."""
+    """Refuse a review that is not scored, or is of a regression; ``why`` names the reason."""
 
     def refuse(review: Review) -> None:
         require_scored(review)
@@ -493,9 +493,9 @@ def require_classification(
 
 
 def check_ranges(settings: Any, ranges: Ranges) -> None:
-    """Refuse a setting that lies outside its range; of a tuple each value is looked at.
+    """Refuse a setting that lies outside its range; of a tuple each value is checked.
 
-    A setting left open, None, has no range. Sliders keep to their ends only in an honest browser.
+    A setting left open, None, has no range. A slider's ends bind only an unmodified browser.
 
     Examples
     --------

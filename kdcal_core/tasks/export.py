@@ -1,4 +1,4 @@
-"""Write a calibrator as a file, and open one that somebody brings.
+"""Write a calibrator as a file, and try one that somebody has.
 
 The first fits one calibrator on a review, judges it, and writes it as a file and, where possible,
 as ONNX. The second shows what a file does to a review's rows.
@@ -43,7 +43,7 @@ CALIBRATOR_FILE, ONNX_FILE = "calibrator.kdcal", "calibrated.onnx"
 
 @dataclass(frozen=True)
 class ExportSettings:
-    """Which calibrator is fitted and taken away.
+    """Which calibrator is fitted and exported.
 
     Attributes
     ----------

@@ -58,7 +58,7 @@ class Gain:
 
 
 class AsFitted(Calibrator):
-    """A calibrator that is fitted already and stays as it is, whatever it is given to fit.
+    """A calibrator that is already fitted; ``fit`` leaves it as it is.
 
     Parameters
     ----------
@@ -79,11 +79,11 @@ class AsFitted(Calibrator):
         return self
 
     def fit(self, proba: Any, y: Any, X: Any = None, sample_weight: Any = None) -> Self:
-        """Nothing: it is fitted."""
+        """Does nothing, because it is already fitted."""
         return self
 
     def predict_proba(self, proba: Any, X: Any = None) -> FloatArray:
-        """What the fitted calibrator says."""
+        """The fitted calibrator's probabilities."""
         return self.answer(proba, X)
 
 
@@ -123,7 +123,7 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What came of it.
+    """A fitted calibrator with its judgement.
 
     Attributes
     ----------
@@ -277,14 +277,14 @@ def _judged(
 
 
 def _judging_notes(found: Comparison | None, why_not_judged: str | None) -> list[str]:
-    """What is to be known of the judgement."""
+    """Notes on the judgement."""
     if found is not None:
         return [one.sentence for one in found.notes]
     return [f"What it gains was not judged: {why_not_judged}"]
 
 
 def _left_aside(review: Review, read: Sequence[str]) -> list[str]:
-    """What is to be said where some columns are read of no table."""
+    """A note where some columns are read from no table."""
     others = {name: why for name, why in left_out(review).items() if name not in read}
     return [left_out_words(others)] if others else []
 

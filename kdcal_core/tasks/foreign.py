@@ -274,7 +274,7 @@ def _uploaded(reader: ReviewReader) -> list[_Batch]:
 def _made(
     reader: ReviewReader, settings: ForeignSettings, reference: pd.DataFrame
 ) -> tuple[list[_Batch], list[str]]:
-    """What is made of the data, and why some of it cannot be."""
+    """The rows made from the data, and why some cannot be made."""
     own, n, seed = reader.features(reader.judged), settings.n, settings.seed
     batches = [_Batch("shuffled", (("Shuffled features", None),), partial(shuffled, own, n, seed))]
     try:

@@ -77,7 +77,7 @@ class ByDistance:
 
 @review_task("Out of distribution: measuring far from the data", reads=PARTS)
 def confidence_far_away(sets: Sets, *, run: str, graph: dict[str, Any] | None = None) -> ByDistance:
-    """Confidence on the spheres of a run that has some, of the model and of its version."""
+    """Confidence of the model and of its version on the spheres of a run that has some."""
     opened, version = _run(sets, run), Version.of(sets, graph)
     model = by_distance(opened, opened.rows.proba)
     if version is None:
@@ -116,7 +116,7 @@ def calibrated_by_distance(sets: Sets, *, which: Which, key: str, run: str) -> D
 
 @dataclass(frozen=True, eq=False)
 class ForeignAnswers:
-    """What is said of one set of foreign rows.
+    """The answers to one set of foreign rows.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class ForeignAnswers:
 
 @dataclass(frozen=True, eq=False)
 class VersionAnswers:
-    """What the kernel density version says of one set of foreign rows.
+    """The kernel density version's answers to one set of foreign rows.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ def foreign_answers(
 
 @dataclass(frozen=True, eq=False)
 class SurestRows:
-    """Foreign rows with their features, those first that the model is surest of.
+    """Foreign rows with their features, those first that the model is surest about.
 
     Attributes
     ----------
@@ -287,7 +287,7 @@ class GraphChosen:
 
 @review_task("Out of distribution: comparing exponents", reads=ALL_ROWS)
 def graph_chosen(sets: Sets, *, graph: dict[str, Any]) -> GraphChosen:
-    """Held-out log loss of every exponent at the setting in force."""
+    """Held-out log loss of every exponent at the current setting."""
     found = Version.of(sets, graph)
     assert found is not None
     return GraphChosen(found.graph.selection(), found.graph.blend)

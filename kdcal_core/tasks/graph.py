@@ -1,7 +1,7 @@
 """Fit the kernel density version of a review's model, and place the judged rows in it.
 
 Gamma, variance and floor act later, without a fit: a `GraphSetting` is the version that measures
-ask.
+use.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class GraphSettings:
 
 @dataclass(frozen=True)
 class GraphFacts:
-    """What is to be known of a graph without its arrays.
+    """Facts about a graph, without its arrays.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class GraphFacts:
 
     @property
     def chosen(self) -> int:
-        """Where gamma stands in the grid."""
+        """The position of gamma in the grid."""
         return int(np.argmin(np.abs(np.array(self.gammas) - self.gamma)))
 
 
@@ -341,7 +341,7 @@ class GraphSetting:
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """The kernel density version at a setting; what it says is kept for whoever asks again."""
+    """The kernel density version at a setting; its answers are kept for the next request."""
 
     sets: Sets
     setting: GraphSetting

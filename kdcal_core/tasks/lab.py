@@ -246,7 +246,7 @@ class LabRecord:
 
 @dataclass(frozen=True, eq=False)
 class LabRows:
-    """Points with what all methods say of them.
+    """Points with all methods' answers.
 
     Attributes
     ----------
@@ -417,7 +417,7 @@ class _Fitted:
     sigmoid: SigmoidConfidence
 
     def ask(self, points: _Points, truth: FloatArray, progress: Progress) -> LabRows:
-        """What all methods say of some points."""
+        """All methods' answers to some points."""
         X = points.X
         proba = self.model.predict_proba(X)
         located, papers = (

@@ -70,7 +70,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class GraphChoice:
-    """Settings of the graphs that act without a fit; what is None stays as the data chose it.
+    """Settings of the graphs that act without a fit; None keeps what the data chose.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class GraphChoice:
 
 
 def fitted_position(graph: KernelDensityGraph) -> int:
-    """Which exponent of the grid is in force."""
+    """The position of the chosen exponent in the grid."""
     return int(np.argmin(np.abs(graph.gammas - graph.gamma)))
 
 
@@ -168,7 +168,7 @@ def fixed_answers(run: LabRun) -> dict[Method, LabAnswers]:
 
 
 def graph_answers(run: LabRun, choice: GraphChoice) -> dict[Distance, LabAnswers]:
-    """Both graphs at the settings of the moment, without a fit."""
+    """Both graphs at the current settings, without a fit."""
     return {
         distance: _asked(
             run, distance, choice.applied(run, distance), as_in_papers=choice.ratio_only
@@ -195,7 +195,7 @@ def measured(run: LabRun, answers: LabAnswers, *, n_boot: int = 200) -> dict[str
     Hellinger distance to the true posterior, on the test rows. "box" is that distance on the
     map's points in [-1, 1]^2 as the papers have it (decision D26), its interval as if they were
     drawn at random. It counts places without rows as well, such as the middle of "circle", where
-    the prior is no worse an answer; on "trunk", which has no box, it is "hellinger" again.
+    the prior is as good an answer; on "trunk", which has no box, it is "hellinger" again.
     Confidence on the sphere of radius 2, in units of the data's largest norm.
 
     Parameters

@@ -131,7 +131,7 @@ class PitOverview:
     edition=lambda: " ".join(MEASURES),
 )
 def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
-    """Everything about all rows together but for the histogram with a choice of bins."""
+    """Everything about all rows together, except the histogram with a choice of bins."""
     scored, scale = sets.distributions(which), scale_of(sets)
     sets.progress(0.05, "Placing the outcomes in their distributions")
     pit, weight = pit_values(sets, which), scored.weight

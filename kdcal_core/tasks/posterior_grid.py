@@ -109,7 +109,7 @@ def feature_plane(
 def principal_plane(frame: pd.DataFrame) -> Plane:
     """The plane of the first two principal axes of the standardised numeric features.
 
-    Features that are no numbers are held at their most frequent value.
+    Features that are not numbers are held at their most frequent value.
 
     Raises
     ------

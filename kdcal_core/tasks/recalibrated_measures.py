@@ -143,7 +143,7 @@ def coverage_along(
 
 @dataclass(frozen=True, eq=False)
 class PitValues:
-    """PIT values of all judged rows by one method, as histogram and as quantiles come true."""
+    """PIT values of all judged rows by one method, as histogram and as quantile reliability."""
 
     histogram: PitHistogram
     quantiles: QuantileReliability

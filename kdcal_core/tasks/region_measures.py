@@ -60,7 +60,7 @@ Purpose = Literal["wrong", "classes", "column"]
 
 @dataclass(frozen=True)
 class RegionQuestion:
-    """What is asked of the rows.
+    """A question about the rows.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class RegionQuestion:
 
 @dataclass(frozen=True, eq=False)
 class RegionColumns:
-    """The columns of a set that rows can be told apart by. All names are untrusted text.
+    """The columns of a set that can define regions. All names are untrusted text.
 
     Attributes
     ----------
@@ -582,7 +582,7 @@ def _maps(
 
 
 def _answers(scored: ScoredSet, rows: IntArray) -> pd.DataFrame:
-    """What the model says of rows, and what they are."""
+    """The model's probabilities for rows, and their classes."""
     names = np.array(scored.classes, dtype=object)
     predicted = scored.proba[rows].argmax(axis=1)
     columns = {

@@ -37,7 +37,7 @@ def class_regions(
     seed: int = 0,
     level: float = 0.95,
 ) -> RegionSearch:
-    """A tree that parts the classes (Durfee et al., Algorithm 1), its regions judged on other rows.
+    """A tree that separates the classes (Durfee et al., Algorithm 1), judged on other rows.
 
     It is grown on the model's training rows (decision D102); without them on one random half of
     the rows, and the other half judges.

@@ -295,7 +295,7 @@ def _repaired(
     progress: Progress,
     notes: list[Note],
 ) -> tuple[list[RegionsMethod], dict[str, EventScores]]:
-    """The model and every method on rows held out from the fit; what is left out goes to notes."""
+    """The model and every method on rows held out from the fit; the notes name what is left out."""
     model = methods_of([])[0]
     judged = data.evaluation or data.calibration
     as_it_is = beside_model(judged.proba, judged).log_loss
@@ -367,7 +367,7 @@ def _event_scores(proba: FloatArray, y: IntArray, binary: bool) -> EventScores:
 
 
 def _training_scores(data: ReviewData, binary: bool, seed: int) -> EventScores | None:
-    """What the model says of its training rows, where both are there."""
+    """The model's probabilities for its training rows, where the review has both."""
     if data.training is None or data.model is None:
         return None
     frame, y = data.training

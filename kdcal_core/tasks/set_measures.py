@@ -76,7 +76,7 @@ class Refused:
         return cls(error.what, error.fix, error.file, error.column, error.row)
 
     def error(self) -> InputError:
-        """The error again."""
+        """The error, to be raised again."""
         return InputError(self.what, fix=self.fix, file=self.file, column=self.column, row=self.row)
 
 
@@ -211,7 +211,7 @@ class ClassHalves:
 
 @review_task("Confidence by class: halving the rows", reads=the_set)
 def class_halves(sets: Sets, *, which: Which, labels: Sequence[int], seed: int) -> ClassHalves:
-    """What noise alone makes of the histograms of these classes."""
+    """How far noise alone moves the histograms of these classes."""
     scored = sets.read(which)
     return ClassHalves(
         tuple(
@@ -361,7 +361,7 @@ class EqualSets:
 def equal_sets(sets: Sets) -> EqualSets:
     """Rows that lie in two tables of the review, for any two but those of foreign rows.
 
-    Of the evaluation and the calibration set this is what Compare and Regions say.
+    For the evaluation and the calibration set Compare and Regions give the same note.
 
     Raises
     ------

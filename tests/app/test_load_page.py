@@ -1,4 +1,4 @@
-"""The Load page: every sample in one click, files of one's own, and bad files told clearly."""
+"""The Load page: every sample in one click, files of one's own, and bad files reported clearly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job in a real browser: it outlives its page, its tab and its server, and stops when told."""
+"""A job in a real browser: it outlives its page, its tab and its server, and stops on request."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def until_rows(app, fits) -> int:
 
 
 def drag(app, panel: int, start: tuple[float, float], end: tuple[float, float]) -> None:
-    """Drag from one place to another, told in shares of the panel from its upper left."""
+    """Drag from one place to another, given in shares of the panel from its upper left."""
     area = app.page.locator(PANELS).nth(panel).bounding_box()
     x0, y0, x1, y1 = (
         area[edge] + share * area[size]
@@ -64,7 +64,7 @@ def test_a_dragged_box_shows_its_rows_and_outlives_a_slider(app):
     drag(app, 0, (0.2, 0.5), (0.5, 0.8))
     chosen = until_rows(app, lambda n: n > 0)
     assert 150 < chosen < 350
-    # another alpha draws the maps anew, which takes the box off them, and keeps its rows
+    # another alpha draws the maps again, which takes the box off them, and keeps its rows
     app.page.locator(".st-key-foreign_alpha").get_by_role("slider").first.press("ArrowRight")
     app.page.locator(".st-key-foreign_alpha").get_by_text("2.0%").first.wait_for()
     assert until_rows(app, lambda n: n > 0) == chosen

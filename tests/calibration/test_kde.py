@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning"
 
 
 def two_class(score, right):
-    """Rows that all predict class 0 with this score, right or wrong as told."""
+    """Rows that all predict class 0 with this score, right or wrong as given."""
     score = np.asarray(score, dtype=float)
     return np.column_stack([score, 1 - score]), np.where(right, 0, 1)
 

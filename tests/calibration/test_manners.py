@@ -84,7 +84,7 @@ def test_zeros_and_ones_and_ties(kind, k):
         ours.set_params(shrinkage=None)
     said = ours.fit(proba, y).predict_proba(proba)
     check(said, (60, k))
-    # the rows of one kind are told the share of each class among them, but for a little pull
+    # the rows of one kind get the share of each class among them, except for a little shrinkage
     first = np.bincount(y[::k], minlength=k) / len(y[::k])
     np.testing.assert_allclose(said[0], first, atol=0.12)
     even = np.full((60, k), 1 / k)

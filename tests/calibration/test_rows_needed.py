@@ -1,4 +1,4 @@
-"""Too few rows are told of with the number that would do, whichever calibrator it is."""
+"""Too few rows are reported with the number that is enough, whichever calibrator it is."""
 
 import warnings
 

@@ -97,7 +97,7 @@ def test_it_rises_and_what_is_kept_is_small():
 
 
 def test_one_of_the_two_is_calibrated():
-    """Vovk et al. (2015) Theorem 1: the expert that is told the row's own class is calibrated."""
+    """Vovk et al. (2015) Theorem 1: the expert that knows the row's own class is calibrated."""
     rng = np.random.default_rng(1)
     text, label = [], []
     for _ in range(400):

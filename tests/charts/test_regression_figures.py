@@ -1,4 +1,4 @@
-"""Regression pictures: right places, few marks, harmless names, faults told apart by everyone."""
+"""Regression pictures: right places, few marks, harmless names, faults distinct for everyone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables come back as they were written, and what is no table says so."""
+"""Tables come back as they were written, and what is not a table is refused."""
 
 from __future__ import annotations
 

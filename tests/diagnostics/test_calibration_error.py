@@ -108,7 +108,7 @@ def no_intervals(monkeypatch):
 @pytest.mark.usefixtures("no_intervals")
 @pytest.mark.parametrize("kind", ["confidence", "top-label", "class"])
 def test_expected_is_the_mean_over_calibrated_models(kind):
-    """Against the plain way: every row's outcome drawn, everything computed anew."""
+    """Against the plain way: every row's outcome drawn, everything computed again."""
     proba, _ = draw(120, 3, 2)
     rng = np.random.default_rng(0)
     values = []

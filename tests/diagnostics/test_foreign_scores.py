@@ -108,7 +108,7 @@ def test_aurocs_interval_covers_also_near_one(shift, n, m):
 
 @pytest.mark.parametrize(("n", "m"), [(5, 500), (500, 5)])
 def test_aurocs_interval_covers_with_few_rows_on_one_side(n, m):
-    """A normal quantile covers 86% to 88% here: five rows do not tell their own variance."""
+    """A normal quantile covers 86% to 88% here: five rows do not show their own variance."""
     rng = np.random.default_rng(n)
     truth = norm.cdf(1.0 / np.sqrt(2))
     found = [ood_auroc(rng.normal(1.0, 1, n), rng.normal(size=m)) for _ in range(600)]

@@ -135,7 +135,7 @@ def test_a_half_written_result_never_counts(tmp_path):
     assert manager.find("k").state == "cancelled"
     assert JobManager(folder=tmp_path).find("k") is None
     assert not list(tmp_path.rglob("a.txt"))
-    # and the next of this key starts anew
+    # and the next of this key starts again
     assert manager.wait(leave(manager), 10).result == "TEXT"
 
 

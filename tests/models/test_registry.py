@@ -1,4 +1,5 @@
-"""Formats are told by content, disguises are refused, and models in memory find their adapter."""
+"""Formats are recognised by content, disguises are refused, and models in memory find their
+adapter."""
 
 from __future__ import annotations
 

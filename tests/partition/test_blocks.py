@@ -1,4 +1,5 @@
-"""Blocks give the same bytes however they are spread, tell how far they are, and stop when told."""
+"""Blocks give the same bytes however they are spread, report how far they are, and stop on
+request."""
 
 import multiprocessing
 import threading

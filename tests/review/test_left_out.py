@@ -1,4 +1,5 @@
-"""Of bare predictions, every column that describes the rows is looked at, or its reason told."""
+"""Of bare predictions, every column that describes the rows is looked at, or the reason is
+given."""
 
 import io
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The over-confident network of the samples: what its card says, and that regions mend it."""
+"""The over-confident network of the samples: what its card says, and that regions correct it."""
 
 from __future__ import annotations
 

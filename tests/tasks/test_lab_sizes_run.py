@@ -1,4 +1,4 @@
-"""The simulation over training sizes: each run is the lab's own, and quartiles are told."""
+"""The simulation over training sizes: each run is the lab's own, and quartiles are reported."""
 
 from __future__ import annotations
 

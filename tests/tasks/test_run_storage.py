@@ -1,4 +1,4 @@
-"""Results of runs on disk: whatever happens to a file behind the app, it is told."""
+"""Results of runs on disk: whatever happens to a file behind the app, it is reported."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def _seconds(call: Callable[[], object], spent: list[Clock]) -> tuple[Clock, Clo
 
 
 def _forget_peak() -> None:
-    """Linux counts the largest memory of this process anew from here."""
+    """Linux counts the largest memory of this process again from here."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
@@ -185,7 +185,7 @@ def _status(name: str) -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
-    raise OSError(f"this system does not tell {name}")
+    raise OSError(f"this system does not report {name}")
 
 
 if __name__ == "__main__":

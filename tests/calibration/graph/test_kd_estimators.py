@@ -121,7 +121,7 @@ def test_the_outputs_bits_are_left_out_where_they_only_repeat_the_training_label
         for layer in ("probability", "exclude")
     }
     assert losses["exclude"].log_loss.min() < losses["probability"].log_loss.min() - 0.1
-    # On rows that the model never saw, its answers tell what the four cells cannot.
+    # On rows that the model never saw, its answers show what the four cells cannot.
     fine = (X[:, 0] > 0.5).astype(int)
     learnt_by_heart.fit(X, fine)
     held = (fresh[0][150:, 0] > 0.5).astype(int)

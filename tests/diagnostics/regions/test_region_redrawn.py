@@ -1,4 +1,4 @@
-"""Regions grown on all rows and held against redrawn outcomes."""
+"""Regions grown on all rows and compared with redrawn outcomes."""
 
 import numpy as np
 import pandas as pd

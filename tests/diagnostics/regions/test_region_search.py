@@ -1,4 +1,5 @@
-"""Regions of miscalibration: found where planted, silent where nothing is wrong, told in words."""
+"""Regions of miscalibration: found where planted, silent where nothing is wrong, described in
+words."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def tasks(quick: bool, folder: Path | None, cache: Path | None) -> list[Row]:
 
 def run(task: Row) -> list[Row]:
     """All networks of one split, each as it is and by every calibrator; and the trees alone."""
-    warnings.simplefilter("ignore")  # regions with few rows are told at length
+    warnings.simplefilter("ignore")  # regions with few rows are described at length
     seed, folder = task["seed"], task["folder"] and str(task["folder"])
     parts = tables.split(*tables.load(task["table"], folder), seed)
     cache = task["cache"] and task["cache"] / task["table"]

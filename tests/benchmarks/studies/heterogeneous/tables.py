@@ -2,7 +2,7 @@
 
 The census is a shipped sample. A folder adds the whole of it (`adult.parquet`) and
 `credit_default.parquet`, both of them tables of the paper, and three it does not have:
-`spambase.parquet`, and two made binary by a question that is asked of them anyway: is the letter a
+`spambase.parquet`, and two made binary by a question that is usual for them: is the letter a
 vowel (`letter.parquet`), is the wine of quality 6 or better (`wine_white.parquet`).
 """
 
