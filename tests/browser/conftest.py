@@ -118,20 +118,39 @@ def colour(text) -> str:
     return str(text.evaluate("one => [getComputedStyle(one).fill, getComputedStyle(one).color]"))
 
 
+SIZE = {"width": 1366, "height": 900}
+
+
 class App:
-    """A page of the app in the browser, with what went wrong written down."""
+    """A page of the app in the browser, with what went wrong written down.
+
+    One tab serves all tests, as new to the app at the start of each as a newcomer's. A tab of its
+    own would compile the scripts of Streamlit and Plotly again, which takes longer than most tests.
+    """
 
     def __init__(self, browser, address: str) -> None:
         self.address = address
         # without motion, which only draws the same things many times while a page waits
-        self.context = browser.new_context(
-            viewport={"width": 1366, "height": 900}, color_scheme="light", reduced_motion="reduce"
-        )
+        self.context = browser.new_context(reduced_motion="reduce")
         self.page = self.context.new_page()
         self.outside: list[str] = []
         self.errors: list[str] = []
         self.context.on("request", self._note_request)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def begin(self) -> None:
+        """Forget whatever a test before has left."""
+        for page in self.context.pages:
+            if page is not self.page:
+                page.close()
+        if self.page.url.startswith(self.address):
+            self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        self.page.goto("about:blank")
+        self.context.clear_cookies()
+        self.page.set_viewport_size(SIZE)
+        self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        self.outside.clear()
+        self.errors.clear()
 
     def _note_request(self, request) -> None:
         parts = urlsplit(request.url)
@@ -186,8 +205,15 @@ class App:
         self.context.close()
 
 
-@pytest.fixture
-def app(chromium, server: str) -> Iterator[App]:
+@pytest.fixture(scope="session")
+def tab(chromium, server: str) -> Iterator[App]:
     running = App(chromium, server)
     yield running
     running.close()
+
+
+@pytest.fixture
+def app(tab: App) -> App:
+    """The app's tab, with nothing left of an earlier test."""
+    tab.begin()
+    return tab
