@@ -189,9 +189,12 @@ class TemperatureRows:
 
 
 def _objective(
-    parameters: FloatArray, rows: TemperatureRows, n_groups: int, loss: str
+    parameters: FloatArray, rows: TemperatureRows, n_groups: int, loss: str, valued: bool = True
 ) -> tuple[float, FloatArray]:
-    """Mean loss and its gradient at (log T, or log T and A / T of each group)."""
+    """Mean loss and its gradient at (log T, or log T and A / T of each group).
+
+    The loss is NaN where it is not ``valued``: its logarithms take longer than the gradient.
+    """
     temperature = float(np.exp(parameters[0]))
     rest, rest_slope = rows.rest(temperature)
     awards = parameters[1:]
@@ -203,7 +206,9 @@ def _objective(
         value = _dot(share, error**2)
         by_odds = share * 2 * error * confidence * (1 - confidence)
     else:
-        value = _dot(share, _softplus(np.where(rows.correct > 0, -odds, odds)))
+        value = np.nan
+        if valued:
+            value = _dot(share, _softplus(np.where(rows.correct > 0, -odds, odds)))
         by_odds = share * (expit(odds) - rows.correct)
     by_log_temperature = -_dot(by_odds, rest_slope)
     if loss == "full":
@@ -258,12 +263,11 @@ def _best_alone(rows: TemperatureRows, few: TemperatureRows, loss: str) -> float
     loss may have several.
     """
 
-    def at(log_temperature: float, of: TemperatureRows) -> tuple[float, float]:
-        value, gradient = _objective(np.array([log_temperature]), of, 1, loss)
-        return value, float(gradient[0])
+    def at(log_temperature: float, of: TemperatureRows) -> float:
+        return _objective(np.array([log_temperature]), of, 1, loss)[0]
 
     def slope(log_temperature: float, of: TemperatureRows) -> float:
-        return at(log_temperature, of)[1]
+        return float(_objective(np.array([log_temperature]), of, 1, loss, valued=False)[1][0])
 
     grid = np.log(_LOOKED_AT)
     slopes = [slope(one, few) for one in grid]
@@ -272,10 +276,10 @@ def _best_alone(rows: TemperatureRows, few: TemperatureRows, loss: str) -> float
     for left, right, down, up in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
         if down < 0 <= up:  # often exactly 0 with few, equal rows
             ends.append(brentq(slope, left, right, args=(few,), xtol=_EXACT))
-    end = min(ends, key=lambda one: at(one, few)[0])
+    end = min(ends, key=lambda one: at(one, few))
     if len(few.best) < len(rows.best):
         end = _nearest_valley(lambda one: slope(one, rows), end, grid[0], grid[-1])
-    if at(end, rows)[0] >= at(0.0, rows)[0]:  # equally good, as with uniform rows
+    if at(end, rows) >= at(0.0, rows):  # equally good, as with uniform rows
         end = 0.0
     return float(np.exp(end))
 
