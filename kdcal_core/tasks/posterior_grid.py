@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.decomposition import PCA
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.foreign_rows import (
@@ -125,6 +124,8 @@ def principal_plane(frame: pd.DataFrame) -> Plane:
     >>> np.round(plane.explained, 3).tolist()
     [1.0, 0.0]
     """
+    from sklearn.decomposition import PCA  # slow to import, and every task is imported
+
     where = extent(frame)
     _two_features(where, None, None)
     scaled = (numbers_of(frame, where.columns) - where.centre) / where.spread
