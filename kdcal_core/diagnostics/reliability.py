@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import isotonic_regression
 from scipy.special import bdtrik
 from scipy.stats import rankdata
 
@@ -350,12 +351,9 @@ def isotonic_curve(cells: FineCells) -> tuple[FloatArray, FloatArray]:
 
 def isotonic_values(cells: FineCells) -> FloatArray:
     """Isotonic frequency of each cell, non-decreasing in [0, 1]."""
-    from sklearn.isotonic import isotonic_regression
-
-    fitted: FloatArray = isotonic_regression(
-        cells.hits / cells.weight, sample_weight=cells.weight, y_min=0.0, y_max=1.0
-    )
-    return fitted
+    # what scikit-learn's function of this name calls, without its checks, which take longer
+    fitted = isotonic_regression(cells.hits / cells.weight, weights=cells.weight).x
+    return np.asarray(np.clip(fitted, 0.0, 1.0))
 
 
 NULL_DRAWS = 2000
