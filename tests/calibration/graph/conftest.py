@@ -1,7 +1,7 @@
 """Models and estimators that the tests of this folder share."""
 
 import pytest
-from kd_models import xor
+from graph_models import xor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 

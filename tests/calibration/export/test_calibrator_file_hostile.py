@@ -10,7 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from calfile_cases import card, fitted, heterogeneous, scored, table
+from calibrator_file_cases import card, fitted, heterogeneous, scored, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.lib import format as npy

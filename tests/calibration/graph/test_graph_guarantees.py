@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from graph_models import xor
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kd_models import xor
 from scipy.stats import binom
 from sklearn.tree import DecisionTreeClassifier
 

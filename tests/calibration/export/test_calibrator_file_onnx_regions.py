@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 import pandas as pd
 import pytest
-from calfile_cases import card
+from calibrator_file_cases import card
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper

@@ -8,7 +8,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from calfile_cases import card, fitted, heterogeneous, scored, table
+from calibrator_file_cases import card, fitted, heterogeneous, scored, table
 
 from kdcal_core.calibration import CALIBRATORS, TopLabelConfidence, UncalibratedConfidence
 from kdcal_core.calibration.calibrator_base import Calibrator

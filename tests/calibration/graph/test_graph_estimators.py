@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from kd_models import network, xor
+from graph_models import network, xor
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import (
     GradientBoostingClassifier,
