@@ -327,7 +327,7 @@ def _expected(
 ) -> float:
     """Mean of the statistic where the stated probabilities are true."""
     share, _, _ = pooled_bins(found, tables)
-    draws = [null_rates(table, NULL_DRAWS, rng) for table in tables]
+    draws = [null_rates(table, NULL_DRAWS, rng, with_variance=debiased) for table in tables]
     score = np.concatenate([table.score for table in tables])
     gap = np.nan_to_num(np.concatenate([rates for rates, _ in draws], axis=1) - score)
     if not debiased:

@@ -263,7 +263,7 @@ def with_doubt(chance: FloatArray, rows: FloatArray, doubt: FloatArray | float) 
 
 
 def null_rates(
-    table: BinTable, n_draws: int, rng: np.random.Generator
+    table: BinTable, n_draws: int, rng: np.random.Generator, *, with_variance: bool = False
 ) -> tuple[FloatArray, FloatArray]:
     """Draws of each bin's frequency under the stated probabilities, (n_draws, B).
 
@@ -272,7 +272,8 @@ def null_rates(
     large by less than 1/64 of the variance of the scores in the bin. With row weights a slice
     counts as its effective number of rows, rounded.
 
-    Also returns the residual variance of the gap in each draw, (n_draws, B).
+    Also returns the residual variance of the gap in each draw, (n_draws, B); an empty array where
+    it is not asked for.
     """
     n_bins = len(table.count)
     some = np.flatnonzero(table.slice_n > 0)
@@ -284,6 +285,8 @@ def null_rates(
     to_bins[home] = table.slice_weight[some] / n
     rates = _ratio(hits @ to_bins, np.broadcast_to(table.weight, (n_draws, n_bins)), np.nan)
     rates = np.minimum(rates, 1.0)  # as in bin_table
+    if not with_variance:
+        return rates, np.empty(0)
     to_bins[home] = table.slice_weight_sq[some]
     gap = np.nan_to_num(rates - table.score)
     share = hits / n
