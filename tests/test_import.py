@@ -39,13 +39,6 @@ def test_a_worker_that_reads_files_imports_no_statistics():
     assert loaded.isdisjoint({*HEAVY, "scipy.stats", "scipy.optimize", "sklearn", "numba"})
 
 
-def test_a_scikit_learn_model_is_read_without_skops():
-    """Which would import all of scikit-learn, and PyTorch, to know what to trust."""
-    path = ROOT / "sample_data" / "breast_cancer" / "model.skops"
-    read = f"from kdcal_core import load_model; load_model({str(path)!r})"
-    assert _loaded_after(read).isdisjoint({*HEAVY, "skops.io"})
-
-
 def test_a_job_starts_without_the_libraries_of_tables():
     assert _loaded_after("import kdcal_core.jobs.worker").isdisjoint(["numpy", "pandas", "pyarrow"])
 

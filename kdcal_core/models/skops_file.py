@@ -2,17 +2,13 @@
 
 A ``.skops`` file is a zip archive of numpy arrays and a ``schema.json`` that says how to put
 objects together. skops refuses types that are not trusted, but it follows the rest of the file
-as it is; so the schema is read here, rewritten from what is known to be harmless, and put together
-as skops does it:
+as it is; so the schema is read here first and rewritten from what is known to be harmless:
 
 * every type must be in a short list for its kind of entry; nothing in it is callable;
 * object ids are dropped, so that one entry cannot be used as another;
 * random states and training optimisers are emptied: a review draws nothing and trains nothing;
 * only checked arrays are handed on, without Python objects and of the size they claim;
 * the nodes of trees are checked before they become a tree (see ``upload_checks``).
-
-skops itself stays out: it imports all of scikit-learn, and PyTorch, to know what to trust, which
-takes four seconds of processor time.
 
 Then the parts of the fitted model are compared, since sizes reach compiled code from several
 places at once: the width of a forest and of its trees, the columns of an encoder and of the sparse
@@ -25,8 +21,6 @@ import io
 import json
 import warnings
 import zipfile
-from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -232,7 +226,6 @@ _CHECKS = {
 }
 
 
-_PROTOCOL = 2  # that skops 0.16 writes
 _MAX_MEMBERS = 200_000
 _MAX_BYTES = 2**30
 _MAX_SCHEMA_BYTES = 2**28
@@ -396,12 +389,15 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
         The archive is broken or too large, the model is of the other task, or it holds types
         that are not known to be harmless, or trees whose indices or sizes do not fit.
     """
+    import skops.io
+
     members = _read_archive(path)
-    checked = _check(members)
+    checked, types = _check(members)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = _built(checked, members)
+            # only these: skops copies the whole list at every node
+            model = skops.io.loads(checked, trusted=sorted(types))
     except Exception as error:
         raise InputError(
             "scikit-learn cannot put the model together: " + _first_line(error),
@@ -448,8 +444,11 @@ def _check_sizes(infos: list[zipfile.ZipInfo], packed: int) -> None:
         raise unsafe("The archive holds two members of one name")
 
 
-def _check(members: dict[str, bytes]) -> dict[str, Any]:
-    """The archive's schema, rewritten from checked entries only."""
+def _check(members: dict[str, bytes]) -> tuple[bytes, set[str]]:
+    """The archive again, with a schema rewritten from checked entries only, and their types."""
+    import skops
+    from skops.io._protocol import PROTOCOL
+
     text = members.get("schema.json", b"")
     if len(text) > _MAX_SCHEMA_BYTES:
         raise InputError(f"The model's schema holds {len(text):,} bytes, too many to read")
@@ -460,11 +459,11 @@ def _check(members: dict[str, bytes]) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise unsafe(f"The model's schema cannot be read: {_first_line(error)}") from error
-    if type(protocol) is not int or protocol != _PROTOCOL:
+    if type(protocol) is not int or protocol != PROTOCOL:
         raise InputError(
             f"The file follows version {str(protocol)[:20]} of the skops format, "
-            f"kdcal reads version {_PROTOCOL}",
-            fix=f"Save the model again with skops {version('skops')}.",
+            f"kdcal reads version {PROTOCOL}",
+            fix=f"Save the model again with skops {skops.__version__}.",
         )
     check = _SchemaCheck(members)
     try:
@@ -480,58 +479,13 @@ def _check(members: dict[str, bytes]) -> dict[str, Any]:
             "MLPs of scikit-learn with its usual scalers and encoders. Save other models as "
             "ONNX, or write their predictions into a table.",
         )
-    return root
-
-
-def _built(entry: dict[str, Any], members: dict[str, bytes]) -> Any:
-    """What a checked entry stands for, as skops builds it."""
-
-    def build(part: dict[str, Any]) -> Any:
-        return _built(part, members)
-
-    def build_all() -> list[Any]:
-        return [build(part) for part in entry["content"]]
-
-    kind = entry["__loader__"]
-    if kind == "JsonNode":
-        return json.loads(entry["content"])
-    named = getattr(import_module(entry["__module__"]), entry["__class__"])
-    if kind == "TypeNode":
-        return named
-    if kind in ("ListNode", "TupleNode", "SetNode"):
-        return named(build_all())
-    if kind == "DictNode":
-        types = build(entry["key_types"])
-        content = entry["content"].items()
-        return {of(key): build(value) for of, (key, value) in zip(types, content, strict=True)}
-    if kind == "SliceNode":
-        return slice(*(entry["content"][end] for end in ("start", "stop", "step")))
-    if kind == "DTypeNode":
-        return build(entry["content"]).dtype
-    if kind == "NdArrayNode" and entry["type"] == "json":
-        return _object_array(build_all(), build(entry["shape"]))
-    if kind == "NdArrayNode":
-        array = np.load(io.BytesIO(members[entry["file"]]), allow_pickle=False)
-        return array if named is np.ndarray else named(array)
-    if "__reduce__" in entry:  # trees and losses
-        instance = named(*build(entry["__reduce__"]["args"]))
-    else:
-        instance = named.__new__(named)
-    state = build(entry["content"]) if "content" in entry else None
-    if state and hasattr(instance, "__setstate__"):
-        instance.__setstate__(state)
-    elif state:
-        instance.__dict__.update(state)
-    return instance
-
-
-def _object_array(content: list[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    if len(shape) > 1:
-        return np.array(content, dtype=object)
-    array = np.empty(len(content), dtype=object)
-    for i, value in enumerate(content):  # a value may be a list
-        array[i] = value
-    return array
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for member in check.used:
+            archive.writestr(member, members[member])
+        text_out = json.dumps({**root, "protocol": PROTOCOL, "_skops_version": skops.__version__})
+        archive.writestr("schema.json", text_out)
+    return buffer.getvalue(), check.types
 
 
 class _SchemaCheck:
@@ -555,6 +509,8 @@ class _SchemaCheck:
             "TreeNode": self._tree,
         }
         self.unknown: set[str] = set()
+        self.types: set[str] = set()
+        self.used: dict[str, None] = {}
 
     def node(self, state: dict[str, Any], depth: int = 0) -> dict[str, Any]:
         """One entry of the schema, without anything that is not needed to build it."""
@@ -569,6 +525,7 @@ class _SchemaCheck:
             kind = "" if loader in _TYPES else f"{loader} "
             self.unknown.add(f"{kind}{full_name}"[:100])
             return _NOTHING
+        self.types.add(full_name)
         fields = self._readers[loader](state, depth + 1)
         return {"__class__": class_, "__module__": module, "__loader__": loader, **fields}
 
@@ -617,6 +574,7 @@ class _SchemaCheck:
                 raise unsafe("An array of the model has another shape than it claims")
             return {"type": "json", "shape": shape, **content}
         self._array(state)
+        self.used[state["file"]] = None
         return {"type": "numpy", "file": state["file"]}
 
     def _object(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
