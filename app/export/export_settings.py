@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.export import export_results
 from app.export import export_text as text
-from kdcal_core.calibration import BY_TREE, CALIBRATORS, Family
+from kdcal_core.calibration import BY_TREE, CALIBRATORS, INNER_MAPS, Family
 from kdcal_core.review import Review
 from kdcal_core.tasks import ExportSettings, few_trees, partition_columns, usable_calibrators
 
@@ -79,8 +79,8 @@ def _regions(review: Review, key: str) -> ExportSettings | None:
     with places[-3]:
         inner: str = st.selectbox(
             "In each region",
-            options=list(text.INNER),
-            format_func=text.INNER.__getitem__,
+            options=list(INNER_MAPS),
+            format_func=INNER_MAPS.__getitem__,
             key="export_inner",
             help="Regions with few rows borrow from the region around them.",
             **_KEPT,

@@ -24,14 +24,6 @@ FAMILIES: dict[Family, str] = {
     "partition": "region by region",
     "kernel density": "kernel density graph",
 }
-INNER = {
-    "platt": "Platt scaling",
-    "isotonic": "Isotonic regression",
-    "beta": "Beta calibration",
-    "histogram": "Histogram",
-    "temperature": "Temperature",
-    "kde": "Kernel densities",
-}
 _LONGEST = 40
 
 WILL_SHOW = (

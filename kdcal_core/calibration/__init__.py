@@ -33,7 +33,7 @@ from kdcal_core.calibration.one_vs_rest import (
     IsotonicConfidence,
     SigmoidConfidence,
 )
-from kdcal_core.calibration.settings import BY_TREE
+from kdcal_core.calibration.settings import BY_TREE, INNER_MAPS
 from kdcal_core.calibration.softmax_maps import DirichletScaling, VectorScaling
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.venn_abers import VennAbers
@@ -45,6 +45,7 @@ import_modules(__path__, __name__, without=("export",))
 __all__ = [
     "BY_TREE",
     "CALIBRATORS",
+    "INNER_MAPS",
     "BetaCalibration",
     "Calibrated",
     "Calibrator",

@@ -133,7 +133,7 @@ _WHERE = {
     "boosted": "by regions in sequence, each on the last one's answer",
     "auc": "in regions that are split for AUROC",
 }
-INNER = {
+INNER_MAPS = {
     "platt": "Platt scaling",
     "isotonic": "Isotonic regression",
     "beta": "Beta calibration",
@@ -278,7 +278,7 @@ def title_of(key: str, calibrator: Calibrator, layer: str | None = None) -> str:
 
 
 def _title_by_regions(found: Mapping[str, Any], layer: str | None) -> str:
-    inner, kind, column = INNER[found["calibrator"]], found["partition"], found["column"]
+    inner, kind, column = INNER_MAPS[found["calibrator"]], found["partition"], found["column"]
     if kind in TREES:
         where = _WHERE[kind].format(**found)
         return f"{inner} {where}" + (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kdcal_core.calibration import CALIBRATORS, calibrated, fit_calibrator
 from kdcal_core.calibration.regions import MAPS
 from kdcal_core.calibration.settings import (
-    INNER,
+    INNER_MAPS,
     configured,
     setting_from_text,
     settings_of,
@@ -45,7 +45,7 @@ def test_every_parameter_says_what_it_may_be() -> None:
     assert shown["max_depth"] == "none or a whole number from 1 to 12"
     assert shown["prune"] == "yes, no or cv"
     assert shown["partition"] == "column, groups or tree"
-    assert set(MAPS) == set(INNER)
+    assert set(MAPS) == set(INNER_MAPS)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from kdcal_core import load_calibrator
 from kdcal_core.calibration import TopLabelHistogram, calibrated, fit_calibrator
 from kdcal_core.calibration.export.score_table import score_table
 from kdcal_core.calibration.regions.region_maps import MAPS
-from kdcal_core.calibration.settings import INNER
+from kdcal_core.calibration.settings import INNER_MAPS
 from kdcal_core.charts import (
     calibrator_map_chart,
     calibrator_map_figure,
@@ -155,7 +155,7 @@ def test_cross_fitting_judges_where_there_is_no_evaluation_set(mixed: Made, tmp_
 @pytest.mark.parametrize("inner", sorted(MAPS))
 def test_every_map_of_a_region_has_a_name_and_forests_of_slow_ones_few_trees(inner: str) -> None:
     wanted = wanted_of(ExportSettings("heterogeneous_forest", inner))
-    assert wanted.title.startswith(INNER[inner])
+    assert wanted.title.startswith(INNER_MAPS[inner])
     assert wanted.calibrator.n_trees == (FEW_TREES if inner == "kde" else 100)
     assert f"of {wanted.calibrator.n_trees} shallow trees" in wanted.title
 
