@@ -342,9 +342,9 @@ def _enough(count: int) -> str:
 
 
 def _thin(thin: list[RegionFit], count: int) -> str:
-    verb = "holds" if len(thin) == 1 else "hold"
-    lean = "leans" if len(thin) == 1 else "lean"
+    one = len(thin) == 1
+    regions = f"{len(thin):,} of {count:,} regions {'holds' if one else 'hold'}"
+    borrow = "borrows from the region around it" if one else "borrow from those around them"
     return (
-        f"Enough rows that the model has not seen: {len(thin):,} of {count:,} regions {verb} fewer "
-        f"than 20 of a class and {lean} on the region around."
+        f"Enough rows that the model has not seen: {regions} fewer than 20 of a class and {borrow}."
     )
