@@ -250,10 +250,7 @@ def judge_recalibrators(
     shown = _shown(judged.n_rows, seed)
     size = mean_scale(calibration.y)
     rows = _Rows(calibration, judged, space, shown, size if size > _LEAST_SCALE else 1.0)
-    fold = None
-    if evaluation is None:
-        n = judged.n_rows
-        fold = stratified_folds(np.zeros(n, dtype=np.int64), min(folds, n), seed)
+    n_folds = min(folds, judged.n_rows) if evaluation is None else None
     methods: list[RecalibratorScores] = []
     answers: dict[str, RowAnswers] = {}
     failed: dict[str, str] = {}
@@ -270,7 +267,7 @@ def judge_recalibrators(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
             try:
-                found, seconds = _answered(rows, spec, given, fold, seed, report)
+                found, seconds = _answered(rows, spec, given, n_folds, seed, report)
             except FIT_ERRORS as error:
                 if spec is None:
                     raise
@@ -364,7 +361,7 @@ def _answered(
     rows: _Rows,
     spec: RecalibratorSpec | None,
     settings: Mapping[str, Any],
-    fold: IntArray | None,
+    n_folds: int | None,
     seed: int,
     progress: Progress,
 ) -> tuple[_KeptAnswers, tuple[float, float]]:
@@ -372,7 +369,7 @@ def _answered(
     answers = _KeptAnswers(np.asarray(rows.judged.y), rows.shown, rows.scale, seed)
     fitting = predicting = 0.0
     done, title = 0, _title(spec)
-    for kept, held in _divisions(rows, spec, fold):
+    for kept, held in _divisions(rows, spec, n_folds, seed):
         start = time.perf_counter()
         fitted = _fitted(rows, spec, settings, kept) if spec else None
         fitting += time.perf_counter() - start
@@ -389,13 +386,14 @@ def _answered(
 
 
 def _divisions(
-    rows: _Rows, spec: RecalibratorSpec | None, fold: IntArray | None
+    rows: _Rows, spec: RecalibratorSpec | None, n_folds: int | None, seed: int
 ) -> Iterator[tuple[IntArray, IntArray]]:
     """Rows to fit on and rows to answer for."""
-    if fold is None or spec is None:
-        yield np.arange(rows.fit.n_rows), np.arange(rows.judged.n_rows)
+    n = rows.judged.n_rows
+    if n_folds is None or spec is None:
+        yield np.arange(rows.fit.n_rows), np.arange(n)
     else:
-        yield from fit_and_held(fold)
+        yield from fit_and_held(stratified_folds(np.zeros(n, dtype=np.int64), n_folds, seed))
 
 
 def _fitted(

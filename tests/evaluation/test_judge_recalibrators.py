@@ -58,6 +58,14 @@ def test_what_cannot_be_fitted_is_left_out_with_its_reason(monkeypatch: pytest.M
     assert found.failed == {"global": "It cannot be fitted on these rows: nothing to divide by."}
 
 
+def test_one_row_shows_the_model_and_why_the_others_are_left_out() -> None:
+    one = RegressionSet(ROWS.distribution[:1], ROWS.y[:1], "", "calibration")
+    found = judge_recalibrators(["local", "global"], one, None, Space("x", X[:1], None))
+    assert [method.key for method in found.methods] == [MODEL]
+    assert list(found.failed) == ["local", "global"]
+    assert all("cannot be divided" in why for why in found.failed.values())
+
+
 def test_every_array_is_kept_before_the_next_fit() -> None:
     kept: list[int] = []
 
