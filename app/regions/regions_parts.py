@@ -230,7 +230,7 @@ def region_table(search: RegionSearch, *, ranked: bool = True) -> pd.DataFrame:
 def _tested_stated(regions: Sequence[Region]) -> dict[str, list[str]]:
     return {
         "Stated": [value_text(one.observed, one.stated) for one in regions],
-        "Observed": [estimate_text(one.observed) for one in regions],
+        "Observed": [estimate_text(one.observed, chance=False) for one in regions],
         "Gap": [value_text(one.gap) for one in regions],
     }
 
@@ -239,6 +239,6 @@ def _tested_pit(regions: Sequence[Region]) -> dict[str, list[str]]:
     """The tested quantities of a fault of PIT values: their place and their spread."""
     spreads = [one.spread for one in regions if one.spread is not None]
     return {
-        "Mean PIT": [estimate_text(one.observed) for one in regions],
-        "Spread": [estimate_text(one) for one in spreads],
+        "Mean PIT": [estimate_text(one.observed, chance=False) for one in regions],
+        "Spread": [estimate_text(one, chance=False) for one in spreads],
     }
