@@ -428,8 +428,8 @@ def _scores(
         name=_title(spec),
     )
     finite = {name: one for name, one in scores.rows.items() if _is_finite(one)}
-    if "log_score" not in finite:
-        none = int((answers.scores["log_score"] == np.inf).sum())
+    none = int((answers.scores["log_score"] == np.inf).sum())
+    if none:  # of one row every mean lacks its interval, and that is no matter of density
         outcomes = f"{none:,} outcomes lie" if none != 1 else "1 outcome lies"
         notes = (
             *notes,

@@ -62,6 +62,7 @@ def test_one_row_shows_the_model_and_why_the_others_are_left_out() -> None:
     one = RegressionSet(ROWS.distribution[:1], ROWS.y[:1], "", "calibration")
     found = judge_recalibrators(["local", "global"], one, None, Space("x", X[:1], None))
     assert [method.key for method in found.methods] == [MODEL]
+    assert not any("density" in note for note in found.methods[0].notes)
     assert list(found.failed) == ["local", "global"]
     assert all("cannot be divided" in why for why in found.failed.values())
 
