@@ -336,7 +336,7 @@ def region_hover(region: Region, *, regression: bool = False) -> tuple[str, ...]
     words = f"{region.leaf + 1}: {region.words}"
     if region.n == 0:
         return (words, "no rows to judge by")
-    observed = f"{region.observed.label}: {estimate_text(region.observed)}"
+    observed = f"{region.observed.label}: {estimate_text(region.observed, chance=False)}"
     stated = () if regression else (f"Stated: {_values(region)[0]}",)
     spread = () if region.spread is None else (f"Spread of PIT: {_spread_text(region.spread)}",)
     return (
@@ -350,7 +350,7 @@ def region_hover(region: Region, *, regression: bool = False) -> tuple[str, ...]
 
 
 def _spread_text(spread: Estimate) -> str:
-    return estimate_text(replace(spread, expected=None))
+    return estimate_text(spread, chance=False)
 
 
 def _values(region: Region) -> tuple[str, str]:

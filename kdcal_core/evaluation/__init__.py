@@ -10,7 +10,7 @@ from kdcal_core.evaluation.distribution_measures import (
     row_scores,
 )
 from kdcal_core.evaluation.held_out import HeldOut, Judge, held_out_answers
-from kdcal_core.evaluation.judge_recalibrators import (
+from kdcal_core.evaluation.judged_recalibrators import (
     GRID,
     MODEL,
     STATED,

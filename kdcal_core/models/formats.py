@@ -156,6 +156,11 @@ def model_formats() -> dict[str, Format]:
 @cache
 def _import_formats() -> None:
     import_modules([str(Path(__file__).parent)], __package__)
+    # a module may have been imported on its own before: the order must not hang on that
+    every = sorted(_OFFERED.values(), key=lambda one: one.key)
+    _OFFERED.clear()
+    for one in every:
+        one.offer()
 
 
 def model_suffixes() -> tuple[str, ...]:

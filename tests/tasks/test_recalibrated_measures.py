@@ -13,7 +13,7 @@ from small_reviews import csv, quiet
 
 from kdcal_core.diagnostics import neighbourhoods
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import MODEL
+from kdcal_core.evaluation import MODEL, judged_recalibrators
 from kdcal_core.review import ReviewReader, Workspace, add_table, create_review, score, set_roles
 from kdcal_core.store import encode, load
 from kdcal_core.tasks import (
@@ -29,7 +29,6 @@ from kdcal_core.tasks import (
     recalibrated_intervals,
     recalibrated_map,
     recalibrated_pit,
-    recalibration,
     row_closely,
     shown_rows,
     true_means,
@@ -74,7 +73,7 @@ def made(tmp_path_factory):
         workspace, review_id, RecalibrationSettings(("local", "global"), k=60)
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recalibration, "MOST_SHOWN", 100)
+        patch.setattr(judged_recalibrators, "MOST_SHOWN", 100)
         carry_out(**asked.kwargs, folder=str(folder), progress=quiet)
     return workspace, review, load(folder, RecalibrationRun)
 
