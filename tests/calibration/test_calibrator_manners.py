@@ -5,12 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
+from estimator_checks import CHECKS
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import estimator_checks as checks
 from sklearn.utils._param_validation import InvalidParameterError
 
 from kdcal_core.calibration import (
@@ -40,17 +40,7 @@ def calibrator(request):
     return CALIBRATORS[request.param].factory()
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        checks.check_parameters_default_constructible,
-        checks.check_get_params_invariance,
-        checks.check_set_params,
-        checks.check_no_attributes_set_in_init,
-        checks.check_estimator_repr,
-        checks.check_estimator_cloneable,
-    ],
-)
+@pytest.mark.parametrize("check", CHECKS)
 def test_sklearns_own_checks(calibrator, check):
     check(type(calibrator).__name__, calibrator)
 

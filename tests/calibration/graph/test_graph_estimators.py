@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from estimator_checks import CHECKS
 from graph_models import network, xor
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import (
@@ -21,7 +22,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import estimator_checks as checks
 from sklearn.utils._param_validation import InvalidParameterError
 
 from kdcal_core import memory
@@ -297,17 +297,7 @@ def test_labels_that_do_not_fit_are_refused(forest, y):
 
 
 @pytest.mark.parametrize("kind", [KernelDensityForest, KernelDensityNetwork])
-@pytest.mark.parametrize(
-    "check",
-    [
-        checks.check_parameters_default_constructible,
-        checks.check_get_params_invariance,
-        checks.check_set_params,
-        checks.check_no_attributes_set_in_init,
-        checks.check_estimator_repr,
-        checks.check_estimator_cloneable,
-    ],
-)
+@pytest.mark.parametrize("check", CHECKS)
 def test_sklearns_own_checks(forest, kind, check):
     check(kind.__name__, kind(forest))
 

@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from estimator_checks import CHECKS
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
-from sklearn.utils import estimator_checks as checks
 
 from kdcal_core.calibration import calibrated, fit_calibrator
 from kdcal_core.calibration.export.calibrator_file import Decoder, Encoder
@@ -269,17 +269,7 @@ def test_not_fitted():
         HeterogeneousCalibrator().predict_proba([[0.5, 0.5]], [[1.0]])
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        checks.check_parameters_default_constructible,
-        checks.check_get_params_invariance,
-        checks.check_set_params,
-        checks.check_no_attributes_set_in_init,
-        checks.check_estimator_repr,
-        checks.check_estimator_cloneable,
-    ],
-)
+@pytest.mark.parametrize("check", CHECKS)
 def test_sklearns_own_checks(check):
     check("HeterogeneousCalibrator", HeterogeneousCalibrator())
 
