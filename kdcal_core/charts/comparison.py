@@ -14,9 +14,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, panel, template
-from kdcal_core.charts.marks import boxes, identity
+from kdcal_core.charts.marks import band, boxes, dot_panels, identity, mark, strokes
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.panels import band, dot_panels, mark, strokes
 from kdcal_core.charts.reliability import bin_points
 from kdcal_core.diagnostics import (
     Estimate,

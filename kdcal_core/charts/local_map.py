@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kdcal_core.charts.chart import Chart, new_figure
+from kdcal_core.charts.marks import MAX_MARKS
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.panels import MAX_MARKS
 from kdcal_core.charts.pit import FAULT_TITLES, fault_colour
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics.regression import local_finding

@@ -11,9 +11,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, panel
-from kdcal_core.charts.marks import boxes, ribbon
+from kdcal_core.charts.marks import PanelTitle, boxes, new_panels, ribbon
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.panels import PanelTitle, new_panels
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics.regression.pit_curves import EcdfDifference, PitHistogram
 from kdcal_core.text import counted

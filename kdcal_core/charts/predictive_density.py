@@ -11,8 +11,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, panel
+from kdcal_core.charts.marks import PanelTitle, new_panels
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.panels import PanelTitle, new_panels
 from kdcal_core.diagnostics import DensityCurve
 
 _NAMES = {"model": "Model", "calibrated": "Recalibrated"}

@@ -16,8 +16,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kdcal_core.charts.chart import Chart, new_figure, panel, square
+from kdcal_core.charts.marks import MAX_MARKS, PanelTitle, new_panels
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.panels import MAX_MARKS, PanelTitle, new_panels
 from kdcal_core.charts.recalibration import recalibrator_style
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.diagnostics import Misses

@@ -15,8 +15,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, panel
+from kdcal_core.charts.marks import band, dot_panels, mark, strokes
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.panels import band, dot_panels, mark, strokes
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores

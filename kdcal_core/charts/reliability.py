@@ -14,9 +14,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, new_grid, panel, square, unit_axis
-from kdcal_core.charts.marks import boxes, identity, ribbon, tiers
+from kdcal_core.charts.marks import PanelTitle, boxes, identity, new_panels, ribbon, tiers
 from kdcal_core.charts.palette import faded, palette
-from kdcal_core.charts.panels import PanelTitle, new_panels
 from kdcal_core.diagnostics import confusion_finding, reliability_finding
 from kdcal_core.diagnostics.confusion import Confusion
 from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
