@@ -38,11 +38,10 @@ from kdcal_core.regression.choice_of_neighbours import (
 from kdcal_core.regression.density import DensityRecalibration
 from kdcal_core.regression.global_recalibration import GlobalRecalibration, IsotonicRecalibration
 from kdcal_core.regression.local import LocalRecalibration, NeighbourRegression
-from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
+from kdcal_core.regression.local_test import LocalUniformity, WhereNeeded, local_uniformity
 from kdcal_core.regression.neighbour_search import Neighbours, NeighbourSearch
 from kdcal_core.regression.recalibrated import Recalibrated, SmoothedRecalibrated
 from kdcal_core.regression.recalibrators import RECALIBRATORS, Recalibrator, RecalibratorSpec
-from kdcal_core.regression.where_needed import WhereNeeded
 
 import_modules(__path__, __name__)
 
