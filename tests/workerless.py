@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 
 from kdcal_core.jobs import Cancelled
-from kdcal_core.jobs.outcome import value_of
+from kdcal_core.jobs.outcome import answer, value_of
 from kdcal_core.jobs.runner import parse
-from kdcal_core.jobs.target import answer
 from kdcal_core.progress import Progress
 
 # where files are read, where the jobs of pages are carried out, and two commands

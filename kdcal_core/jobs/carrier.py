@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.outcome import Cancelled, not_kept, too_slow, value_of
+from kdcal_core.jobs.outcome import EVERY, Cancelled, Reporter, answer, not_kept, too_slow, value_of
 from kdcal_core.jobs.records import Records, Results
 from kdcal_core.jobs.runner import ASK_GRACE, Malformed, parse, run_limited
-from kdcal_core.jobs.target import EVERY, Reporter, answer
 from kdcal_core.progress import Progress
 from kdcal_core.store.disk import make_folder, write_json
 
@@ -118,7 +117,7 @@ def run_in_worker(target: str, kwargs: Mapping[str, Any], mailbox: str, folder: 
     Returns
     -------
     str
-        See `kdcal_core.jobs.target.answer`.
+        See `kdcal_core.jobs.outcome.answer`.
 
     Examples
     --------

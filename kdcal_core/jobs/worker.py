@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.limits import allow_leaving
-from kdcal_core.jobs.target import Reporter, answer, refusal
+from kdcal_core.jobs.outcome import Reporter, answer, refusal
 from kdcal_core.memory import memory_limit
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled, run_limited, runner
+from kdcal_core.jobs.outcome import find_target
 from kdcal_core.jobs.runner import MAX_BYTES, Malformed, parse
-from kdcal_core.jobs.target import find_target
 
 PROBES = "job_probes:"
 GIB = 1024**3
