@@ -5,7 +5,13 @@ A room of the ground floor, because simulations, models, reviews and recalibrati
 """
 
 from kdcal_core.data import Family
-from kdcal_core.distributions.distribution import PredictiveDistribution, central_levels
+from kdcal_core.distributions.distribution import (
+    PredictiveDistribution,
+    RegressionSet,
+    central_levels,
+    even,
+    randomised_pit,
+)
 from kdcal_core.distributions.distribution_files import (
     from_arrays,
     load_distribution,
@@ -19,7 +25,6 @@ from kdcal_core.distributions.families import (
     spread_of,
 )
 from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, StudentT
-from kdcal_core.distributions.pit import RegressionSet, even, randomised_pit
 from kdcal_core.distributions.sampled import Empirical, Quantiles, Weighted, resolution_note
 from kdcal_core.distributions.wrapped import Concatenated, Mapped, concatenate
 
