@@ -493,6 +493,26 @@ def _opposite(one: frozenset[str], other: frozenset[str]) -> bool:
     return bool({(at, 1 - side) for at, side in _meanings(one)} & _meanings(other))
 
 
+def class_that_means_yes(classes: Sequence[str]) -> str | None:
+    """Of two classes, the one that a review is about, if their names say which.
+
+    Examples
+    --------
+    >>> class_that_means_yes(("0", "1")), class_that_means_yes(("good", "bad"))
+    ('1', 'bad')
+    >>> class_that_means_yes(("left", "right")) is None
+    True
+    """
+    if (positive := _positive(classes)) is not None:
+        return positive
+    means = [_meanings(_words(name)) for name in classes]
+    for first, second in ((0, 1), (1, 0)):
+        # the first side of a pair of opposites is the event
+        if any(side == 0 and (at, 1) in means[second] for at, side in means[first]):
+            return classes[first]
+    return None
+
+
 def _positive(classes: Sequence[str]) -> str | None:
     """The class that conventions call positive."""
     folded = [name.strip().casefold() for name in classes]

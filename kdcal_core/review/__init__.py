@@ -13,6 +13,7 @@ from kdcal_core.review.further_tables import (
     remove_foreign,
     remove_training,
 )
+from kdcal_core.review.question import Limit, Question, default_event
 from kdcal_core.review.reader import (
     PARTS,
     Part,
@@ -44,6 +45,7 @@ from kdcal_core.review.steps import (
     create_review,
     read_review,
     score,
+    set_question,
     set_roles,
     set_task,
     split_table,
@@ -53,7 +55,9 @@ from kdcal_core.review.workspace import Workspace
 __all__ = [
     "PARTS",
     "ColumnInfo",
+    "Limit",
     "Part",
+    "Question",
     "Review",
     "ReviewData",
     "ReviewReader",
@@ -69,6 +73,7 @@ __all__ = [
     "check_scored",
     "confirm_class",
     "create_review",
+    "default_event",
     "identity",
     "input_columns",
     "left_out",
@@ -86,6 +91,7 @@ __all__ = [
     "rows_of",
     "samples",
     "score",
+    "set_question",
     "set_roles",
     "set_task",
     "split_table",

@@ -336,6 +336,7 @@ def _score(
         folder=path.name,
         doubts=(odd.sentence,) if odd is not None and odd.beyond_chance else (),
         swapped=odd is not None and odd.swapped,
+        class_rows=tuple(np.bincount(y, minlength=len(names)).tolist()),
     )
 
 

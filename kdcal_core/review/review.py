@@ -12,6 +12,7 @@ from typing import Literal
 from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import Roles, Task
 from kdcal_core.models.protocol import ModelInfo
+from kdcal_core.review.question import Question, default_event
 from kdcal_core.text import listed
 
 Which = Literal["calibration", "evaluation"]
@@ -97,6 +98,8 @@ class SetInfo:
         Untrusted text.
     swapped : bool
         Whether two classes are probably exchanged: the rows are ranked in reverse.
+    class_rows : tuple of int
+        Rows of each true class; empty in a regression and in reviews of earlier versions.
     """
 
     digest: str
@@ -109,6 +112,7 @@ class SetInfo:
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     swapped: bool = False
+    class_rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,8 @@ class Review:
         Decisions that kdcal made while loading, as sentences.
     chosen_task : str or None
         The task that the user chose; None where the files decide.
+    question : Question
+        What is asked of the model: the event, the groups, the limits.
     """
 
     id: str
@@ -161,6 +167,7 @@ class Review:
     sample: str | None = None
     notes: tuple[str, ...] = ()
     chosen_task: Task | None = None
+    question: Question = field(default_factory=Question)
 
     @property
     def task(self) -> Task:
@@ -191,6 +198,17 @@ class Review:
         """Every table the review holds: the two sets, the training rows, the foreign ones."""
         training = (self.training,) if self.training else ()
         return (*self.tables.values(), *training, *self.foreign.values())
+
+    @property
+    def event(self) -> int | None:
+        """Of two classes the index of the event, where its probability is looked at; else None."""
+        if len(self.classes) != 2 or self.question.view == "confidence":
+            return None
+        chosen = self.question.event
+        if chosen not in self.classes:
+            rows = self.sets["calibration"].class_rows if "calibration" in self.sets else ()
+            chosen = default_event(self.classes, rows)
+        return self.classes.index(chosen or self.classes[1])
 
     @property
     def accuracy(self) -> dict[str, float]:

@@ -16,6 +16,7 @@ from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import run_limited
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.progress import Progress
+from kdcal_core.review.question import Question
 from kdcal_core.review.requirements import (
     check_classes,
     check_columns,
@@ -33,6 +34,7 @@ from kdcal_core.review.sealed_files import check_digest, remove_seal, table_path
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.store import decode
 from kdcal_core.store.disk import locked
+from kdcal_core.text import listed
 
 Cancelled = Callable[[], bool]
 
@@ -344,6 +346,35 @@ def set_roles(
         ):
             return changed
         return _unscored(keep_fitting(changed))
+
+    return change_review(workspace, review_id, change)
+
+
+def set_question(workspace: Workspace, review_id: str, question: Question) -> Review:
+    """Set what the review asks of its model. No row is scored again.
+
+    Raises
+    ------
+    InputError
+        For an event that is no class, or groups by a column that a table lacks.
+    """
+
+    def change(review: Review) -> Review:
+        if question.event is not None and question.event not in review.classes:
+            raise InputError(
+                f"The event {question.event[:80]!r} is not a class of the review",
+                fix=f"Choose one of {listed([repr(name[:80]) for name in review.classes])}.",
+            )
+        for table in review.tables.values():
+            missing = [name for name in question.groups if name not in table.column_names]
+            if missing:
+                raise InputError(
+                    "There is no such column, so it cannot divide the rows into groups",
+                    fix="Choose columns that every table has.",
+                    file=table.name,
+                    column=missing[0],
+                )
+        return replace(review, question=question)
 
     return change_review(workspace, review_id, change)
 

@@ -4,6 +4,7 @@ Each is a function with a decorator (`review_task`), from which its request, its
 and the reading of its stored result follow. Everything here is put together from the rooms below.
 """
 
+from kdcal_core.tasks.checks import evidence_of, quick_checks, thorough_checks
 from kdcal_core.tasks.comparison import (
     ComparisonRun,
     ComparisonSettings,
@@ -318,6 +319,7 @@ __all__ = [
     "default_calibrators",
     "distance_curves",
     "equal_sets",
+    "evidence_of",
     "export_calibrator",
     "few_trees",
     "fit_graph",
@@ -344,6 +346,7 @@ __all__ = [
     "posterior_grid",
     "predicted_class",
     "principal_axes",
+    "quick_checks",
     "recalibrate",
     "recalibrated_intervals",
     "recalibrated_map",
@@ -376,6 +379,7 @@ __all__ = [
     "switch_distances",
     "table_of_box",
     "task",
+    "thorough_checks",
     "true_means",
     "try_calibrator",
     "usable_calibrators",

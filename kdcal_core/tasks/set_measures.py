@@ -368,7 +368,7 @@ def equal_sets(sets: Sets) -> EqualSets:
     InputError
         Where a file is gone, or the training rows have another class than the model.
     """
-    tables = _tables(sets)
+    tables = tables_of(sets)
     notes = []
     for at, rows in enumerate(tables):
         sets.progress(at / len(tables), "Comparing rows")
@@ -380,7 +380,8 @@ def equal_sets(sets: Sets) -> EqualSets:
     return EqualSets(tuple(notes))
 
 
-def _tables(sets: Sets) -> list[SetRows]:
+def tables_of(sets: Sets) -> list[SetRows]:
+    """Every table of the review, as far as its rows are compared with those of others."""
     reader = sets.reader
     review, roles = reader.review, reader.roles
     columns = input_columns(review)

@@ -1,0 +1,51 @@
+"""Checks: questions about a model with an estimate, a limit and a verdict.
+
+A verdict follows from the interval, never from the estimate alone: pass where the whole interval
+is within the limit, fail where it is wholly beyond, otherwise not enough evidence. Checks compute
+nothing of their own; they read diagnostics, measures and the engine that judges calibrators.
+"""
+
+from kdcal_core.checks.check import CHECKS, FAMILIES, Check, Part, difference, limit_text
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.measuring import (
+    LEVELS,
+    MeasuredCheck,
+    MeasuredChecks,
+    MeasuredPart,
+    measure_checks,
+)
+from kdcal_core.checks.verdicts import (
+    CheckedReview,
+    CheckResult,
+    JudgedPart,
+    Verdict,
+    judge_checks,
+    rows_needed,
+    verdict_of,
+)
+from kdcal_core.offers import import_modules
+
+# a check offers itself where it is defined
+import_modules(__path__, __name__)
+
+__all__ = [
+    "CHECKS",
+    "FAMILIES",
+    "LEVELS",
+    "Check",
+    "CheckResult",
+    "CheckedReview",
+    "Evidence",
+    "JudgedPart",
+    "MeasuredCheck",
+    "MeasuredChecks",
+    "MeasuredPart",
+    "Part",
+    "Verdict",
+    "difference",
+    "judge_checks",
+    "limit_text",
+    "measure_checks",
+    "rows_needed",
+    "verdict_of",
+]

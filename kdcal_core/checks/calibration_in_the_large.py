@@ -1,0 +1,33 @@
+"""KC002: what is stated on average, beside how often it happens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics.scores import target_gap
+from kdcal_core.review import Limit
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    gap = target_gap(evidence.target(), level)
+    if evidence.event is None:
+        return [Part(gap)]
+    return [Part(replace(gap, name="Mean probability minus event rate", label="Stated - seen"))]
+
+
+Check(
+    code="KC002",
+    title="Calibration in the large",
+    question="Is what the model states on average as large as what happens?",
+    family="calibration",
+    tasks=("classification",),
+    limit=Limit(-0.03, 0.03),
+    measured=_measured,
+    remedy="Check that these rows have the share of events that the model was trained for. If "
+    "they do, refit it or recalibrate it: one added number in the log-odds is enough.",
+    page="reliability",
+    method="The mean of stated minus observed, with two events and two others added to the "
+    "interval (Agresti and Coull 1998).",
+).offer()

@@ -1,0 +1,192 @@
+"""What a check is: a question, an estimate with its interval, a limit, and words about a fail.
+
+A check offers itself at the end of the module that defines it (`Check.offer`), and with the room
+every module of `kdcal_core.checks` is imported. So a new check is one new file. The Overview page,
+gates, reports and records read the list `CHECKS`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.data import Task
+from kdcal_core.diagnostics import Estimate, value_text
+from kdcal_core.errors import InputError
+from kdcal_core.offers import offer
+from kdcal_core.review import Limit
+
+Family = Literal["calibration", "usefulness", "data"]
+
+FAMILIES: dict[Family, str] = {
+    "calibration": "Calibration",
+    "usefulness": "Usefulness",
+    "data": "Data",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One number that a check judges: its only one, or that of one class, group or level.
+
+    ``name`` is empty where there is only one. It may name a class or a column: untrusted text.
+    """
+
+    estimate: Estimate
+    name: str = ""
+
+
+Measured = Callable[[Evidence, float], Sequence[Part]]
+Needs = Callable[[Evidence], str | None]
+
+
+def _everywhere(evidence: Evidence) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Check:
+    """A question about a model, how it is answered, and what answers are good enough.
+
+    Parameters
+    ----------
+    code : str
+        Stable identifier, "KC" and three digits.
+    title : str
+        A few words.
+    question : str
+        What the check answers, for people to whom its title means nothing.
+    family : str
+        Of `FAMILIES`: they order the list.
+    tasks : tuple of str
+        The tasks that it is for.
+    limit : Limit
+        The default limit.
+    measured : callable
+        ``(evidence, level) -> parts``: the estimates with intervals of this level. All parts
+        have the same limit. No part means that there is nothing to judge.
+    remedy : str
+        What to do about a fail, in one or two sentences.
+    page : str
+        Name of the page that shows what the check looked at.
+    method : str
+        Which estimator or test answers, and why this one, in a sentence.
+    by_chance : callable, optional
+        ``(evidence) -> p value`` of the hypothesis that the model is calibrated, for limits
+        against chance; without it the check has no such limit.
+    needs : callable, optional
+        ``(evidence) -> why the check cannot be answered``, or None where it can.
+    quick : bool
+        Whether the answer takes less than a second for some ten thousand rows.
+    """
+
+    code: str
+    title: str
+    question: str
+    family: Family
+    tasks: tuple[Task, ...]
+    limit: Limit
+    measured: Measured = field(repr=False)
+    remedy: str
+    page: str
+    method: str
+    by_chance: Callable[[Evidence], float] | None = field(default=None, repr=False)
+    needs: Needs = field(default=_everywhere, repr=False)
+    quick: bool = True
+
+    @property
+    def key(self) -> str:
+        """The code."""
+        return self.code
+
+    def limited(self, limit: Limit) -> Limit:
+        """A limit for this check, after a look whether the check can be held against it.
+
+        Raises
+        ------
+        InputError
+            Against chance, where the check has no test of it.
+        """
+        if limit.against == "chance" and self.by_chance is None:
+            raise InputError(
+                f"The check {self.code} ({self.title.lower()}) has no limit against chance",
+                fix="Give it a lower or an upper end.",
+            )
+        return limit
+
+    def offer(self) -> None:
+        """Put the check into the list.
+
+        Raises
+        ------
+        ValueError
+            The code is of another form, or another check has it.
+        """
+        if not re.fullmatch(r"KC\d{3}", self.code):
+            raise ValueError(f"{self.code!r} is not 'KC' and three digits")
+        offer(self, CHECKS, get_args(Family))
+        ordered = sorted(
+            CHECKS.values(), key=lambda one: (get_args(Family).index(one.family), one.code)
+        )
+        CHECKS.clear()
+        CHECKS.update({one.code: one for one in ordered})
+
+
+CHECKS: dict[str, Check] = {}
+"""Every check by code, in the order in which they are shown: by family, then by code."""
+
+
+def limit_text(limit: Limit, estimate: Estimate) -> str:
+    """A limit, written in the form of the estimate that it is for.
+
+    Examples
+    --------
+    >>> gap = Estimate("Gap", "Gap", 0.031, 0.01, 0.05, 900, percent=True)
+    >>> limit_text(Limit(-0.05, 0.05), gap), limit_text(Limit(high=0.05), gap)
+    ('-5.0% to 5.0%', 'at most 5.0%')
+    >>> limit_text(Limit(against="chance"), gap)
+    'no more than chance'
+    """
+    if limit.against == "chance":
+        return "no more than chance"
+    low, high = (value_text(estimate, end) for end in (limit.low, limit.high))
+    if math.isinf(limit.low):
+        ends = f"at most {high}"
+    elif math.isinf(limit.high):
+        ends = f"at least {low}"
+    else:
+        ends = f"{low} to {high}"
+    return f"{ends} above the baseline" if limit.against == "baseline" else ends
+
+
+def difference(estimate: Estimate, baseline: Estimate) -> Estimate:
+    """An estimate minus one of other rows, with the interval of Zou and Donner (2008).
+
+    The two intervals, each with its own shape, give that of the difference; both are taken as
+    independent.
+
+    Examples
+    --------
+    >>> now = Estimate("ECE", "ECE", 0.05, 0.03, 0.08, 900)
+    >>> then = Estimate("ECE", "ECE", 0.02, 0.01, 0.04, 900)
+    >>> found = difference(now, then)
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+    (0.03, 0.002, 0.062)
+    """
+    value = estimate.value - baseline.value
+    low = math.hypot(estimate.value - estimate.low, baseline.high - baseline.value)
+    high = math.hypot(estimate.high - estimate.value, baseline.value - baseline.low)
+    return replace(
+        estimate,
+        name=f"{estimate.name}, minus that of the baseline",
+        value=value,
+        low=value - low,
+        high=value + high,
+        n=min(estimate.n, baseline.n),
+        interval=f"{estimate.interval}; of the difference by Zou and Donner",
+        expected=None,
+    )

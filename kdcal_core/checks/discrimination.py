@@ -1,0 +1,29 @@
+"""KC101: whether rows are ranked well enough to be of use."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import auroc
+from kdcal_core.review import Limit
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    rows = evidence.scored
+    found = auroc(rows.proba, rows.y, level=level, sample_weight=rows.weight, classes=rows.classes)
+    return [Part(found)]
+
+
+Check(
+    code="KC101",
+    title="Discrimination",
+    question="Does the model rank rows of a class above the others?",
+    family="usefulness",
+    tasks=("classification",),
+    limit=Limit(low=0.7),
+    measured=_measured,
+    remedy="No calibrator can change the order of the rows by much. The model needs better "
+    "inputs, more rows or another method.",
+    page="reliability",
+    method="The area under the ROC curve, with DeLong's interval on the log-odds.",
+).offer()

@@ -1,0 +1,182 @@
+"""Measure what checks judge: each number once, with intervals for every level that may be asked.
+
+Measuring takes long and does not depend on limits; judging takes no time and does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kdcal_core.checks.check import CHECKS, Check
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress
+from kdcal_core.statistics import normal_quantile
+
+LEVELS = (0.95, 0.99, 0.999, 0.9999)
+"""Levels of the intervals that are measured; others follow from them (`MeasuredPart.at`)."""
+
+
+@dataclass(frozen=True)
+class MeasuredPart:
+    """One number of a check, with its interval at several levels.
+
+    Attributes
+    ----------
+    name : str
+        As of `kdcal_core.checks.Part`. Untrusted text.
+    estimate : Estimate
+        With its interval at the first of `LEVELS`.
+    low, high : tuple of float
+        The ends of its intervals, one a level.
+    """
+
+    name: str
+    estimate: Estimate
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def at(self, level: float) -> Estimate:
+        """The estimate with its interval at any level.
+
+        Between the measured levels, and beyond them, the ends are taken to be linear in the
+        normal quantile of the level, as those of a normal interval are.
+
+        Examples
+        --------
+        >>> whole = Estimate("Gap", "Gap", 0.0, -1.96, 1.96, 900)
+        >>> ends = (1.96, 2.576, 3.291, 3.891)
+        >>> part = MeasuredPart("", whole, tuple(-one for one in ends), ends)
+        >>> round(part.at(0.95).high, 2), round(part.at(0.995).high, 2)
+        (1.96, 2.81)
+        """
+        if level == self.estimate.level:
+            return self.estimate
+        low, high = (_along(ends, level) for ends in (self.low, self.high))
+        value = self.estimate.value
+        return replace(
+            self.estimate, low=float(min(low, value)), high=float(max(high, value)), level=level
+        )
+
+
+def _along(ends: Sequence[float], level: float) -> float:
+    known = [normal_quantile(one) for one in LEVELS]
+    asked = normal_quantile(level)
+    at = int(np.clip(np.searchsorted(known, asked), 1, len(known) - 1))
+    near, far = ends[at - 1], ends[at]
+    if not (np.isfinite(near) and np.isfinite(far)):
+        return far
+    return near + (asked - known[at - 1]) / (known[at] - known[at - 1]) * (far - near)
+
+
+@dataclass(frozen=True)
+class MeasuredCheck:
+    """What a check found, before it is held against a limit.
+
+    Attributes
+    ----------
+    code : str
+    parts : tuple of MeasuredPart
+        Empty where the check could not be answered.
+    p_value : float or None
+        Against chance, where the check has a test of it.
+    why_not : str
+        Why it could not be answered. Untrusted text.
+    """
+
+    code: str
+    parts: tuple[MeasuredPart, ...] = ()
+    p_value: float | None = None
+    why_not: str = ""
+
+    @property
+    def check(self) -> Check:
+        """The check that was measured."""
+        return CHECKS[self.code]
+
+
+@dataclass(frozen=True)
+class MeasuredChecks:
+    """What checks found on the rows of one set."""
+
+    checks: tuple[MeasuredCheck, ...]
+    n: int
+
+
+def measure_checks(
+    evidence: Evidence, codes: Sequence[str] | None = None, progress: Progress | None = None
+) -> MeasuredChecks:
+    """Measure checks.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    codes : sequence of str, optional
+        The checks; by default all for the evidence's task.
+    progress : callable, optional
+
+    Raises
+    ------
+    InputError
+        For a code that no check has. An error of the data is the reason why a check could not
+        be answered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.data import ScoredSet
+    >>> proba = np.tile([[0.9, 0.1], [0.2, 0.8]], (500, 1))
+    >>> rows = ScoredSet(proba, np.tile([0, 0], 500), ("no", "yes"), "", "evaluation")
+    >>> (found,) = measure_checks(Evidence(rows), ["KC002"]).checks
+    >>> round(found.parts[0].estimate.value, 2)
+    0.35
+    """
+    asked = [one for one in asked_checks(codes) if evidence.task in one.tasks]
+    found = []
+    for at, check in enumerate(asked):
+        if progress is not None:
+            progress(at / len(asked), f"Checking: {check.title.lower()}")
+        found.append(_measured(check, evidence))
+    return MeasuredChecks(tuple(found), evidence.rows.n_rows)
+
+
+def asked_checks(codes: Sequence[str] | None) -> list[Check]:
+    """The checks of these codes in the order of `CHECKS`; all without codes.
+
+    Raises
+    ------
+    InputError
+        For a code that no check has.
+    """
+    for code in codes or ():
+        if code not in CHECKS:
+            raise InputError(
+                f"There is no check {code!r}", fix=f"Choose among {', '.join(CHECKS)}."
+            )
+    return [one for one in CHECKS.values() if codes is None or one.code in codes]
+
+
+def _measured(check: Check, evidence: Evidence) -> MeasuredCheck:
+    if (why_not := check.needs(evidence)) is not None:
+        return MeasuredCheck(check.code, why_not=why_not)
+    try:
+        at_levels = [tuple(check.measured(evidence, level)) for level in LEVELS]
+        p_value = None if check.by_chance is None else check.by_chance(evidence)
+    except InputError as error:
+        return MeasuredCheck(check.code, why_not=str(error))
+    parts = tuple(
+        MeasuredPart(
+            each[0].name,
+            each[0].estimate,
+            tuple(one.estimate.low for one in each),
+            tuple(one.estimate.high for one in each),
+        )
+        for each in zip(*at_levels, strict=True)
+    )
+    if not parts:
+        return MeasuredCheck(check.code, why_not="There is nothing to judge on these rows.")
+    return MeasuredCheck(check.code, parts, p_value)

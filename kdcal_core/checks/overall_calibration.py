@@ -1,0 +1,43 @@
+"""KC001: how far stated probabilities lie from what happens, on average."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import confidence_calibration_error
+from kdcal_core.review import Limit
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    target = evidence.target()
+    found = confidence_calibration_error(
+        target.score,
+        target.hit.astype(np.int64),
+        level=level,
+        seed=evidence.seed,
+        sample_weight=target.weight,
+    )
+    if evidence.event is not None:
+        name = found.name.replace("Confidence ECE", "ECE of the event's probability")
+        found = replace(found, name=name)
+    return [Part(found)]
+
+
+Check(
+    code="KC001",
+    title="Overall calibration",
+    question="Does what the model states happen as often as it states?",
+    family="calibration",
+    tasks=("classification",),
+    limit=Limit(high=0.05),
+    measured=_measured,
+    remedy="Look at where the curve leaves the diagonal, then compare calibrators and export the "
+    "best one.",
+    page="reliability",
+    method="The expected calibration error of 15 equal bins; its interval inverts a test, because "
+    "the percentiles of resampled errors are no interval.",
+).offer()

@@ -1,0 +1,306 @@
+"""From estimates and limits to verdicts, with one error rate for all checks of a review."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kdcal_core.checks.check import CHECKS, Check, difference
+from kdcal_core.checks.measuring import (
+    LEVELS,
+    MeasuredCheck,
+    MeasuredChecks,
+    MeasuredPart,
+    asked_checks,
+)
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.review import Limit
+
+Verdict = Literal["pass", "fail", "not enough evidence"]
+VERDICTS: tuple[Verdict, ...] = ("fail", "not enough evidence", "pass")
+
+
+@dataclass(frozen=True)
+class JudgedPart:
+    """One number of a check and what follows from it.
+
+    Attributes
+    ----------
+    name : str
+        As of `Part`. Untrusted text.
+    estimate : Estimate
+        With its interval at the level of the review's checks; against a baseline the difference.
+    verdict : str
+    rows_needed : int or None
+        About how many rows would decide, where the evidence is not enough; None where no number
+        of rows can be named, because the estimate lies on the limit.
+    spared : bool
+        Whether the interval is beyond the limit, but not by enough for the number of checks.
+    """
+
+    name: str
+    estimate: Estimate
+    verdict: Verdict
+    rows_needed: int | None = None
+    spared: bool = False
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The answer to one check.
+
+    Attributes
+    ----------
+    code : str
+    verdict : str or None
+        That of the worst part; None where the check could not be answered.
+    limit : Limit
+    parts : tuple of JudgedPart
+        The worst first.
+    p_value : float or None
+        Against chance, where the limit is.
+    why_not : str
+        Why it could not be answered; empty where it was. Untrusted text.
+    """
+
+    code: str
+    verdict: Verdict | None
+    limit: Limit
+    parts: tuple[JudgedPart, ...] = ()
+    p_value: float | None = None
+    why_not: str = ""
+
+    @property
+    def check(self) -> Check:
+        """The check that was answered."""
+        return CHECKS[self.code]
+
+    @property
+    def worst(self) -> JudgedPart:
+        """The part that decides; there is none where the check could not be answered."""
+        return self.parts[0]
+
+
+@dataclass(frozen=True)
+class CheckedReview:
+    """All checks of a review, judged together.
+
+    Attributes
+    ----------
+    results : tuple of CheckResult
+        In the order of `CHECKS`.
+    level : float
+        Of intervals; a calibrated model within all limits fails any check in at most 1 - level
+        of all reviews.
+    n : int
+        Rows that were judged.
+    """
+
+    results: tuple[CheckResult, ...]
+    level: float
+    n: int
+
+    def of(self, verdict: Verdict | None) -> tuple[CheckResult, ...]:
+        """The results with this verdict, in their order."""
+        return tuple(one for one in self.results if one.verdict == verdict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Fail where any check fails; pass where all that could be answered pass."""
+        found = {one.verdict for one in self.results}
+        return next((one for one in VERDICTS if one in found), "not enough evidence")
+
+
+def verdict_of(estimate: Estimate, limit: Limit) -> Verdict:
+    """Pass where the whole interval is within the limit, fail where it is wholly beyond.
+
+    Examples
+    --------
+    >>> gap = Estimate("Gap", "Gap", 0.031, 0.01, 0.05, 900)
+    >>> [verdict_of(gap, Limit(high=high)) for high in (0.06, 0.04, 0.005)]
+    ['pass', 'not enough evidence', 'fail']
+    >>> verdict_of(Estimate("Gap", "Gap", 0.3, math.nan, math.nan, 2), Limit(high=0.1))
+    'not enough evidence'
+    """
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return "not enough evidence"
+    if limit.low <= estimate.low and estimate.high <= limit.high:
+        return "pass"
+    if estimate.high < limit.low or estimate.low > limit.high:
+        return "fail"
+    return "not enough evidence"
+
+
+def rows_needed(estimate: Estimate, limit: Limit) -> int | None:
+    """About how many rows would bring the interval to one side of the limit.
+
+    Its ends are taken to come closer to the estimate by the root of the number of rows. None
+    where the estimate lies on the limit, or has no interval.
+
+    Examples
+    --------
+    >>> rows_needed(Estimate("Gap", "Gap", 0.03, 0.01, 0.05, 900), Limit(high=0.04))
+    3600
+    >>> rows_needed(Estimate("Gap", "Gap", 0.04, 0.01, 0.05, 900), Limit(high=0.04)) is None
+    True
+    """
+    value = estimate.value
+    inside = limit.low <= value <= limit.high
+    shares = []
+    for end, reach in ((limit.low, value - estimate.low), (limit.high, estimate.high - value)):
+        if math.isinf(end):
+            continue
+        away = abs(value - end)
+        if not inside:  # what reaches back over the end that was passed
+            if (end == limit.low) != (value < limit.low):
+                continue
+            reach = estimate.high - value if value < limit.low else value - estimate.low
+        shares.append(math.inf if away == 0.0 else reach / away)
+    largest = max(shares, default=math.inf)
+    if not math.isfinite(largest):
+        return None
+    needed = estimate.n * largest**2
+    digits = 10.0 ** (math.floor(math.log10(max(needed, 1.0))) - 1)
+    return int(math.ceil(round(needed / digits, 6)) * digits)
+
+
+def judge_checks(
+    measured: MeasuredChecks,
+    limits: Mapping[str, Limit] | None = None,
+    *,
+    baseline: MeasuredChecks | None = None,
+    level: float = LEVELS[0],
+) -> CheckedReview:
+    """Hold measured checks against their limits, with one error rate for all of them.
+
+    Parameters
+    ----------
+    measured : MeasuredChecks
+    limits : mapping of code to Limit, optional
+        In place of the checks' own.
+    baseline : MeasuredChecks, optional
+        What limits "against the baseline" compare with.
+    level : float
+        Of intervals.
+
+    Raises
+    ------
+    InputError
+        For a code that no check has, or a limit that a check cannot be held against.
+
+    Notes
+    -----
+    A check passes where the whole interval of each of its parts lies within the limit. So all
+    checks pass together by mistake, with one of them beyond its limit in truth, in at most
+    1 - level of all reviews (Berger 1982), without a correction.
+
+    Fails are corrected for the number of checks by Holm's method (1979), inside a check with
+    several parts by Bonferroni's: in at most 1 - level of all reviews any check fails that
+    should not. The interval at the corrected level must lie wholly beyond the limit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.checks import Evidence, measure_checks
+    >>> from kdcal_core.data import ScoredSet
+    >>> proba = np.tile([[0.9, 0.1], [0.2, 0.8]], (500, 1))
+    >>> rows = ScoredSet(proba, np.tile([0, 0], 500), ("no", "yes"), "", "evaluation")
+    >>> judge_checks(measure_checks(Evidence(rows), ["KC002"])).verdict
+    'fail'
+    """
+    limits = limits or {}
+    asked_checks(tuple(limits))  # refuses unknown codes
+    before = {one.code: one for one in baseline.checks} if baseline is not None else {}
+    answers = [
+        _Answer(one, one.check.limited(limits.get(one.code, one.check.limit)), before, level)
+        for one in measured.checks
+    ]
+    _fail([one for one in answers if one.parts], level)
+    return CheckedReview(tuple(one.result() for one in answers), level, measured.n)
+
+
+class _Answer:
+    """One check on its way to a verdict."""
+
+    def __init__(
+        self,
+        measured: MeasuredCheck,
+        limit: Limit,
+        before: Mapping[str, MeasuredCheck],
+        level: float,
+    ) -> None:
+        self.measured, self.limit = measured, limit
+        self.why_not = measured.why_not
+        self._before: dict[str, MeasuredPart] = {}
+        if limit.against == "baseline":
+            known = before.get(measured.code)
+            self._before = {one.name: one for one in known.parts} if known is not None else {}
+            self.why_not = self.why_not or "There is no baseline that answered this check."
+        self.parts = [
+            one for one in measured.parts if limit.against != "baseline" or one.name in self._before
+        ]
+        self.estimates = [self._at(one, level) for one in self.parts]
+        self.verdicts = [self._verdict(one, 1.0 - level) for one in self.estimates]
+        self.failed: set[int] = set()
+
+    def _at(self, part: MeasuredPart, level: float) -> Estimate:
+        now = part.at(level)
+        if self.limit.against != "baseline":
+            return now
+        return difference(now, self._before[part.name].at(level))
+
+    def _verdict(self, estimate: Estimate, error: float) -> Verdict:
+        if self.limit.against == "chance":
+            p_value = self.measured.p_value
+            return "fail" if p_value is not None and p_value <= error else "pass"
+        return verdict_of(estimate, self.limit)
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether it fails where it is the only check, and has not failed among all yet."""
+        return "fail" in self.verdicts and not self.failed
+
+    def fails_at(self, error: float) -> set[int]:
+        """The parts that are beyond the limit at this error probability of the whole check."""
+        each = error if self.limit.against == "chance" else error / len(self.parts)
+        at = [self._at(part, 1.0 - each) for part in self.parts]
+        return {place for place, one in enumerate(at) if self._verdict(one, each) == "fail"}
+
+    def result(self) -> CheckResult:
+        if not self.parts:
+            return CheckResult(self.measured.code, None, self.limit, why_not=self.why_not)
+        parts = tuple(sorted(map(self._part, range(len(self.parts))), key=self._order))
+        return CheckResult(
+            self.measured.code, parts[0].verdict, self.limit, parts, self.measured.p_value
+        )
+
+    def _part(self, at: int) -> JudgedPart:
+        estimate, verdict = self.estimates[at], self.verdicts[at]
+        spared = verdict == "fail" and at not in self.failed
+        if spared:
+            verdict = "pass" if self.limit.against == "chance" else "not enough evidence"
+        unsure = verdict == "not enough evidence" and not spared
+        needed = rows_needed(estimate, self.limit) if unsure else None
+        return JudgedPart(self.parts[at].name, estimate, verdict, needed, spared)
+
+    def _order(self, part: JudgedPart) -> tuple[int, float]:
+        """The worst verdict first, and of one verdict the one farthest beyond the limit."""
+        value = part.estimate.value
+        beyond = max(self.limit.low - value, value - self.limit.high)
+        return VERDICTS.index(part.verdict), -beyond if math.isfinite(beyond) else 0.0
+
+
+def _fail(answers: Sequence[_Answer], level: float) -> None:
+    """Let those checks fail that do so among all of them: Holm's method, by levels."""
+    left = len(answers)
+    while True:
+        error = (1.0 - level) / max(left, 1)
+        found = [one for one in answers if one.may_fail]
+        for answer in found:
+            answer.failed = answer.fails_at(error)
+        failed = sum(bool(one.failed) for one in found)
+        if not failed:
+            return
+        left -= failed

@@ -1,0 +1,113 @@
+"""The question of a review: which class is the event, which groups count, which limits hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from kdcal_core.data.labels import class_that_means_yes
+from kdcal_core.errors import InputError
+
+Against = Literal["value", "chance", "baseline"]
+View = Literal["event", "confidence"]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Which values of an estimate are good enough.
+
+    Attributes
+    ----------
+    low, high : float
+        The smallest and the largest value that passes; infinite where there is no such end.
+    against : {"value", "chance", "baseline"}
+        What the limit is for. "value": the estimate itself. "chance": what a calibrated model
+        with these rows would rarely exceed; ``low`` and ``high`` do not count. "baseline": the
+        estimate minus that of an earlier review.
+
+    Raises
+    ------
+    InputError
+        Where no value could pass, or an end is not a number.
+
+    Examples
+    --------
+    >>> Limit(high=0.05)
+    Limit(low=-inf, high=0.05, against='value')
+    >>> Limit(low=0.2, high=0.1)
+    Traceback (most recent call last):
+    kdcal_core.errors.InputError: No value lies within 0.2 to 0.1. Give a lower end that is not \
+above the upper one.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    against: Against = "value"
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise InputError(
+                f"No value lies within {self.low:g} to {self.high:g}",
+                fix="Give a lower end that is not above the upper one.",
+            )
+        if self.against not in get_args(Against):
+            raise InputError(
+                f"A limit cannot be against {self.against!r}",
+                fix=f"Choose one of {', '.join(get_args(Against))}.",
+            )
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a review asks of its model.
+
+    Attributes
+    ----------
+    event : str or None
+        Of two classes, the one whose probability is looked at; None for the default
+        (`default_event`). Untrusted text.
+    view : {"event", "confidence"}
+        Of two classes: whether the event's probability is looked at, or the confidence in the
+        predicted class.
+    groups : tuple of str
+        Columns whose values divide the rows into declared groups. Untrusted text.
+    limits : dict of code to Limit
+        In place of those of the checks.
+    """
+
+    event: str | None = None
+    view: View = "event"
+    groups: tuple[str, ...] = ()
+    limits: dict[str, Limit] = field(default_factory=dict)
+
+
+def default_event(classes: Sequence[str], rows: Sequence[int] = ()) -> str | None:
+    """Of two classes, the one whose name means yes, else the rarer, else the second.
+
+    Parameters
+    ----------
+    classes : sequence of str
+    rows : sequence of int, optional
+        Rows of each class.
+
+    Returns
+    -------
+    str or None
+        None for any other number of classes.
+
+    Examples
+    --------
+    >>> default_event(("defaulted", "paid")), default_event(("a", "b"), (30, 70))
+    ('defaulted', 'a')
+    >>> default_event(("setosa", "versicolor", "virginica")) is None
+    True
+    """
+    if len(classes) != 2:
+        return None
+    if (named := class_that_means_yes(classes)) is not None:
+        return named
+    if len(rows) == 2 and rows[0] != rows[1]:
+        return classes[int(rows[1] < rows[0])]
+    return classes[1]

@@ -1,0 +1,89 @@
+"""The checks of a review: the quick ones at once, and all of them as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdcal_core.checks import CHECKS, Evidence, MeasuredChecks, measure_checks
+from kdcal_core.data import ScoredSet
+from kdcal_core.distributions import RegressionSet
+from kdcal_core.errors import InputError
+from kdcal_core.review import PARTS, Which, review_data
+from kdcal_core.review.review import input_columns
+from kdcal_core.tasks.decorators import BOTH_SETS, Sets, require_scored, review_task
+from kdcal_core.tasks.set_measures import tables_of
+
+
+def _edition() -> str:
+    return " ".join(CHECKS)
+
+
+@review_task("Overview: the quick checks", reads=BOTH_SETS, needs=require_scored, edition=_edition)
+def quick_checks(
+    sets: Sets, *, which: Which, event: int | None, groups: Sequence[str]
+) -> MeasuredChecks:
+    """The checks that take no longer than a page may.
+
+    Parameters
+    ----------
+    which : str
+        The set whose rows are judged.
+    event : int or None
+        Of two classes the event; None for the confidence in the predicted class.
+    groups : sequence of str
+        Columns of the declared groups. Untrusted text.
+    """
+    return _measured(sets, which, event, groups, quick=True)
+
+
+@review_task("Overview: checking everything", reads=PARTS, needs=require_scored, edition=_edition)
+def thorough_checks(
+    sets: Sets, *, which: Which, event: int | None, groups: Sequence[str]
+) -> MeasuredChecks:
+    """The checks that search regions, fit calibrators or ask the model again.
+
+    Parameters as of `quick_checks`.
+    """
+    return _measured(sets, which, event, groups, quick=False)
+
+
+def _measured(
+    sets: Sets, which: Which, event: int | None, groups: Sequence[str], *, quick: bool
+) -> MeasuredChecks:
+    codes = [one.code for one in CHECKS.values() if one.quick == quick]
+    evidence = evidence_of(sets, which, event, groups)
+    return measure_checks(evidence, codes, sets.progress)
+
+
+def evidence_of(
+    sets: Sets, which: Which, event: int | None = None, groups: Sequence[str] = ()
+) -> Evidence:
+    """What checks of a review look at; tables are read when a check needs them.
+
+    Raises
+    ------
+    InputError
+        Where the set has not been scored, or a file is gone.
+    """
+    review = sets.reader.review
+    if which not in review.sets:
+        raise InputError(f"There is no {which} set", fix="Load one, or choose the other set.")
+    read = sets.read if review.task == "classification" else sets.distributions
+    columns = input_columns(review)
+    table = review.tables[which]
+    chosen = tuple(groups)
+    known: dict[Which, ScoredSet | RegressionSet] = {which: read(which)}
+    if which == "evaluation" and "calibration" in review.sets:
+        known["calibration"] = read("calibration")
+    classified = review.task == "classification"
+    return Evidence(
+        rows=known[which],
+        calibration=known.get("calibration") if which == "evaluation" else None,
+        event=event,
+        inputs=(lambda: sets.frame(which, tuple(columns))) if columns else None,
+        groups=(lambda: sets.frame(which, chosen)) if chosen else None,
+        review=(lambda: review_data(sets.reader, with_model=True)) if classified else None,
+        sets=lambda: tables_of(sets),
+        missing={one.name: one.n_missing for one in table.columns if one.name in columns},
+        progress=sets.progress,
+    )

@@ -1,0 +1,212 @@
+"""Verdicts follow from intervals, and all checks together keep one error rate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from kdcal_core.checks import (
+    CHECKS,
+    LEVELS,
+    MeasuredCheck,
+    MeasuredChecks,
+    MeasuredPart,
+    difference,
+    judge_checks,
+    rows_needed,
+    verdict_of,
+)
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.errors import InputError
+from kdcal_core.review import Limit
+
+CODES = list(CHECKS)
+
+
+def normal_part(value: float, error: float, name: str = "", n: int = 1000) -> MeasuredPart:
+    """A part with normal intervals."""
+    reach = [error * norm.ppf(0.5 + level / 2) for level in LEVELS]
+    estimate = Estimate("Gap", "Gap", value, value - reach[0], value + reach[0], n)
+    low, high = ([value + sign * one for one in reach] for sign in (-1, 1))
+    return MeasuredPart(name, estimate, tuple(low), tuple(high))
+
+
+def measured(*parts: tuple[MeasuredPart, ...]) -> MeasuredChecks:
+    codes = CODES[: len(parts)]
+    pairs = zip(codes, parts, strict=True)
+    return MeasuredChecks(tuple(MeasuredCheck(code, each) for code, each in pairs), 1000)
+
+
+def within(high: float = math.inf, low: float = -math.inf) -> dict[str, Limit]:
+    return dict.fromkeys(CODES, Limit(low, high))
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict"),
+    [
+        (Limit(high=0.2), "pass"),
+        (Limit(high=0.15), "pass"),  # the interval ends at the limit
+        (Limit(high=0.1), "not enough evidence"),
+        (Limit(high=0.05), "not enough evidence"),
+        (Limit(high=0.04), "fail"),
+        (Limit(low=0.05), "pass"),
+        (Limit(low=0.1), "not enough evidence"),
+        (Limit(low=0.16), "fail"),
+        (Limit(0.0, 0.2), "pass"),
+        (Limit(0.06, 0.2), "not enough evidence"),
+        (Limit(0.08, 0.12), "not enough evidence"),  # the interval is wider than the limit
+    ],
+)
+def test_the_interval_decides(limit: Limit, verdict: str) -> None:
+    assert verdict_of(Estimate("Gap", "Gap", 0.1, 0.05, 0.15, 100), limit) == verdict
+
+
+def test_no_interval_is_no_evidence() -> None:
+    alone = Estimate("Gap", "Gap", 0.9, math.nan, math.nan, 1)
+    assert verdict_of(alone, Limit(high=0.1)) == "not enough evidence"
+    assert rows_needed(alone, Limit(high=0.1)) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "limit"), [(0.03, Limit(high=0.04)), (0.05, Limit(high=0.04)), (0.0, Limit(-0.03, 9))]
+)
+def test_the_rows_named_would_decide(value: float, limit: Limit) -> None:
+    few = normal_part(value, 0.02, n=400).estimate
+    assert verdict_of(few, limit) == "not enough evidence"
+    needed = rows_needed(few, limit)
+    assert needed is not None
+    enough = normal_part(value, 0.02 * math.sqrt(400 / needed), n=needed).estimate
+    assert verdict_of(enough, limit) != "not enough evidence"
+    barely = normal_part(value, 0.02 * math.sqrt(400 / (0.85 * needed))).estimate
+    assert verdict_of(barely, limit) == "not enough evidence"
+
+
+def test_limits_need_room_and_a_known_kind() -> None:
+    with pytest.raises(InputError, match="No value lies within"):
+        Limit(0.2, 0.1)
+    with pytest.raises(InputError, match="No value lies within"):
+        Limit(math.nan, 0.1)
+    with pytest.raises(InputError, match="cannot be against 'luck'"):
+        Limit(0.0, 0.1, "luck")  # type: ignore[arg-type]
+
+
+def test_levels_between_the_measured_ones_follow_a_normal_interval() -> None:
+    part = normal_part(0.1, 0.02)
+    for level in (0.9, 0.95, 0.98, 0.995, 0.9995, 0.99999):
+        reach = 0.02 * norm.ppf(0.5 + level / 2)
+        assert part.at(level).low == pytest.approx(0.1 - reach, abs=1e-9)
+        assert part.at(level).high == pytest.approx(0.1 + reach, abs=1e-9)
+    assert part.at(0.5).low <= 0.1 <= part.at(0.5).high
+
+
+def test_ends_that_do_not_move_stay() -> None:
+    ends = (-math.inf,) * len(LEVELS)
+    part = MeasuredPart("", Estimate("", "", 0.0, -math.inf, 0.2, 5), ends, (0.2,) * len(LEVELS))
+    assert (part.at(0.97).low, part.at(0.97).high) == (-math.inf, 0.2)
+
+
+def test_fails_are_corrected_as_holm_does() -> None:
+    """Two of three checks are beyond their limit; the second only once the first has failed."""
+    two_sided = [0.001, 0.022, 0.4]  # p values: 0.05 / 3 < 0.022 < 0.05 / 2
+    parts = [(normal_part(0.1 + norm.isf(p / 2), 1.0),) for p in two_sided]
+    found = judge_checks(measured(*parts), within(0.1))
+    assert [one.verdict for one in found.results] == ["fail", "fail", "not enough evidence"]
+    parts[0] = (normal_part(0.1, 1.0),)
+    found = judge_checks(measured(*parts), within(0.1))
+    assert [one.verdict for one in found.results] == ["not enough evidence"] * 3
+    assert found.results[1].worst.spared  # it would fail alone
+    assert found.results[1].worst.rows_needed is None
+    assert not found.results[0].worst.spared
+
+
+def test_parts_of_a_check_share_its_error() -> None:
+    beyond = normal_part(0.1 + norm.isf(0.03 / 2), 1.0, "a")
+    alone = judge_checks(measured((beyond,)), within(0.1))
+    assert alone.verdict == "fail"
+    among = judge_checks(measured((normal_part(-5.0, 1.0, "b"), beyond)), within(0.1))
+    assert among.verdict == "not enough evidence"
+    assert among.results[0].worst.name == "a"
+
+
+def test_a_check_passes_only_with_all_its_parts() -> None:
+    parts = (normal_part(0.0, 0.01, "a"), normal_part(0.09, 0.01, "b"))
+    (result,) = judge_checks(measured(parts), within(0.1)).results
+    assert result.verdict == "not enough evidence"
+    assert [one.name for one in result.parts] == ["b", "a"]
+    assert [one.verdict for one in result.parts] == ["not enough evidence", "pass"]
+
+
+def test_an_unanswered_check_counts_for_nothing() -> None:
+    asked = MeasuredChecks((MeasuredCheck(CODES[0], why_not="There are no groups."),), 10)
+    found = judge_checks(asked)
+    assert found.results[0].verdict is None
+    assert found.verdict == "not enough evidence"
+
+
+def test_against_chance_the_p_value_decides() -> None:
+    (code,) = [one for one in CODES if CHECKS[one].by_chance is not None][:1] or [None]
+    if code is None:
+        pytest.skip("no check has a test against chance")
+    limits = {code: Limit(against="chance")}
+    for p_value, verdict in ((0.03, "fail"), (0.3, "pass")):
+        one = MeasuredCheck(code, (normal_part(0.4, 0.1),), p_value)
+        assert judge_checks(MeasuredChecks((one,), 10), limits).verdict == verdict
+
+
+def test_a_limit_against_chance_needs_a_test() -> None:
+    code = next(one for one in CODES if CHECKS[one].by_chance is None)
+    asked = MeasuredChecks((MeasuredCheck(code, (normal_part(0.0, 1.0),)),), 10)
+    with pytest.raises(InputError, match="has no limit against chance"):
+        judge_checks(asked, {code: Limit(against="chance")})
+
+
+def test_an_unknown_code_is_refused() -> None:
+    with pytest.raises(InputError, match="There is no check 'KC999'"):
+        judge_checks(MeasuredChecks((), 0), {"KC999": Limit()})
+
+
+def test_against_a_baseline_the_difference_is_judged() -> None:
+    limits = {CODES[0]: Limit(high=0.02, against="baseline")}
+    now, then = measured((normal_part(0.1, 0.005),)), measured((normal_part(0.02, 0.005),))
+    found = judge_checks(now, limits, baseline=then)
+    assert found.verdict == "fail"
+    worst = found.results[0].worst.estimate
+    reach = norm.ppf(0.975) * 0.005 * math.sqrt(2)
+    assert (worst.value, worst.low) == (pytest.approx(0.08), pytest.approx(0.08 - reach))
+    assert judge_checks(now, limits, baseline=now).verdict == "pass"
+    assert judge_checks(now, limits).results[0].why_not == (
+        "There is no baseline that answered this check."
+    )
+
+
+def test_intervals_of_differences_hold_the_truth() -> None:
+    """Two shares of unequal size, their intervals by Clopper and Pearson: conservative."""
+    from kdcal_core.statistics import clopper_pearson
+
+    rng = np.random.default_rng(0)
+    runs, held = 400, 0
+    for _ in range(runs):
+        ends = []
+        for rate, n in ((0.1, 300), (0.04, 800)):
+            seen = rng.binomial(n, rate) / n
+            low, high = clopper_pearson(seen, n, 0.95)
+            ends.append(Estimate("", "", seen, float(low), float(high), n))
+        found = difference(*ends)
+        held += found.low <= 0.06 <= found.high
+    assert held / runs > 0.93
+
+
+def test_all_checks_together_keep_one_error_rate() -> None:
+    """Ten checks whose truths lie on their limits: any fails in at most 5% of the runs."""
+    rng = np.random.default_rng(1)
+    codes = CODES[: min(len(CODES), 10)]
+    failed = 0
+    runs = 400
+    for _ in range(runs):
+        drawn = [(normal_part(0.1 + rng.normal(), 1.0),) for _ in codes]
+        failed += bool(judge_checks(measured(*drawn), within(0.1)).of("fail"))
+    # one-sided 2.5% a check is the most; Holm brings all to 5% and less
+    assert failed / runs <= 0.05
