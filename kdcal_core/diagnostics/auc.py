@@ -430,19 +430,20 @@ class _Gap:
         return max(gap - half, -1.0), min(gap + half, 1.0), "DeLong, t quantile"
 
     def lift(self, low: float, high: float) -> tuple[float, float, str]:
-        """Fieller's interval of b / a - 1: the ratios r for which b - r a may be 0."""
+        """Fieller's interval of (b - a) / a: the ratios r for which b - a - r a may be 0."""
         if self.a == 0.0:
             return np.nan, np.nan, "not defined: the first area is 0"
         if self.var_gap == 0.0:
             return low / self.a, high / self.a, "that of the difference, divided"
-        square = self.t**2
-        covariance = 0.5 * (self.var_a + self.var_b - self.var_gap)
+        # in the gap, because the difference of two nearly equal areas would lose digits
+        gap, square = self.b - self.a, self.t**2
+        covariance = 0.5 * (self.var_b - self.var_a - self.var_gap)  # of the gap and the first
         lead = self.a**2 - square * self.var_a
-        middle = self.a * self.b - square * covariance
-        root = middle**2 - lead * (self.b**2 - square * self.var_b)
+        middle = self.a * gap - square * covariance
+        root = middle**2 - lead * (gap**2 - square * self.var_gap)
         if lead <= 0.0 or root < 0.0:
             return -1.0, np.inf, "Fieller: the first area does not differ from 0 beyond chance"
-        ends = [(middle + sign * root**0.5) / lead - 1.0 for sign in (-1.0, 1.0)]
+        ends = [(middle + sign * root**0.5) / lead for sign in (-1.0, 1.0)]
         return max(ends[0], -1.0), ends[1], "Fieller, DeLong, t quantile"
 
 
