@@ -17,7 +17,7 @@ from kdcal_core.charts.chart import Chart, new_figure, new_grid, panel, square, 
 from kdcal_core.charts.marks import PanelTitle, boxes, identity, new_panels, ribbon, tiers
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.diagnostics import confusion_finding, reliability_finding
-from kdcal_core.diagnostics.confusion import Confusion
+from kdcal_core.diagnostics.by_predicted_class import Confusion
 from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
 from kdcal_core.diagnostics.score_histograms import EDGES, FAR, ScoreHistogram, ScoreSpread
 from kdcal_core.text import counted, escape_html

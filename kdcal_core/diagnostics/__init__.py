@@ -5,8 +5,11 @@ from __future__ import annotations
 from kdcal_core.diagnostics.all_estimates import all_estimates, summary
 from kdcal_core.diagnostics.auc import PairedAuc, auc, paired_auc
 from kdcal_core.diagnostics.by_predicted_class import (
+    Confusion,
     HistogramAnchor,
     MethodLosses,
+    confusion,
+    confusion_finding,
     histogram_anchor,
     top_label_losses,
     two_halves,
@@ -15,7 +18,6 @@ from kdcal_core.diagnostics.calibration_error import (
     calibration_error,
     confidence_calibration_error,
 )
-from kdcal_core.diagnostics.confusion import Confusion, confusion, confusion_finding
 from kdcal_core.diagnostics.estimate import (
     Estimate,
     estimate_text,
