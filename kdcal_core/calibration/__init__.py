@@ -25,7 +25,7 @@ from kdcal_core.calibration.graph import (
     Located,
     Selection,
 )
-from kdcal_core.calibration.graph.as_calibrator import KernelDensityCalibrator
+from kdcal_core.calibration.graph.forest_and_network import KernelDensityCalibrator
 from kdcal_core.calibration.kde import ConfidenceCurve, TopLabelKDE
 from kdcal_core.calibration.log_odds_maps import BetaCalibration, PlattScaling
 from kdcal_core.calibration.one_vs_rest import (

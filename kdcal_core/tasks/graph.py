@@ -20,7 +20,7 @@ from kdcal_core.calibration import (
     KernelDensityNetwork,
     Located,
 )
-from kdcal_core.calibration.graph.as_calibrator import UNWEIGHTED, KernelDensityCalibrator
+from kdcal_core.calibration.graph.forest_and_network import UNWEIGHTED, KernelDensityCalibrator
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning

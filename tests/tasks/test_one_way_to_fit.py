@@ -15,7 +15,7 @@ from small_reviews import Made, csv, made, quiet, rows
 
 from kdcal_core import load_calibrator
 from kdcal_core.calibration import CALIBRATORS, calibrated, fit_calibrator, methods_by_class
-from kdcal_core.calibration.graph.as_calibrator import KernelDensityCalibrator
+from kdcal_core.calibration.graph.forest_and_network import KernelDensityCalibrator
 from kdcal_core.cli import main
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import top_label_losses
