@@ -17,11 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.calibrator_base import CORNERS_AT_SCORES, Calibrator, demand
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.regions.auc_splits import fit_auc
 from kdcal_core.calibration.regions.boosted import fit_boosted, nested
 from kdcal_core.calibration.regions.column_partition import column_read, fit_columns, group_columns
 from kdcal_core.calibration.regions.forest import averaged_in_blocks, fit_forest
-from kdcal_core.calibration.regions.one_tree import fit_tree, min_rows_of
+from kdcal_core.calibration.regions.one_tree import fit_auc, fit_tree, min_rows_of
 from kdcal_core.calibration.regions.region_layers import (
     FitRows,
     Layer,

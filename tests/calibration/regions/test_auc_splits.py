@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
-from kdcal_core.calibration.regions.auc_splits import AucGain, calibrated_auc
+from kdcal_core.calibration.regions.one_tree import AucGain, calibrated_auc
 from kdcal_core.partition.tree import bin_inputs, grow_tree
 
 counts = st.lists(st.integers(0, 4), min_size=1, max_size=6)
