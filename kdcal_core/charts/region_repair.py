@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from kdcal_core.calibration.regions import RegionMap
-from kdcal_core.calibration.regions.region_maps import CURVE_POINTS
+from kdcal_core.calibration.regions.region_layers import CURVE_POINTS
 from kdcal_core.charts.chart import Chart, new_figure, square, unit_axis
 from kdcal_core.charts.marks import identity
 from kdcal_core.charts.palette import faded, palette

@@ -14,7 +14,7 @@ from small_reviews import Made, csv, made, quiet, rows
 from kdcal_core import load_calibrator
 from kdcal_core.calibration import TopLabelHistogram, calibrated, fit_calibrator
 from kdcal_core.calibration.export.score_table import score_table
-from kdcal_core.calibration.regions.region_maps import MAPS
+from kdcal_core.calibration.regions.region_layers import MAPS
 from kdcal_core.calibration.settings import INNER_MAPS
 from kdcal_core.charts import (
     calibrator_map_chart,

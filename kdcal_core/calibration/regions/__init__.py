@@ -11,8 +11,7 @@ from kdcal_core.calibration.regions.heterogeneous import (
     HeterogeneousCalibrator,
     layer_frame,
 )
-from kdcal_core.calibration.regions.region_layers import Layer, RegionFit
-from kdcal_core.calibration.regions.region_maps import MAPS, RegionMap, fit_maps
+from kdcal_core.calibration.regions.region_layers import MAPS, Layer, RegionFit, RegionMap, fit_maps
 from kdcal_core.calibration.regions.scores_and_hierarchy import Hierarchy, Scores
 
 __all__ = [

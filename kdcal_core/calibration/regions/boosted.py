@@ -65,11 +65,11 @@ from kdcal_core.calibration.regions.region_layers import (
     Layer,
     PartitionFit,
     Tally,
+    fit_maps,
     hierarchy_of,
     layer_notes,
     tally,
 )
-from kdcal_core.calibration.regions.region_maps import fit_maps
 from kdcal_core.calibration.regions.scores_and_hierarchy import RegionMaps, Scores, logit_of
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds

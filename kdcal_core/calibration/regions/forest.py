@@ -31,11 +31,11 @@ from kdcal_core.calibration.regions.region_layers import (
     Layer,
     PartitionFit,
     Tally,
+    fit_maps,
     hierarchy_of,
     layer_notes,
     tally,
 )
-from kdcal_core.calibration.regions.region_maps import fit_maps
 from kdcal_core.calibration.regions.scores_and_hierarchy import Scores
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputWarning

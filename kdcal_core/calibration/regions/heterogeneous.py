@@ -22,13 +22,13 @@ from kdcal_core.calibration.regions.column_partition import column_read, fit_col
 from kdcal_core.calibration.regions.forest import averaged_in_blocks, fit_forest
 from kdcal_core.calibration.regions.one_tree import fit_auc, fit_tree, min_rows_of
 from kdcal_core.calibration.regions.region_layers import (
+    MAPS,
     FitRows,
     Layer,
     PartitionKind,
     RegionFit,
     averaged,
 )
-from kdcal_core.calibration.regions.region_maps import MAPS
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputError
 from kdcal_core.models import HasEmbedding, HasLayers

@@ -74,12 +74,12 @@ from kdcal_core.calibration.regions.region_layers import (
     FitRows,
     Layer,
     PartitionFit,
+    fit_maps,
     fit_partition,
     hierarchy_of,
     region_fits,
     region_notes,
 )
-from kdcal_core.calibration.regions.region_maps import fit_maps
 from kdcal_core.calibration.regions.scores_and_hierarchy import Scores, logit_of
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
