@@ -1,14 +1,19 @@
-"""``kdcal calibrate``: fits a calibrator on held-out rows, writes it and reports its gain."""
+"""``kdcal calibrate``: fits a calibrator on held-out rows, writes it and reports its gain.
+
+A worker process fits, judges and writes it.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdcal_core.calibration import CALIBRATORS, calibrator_entry
+from kdcal_core.calibration.export import save_calibrator
 from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured, setting_from_text, settings_of
 from kdcal_core.cli.review_of_options import (
@@ -22,8 +27,12 @@ from kdcal_core.cli.review_of_options import (
 from kdcal_core.cli.terminal import check_out, progress_line, table, with_standard_input
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
-from kdcal_core.review import Review, Workspace, add_training
+from kdcal_core.progress import Progress
+from kdcal_core.review import Review, ReviewReader, Workspace, add_training
 from kdcal_core.text import number_text, printable
+
+if TYPE_CHECKING:
+    from kdcal_core.tasks.export_fit import Fitted
 
 _HEAD = ("Estimate", "Before", "After", "Change", "95% interval", "Verdict")
 SUFFIX = ".kdcal"
@@ -56,7 +65,7 @@ def _fit(options: argparse.Namespace) -> str:
             training = Path(options.training)
             review = add_training(workspace, review.id, training, training.name)
         found = run_limited(
-            "kdcal_core.cli.fit_in_worker:fit_and_save",
+            "kdcal_core.cli.calibrate:fit_and_save",
             {
                 "home": folder,
                 "review_id": review.id,
@@ -72,6 +81,80 @@ def _fit(options: argparse.Namespace) -> str:
         )
         warnings = (*doubts_words(review), *copies_words(workspace, review))
     return _report(review, found, warnings, Path(options.out).name)
+
+
+def fit_and_save(
+    home: str,
+    review_id: str,
+    key: str,
+    settings: dict[str, Any],
+    layer: str | None,
+    out: str,
+    seed: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Fit the calibrator of this key on a scored review, judge it and write its file.
+
+    Parameters
+    ----------
+    home : str
+        Folder of the workspace.
+    settings : dict
+        As :func:`kdcal_core.calibration.settings.configured` takes them.
+    layer : str or None
+        Hidden layer of the model whose activations its regions are cut from.
+    out : str
+        The file to write.
+    seed : int
+        Of every draw.
+
+    Returns
+    -------
+    dict
+        ``title``, ``rows``, ``notes``, and ``estimates`` as the file's card has them, each with
+        its ``change``, ``change_low``, ``change_high`` and ``verdict``; None for a bound of an
+        interval that is not given.
+
+    Raises
+    ------
+    InputError
+        The calibrator needs data that the review does not have, or the rows do not suffice.
+    """
+    # only the worker needs what judges, which is slow to import
+    from kdcal_core.cli.diagnose_report import plain
+    from kdcal_core.tasks.export_fit import READS, Wanted, fit_and_judge
+
+    wanted = Wanted(key, configured(key, settings, seed=seed), layer, seed=seed)
+    made = fit_and_judge(ReviewReader(Workspace(Path(home)), review_id, READS), wanted, progress)
+    save_calibrator(made.calibrator, out, made.card)
+    return {
+        "title": made.card.title,
+        "rows": made.data.calibration.n_rows,
+        "notes": made.card.notes,
+        "estimates": plain(_with_changes(made)),
+    }
+
+
+def _with_changes(made: Fitted) -> list[dict[str, Any]]:
+    """The card's estimates, each with its change on the same rows and the verdict."""
+    if made.found is None:
+        return []
+    from kdcal_core.tasks.export_fit import Gain
+
+    gain = Gain.of(made.found)
+    measures = {one.title: one for one in made.found.measures if one.key in gain.pairs}
+    pairs = {title: gain.pairs[one.key] for title, one in measures.items()}
+    return [
+        {
+            **asdict(one),
+            "change": pairs[one.label].difference.value,
+            "change_low": pairs[one.label].difference.low,
+            "change_high": pairs[one.label].difference.high,
+            "percent": gain.after.scores[measures[one.label].key].percent,
+            "verdict": pairs[one.label].verdict,
+        }
+        for one in made.card.estimates
+    ]
 
 
 def _check(options: argparse.Namespace) -> None:
