@@ -12,16 +12,14 @@ from kdcal_core.distributions.distribution import (
     even,
     randomised_pit,
 )
-from kdcal_core.distributions.distribution_files import (
-    from_arrays,
-    load_distribution,
-    save_distribution,
-)
 from kdcal_core.distributions.families import (
     FAMILIES,
     FamilySpec,
     cross_fitted_spread,
     distribution_of,
+    from_arrays,
+    load_distribution,
+    save_distribution,
     spread_of,
 )
 from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, StudentT
