@@ -22,18 +22,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.graph.fit_graph import Wishes, settle
-from kdcal_core.calibration.graph.fit_rows import (
-    FitRows,
-    class_indices,
-    own_columns,
-    own_labels,
-    rows_from_json,
-    rows_to_json,
-    split_off,
-    take,
-    warn_of_overlap,
-    warn_of_unseen_classes,
-)
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend, Selection
 from kdcal_core.calibration.graph.gaussians import Located
 from kdcal_core.calibration.graph.graph import (
@@ -45,10 +33,20 @@ from kdcal_core.calibration.graph.graph import (
     graph_parts,
 )
 from kdcal_core.calibration.graph.placement import (
+    FitRows,
     OutputLayer,
     Placement,
+    class_indices,
+    own_columns,
+    own_labels,
     partition_codes,
+    rows_from_json,
+    rows_to_json,
+    split_off,
+    take,
     warn_of_other_activations,
+    warn_of_overlap,
+    warn_of_unseen_classes,
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning

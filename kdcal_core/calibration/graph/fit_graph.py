@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kdcal_core.calibration.graph.fit_rows import FitRows
 from kdcal_core.calibration.graph.gamma_floor_blend import (
     checked_prior,
     chosen_exponents,
@@ -24,7 +23,7 @@ from kdcal_core.calibration.graph.graph import (
     PAPERS_VARIANCE_FLOOR,
     KernelDensityGraph,
 )
-from kdcal_core.calibration.graph.placement import OutputLayer, Placement, place
+from kdcal_core.calibration.graph.placement import FitRows, OutputLayer, Placement, place
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.memory import refuse_beyond_memory
 from kdcal_core.models import Model

@@ -15,8 +15,13 @@ from kdcal_core.calibration.calibrator_base import Calibrator, demand
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.graph.estimator import KernelDensityEstimator
 from kdcal_core.calibration.graph.fit_graph import settle
-from kdcal_core.calibration.graph.fit_rows import FitRows, own_columns, split_off, take
-from kdcal_core.calibration.graph.placement import OutputLayer
+from kdcal_core.calibration.graph.placement import (
+    FitRows,
+    OutputLayer,
+    own_columns,
+    split_off,
+    take,
+)
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, wrap_model

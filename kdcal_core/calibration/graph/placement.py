@@ -1,18 +1,27 @@
-"""The placement of rows in a model's partition: their codes, coordinates and polytopes.
+"""Rows of a fit, and the placement of rows in a model's partition.
 
-Codes come from the leaves of trees or the activations of a network.
+Rows of a fit have labels; some are split off as a hold-out, and rows that are in both are warned
+of. Their place is their codes, coordinates and polytopes: codes come from the leaves of trees or
+the activations of a network.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from kdcal_core.calibration.graph.fit_rows import FitRows
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
 from kdcal_core.calibration.graph.gaussians import Located
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray, encode_labels
+from kdcal_core.data.array_checks import check_labels
+from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import (
     Features,
@@ -23,6 +32,7 @@ from kdcal_core.models import (
     NamesActivations,
 )
 from kdcal_core.models.coordinates import Coordinates, Scale, fit_coordinates
+from kdcal_core.models.features import select_columns
 from kdcal_core.partition import (
     ActivationCodes,
     Codes,
@@ -32,6 +42,226 @@ from kdcal_core.partition import (
     nearest_polytopes,
 )
 from kdcal_core.progress import Progress
+from kdcal_core.text import listed
+
+_HARM = "this biases gamma and the floor in favour of the model; hold out separate rows"
+
+
+@dataclass(frozen=True, eq=False)
+class FitRows:
+    """Labelled rows with their codes, so that the model is evaluated once.
+
+    Attributes
+    ----------
+    X : table of n rows
+    y : (n,) int64
+        Indices into the model's classes.
+    codes : codes of the rows
+    """
+
+    X: Any
+    y: IntArray
+    codes: Codes
+
+    def sample(self, most: int, seed: Any) -> FitRows:
+        """At most about this many of the rows, every class by its share."""
+        if len(self.y) <= most:
+            return self
+        return self.part(split_off(self.y, most / len(self.y), seed))
+
+    def part(self, mask: NDArray[np.bool_]) -> FitRows:
+        """The rows of a mask, (n,)."""
+        return FitRows(take(self.X, mask), self.y[mask], _take_codes(self.codes, mask))
+
+    def without_output_layer(self) -> FitRows:
+        """The rows with a network's codes but for the last layer."""
+        assert isinstance(self.codes, ActivationCodes)
+        words = self.codes.words[:, : self.codes.layer_slices()[-1].start]
+        kept = ActivationCodes(np.ascontiguousarray(words), self.codes.layer_widths[:-1])
+        return FitRows(self.X, self.y, kept)
+
+
+def _take_codes(codes: Codes, mask: NDArray[np.bool_]) -> Codes:
+    if isinstance(codes, LeafCodes):
+        return LeafCodes(codes.leaves[mask])
+    return ActivationCodes(codes.words[mask], codes.layer_widths)
+
+
+def own_columns(X: Any, model: Model) -> Any:
+    """The model's columns of a data frame; anything else as an array.
+
+    Other columns of a frame, such as the label or a key, must neither make copies of a row differ
+    nor end up in a saved file.
+    """
+    if not isinstance(X, pd.DataFrame):
+        return np.asarray(X)
+    return select_columns(X, n_features=model.n_features, feature_names=model.feature_names)
+
+
+def take(X: Features, rows: NDArray[Any]) -> Any:
+    """Rows of a table by position."""
+    return _safe_indexing(X, rows)
+
+
+def class_indices(y: Any, classes: Sequence[str], n_rows: int) -> IntArray:
+    """Labels as indices into the model's classes, (n,).
+
+    Labels are matched by name or number as in :func:`kdcal_core.data.encode_labels`; if no class
+    name is a number, whole numbers are the indices themselves.
+
+    Raises
+    ------
+    InputError
+        A label is missing or unknown, or there are more or fewer labels than rows.
+
+    Examples
+    --------
+    >>> class_indices([1.0, 0.0], ("0", "1"), 2), class_indices([1, 0], ("no", "yes"), 2)
+    (array([1, 0]), array([1, 0]))
+    """
+    values = np.asarray(y) if not isinstance(y, pd.Series) else y
+    if values.ndim != 1:
+        raise InputError(
+            f"The labels have shape {values.shape}, not one column",
+            fix="Give one label for each row.",
+        )
+    if len(values) != n_rows:
+        raise InputError(
+            f"There are {len(values):,} labels for {n_rows:,} rows",
+            fix="Give one label for each row.",
+        )
+    if _are_indices(values) and not any(_is_number(name) for name in classes):
+        return check_labels(values, len(classes))
+    return encode_labels(values, classes)
+
+
+def own_labels(y: Any, index: IntArray, classes: Sequence[str]) -> NDArray[Any]:
+    """The classes as the caller writes them, (K,), so that predictions compare with labels.
+
+    A class without rows is written as the others, if its name allows it; else all classes are
+    written by name.
+    """
+    values = np.asarray(y)
+    present, first = np.unique(index, return_index=True)
+    written = dict(zip(present.tolist(), values[first], strict=True))
+    for at, name in enumerate(classes):
+        if at not in written and _are_indices(values):
+            written[at] = int(float(name)) if _is_number(name) else at
+        elif at not in written and values.dtype.kind == "f" and _is_number(name):
+            written[at] = float(name)
+        elif at not in written and all(isinstance(label, str) for label in written.values()):
+            written[at] = name
+    if len(written) < len(classes):
+        return np.array(classes)
+    own = [written[at] for at in range(len(classes))]
+    return np.array(own, dtype=None if values.dtype.kind in "US" else values.dtype)
+
+
+def split_off(y: IntArray, share: float, seed: Any) -> NDArray[np.bool_]:
+    """Mask of the rows to hold out, each class by its share, at least one of each kept, (n,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> int(split_off(np.repeat([0, 1], [10, 20]), 0.3, seed=0).sum())
+    9
+    """
+    n = len(y)
+    order = np.lexsort((np.random.default_rng(seed).random(n), y))
+    sizes = np.bincount(y)
+    held = np.minimum(np.rint(sizes * share).astype(np.int64), np.maximum(sizes - 1, 0))
+    starts = np.cumsum(sizes) - sizes
+    rank = np.arange(n) - starts[y[order]]
+    mask = np.zeros(n, dtype=bool)
+    mask[order] = rank < held[y[order]]
+    return mask
+
+
+def warn_of_overlap(X: Features, y: IntArray, X_holdout: Features, y_holdout: IntArray) -> None:
+    """Warn of held-out rows that equal rows of the fit, if there are more than chance explains."""
+    found = equal_rows(row_keys(X, y), row_keys(X_holdout, y_holdout), fine=are_fine(X, X_holdout))
+    sentence = found.words("held-out set", "fit set", _HARM) if found.beyond_chance else None
+    if sentence is not None:
+        warnings.warn(sentence, InputWarning, stacklevel=4)
+
+
+def warn_of_unseen_classes(y: IntArray, classes: Sequence[str], *, blends: bool) -> None:
+    """Warn of classes without a row in the fit, whose probability is not learnt from rows.
+
+    Parameters
+    ----------
+    blends : bool
+        Whether the model is blended in: then such a class keeps its probability there.
+    """
+    unseen = np.setdiff1d(np.arange(len(classes)), y)
+    if not len(unseen):
+        return
+    named = listed(repr(classes[at][:40]) for at in unseen)
+    inside = "stays the model's own" if blends else "is 0"
+    warnings.warn(
+        f"The rows of the fit have none of class {named}: inside the data its probability "
+        f"{inside}. Give rows of every class.",
+        InputWarning,
+        stacklevel=3,
+    )
+
+
+def _are_indices(values: Any) -> bool:
+    return isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu"
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def rows_to_json(rows: Features) -> dict[str, Any]:
+    """Rows as JSON: a frame by columns, an array by columns without names."""
+    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
+    columns = [[_plain(value) for value in column] for _, column in frame.items()]
+    named = isinstance(rows, pd.DataFrame)
+    return {"names": [str(name) for name in frame.columns] if named else None, "columns": columns}
+
+
+def rows_from_json(record: Mapping[str, Any]) -> Features:
+    """What :func:`rows_to_json` wrote; numbers are float64, a missing value is NaN or None.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]})
+    >>> rows_from_json(rows_to_json(frame)).to_numpy(dtype=object).tolist()[0]
+    [1.0, 'x']
+    """
+    columns = [_column(values) for values in record["columns"]]
+    if record["names"] is not None:
+        frame = pd.DataFrame(dict(enumerate(columns)))
+        frame.columns = pd.Index([str(name) for name in record["names"]])
+        return frame
+    if all(column.dtype == np.float64 for column in columns):
+        return np.column_stack(columns)
+    return np.column_stack([column.astype(object) for column in columns])
+
+
+def _plain(value: Any) -> Any:
+    if pd.isna(value):
+        return None
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, bool | str) else _number_or_text(plain)
+
+
+def _number_or_text(value: Any) -> float | str:
+    return float(value) if isinstance(value, int | float) else str(value)
+
+
+def _column(values: list[Any]) -> NDArray[Any]:
+    if any(isinstance(value, str | bool) for value in values):
+        return np.array(values, dtype=object)
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
 
 OutputLayer = Literal["probability", "logit", "exclude"]
 

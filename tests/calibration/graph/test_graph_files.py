@@ -22,7 +22,7 @@ from kdcal_core.calibration import (
     KernelDensityGraph,
     KernelDensityNetwork,
 )
-from kdcal_core.calibration.graph.fit_rows import rows_from_json, rows_to_json
+from kdcal_core.calibration.graph.placement import rows_from_json, rows_to_json
 from kdcal_core.errors import InputError
 from kdcal_core.models import load_model
 
