@@ -12,7 +12,7 @@ from kdcal_core.data.array_checks import (
 from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
 from kdcal_core.data.labels import classes_of, encode_labels
-from kdcal_core.data.regression_parameters import (
+from kdcal_core.data.regression_columns import (
     FAMILY_PARAMETERS,
     POSITIVE_OUTCOMES,
     check_outcome,
@@ -20,8 +20,8 @@ from kdcal_core.data.regression_parameters import (
     check_parameters,
     family_of,
     quantile_levels,
+    spread_column,
 )
-from kdcal_core.data.regression_role_guesses import spread_column
 from kdcal_core.data.role_columns import (
     check_roles,
     feature_frame,

@@ -16,7 +16,7 @@ from kdcal_core.data.array_checks import check_proba, check_weight, softmax_logi
 from kdcal_core.data.arrow_tables import plain_writing
 from kdcal_core.data.column_kinds import mostly_numbers
 from kdcal_core.data.labels import encode_labels
-from kdcal_core.data.regression_parameters import (
+from kdcal_core.data.regression_columns import (
     check_outcome,
     check_parameter_names,
     check_parameters,

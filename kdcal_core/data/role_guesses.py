@@ -21,7 +21,7 @@ from kdcal_core.data.column_kinds import (
     split_named,
 )
 from kdcal_core.data.labels import ClassBy, class_of_column, classes_of, encode_labels
-from kdcal_core.data.regression_role_guesses import guess_regression_roles, looks_like_regression
+from kdcal_core.data.regression_columns import guess_regression_roles, looks_like_regression
 from kdcal_core.data.schema import Family, Roles, Table, Task
 from kdcal_core.errors import InputError
 

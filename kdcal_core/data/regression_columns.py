@@ -1,0 +1,555 @@
+"""The columns of a regression table: what a family of predictive distributions needs, and a guess.
+
+Needed are the parameters of the family, each in its range. The families themselves live in
+`kdcal_core.distributions`, one floor up; the checks of a table of predictions need none of them.
+Guessed at first are the outcome, the predictions and their family.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdcal_core.data.column_kinds import (
+    WEIGHTS,
+    features_of,
+    is_number,
+    mostly_numbers,
+    named,
+    sampled,
+    simple,
+    split_named,
+)
+from kdcal_core.data.schema import Family, FloatArray, Roles
+from kdcal_core.errors import InputError
+
+#: Parameters by family; quantiles name their levels and samples their numbers, as many as there are
+FAMILY_PARAMETERS: dict[Family, tuple[str, ...]] = {
+    "point": ("mean",),
+    "log_point": ("log_mean",),
+    "normal": ("mean", "std"),
+    "lognormal": ("log_mean", "log_std"),
+    "gamma": ("mean", "shape"),
+    "student_t": ("mean", "scale", "df"),
+    "quantiles": (),
+    "samples": (),
+    "dropout": (),
+}
+
+#: Families whose outcomes lie above zero
+POSITIVE_OUTCOMES: tuple[Family, ...] = ("log_point", "lognormal", "gamma")
+
+_POSITIVE = ("std", "variance", "log_std", "scale", "shape", "df")
+_FEWEST = 2  # quantiles or samples that make a distribution
+_LARGEST = 1e30  # beyond are no measurements; products of errors and single precision still hold it
+
+
+def check_outcome(
+    y: FloatArray,
+    family: Family | None = None,
+    *,
+    column: str | None = None,
+    file: str | None = None,
+) -> None:
+    """Refuse outcomes that the family cannot give, and outcomes too large to be squared.
+
+    Parameters
+    ----------
+    y : (n,) array
+        Finite outcomes.
+    family : str, optional
+        Gamma, log-normal and the point on the log scale need outcomes above zero.
+    column, file : str, optional
+        Where the outcomes come from, for the errors.
+
+    Raises
+    ------
+    InputError
+        For an outcome beyond 1e30, and for one of zero or below under such a family; the first
+        such row is named.
+
+    Examples
+    --------
+    >>> check_outcome(np.array([1.0, 0.0]), "normal")
+    >>> check_outcome(np.array([1.0, 0.0]), "gamma", column="price")
+    Traceback (most recent call last):
+    ...
+    kdcal_core.errors.InputError: An outcome is 0, but a gamma distribution ... above zero only ...
+    """
+    _refuse(np.abs(y) > _LARGEST, "An outcome is beyond 1e30", "Correct it.", column, file)
+    if family not in POSITIVE_OUTCOMES:
+        return
+    low = ~(y > 0)
+    if low.any():
+        row = int(np.argmax(low))
+        name = "gamma" if family == "gamma" else "log-normal"
+        raise InputError(
+            f"An outcome is {y[row]:.6g}, but a {name} distribution lies above zero only",
+            fix="Correct or leave out the row, or choose a family that reaches below zero.",
+            file=file,
+            column=column,
+            row=row + 1,
+        )
+
+
+def family_of(names: Iterable[str]) -> Family | None:
+    """The family whose parameters have these names; None where there is none.
+
+    Examples
+    --------
+    >>> family_of(["mean", "variance"]), family_of(["0.1", "0.9"]), family_of(["1", "2"])
+    ('normal', 'quantiles', 'samples')
+    """
+    given = {"std" if name == "variance" else name for name in names}
+    for family, wanted in FAMILY_PARAMETERS.items():
+        if wanted and given == set(wanted):
+            return family
+    if given and all(name.isdecimal() and int(name) > 0 for name in given):
+        return "samples"
+    try:
+        quantile_levels(tuple(given))
+    except InputError:
+        return None
+    return "quantiles" if given else None
+
+
+def check_parameter_names(
+    family: Family | None,
+    names: Sequence[str],
+    *,
+    columns: Sequence[str] | None = None,
+    file: str | None = None,
+) -> None:
+    """Check that these parameters make a distribution of the family.
+
+    Parameters
+    ----------
+    family : str or None
+    names : sequence of str
+        Parameter names; for quantiles their levels as text, for samples their numbers. A
+        "variance" stands for the "std" of a normal distribution.
+    columns, file : optional
+        The columns that hold them, for the errors, and the file.
+
+    Raises
+    ------
+    InputError
+        Where there is no family or no parameter, one is lacking, unknown or named twice, or a
+        quantile level is not between 0 and 1.
+
+    Examples
+    --------
+    >>> check_parameter_names("normal", ["mean", "std"])
+    >>> check_parameter_names("quantiles", ["0.05", "1.5"])
+    Traceback (most recent call last):
+    ...
+    kdcal_core.errors.InputError: The quantile level '1.5' is not between 0 and 1. ...
+    """
+    if family is None or not names:
+        raise InputError(
+            "No column holds the model's predictions",
+            fix="Choose the family of the predictive distribution, and give each of its "
+            "parameters (the mean, a standard deviation, quantiles, samples) a column.",
+            file=file,
+        )
+    place = columns or (None,) * len(names)
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            what = "quantile of level" if family == "quantiles" else "parameter"
+            raise InputError(
+                f"Two columns hold the {what} {name[:60]!r}",
+                fix="Give one of them another role.",
+                file=file,
+                column=place[index],
+            )
+    if family in ("quantiles", "samples", "dropout"):
+        if len(names) < _FEWEST:
+            raise InputError(
+                f"There is a single {'quantile' if family == 'quantiles' else 'sample'} a row, "
+                "which says nothing of its spread",
+                fix="Give at least two columns. If this one is the model's prediction itself, "
+                "choose the family 'point' with it as the mean (on the command line --family "
+                "point --parameters mean=COLUMN).",
+                file=file,
+                column=place[0],
+            )
+        if family == "quantiles":
+            quantile_levels(names, columns=columns, file=file)
+        return
+    _check_named(family, names, file)
+
+
+def quantile_levels(
+    names: Sequence[str], *, columns: Sequence[str] | None = None, file: str | None = None
+) -> FloatArray:
+    """Quantile levels of their names, (q,) float64, each between 0 and 1.
+
+    Parameters
+    ----------
+    names : sequence of str
+    columns, file : optional
+        The columns that hold the quantiles, for the errors, and the file.
+
+    Raises
+    ------
+    InputError
+        For a name that is not a number between 0 and 1 (both excluded), and for a level that comes
+        twice in two spellings.
+
+    Examples
+    --------
+    >>> quantile_levels(["0.05", "0.5"]).tolist()
+    [0.05, 0.5]
+    """
+    levels: list[float] = []
+    for index, name in enumerate(names):
+        column = columns[index] if columns else None
+        try:
+            level = float(name)
+        except ValueError:
+            level = np.nan
+        if not 0.0 < level < 1.0:
+            raise InputError(
+                f"The quantile level {name[:60]!r} is not between 0 and 1",
+                fix="Write the level as a share: 0.05 for the quantile that 5% of outcomes fall "
+                "below. The quantiles of 0 and 1 are no predictions.",
+                file=file,
+                column=column,
+            )
+        if level in levels:
+            raise InputError(
+                f"The quantile level {name[:60]!r} has two columns",
+                fix="Leave one.",
+                file=file,
+                column=column,
+            )
+        levels.append(level)
+    return np.array(levels)
+
+
+def check_parameters(
+    values: Mapping[str, FloatArray],
+    family: Family,
+    *,
+    columns: Mapping[str, str] | None = None,
+    file: str | None = None,
+) -> None:
+    """Check the parameters of n predictive distributions, from a table or from a model.
+
+    Parameters
+    ----------
+    values : mapping of parameter name to (n,) array
+    family : str
+    columns : mapping of parameter name to column name, optional
+        For the errors.
+
+    Raises
+    ------
+    InputError
+        For a prediction that is missing, infinite or beyond 1e30, a standard deviation, scale
+        or shape that is not above zero, a mean of a gamma distribution that is not, and degrees
+        of freedom under which there is no mean; column and first row are named.
+
+    Examples
+    --------
+    >>> check_parameters({"mean": np.array([1.0]), "std": np.array([0.0])}, "normal")
+    Traceback (most recent call last):
+    ...
+    kdcal_core.errors.InputError: A std is 0, but must be above zero (column 'std', row 1). ...
+    """
+    for name, column in values.items():
+        place = (columns or {}).get(name, name)
+        _refuse(
+            np.isnan(column),
+            "A prediction is missing",
+            "Fill it in, or leave the row out.",
+            place,
+            file,
+        )
+        _refuse(np.isinf(column), "A prediction is infinite", "Correct it.", place, file)
+        beyond = np.abs(column) > _LARGEST
+        _refuse(beyond, "A prediction is beyond 1e30", "Correct it.", place, file)
+        if name in _POSITIVE or (name == "mean" and family == "gamma"):
+            least = 1 if name == "df" else 0
+            low = ~(column > least)
+            value = column[int(np.argmax(low))] if low.any() else np.nan
+            _refuse(
+                low,
+                f"A {name} is {value:.6g}, but must be above {('zero', 'one')[least]}",
+                "Export the model's predictions again, or choose another column for it.",
+                place,
+                file,
+            )
+
+
+def _check_named(family: Family, names: Sequence[str], file: str | None) -> None:
+    wanted = FAMILY_PARAMETERS[family]
+    given = tuple("std" if name == "variance" and "std" in wanted else name for name in names)
+    needs = " and ".join(wanted)
+    if "variance" in names and "std" in names:
+        raise InputError("Both a std and a variance are given", fix="Leave one of them.", file=file)
+    unknown = next((name for name in given if name not in wanted), None)
+    if unknown is not None:
+        raise InputError(
+            f"A {family} distribution has no parameter {unknown[:60]!r}",
+            fix=f"It needs {needs}. Name the column's parameter so, or choose another family.",
+            file=file,
+        )
+    absent = next((name for name in wanted if name not in given), None)
+    if absent is not None:
+        raise InputError(
+            f"No column holds the {absent} of the {family} distribution",
+            fix=f"It needs {needs}: choose a column for each, or another family.",
+            file=file,
+        )
+
+
+def _refuse(
+    faulty: NDArray[np.bool_], what: str, fix: str, column: str | None, file: str | None
+) -> None:
+    if faulty.any():
+        row = int(np.argmax(faulty)) + 1
+        raise InputError(what, fix=fix, file=file, column=column, row=row)
+
+
+Parameters = tuple[tuple[str, str], ...]  # parameter and its column
+
+_OUTCOMES = (
+    *("target", "y", "y_true", "outcome", "actual", "truth", "ground_truth", "true_value"),
+    *("observed", "observation", "response", "label", "price", "value", "y_test", "sales"),
+    *("demand", "amount", "cost", "charges", "medv"),
+)
+_TRUE_MEANS = ("true_mean", "mean_true", "true_mu", "mu_true", "conditional_mean", "y_true_mean")
+_MEANS = (
+    *("mean", "mu", "loc", "pred", "prediction", "predicted", "y_pred", "y_hat", "yhat"),
+    *("y_mean", "forecast", "expected", "estimate", "fitted"),
+)
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "log_mean": ("log_mean", "mean_log", "log_mu", "mu_log", "meanlog", "log_pred"),
+    "log_std": ("log_std", "std_log", "log_sd", "log_sigma", "sigma_log", "sdlog"),
+    "mean": _MEANS,
+    "std": ("std", "sigma", "sd", "stdev", "stddev", "std_dev", "standard_deviation", "y_std"),
+    "variance": ("variance", "var", "sigma2", "sigma_2", "sigma_squared", "y_var"),
+    "scale": ("scale",),
+    "shape": ("shape", "alpha"),
+    "df": ("df", "nu", "dof", "degrees_of_freedom"),
+}
+_STD_WORDS = frozenset(("std", "sd", "sigma", "stdev", "stddev", "stderr", "uncertainty"))
+_SPREAD_WORDS: Mapping[str, frozenset[str]] = {
+    "std": _STD_WORDS,
+    "log_std": _STD_WORDS,
+    "variance": frozenset(("variance", "sigma2")),
+}
+_PARAMETRIC: tuple[tuple[Family, tuple[str, ...]], ...] = (
+    ("lognormal", ("log_mean", "log_std")),
+    ("student_t", ("mean", "scale", "df")),
+    ("gamma", ("mean", "shape")),
+    ("normal", ("mean", "std")),
+    ("normal", ("mean", "variance")),
+)
+_POINTS: tuple[tuple[Family, str], ...] = (("log_point", "log_mean"), ("point", "mean"))
+_AFFIX = re.compile(r"(?:y_)?(?:pred|predicted|predictive|prediction|forecast|model)_|_pred")
+_QUANTILE = re.compile(
+    r"(?:(?:y_)?pred(?:icted|iction)?[_ ])?(quantiles?|quant|percentile|pct|q|p)[_\- ]?"
+    r"([0-9]+(?:[._][0-9]+)?|\.[0-9]+)(?:_pred)?"
+)
+_SAMPLE_COLUMN = re.compile(
+    r"(?:(?:y_)?pred(?:icted|iction)?_)?(?:sample|draw|member|ensemble|replicate|mc|pass)_?([0-9]+)"
+)
+_MANY_FRACTIONS = 10  # distinct values that speak for a measurement, where some are no integers
+_MANY_INTEGERS = 50
+
+
+def guess_regression_roles(
+    frame: pd.DataFrame,
+    feature_names: Sequence[str] | None,
+    n_features: int | None,
+    *,
+    model: bool,
+    family: Family | None,
+) -> Roles:
+    """Guess the roles of a table under the task regression.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    feature_names, n_features : optional
+        What the model states about its inputs.
+    model : bool
+        Whether there is one: its answers are the predictions then, and columns that look like
+        predictions count as features where their number fits.
+    family : str, optional
+        The model's family, where it names one; "point" otherwise.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"x": [0.5, 1.5], "y": [1.0, 2.0], "mu": [1.1, 2.2], "sigma": 0.1})
+    >>> roles = guess_regression_roles(frame, None, None, model=False, family=None)
+    >>> roles.target, roles.family, roles.parameters, roles.features
+    ('y', 'normal', (('mean', 'mu'), ('std', 'sigma')), ('x',))
+    """
+    taken = set(feature_names or ()) & set(frame.columns)
+    truth = named(frame, _TRUE_MEANS, taken)
+    taken |= {truth} if truth else set()
+    target = named(frame, _OUTCOMES, taken) or None
+    taken |= {target} if target else set()
+    guessed, parameters = predictions_in(frame, taken)
+    used = taken | {column for _, column in parameters}
+    weight = named(frame, WEIGHTS, used)
+    split = split_named(frame, used)
+    aside = {name for name in (weight, split) if name}
+    if target is None:
+        target = _last_measured(frame, used | aside)
+    aside |= {target} if target else set()
+    features = features_of(frame, feature_names, n_features, used | aside)
+    if model:
+        if n_features is not None and len(features) < n_features:
+            features = features_of(frame, feature_names, n_features, taken | aside)
+        guessed, parameters = family or "point", ()
+    return Roles(
+        target=target,
+        features=features,
+        split=split,
+        weight=weight,
+        task="regression",
+        family=guessed,
+        parameters=parameters,
+        true_mean=truth,
+    )
+
+
+def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
+    """Whether a table without a model holds predictions of numbers rather than of classes.
+
+    Columns of a distribution beside a numeric outcome do, however few the rows if the outcomes are
+    not integers. So does an outcome of many numbers where the guess at a classification has found
+    no probabilities.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"y": np.linspace(0.0, 1.0, 30), "pred": 0.5})
+    >>> looks_like_regression(frame, Roles(target="y"))
+    True
+    """
+    truth = named(frame, _TRUE_MEANS, set())
+    target = named(frame, _OUTCOMES, {truth} if truth else set())
+    if target is None or not mostly_numbers(frame[target]):
+        return False
+    family, parameters = predictions_in(frame, {target})
+    outcomes = sampled(frame, [target])
+    many = len(np.unique(outcomes)) > _MANY_FRACTIONS or bool(np.any(outcomes % 1 > 0))
+    if family in ("normal", "quantiles", "samples") and many and len(parameters) > 1:
+        return True
+    return not classification.outputs and _is_measured(frame[target])
+
+
+def predictions_in(frame: pd.DataFrame, taken: set[str]) -> tuple[Family | None, Parameters]:
+    """The family that the free columns of numbers name, and its parameters.
+
+    Examples
+    --------
+    >>> predictions_in(pd.DataFrame({"q05": [1.0], "q95": [2.0]}), taken=set())
+    ('quantiles', (('0.05', 'q05'), ('0.95', 'q95')))
+    """
+    free = [str(name) for name in frame.columns if name not in taken]
+    free = [name for name in free if mostly_numbers(frame[name])]
+    found = dict(_parameters(free))
+    for family, parts in _PARAMETRIC:
+        if all(part in found for part in parts):
+            return family, tuple((part, found[part]) for part in parts)
+    quantiles = _quantiles(free)
+    if len(quantiles) >= 2:
+        return "quantiles", quantiles
+    samples = tuple(
+        (m[1].lstrip("0") or "0", c) for c in free if (m := _SAMPLE_COLUMN.fullmatch(simple(c)))
+    )
+    if len({name for name, _ in samples}) >= 2:
+        return "samples", tuple(sorted(samples, key=lambda pair: int(pair[0])))
+    for family, part in _POINTS:
+        if part in found:
+            return family, ((part, found[part]),)
+    if quantiles:  # too few for a distribution, and the checks that follow say so
+        return "quantiles", quantiles
+    return ("samples", samples) if samples else (None, ())
+
+
+def spread_column(
+    frame: pd.DataFrame, taken: set[str], *, log: bool = False
+) -> tuple[str, str | None]:
+    """The parameter and the column of a spread for each row; no column where there is none.
+
+    A column of positive numbers with such a word in its name, as "uncertainty_sd", may be one too.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"y": [1.0], "pred": [2.0], "pred_std": [0.5]})
+    >>> spread_column(frame, taken={"y", "pred"})
+    ('std', 'pred_std')
+    """
+    free = [str(name) for name in frame.columns if name not in taken]
+    free = [name for name in free if mostly_numbers(frame[name])]
+    found = dict(_parameters(free))
+    wanted = ("log_std",) if log else ("std", "variance")
+    for name in wanted:
+        if name in found:
+            return name, found[name]
+    positive = [name for name in free if (pd.to_numeric(frame[name], errors="coerce") > 0).all()]
+    for name in wanted:
+        for column in positive:
+            if _SPREAD_WORDS[name] & set(simple(column).split("_")):
+                return name, column
+    return wanted[0], None
+
+
+def _parameters(columns: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The first column that bears a parameter's name, whole or with "pred" around it."""
+    plain = {simple(column): column for column in reversed(columns)}
+    stripped = {_AFFIX.sub("", name): column for name, column in reversed(plain.items())}
+    for parameter, names in _NAMES.items():
+        found = [index[name] for name in names for index in (plain, stripped) if name in index]
+        if found:
+            yield parameter, found[0]
+
+
+def _quantiles(columns: Sequence[str]) -> Parameters:
+    pairs = [
+        (_level(match[1], match[2]), column)
+        for column in columns
+        if (match := _QUANTILE.fullmatch(column.strip().casefold()))
+    ]
+    return tuple((f"{level:.12g}", column) for level, column in sorted(pairs))
+
+
+def _level(word: str, digits: str) -> float:
+    """The level that a column name means: 0.05, .05, 0_05, 05, 5 and 2.5 are all read.
+
+    "quantile_1.5" and "quantile_0" are read as written, and the checks that follow refuse them.
+    """
+    number = float(digits.replace("_", "."))
+    if word in ("percentile", "pct"):
+        return number / 100
+    if "." in digits or "_" in digits:
+        return number if number < 2 else number / 100
+    if word.startswith("quant") and number <= 1:
+        return number
+    return number / (1000 if len(digits) == 3 and digits != "100" else 100)
+
+
+def _last_measured(frame: pd.DataFrame, taken: set[str]) -> str | None:
+    free = [str(name) for name in reversed(frame.columns) if name not in taken]
+    return next((name for name in free if _is_measured(frame[name])), None)
+
+
+def _is_measured(column: pd.Series[Any]) -> bool:
+    """Whether a column holds a quantity: many numbers, or several that are not integers."""
+    if not mostly_numbers(column):
+        return False
+    numbers = column if is_number(column) else pd.to_numeric(column, errors="coerce")
+    present = numbers.dropna()
+    fractions = bool((present % 1 != 0).any())
+    return present.nunique() > (_MANY_FRACTIONS if fractions else _MANY_INTEGERS)
