@@ -115,13 +115,15 @@ def read_table(
     """
     file = name or _name_of(source)
     with _opened(source, file) as stream:
-        size, digest, n_quotes = _scan(stream)
         head = read_head(stream)
+        stream.seek(0)
+        is_parquet = head.startswith(b"PAR1")
+        size, digest, n_quotes = _scan(stream, quotes=not is_parquet)
         if not head.strip():
             raise InputError("The file is empty", fix="Choose another file.", file=file)
         _check_size_on_disk(size, max_bytes, file)
         stream.seek(0)
-        if head.startswith(b"PAR1"):
+        if is_parquet:
             frame, notes = read_parquet(stream, file, max_bytes)
         else:
             refuse_foreign(head, file)
@@ -226,13 +228,13 @@ def _view(stream: pa.NativeFile) -> pa.NativeFile:
     return pa.BufferReader(stream.read_buffer())
 
 
-def _scan(stream: pa.NativeFile) -> tuple[int, str, int]:
-    """Size, SHA-256 and number of quotation marks, in one pass."""
+def _scan(stream: pa.NativeFile, *, quotes: bool) -> tuple[int, str, int]:
+    """Size, SHA-256 and, if asked, number of quotation marks, in one pass."""
     sha, size, n_quotes = hashlib.sha256(), 0, 0
     while chunk := stream.read(_CHUNK):
         sha.update(chunk)
         size += len(chunk)
-        n_quotes += chunk.count(b'"')
+        n_quotes += chunk.count(b'"') if quotes else 0
     return size, sha.hexdigest(), n_quotes
 
 

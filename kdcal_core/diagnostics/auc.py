@@ -228,7 +228,7 @@ class Pairing:
         value, part = 0.0, np.zeros(len(self.y))
         areas: dict[int, list[tuple[int, float, float]]] = {}
         for k, f, share in self.curves:
-            rows = np.flatnonzero(self.fold == f)
+            rows = self._members(f)
             one, own = roc_area(proba[rows, k], self.y[rows] == k, self.weight[rows])
             value += share * one
             part[rows] += share * own
@@ -250,10 +250,15 @@ class Pairing:
     def _shares(self, k: int, f: int) -> FloatArray:
         """Each row's share of its side of a curve, 0 outside the fold, (n,)."""
         shares = np.zeros(len(self.y))
-        for side in (self.y == k, self.y != k):
-            here = (self.fold == f) & side
-            shares[here] = self.weight[here] / self.weight[here].sum()
+        rows = self._members(f)
+        side, weight = self.y[rows] == k, self.weight[rows]
+        shares[rows] = weight / np.where(side, weight[side].sum(), weight[~side].sum())
         return shares
+
+    def _members(self, f: int) -> IntArray | slice:
+        """The rows of a fold; where all are, a slice, which copies nothing."""
+        inside = self.fold == f
+        return slice(None) if inside.all() else np.flatnonzero(inside)
 
 
 _ONE_CLASS = "not defined: only one true class"
