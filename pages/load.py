@@ -19,6 +19,8 @@ with above:
     if ended is not None:
         load_parts.report(ended)
     if review is not None:
+        load_parts.open_when_scored(review)
+    if review is not None:
         load_parts.settle_doubts(review)
     if review is not None and review.ready:
         load_parts.about_sample(review)

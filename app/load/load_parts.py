@@ -38,6 +38,7 @@ from kdcal_core.text import counted, escape_markdown
 
 _CARDS_PER_ROW = 3
 _NAMED_OUTPUTS = 12  # of a model, in one line
+_SCORING = "scoring"  # the review whose rows this session is scoring
 
 WHICH_ROWS = """
 **Calibration set.** Rows that the model has never seen: not for training, not for early stopping,
@@ -119,7 +120,7 @@ def _open_sample(name: str, title: str) -> None:
             session.error_box(error)
             return
     session.open_review(opened.id)
-    st.rerun()
+    navigation.go_to("overview")
 
 
 def about_sample(review: Review) -> None:
@@ -274,7 +275,14 @@ def start_scoring(review: Review) -> None:
         st.rerun()
 
 
+def open_when_scored(review: Review) -> None:
+    """Go on to the overview once the rows that this session began to score are scored."""
+    if review.ready and st.session_state.pop(_SCORING, None) == review.id:
+        navigation.go_to("overview")
+
+
 def _start_scoring(review: Review) -> None:
+    st.session_state[_SCORING] = review.id
     waiting.start(
         partial(_split_and_score, session.workspace(), review),
         title="Scoring the rows",
@@ -303,18 +311,7 @@ def fit_for_use(review: Review) -> None:
             f"One set only: {what} are fitted on four fifths of the rows and judged on the "
             "last fifth, five times over (cross-fitting)."
         )
-    with st.container(horizontal=True):
-        if review.task == "regression":
-            navigation.page_link("pit", "See where outcomes fall")
-            navigation.page_link("regions", "Find where it is wrong")
-            navigation.page_link("recalibration", "Repair it and compare")
-            return
-        navigation.page_link("reliability", "Read the reliability diagrams")
-        navigation.page_link("confidence_by_class", "See confidence by class")
-        navigation.page_link("regions", "Find where it is wrong")
-        navigation.page_link("compare", "Compare calibrators")
-        if review.model is not None:
-            navigation.page_link("out_of_distribution", "See it far from the data")
+    navigation.page_link("overview", "See whether it can be trusted")
 
 
 def another(review: Review) -> None:

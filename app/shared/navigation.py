@@ -16,7 +16,10 @@ from app.shared import session
 from kdcal_core.data import Task
 
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Review": ("load",),
+    "Review": (
+        "load",
+        "overview",
+    ),
     "Diagnose": (
         "reliability",
         "confidence_by_class",
@@ -102,3 +105,8 @@ def page_link(name: str, label: str) -> None:
         icon=places()[name].icon,
         query_params=session.in_address(),
     )
+
+
+def go_to(name: str) -> None:
+    """Open another page with the open review, and end this run."""
+    st.switch_page(_path(name), query_params=session.in_address())

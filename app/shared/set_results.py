@@ -92,6 +92,15 @@ def all_of(
     return found
 
 
+def in_job(review: Review, measure: ReviewTask[T], **settings: Any) -> T | None:
+    """A measure that is a job for any review, because it takes long; begun at once.
+
+    None until it is there; its progress is shown.
+    """
+    asked = measure.request(session.workspace(), review, **settings)
+    return _elsewhere(review, measure, asked, None)
+
+
 def on_demand(
     review: Review, measure: ReviewTask[T], *, label: str, **settings: Any
 ) -> Callable[[], T] | None:

@@ -77,7 +77,8 @@ def ranked(found: Comparison, measure: str) -> tuple[str, ...]:
 
     def place(one: MethodScores) -> tuple[bool, float]:
         idle = chosen.group == "speed" and one.key == found.reference
-        return idle, sign * one.scores[measure].value
+        # methods that end up with the same map differ by rounding alone
+        return idle, sign * float(f"{one.scores[measure].value:.12g}")
 
     return tuple(one.key for one in sorted(found.methods, key=place))
 

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, new_grid, panel, square, unit_axis
 from kdcal_core.charts.marks import PanelTitle, boxes, identity, new_panels, ribbon, tiers
-from kdcal_core.charts.palette import faded, palette
+from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.diagnostics import confusion_finding, reliability_finding
 from kdcal_core.diagnostics.by_predicted_class import Confusion
 from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
@@ -30,8 +30,9 @@ MAX_PANELS = 20
 
 RELIABILITY = r"""
 **Across**: what the model states. **Up**: how often it is right. On the dashed diagonal the two
-agree; points below it are over-confident, points above it under-confident. "Says 0.91, sees 0.83"
-means: stated confidence 0.91 on average, right in 83% of those rows, with its 95% interval.
+agree. **Red** between line and diagonal: over-confident, it states more than it sees. **Blue**:
+under-confident. "Says 0.91, sees 0.83" means: stated confidence 0.91 on average, right in 83% of
+those rows, with its 95% interval.
 
 **Points** are bins: the mean stated confidence and the observed share, with its exact
 (Clopper-Pearson) 95% interval. Points from fewer than 100 rows are pale, from fewer than 20 paler.
@@ -40,7 +41,8 @@ means: stated confidence 0.91 on average, right in 83% of those rows, with its 9
 fall in 95% of all samples of this size. A point inside its box is no evidence against the model.
 
 **The line** is a kernel average with its 95% band, **the dotted steps** the isotonic (CORP)
-curve: neither depends on the bins. **The bars below** count the rows of each bin.
+curve: neither depends on the bins. **The bars below** count the rows of each bin, those where it
+happened in green and the others in orange.
 
 A bin is $(a, b]$, the first closed at 0 (Salamon et al., Eq. 5).
 """
@@ -66,7 +68,9 @@ Rows of the table are true classes, columns predicted ones (Salamon et al., Fig.
 """
 
 
-def reliability_chart(found: Reliability, class_names: Sequence[str], *, dark: bool) -> Chart:
+def reliability_chart(
+    found: Reliability, class_names: Sequence[str], *, dark: bool, small: bool = False
+) -> Chart:
     """The diagram of one question: its first curve, as `reliability_figure` draws it.
 
     Examples
@@ -81,9 +85,8 @@ def reliability_chart(found: Reliability, class_names: Sequence[str], *, dark: b
     'Reliability diagram of 100 rows: says 0.95 sees 0.70 (100 rows).'
     """
     curve = found.curves[0]
-    x_title, y_title = _titles(found.kind == "class")
     return Chart(
-        reliability_figure(curve, dark=dark, x_title=x_title, y_title=y_title),
+        reliability_figure(curve, dark=dark, of_class=found.kind == "class", small=small),
         finding=reliability_finding(found, class_names=class_names or None),
         alt=reliability_alt(curve),
         how_to_read=RELIABILITY,
@@ -159,6 +162,9 @@ def confusion_chart(
     )
 
 
+_SEEN = 0.002  # narrower areas are no more than a line
+
+
 def _titles(of_class: bool) -> tuple[str, str]:
     """Across and up, of the probability of one class or of the confidence."""
     if of_class:
@@ -174,16 +180,27 @@ def reliability_figure(
     calibrated: ReliabilityCurve | None = None,
     calibrated_name: str = "Calibrated",
     repaired: bool = False,
-    x_title: str = "Stated confidence",
-    y_title: str = "How often it is right",
+    of_class: bool = False,
+    small: bool = False,
 ) -> go.Figure:
-    """One reliability diagram: a square from 0 to 1 with the row counts on the same axis below.
+    """One reliability diagram: a square from 0 to 1 over the counts of both outcomes.
 
-    Points are the bins, with Clopper-Pearson bars; the grey boxes are the consistency band,
-    where a perfectly calibrated model's points would lie; the thin line is the smooth curve
-    with its band, the dotted steps the isotonic curve. ``calibrated`` adds the points of a
-    calibrator in its own colour, ``calibrated_name`` to the legend. ``repaired`` draws the curve
-    itself in that colour, for a diagram of calibrated output beside the model's.
+    The colour between curve and diagonal is the fault: red where more is stated than seen, blue
+    where less is. Points are the bins, with Clopper-Pearson bars; the grey boxes are the
+    consistency band, where a perfectly calibrated model's points would lie; the line is the
+    smooth curve with its band, the dotted steps the isotonic curve.
+
+    Parameters
+    ----------
+    calibrated : ReliabilityCurve, optional
+        The points of a calibrator, in its own colour, called ``calibrated_name``.
+    repaired : bool
+        Draws the curve itself in that colour, for a diagram of calibrated output beside the
+        model's.
+    of_class : bool
+        Whether the probability of one class is stated, and not the confidence.
+    small : bool
+        For a picture beside a text: lower, without a legend.
 
     Examples
     --------
@@ -196,7 +213,8 @@ def reliability_figure(
     """
     colours = palette(dark)
     own = colours.calibrated if repaired else colours.model
-    figure = new_figure(dark, height=620, title=title)
+    x_title, y_title = _titles(of_class)
+    figure = new_figure(dark, height=390 if small else 620, title=title)
     figure.add_trace(
         boxes(
             curve.edges[:-1],
@@ -207,20 +225,25 @@ def reliability_figure(
             name="Consistency band",
         )
     )
+    figure.add_traces(_faults(curve, colours))
     figure.add_trace(identity(colours))
     figure.add_traces(_smooth(curve, own))
     figure.add_trace(_isotonic(curve, own))
     figure.add_traces(bin_points(curve, own, "Bins, pale where rows are few"))
     if calibrated is not None:
         figure.add_traces(bin_points(calibrated, colours.calibrated, calibrated_name))
-    figure.add_trace(_counts(curve, own))
+    figure.add_traces(_outcomes(curve, colours, of_class))
     unit_axis(figure, "xaxis", x_title, anchor="y2")
-    unit_axis(figure, "yaxis", y_title, domain=[0.2, 1.0])
+    unit_axis(figure, "yaxis", y_title, domain=[0.24, 1.0])
     figure.update_layout(
-        yaxis2={"domain": [0.0, 0.15], "title_text": "Rows", "nticks": 3, "rangemode": "tozero"},
+        yaxis2={"domain": [0.0, 0.18], "title_text": "Rows", "nticks": 3, "rangemode": "tozero"},
+        barmode="stack",
+        bargap=0,
         legend={"y": 1.01},
         margin={"t": 64 if title is None else 120},
     )
+    if small:
+        figure.update_layout(showlegend=False, margin={"t": 8, "b": 40, "l": 48, "r": 8})
     square(figure)
     return figure
 
@@ -445,20 +468,58 @@ def _isotonic(curve: ReliabilityCurve, colour: str) -> go.Scatter:
     )
 
 
-def _counts(curve: ReliabilityCurve, colour: str) -> go.Bar:
+def _faults(curve: ReliabilityCurve, colours: Palette) -> list[go.Scatter]:
+    """The area between smooth curve and diagonal, coloured by which of the two is higher."""
+    if not curve.smooth_x.size:
+        return []
+    says, sees = curve.smooth_x, curve.smooth_y
+    under, over = colours.diverging[0][1], colours.diverging[-1][1]
+    traces = []
+    for name, colour, edge in (
+        ("Over-confident", over, np.minimum(says, sees)),
+        ("Under-confident", under, np.maximum(says, sees)),
+    ):
+        if np.max(np.abs(edge - says)) < _SEEN:
+            continue
+        traces.append(
+            go.Scatter(
+                x=np.concatenate([says, says[::-1]]),
+                y=np.concatenate([edge, says[::-1]]),
+                mode="lines",
+                line={"width": 0},
+                fill="toself",
+                fillcolor=faded(colour, 0.32),
+                name=name,
+                hoverinfo="skip",
+            )
+        )
+    return traces
+
+
+def _outcomes(curve: ReliabilityCurve, colours: Palette, of_class: bool) -> list[go.Bar]:
+    """The rows of every bin, those where it happened below those where it did not."""
     left, right = curve.edges[:-1], curve.edges[1:]
-    return go.Bar(
-        x=(left + right) / 2,
-        y=curve.count,
-        width=right - left,
-        marker={"color": faded(colour, 0.45), "line": {"color": colour, "width": 0.5}},
-        showlegend=False,
-        yaxis="y2",
-        customdata=np.column_stack([left, right]),
-        hovertemplate=(
-            "%{y:,} rows say %{customdata[0]:.2f} to %{customdata[1]:.2f}<extra></extra>"
-        ),
-    )
+    happened = np.where(curve.count > 0, curve.accuracy * curve.count, 0.0)
+    yes, no = ("It is the class", "It is not") if of_class else ("Right", "Wrong")
+    return [
+        go.Bar(
+            x=(left + right) / 2,
+            y=rows,
+            width=right - left,
+            marker={"color": faded(colour, 0.75), "line": {"width": 0}},
+            name=name,
+            yaxis="y2",
+            customdata=np.column_stack([left, right, curve.count]),
+            hovertemplate=(
+                f"{name}: about %{{y:,.0f}} of %{{customdata[2]:,.0f}} rows that say "
+                "%{customdata[0]:.2f} to %{customdata[1]:.2f}<extra></extra>"
+            ),
+        )
+        for name, colour, rows in (
+            (yes, colours.right, happened),
+            (no, colours.wrong, curve.count - happened),
+        )
+    ]
 
 
 def histogram_words(histogram: ScoreHistogram) -> str:

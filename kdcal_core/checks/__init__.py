@@ -7,6 +7,7 @@ nothing of their own; they read diagnostics, measures and the engine that judges
 
 from kdcal_core.checks.check import CHECKS, FAMILIES, Check, Part, difference, limit_text
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.findings import evidence_text, headline, part_text, result_text
 from kdcal_core.checks.measuring import (
     LEVELS,
     MeasuredCheck,
@@ -43,9 +44,13 @@ __all__ = [
     "Part",
     "Verdict",
     "difference",
+    "evidence_text",
+    "headline",
     "judge_checks",
     "limit_text",
     "measure_checks",
+    "part_text",
+    "result_text",
     "rows_needed",
     "verdict_of",
 ]

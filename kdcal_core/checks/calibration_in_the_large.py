@@ -14,7 +14,9 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     gap = target_gap(evidence.target(), level)
     if evidence.event is None:
         return [Part(gap)]
-    return [Part(replace(gap, name="Mean probability minus event rate", label="Stated - seen"))]
+    return [
+        Part(replace(gap, name="Mean probability minus event rate", label="Probability minus rate"))
+    ]
 
 
 Check(

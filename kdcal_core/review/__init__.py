@@ -13,7 +13,7 @@ from kdcal_core.review.further_tables import (
     remove_foreign,
     remove_training,
 )
-from kdcal_core.review.question import Limit, Question, default_event
+from kdcal_core.review.question import Limit, Question, View, default_event
 from kdcal_core.review.reader import (
     PARTS,
     Part,
@@ -64,6 +64,7 @@ __all__ = [
     "Sample",
     "SetInfo",
     "TableInfo",
+    "View",
     "Which",
     "Workspace",
     "add_foreign",

@@ -93,3 +93,13 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
             monkeypatch.setattr(owner, name, guarded(getattr(owner, name)))
 
     return begin
+
+
+@pytest.fixture
+def stay_on_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scored review stays on the Load page, where otherwise the overview would open."""
+    import streamlit as st
+
+    from app.shared import navigation
+
+    monkeypatch.setattr(navigation, "go_to", lambda name: st.rerun())

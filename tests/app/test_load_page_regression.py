@@ -16,7 +16,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.review import ColumnInfo, Workspace, create_review, read_review, samples
 
 SAMPLES = [sample.name for sample in samples() if sample.task == "regression"]
-pytestmark = pytest.mark.usefixtures("work_here")
+pytestmark = pytest.mark.usefixtures("work_here", "stay_on_load")
 
 
 def upload(app: AppTest, which: str, name: str, frame: pd.DataFrame) -> AppTest:

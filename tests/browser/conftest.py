@@ -184,6 +184,10 @@ class App:
     def wait_for_text(self, text: str, seconds: float = 60) -> None:
         self.page.get_by_text(text).first.wait_for(timeout=seconds * 1000)
 
+    def wait_for_overview(self, seconds: float = 120) -> None:
+        """Wait until a review that was opened or scored shows its verdict."""
+        self.page.locator("h1").get_by_text("Overview").wait_for(timeout=seconds * 1000)
+
     def turn(self, scheme: Literal["light", "dark"]) -> None:
         """Change the system's colour scheme, which the page and its figures follow."""
         heading = self.page.locator("h1").first

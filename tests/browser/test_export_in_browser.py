@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path) -> None:
     app.open()
     app.page.locator(".st-key-open_xor_network button").click()
-    app.wait_for_text("What these rows are fit for", 120)
+    app.wait_for_overview()
     app.visit("Choose and export")
     app.page.get_by_role("button", name="Fit, judge and write the file").click()
     app.wait_for_text("Card of the file", 120)

@@ -16,7 +16,7 @@ SLIDER = ".st-key-foreign_alpha input[type=range]"
 def test_a_sample_is_fitted_asked_and_compared_with_own_rows(app, tmp_path: Path) -> None:
     app.open()
     app.page.locator(".st-key-open_xor_network button").click()
-    app.wait_for_text("What these rows are fit for")
+    app.wait_for_overview()
     app.visit("Out of distribution")
     fit = app.page.get_by_role("button", name="Fit the kernel density version")
     fit.or_(app.page.locator(CHART).first).first.wait_for(timeout=60_000)

@@ -34,7 +34,7 @@ def _predictions(path, n=400):
 def test_a_sample_opens_in_one_click_and_survives_pages_themes_and_a_reload(app):
     app.open()
     app.page.locator(".st-key-open_digits button").click()
-    app.wait_for_text("What these rows are fit for")
+    app.wait_for_overview()
     app.idle()
     app.assert_healthy()
     for title in PAGES:
@@ -65,7 +65,7 @@ def test_own_model_and_table_are_scored_and_diagnosed(app):
     app.wait_for_text("30 inputs")  # a sample's card speaks of a random forest too
     _upload(app, "calibration", folder / "calibration.parquet")
     app.page.get_by_role("button", name="Score the rows").click()
-    app.wait_for_text("What these rows are fit for")
+    app.wait_for_overview()
     app.assert_healthy()
     app.visit("Reliability")
     app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
@@ -82,7 +82,7 @@ def test_predictions_as_csv_and_a_refused_pickle(app, tmp_path):
     app.assert_healthy()
     _upload(app, "calibration", table)
     app.page.get_by_role("button", name="Score the rows").click()
-    app.wait_for_text("What these rows are fit for")
+    app.wait_for_overview()
     app.visit("Confidence by class")
     app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
     app.assert_healthy()

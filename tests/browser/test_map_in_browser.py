@@ -42,7 +42,7 @@ def drag(app, panel: int, start: tuple[float, float], end: tuple[float, float]) 
 def test_a_dragged_box_shows_its_rows_and_outlives_a_slider(app):
     app.open()
     app.page.locator(".st-key-open_xor_network button").click()
-    app.wait_for_text("What these rows are fit for")
+    app.wait_for_overview()
     app.visit("Posterior map")
     # another test may have fitted the same sample in this home: then it is there at once
     fit = app.page.get_by_role("button", name="Fit the kernel density version")

@@ -163,9 +163,23 @@ def test_reliability_figure_shows_every_bin_once_and_every_row(scored: ScoredSet
     high = np.concatenate([trace.y + trace.error_y.array for trace in points])
     np.testing.assert_allclose(np.sort(low), np.sort(curve.low[filled]), atol=1e-12)
     np.testing.assert_allclose(np.sort(high), np.sort(curve.high[filled]), atol=1e-12)
-    (bars,) = [trace for trace in figure.data if trace.type == "bar"]
-    assert bars.y.sum() == scored.n_rows
-    assert figure.layout.xaxis.anchor == bars.yaxis == "y2"
+    right, wrong = [trace for trace in figure.data if trace.type == "bar"]
+    np.testing.assert_allclose(right.y + wrong.y, curve.count)
+    correct = scored.proba.argmax(axis=1) == scored.y
+    assert right.y.sum() == pytest.approx(correct.sum())
+    assert figure.layout.xaxis.anchor == right.yaxis == wrong.yaxis == "y2"
+
+
+@pytest.mark.parametrize(("says", "name"), [(0.9, "Over-confident"), (0.6, "Under-confident")])
+def test_the_colour_between_curve_and_diagonal_is_the_fault(says: float, name: str) -> None:
+    score = np.linspace(says - 0.05, says + 0.05, 400)
+    hit = (np.arange(400) % 4 > 0).astype(int)  # right in three of four rows
+    curve = diagnostics.confidence_reliability(score, hit).curves[0]
+    drawn = charts.reliability_figure(curve, dark=False).data
+    (area,) = [one for one in drawn if one.name in ("Over-confident", "Under-confident")]
+    assert area.name == name
+    away = np.asarray(area.y) - np.asarray(area.x)
+    assert (away <= 0).all() if name == "Over-confident" else (away >= 0).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

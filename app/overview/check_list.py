@@ -1,0 +1,123 @@
+"""The list of checks: a verdict, an estimate, a limit and a link for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+import streamlit as st
+
+from app.shared import navigation
+from kdcal_core.checks import (
+    CheckedReview,
+    CheckResult,
+    Verdict,
+    evidence_text,
+    limit_text,
+    result_text,
+)
+from kdcal_core.diagnostics import interval_text, value_text
+from kdcal_core.text import counted, escape_markdown
+
+_SHOWN = 7  # checks that stand in the first screen
+
+
+class Mark(NamedTuple):
+    """A verdict's word, icon and colour."""
+
+    word: str
+    icon: str
+    colour: str
+
+
+MARKS: dict[Verdict | None, Mark] = {
+    "fail": Mark("Fail", ":material/cancel:", "red"),
+    "not enough evidence": Mark("Not enough evidence", ":material/help:", "orange"),
+    "pass": Mark("Pass", ":material/check_circle:", "green"),
+    None: Mark("Not answered", ":material/remove:", "gray"),
+}
+
+
+def check_list(checked: CheckedReview) -> None:
+    """Every check: the first ones that do not pass in full, the others on demand."""
+    ordered = [one for verdict in MARKS for one in checked.of(verdict)]
+    answered = [one for one in ordered if one.verdict is not None]
+    shown, folded = answered[:_SHOWN], answered[_SHOWN:]
+    with st.container(gap="xsmall"):
+        for result in shown:
+            _row(result)
+    if folded:
+        words = {MARKS[one.verdict].word.lower() for one in folded}
+        last = f": {words.pop()}" if len(words) == 1 else ""
+        more = _folded(f"{counted(len(folded), 'further check')}{last}", "further_checks")
+        if more.open:
+            with more.container(gap="xsmall"):
+                for result in folded:
+                    _row(result)
+    without = checked.of(None)
+    if without:
+        label = f"{counted(len(without), 'check')} that these files cannot answer"
+        unanswered = _folded(label, "unanswered_checks")
+        if unanswered.open:
+            for result in without:
+                why = escape_markdown(result.why_not, 400)
+                unanswered.markdown(f"**{result.check.title}.** {why}")
+
+
+def _folded(label: str, key: str) -> Any:
+    return st.expander(label, key=key, on_change="rerun")
+
+
+def _row(result: CheckResult) -> None:
+    mark = MARKS[result.verdict]
+    with st.container(gap=None):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.badge(mark.word, icon=mark.icon, color=mark.colour)  # type: ignore[arg-type]
+            details = st.popover(
+                result.check.title,
+                type="tertiary",
+                key=f"check_{result.code}",
+                on_change="rerun",
+                help=result.check.question,
+            )
+            if details.open:
+                with details:
+                    _details(result)
+            st.space("stretch")
+            title = navigation.places()[result.check.page].title
+            navigation.page_link(result.check.page, title)
+        st.caption(escape_markdown(result_text(result), 400))
+
+
+def _details(result: CheckResult) -> None:
+    check = result.check
+    st.markdown(f"**{check.question}**")
+    if (why := evidence_text(result, result.worst)) != "":
+        st.markdown(why)
+    if result.verdict == "fail":
+        st.markdown(check.remedy)
+    st.dataframe(
+        _table(result),
+        hide_index=True,
+        key=f"parts_{check.code}",
+        alt=f"The estimates of the check {check.title.lower()} with their limit and verdict",
+    )
+    st.caption(f"{check.code}. {check.method}")
+
+
+def _table(result: CheckResult) -> pd.DataFrame:
+    parts = result.parts
+    named: dict[str, Sequence[str]] = {}
+    if any(one.name for one in parts):
+        named["Part"] = [one.name[:80] for one in parts]
+    return pd.DataFrame(
+        {
+            **named,
+            "Estimate": [value_text(one.estimate) for one in parts],
+            "Interval": [interval_text(one.estimate) for one in parts],
+            "Limit": [limit_text(result.limit, one.estimate) for one in parts],
+            "Verdict": [MARKS[one.verdict].word for one in parts],
+            "Rows": [one.estimate.n for one in parts],
+        }
+    )

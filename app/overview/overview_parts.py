@@ -1,0 +1,145 @@
+"""The parts of the Overview page: the verdict, the question, the picture and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from app.overview.check_list import MARKS, check_list
+from app.shared import navigation, pit_results, session, set_results
+from app.shared.charts import drawn_once, is_dark, show
+from kdcal_core.charts import pit_chart, reliability_chart
+from kdcal_core.checks import CHECKS, CheckedReview, MeasuredChecks, headline, judge_checks
+from kdcal_core.review import Question, Review, View, Which, set_question
+from kdcal_core.tasks import quick_checks, set_reliability, thorough_checks
+from kdcal_core.text import escape_markdown
+
+_VIEWS: dict[View, str] = {
+    "event": "Probability of the event",
+    "confidence": "Confidence in the prediction",
+}
+
+
+def quick(review: Review, which: Which) -> MeasuredChecks | None:
+    """What the quick checks found; None while a job finds it."""
+    return set_results.of(review, quick_checks, **_asked(review, which))
+
+
+def thorough(review: Review, which: Which) -> MeasuredChecks | None:
+    """What the other checks found; None while a job finds it, whose progress is shown."""
+    return set_results.in_job(review, thorough_checks, **_asked(review, which))
+
+
+def _asked(review: Review, which: Which) -> dict[str, Any]:
+    return {"which": which, "event": review.event, "groups": list(review.question.groups)}
+
+
+def judged(review: Review, *found: MeasuredChecks | None) -> CheckedReview:
+    """The checks that are there, held together against the review's limits."""
+    there = [one for one in found if one is not None]
+    checks = {one.code: one for each in there for one in each.checks}
+    ordered = tuple(checks[code] for code in CHECKS if code in checks)
+    return judge_checks(MeasuredChecks(ordered, there[0].n), review.question.limits)
+
+
+def verdict(checked: CheckedReview, done: bool) -> None:
+    """The verdict in one sentence, with its mark."""
+    mark = MARKS[checked.verdict]
+    sentence = escape_markdown(headline(checked), 500)
+    st.subheader(f":{mark.colour}[{mark.icon}] {sentence}", anchor=False)
+    if not done:
+        st.caption("Further checks are running.")
+
+
+def question(review: Review) -> None:
+    """Of two classes: which is the event, and whether its probability is looked at."""
+    if len(review.classes) != 2:
+        return
+    asked = review.question
+    event = review.classes[review.event] if review.event is not None else None
+    label = f"Event: {event}" if event is not None else "Confidence in the prediction"
+    with st.popover(escape_markdown(label, 60), icon=":material/target:", type="tertiary"):
+        view: View = st.radio(
+            "What is looked at",
+            options=list(_VIEWS),
+            format_func=_VIEWS.__getitem__,
+            index=list(_VIEWS).index(asked.view),
+            key=f"question_view_{review.id}",
+        )
+        chosen = st.radio(
+            "Which class is the event",
+            options=list(review.classes),
+            format_func=lambda name: name[:80],
+            index=review.classes.index(event) if event is not None else 1,
+            key=f"question_event_{review.id}",
+            disabled=view == "confidence",
+        )
+        changed = Question(chosen, view, asked.groups, asked.limits)
+        if st.button(
+            "Use this question",
+            type="primary",
+            disabled=changed in (asked, replace(asked, event=event)),
+        ):
+            set_question(session.workspace(), review.id, changed)
+            st.rerun()
+
+
+def checks(checked: CheckedReview) -> None:
+    """The list of checks."""
+    with st.container(border=True):
+        st.markdown("**Checks**")
+        check_list(checked)
+
+
+def picture(review: Review, which: Which) -> None:
+    """The reliability diagram of what is looked at, or the PIT histogram."""
+    with st.container(border=True):
+        if review.task == "regression":
+            found = pit_results.histogram_of(pit_results.Judged(review, which), 20)
+            if found is not None:
+                show(
+                    drawn_once(pit_chart, found, kind="none", dark=is_dark()),
+                    key="overview_pit",
+                    of=f"{review.title} {which}",
+                )
+            return
+        kind = "confidence" if review.event is None else "class"
+        curves = set_results.of(
+            review, set_reliability,
+            which=which, kind=kind, n_bins=15, strategy="uniform", label=review.event,
+        )  # fmt: skip
+        if curves is not None:
+            show(
+                drawn_once(reliability_chart, curves, review.classes, dark=is_dark(), small=True),
+                key="overview_reliability",
+                of=f"{review.title} {which}",
+            )
+
+
+def next_step(review: Review, checked: CheckedReview, done: bool) -> None:
+    """What to do: the remedy of the first fail, or nothing."""
+    with st.container(border=True):
+        st.markdown("**What to do next**")
+        failed = checked.of("fail")
+        if failed:
+            first = failed[0].check
+            st.markdown(first.remedy)
+        elif not done:
+            st.markdown("Wait for the further checks.")
+        elif checked.of("not enough evidence"):
+            needed = [one.worst.rows_needed for one in checked.of("not enough evidence")]
+            most = max((n for n in needed if n is not None), default=None)
+            rows = "more held-out rows" if most is None else f"about {most:,} held-out rows"
+            st.markdown(f"Collect {rows} of the same kind, and check again.")
+        else:
+            st.markdown("Nothing. Keep the model as it is, and check again on new rows.")
+        with st.container(horizontal=True):
+            if review.task == "regression":
+                navigation.page_link("recalibration", "Repair it and compare")
+                navigation.page_link("regions", "Find where it is wrong")
+            else:
+                navigation.page_link("compare", "Compare calibrators")
+                navigation.page_link("regions", "Find where it is wrong")
+                navigation.page_link("export", "Export a calibrator")

@@ -1,0 +1,81 @@
+"""What checks found, in sentences with numbers. Names pass through: callers escape them."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.check import limit_text
+from kdcal_core.checks.verdicts import CheckedReview, CheckResult, JudgedPart
+from kdcal_core.diagnostics import estimate_text
+from kdcal_core.text import counted, listed
+
+_MOST = 3  # titles in the headline
+
+
+def headline(checked: CheckedReview) -> str:
+    """The verdict in a sentence that can be repeated.
+
+    Examples
+    --------
+    >>> headline(CheckedReview((), 0.95, 0))
+    'No check could be answered on these rows.'
+    """
+    answered = [one for one in checked.results if one.verdict is not None]
+    if not answered:
+        return "No check could be answered on these rows."
+    failed, unsure = checked.of("fail"), checked.of("not enough evidence")
+    n = len(answered)
+    if failed:
+        return f"The model fails {len(failed)} of {counted(n, 'check')}: {_titles(failed)}."
+    if unsure:
+        verb = "needs" if len(unsure) == 1 else "need"
+        return (
+            f"No check fails, but {len(unsure)} of {counted(n, 'check')} {verb} more evidence: "
+            f"{_titles(unsure)}."
+        )
+    return f"The model passes all {counted(n, 'check')} on {counted(checked.n, 'row')}."
+
+
+def _titles(results: tuple[CheckResult, ...]) -> str:
+    return listed([one.check.title.lower() for one in results], _MOST)
+
+
+def part_text(result: CheckResult, part: JudgedPart) -> str:
+    """A part's estimate with its interval, and the limit that it is held against.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics import Estimate
+    >>> from kdcal_core.review import Limit
+    >>> part = JudgedPart("", Estimate("ECE", "ECE", 0.08, 0.07, 0.09, 900), "fail")
+    >>> part_text(CheckResult("KC001", "fail", Limit(high=0.05), (part,)), part)
+    'ECE 0.080 (0.070 to 0.090), limit: at most 0.050'
+    """
+    estimate = part.estimate
+    exact = estimate.low == estimate.high == estimate.value
+    shown = estimate_text(estimate, chance=False)
+    if exact:
+        shown = shown.split(" (")[0]
+    named = f"{estimate.label} of {part.name}" if part.name else estimate.label
+    return f"{named} {shown}, limit: {limit_text(result.limit, estimate)}"
+
+
+def evidence_text(result: CheckResult, part: JudgedPart) -> str:
+    """Why the evidence is not enough, and how many rows would be; empty for other verdicts."""
+    if part.verdict != "not enough evidence":
+        return ""
+    if part.spared:
+        return (
+            "Its interval is beyond the limit, but among so many checks one may be by chance. "
+            "Further rows would show."
+        )
+    if part.rows_needed is None:
+        return "The estimate lies on the limit, so no number of rows can be named."
+    return f"About {counted(part.rows_needed, 'row')} of the same kind would decide."
+
+
+def result_text(result: CheckResult) -> str:
+    """The answer to a check in a line: its worst part, or why there is no answer."""
+    if not result.parts:
+        return result.why_not
+    more = len(result.parts) - 1
+    others = f" and {more:,} more" if more else ""
+    return f"{part_text(result, result.worst)}{others}"

@@ -1,0 +1,34 @@
+"""Overview: every check of the model with its verdict, and what to do next."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.overview import limits_form
+from app.overview import overview_parts as parts
+from app.shared import page_top
+from app.shared.set_choice import choose_set
+
+review = page_top.scored_review("overview")
+if review is not None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        which = choose_set(review, "overview")
+        parts.question(review)
+    quick = parts.quick(review, which)
+    if quick is not None:
+        above = st.container()
+        left, right = st.columns([3, 2], gap="medium")
+        listed, running = left.container(), left.container()
+        with right:
+            parts.picture(review, which)
+        with running:
+            thorough = parts.thorough(review, which)
+        done = thorough is not None
+        checked = parts.judged(review, quick, thorough)
+        with above:
+            parts.verdict(checked, done)
+        with listed:
+            parts.checks(checked)
+        with right:
+            parts.next_step(review, checked, done)
+        limits_form.limits_form(review)

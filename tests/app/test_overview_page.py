@@ -1,0 +1,98 @@
+"""The Overview page: a verdict in one sentence, every check with its limit, and the question."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from app_pages import healthy, launch, plain, settle, specs, words
+from made_reviews import HOSTILE_CLASS, line, review_of, too_sure
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.checks import CHECKS
+from kdcal_core.review import Limit, Question, Workspace, read_review, set_question
+
+PAGE = "overview"
+pytestmark = pytest.mark.usefixtures("work_here", "workspace")
+
+
+@pytest.fixture(scope="module")
+def faulty(workspace: Workspace) -> str:
+    return review_of(workspace, calibration=too_sure(500, 0), evaluation=too_sure(400, 1))
+
+
+def shown(review_id: str) -> AppTest:
+    return healthy(settle(launch(PAGE, review_id)))
+
+
+def headline(at: AppTest) -> str:
+    return plain(at.subheader[0].value)
+
+
+def test_without_a_review_the_page_says_what_it_shows() -> None:
+    at = healthy(launch(PAGE))
+    assert at.title[0].value == "Overview"
+    assert "whether the model can be trusted" in words(at)
+
+
+def test_a_faulty_model_fails_by_name(faulty: str) -> None:
+    at = shown(faulty)
+    assert "The model fails" in headline(at)
+    assert "overall calibration" in headline(at)
+    assert "ECE" in words(at)
+    assert "at most 0.05" in words(at)
+    assert len(specs(at)) == 1
+    assert CHECKS["KC001"].remedy in words(at)
+
+
+def test_limits_travel_with_the_review_and_decide(workspace: Workspace) -> None:
+    review_id = review_of(workspace, calibration=too_sure(500, 0))
+    wide = {code: Limit() for code in CHECKS}
+    set_question(workspace, review_id, Question(limits=wide))
+    at = shown(review_id)
+    assert "The model passes all" in headline(at)
+    assert "Keep the model as it is" in words(at)
+
+
+def test_the_event_can_be_chosen(workspace: Workspace) -> None:
+    review_id = review_of(workspace, calibration=too_sure(500, 0))
+    assert read_review(workspace, review_id).event == 1  # "yes"
+    at = shown(review_id)
+    assert "Stated probability" in str(specs(at)[0])
+    view = next(one for one in at.radio if one.label == "What is looked at")
+    view.set_value("confidence").run()
+    next(one for one in at.button if one.label == "Use this question").click().run()
+    healthy(settle(at))
+    assert read_review(workspace, review_id).event is None
+    assert "Stated confidence" in str(specs(at)[0])
+
+
+def test_names_of_classes_are_shown_as_text(workspace: Workspace) -> None:
+    review_id = review_of(workspace, calibration=too_sure(500, 0))
+    set_question(workspace, review_id, Question(event=HOSTILE_CLASS))
+    at = shown(review_id)
+    (question,) = [one for one in at.get("popover") if "Event" in one.proto.popover.label]
+    assert "<b>" not in question.proto.popover.label
+
+
+def test_a_regression_has_its_own_checks(workspace: Workspace) -> None:
+    at = shown(review_of(workspace, calibration=line(400, 0)))
+    assert "check" in headline(at)
+    assert len(specs(at)) == 1
+    assert "PIT" in str(specs(at)[0])
+
+
+def test_few_rows_are_not_enough_evidence(workspace: Workspace) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 40)
+    rows = pd.DataFrame({"no": 1 - p, "yes": p, "y": np.where(rng.random(40) < p, "yes", "no")})
+    at = shown(review_of(workspace, calibration=rows))
+    assert "more evidence" in headline(at)
+    assert "Not enough evidence" in " ".join(one.proto.badge.label for one in at.get("badge")) or (
+        "Not enough evidence" in words(at)
+    )
+
+
+def test_a_sample_opens_here(app: AppTest) -> None:
+    app.button(key="open_digits_predictions").click().run()
+    assert healthy(app).title[0].value == "Overview"
