@@ -127,8 +127,8 @@ def one_sided_wilcoxon(a: Any, b: Any, paired: bool = False) -> float:
         Improvements of two methods; infinities rank like any number.
     paired : bool
         False: the rank-sum test that the earlier version of Dey et al. states (Mann and Whitney's
-        U). True: the signed-rank test, the one for methods run on the same data sets (decision
-        D31); equal pairs say nothing and are left out, and where all are equal p is 1.
+        U). True: the signed-rank test, the one for methods run on the same data sets; equal pairs
+        say nothing and are left out, and where all are equal p is 1.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def holm(p_values: Any) -> NDArray[np.float64]:
 
 
 CLIP = 1e-12
-"""How far probabilities are kept from 0, and from 1, before a logarithm (decisions D48, D51).
+"""How far probabilities are kept from 0, and from 1, before a logarithm.
 
 An outcome that was called impossible costs 27.6 nats, not infinity.
 """

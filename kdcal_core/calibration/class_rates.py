@@ -181,9 +181,9 @@ class CumulativeConfidence(ShrunkConfidence):
 
     Notes
     -----
-    Intervals are [S, infinity) and [0, cutoff), so each score has one answer (decision D46).
+    Intervals are [S, infinity) and [0, cutoff), so each score has one answer.
     Above the largest score of a class the last value is held. If [0, cutoff) holds no row,
-    Conf1 of the class is used there. Log likelihoods are clipped at 1e-12 (decision D48).
+    Conf1 of the class is used there. Log likelihoods are clipped at 1e-12.
     The curve of each class needs 50 rows; 90 if the cutoff is chosen too.
 
     Examples
@@ -357,7 +357,7 @@ class TopLabelHistogram(ShrunkConfidence):
     ----------
     n_bins : int, default=10
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width on [0, 1] (the paper's, decision D47), or of equal mass in each
+        Bins of equal width on [0, 1] (the paper's), or of equal mass in each
         class; equal scores stay in one bin, so there may be fewer bins.
     shrinkage : "auto", float or None, default="auto"
         Number of rows added to each bin, with outcomes as a safe temperature for all classes states
@@ -367,7 +367,7 @@ class TopLabelHistogram(ShrunkConfidence):
     Attributes
     ----------
     edges_ : tuple of K (B + 1,) arrays
-        Bin edges of each class. Bins are (a, b], the first closed at 0 (decision D46).
+        Bin edges of each class. Bins are (a, b], the first closed at 0.
     values_ : tuple of K (B,) arrays
         Share of right rows in each bin. A bin without rows has Conf1 of its class (Eq. 1).
     rows_ : tuple of K (B,) arrays

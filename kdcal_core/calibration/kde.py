@@ -72,7 +72,7 @@ class ConfidenceCurve:
     n_tp, n_fp : int
         True and false positives behind the curve.
     lower_limit : float
-        Below it the curve is held constant (decision D42).
+        Below it the curve is held constant.
     fallback : str
         Why the class fell back to Conf1; empty where it did not.
     rows : (G,)
@@ -119,7 +119,7 @@ class TopLabelKDE(ShrunkConfidence):
     """Density of true positives as a share of all at a score (Salamon et al., Eqs. 7 to 9).
 
     For each predicted class, the scores of its right and of its wrong predictions are blurred
-    with a normal kernel of one common bandwidth (decision D43), and
+    with a normal kernel of one common bandwidth, and
 
     ``Conf(S) = K_TP(S) |TP| / (K_TP(S) |TP| + K_FP(S) |FP|) = A / (A + B)``,
 
@@ -139,10 +139,10 @@ class TopLabelKDE(ShrunkConfidence):
         of the score, for every class.
     n_grid : int, default=1000
         Points at which slopes are computed, from the lower limit to 1; a coarser grid misses
-        wiggles and gives other bandwidths (decision D40).
+        wiggles and gives other bandwidths.
     lower_limit : float or None, default=None
         The curve is held constant below the class's lower limit, where the tails of far
-        kernels carry no information (section XIII.D, decision D42). None: the class's smallest
+        kernels carry no information (section XIII.D). None: the class's smallest
         score in the calibration set. A number (the paper's plots have 0.15): that, or the smallest
         score where it is larger.
     min_count : int, default=1

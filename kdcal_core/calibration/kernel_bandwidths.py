@@ -195,7 +195,7 @@ SIGN_CHANGES = {"mon4": 4, "mon2": 2, "mon": 0}
 
 
 def bandwidth_grid(span: float) -> FloatArray:
-    """Bandwidths from span / 1000 upwards, each 1.05 times the one before (decision D40)."""
+    """Bandwidths from span / 1000 upwards, each 1.05 times the one before."""
     steps = int(np.ceil(np.log(LARGEST / SMALLEST) / np.log(STEP)))
     grid: FloatArray = span * SMALLEST * STEP ** np.arange(steps + 1, dtype=np.float64)
     return grid
@@ -224,7 +224,7 @@ def smooth_bandwidths(
 ) -> dict[str, tuple[float, bool]]:
     """First bandwidths, going up, whose curve on ``grid`` has at most 4, 2 and 0 sign changes.
 
-    Salamon et al., Eqs. 19 and 20, decision D40. Each comes with True if it was found; else it is
+    Salamon et al., Eqs. 19 and 20. Each comes with True if it was found; else it is
     the largest bandwidth tried.
 
     A coarse grid comes first: if the curve has too many changes on every m-th point of the
@@ -254,7 +254,7 @@ def smooth_bandwidths(
 
 
 def leave_one_out_bandwidth(right: KernelSum, wrong: KernelSum, span: float) -> float:
-    """The bandwidth of the grid with the smallest leave-one-out Eq. 14 loss (decision D61).
+    """The bandwidth of the grid with the smallest leave-one-out Eq. 14 loss.
 
     A row's confidence is computed with its own kernel left out. Above 256 distinct scores, rows
     closer together than an eighth of the bandwidth are placed at their common mean.

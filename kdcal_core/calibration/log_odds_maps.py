@@ -149,7 +149,7 @@ class _LogOddsMaps(RarerRows):
 class PlattScaling(_LogOddsMaps):
     """expit(a s + b) of the log odds s of each class against the rest (Durfee et al., section 2.1).
 
-    With two classes it is Platt's scaling of the logit (decision D104): a = 1 and b = 0 leave the
+    With two classes it is Platt's scaling of the logit: a = 1 and b = 0 leave the
     model as it is. With more, each class is scaled against the rest and the rows are scaled to
     sum to one; then a = 1 and b = 0 give nearly, but not exactly, the model.
     :class:`SigmoidConfidence` is scikit-learn's, on the probability instead of its log odds.
@@ -168,7 +168,7 @@ class PlattScaling(_LogOddsMaps):
     -----
     Maximum likelihood by Newton's method on Platt's soft targets, (n1 + 1) / (n1 + 2) and
     1 / (n0 + 2), so that it is finite for separated classes too. A negative slope, under which a
-    higher score means a lower probability, is kept and noted (decision D105).
+    higher score means a lower probability, is kept and noted.
 
     Examples
     --------

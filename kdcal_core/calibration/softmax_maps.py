@@ -36,7 +36,7 @@ _ROUGHEST: dict[str, Any] = {"ftol": 1e-5, "gtol": 1e-5, "maxiter": 25, "maxcor"
 
 
 def log_proba(proba: FloatArray) -> FloatArray:
-    """Log probabilities, (n, K), those below 1e-12 as 1e-12 (decision D51)."""
+    """Log probabilities, (n, K), those below 1e-12 as 1e-12."""
     logs: FloatArray = np.log(np.maximum(proba, CLIP))
     return logs
 

@@ -55,7 +55,7 @@ class TemperatureScaling(ShrunkVectors):
     loss : {"top-label", "brier", "full"}, default="top-label"
         What is minimised over the calibration set: Eq. 14 on "is the predicted class right"
         (the paper's choice), Eq. 15 on the same, or the log loss of the whole vector (the
-        usual temperature scaling; decision D63).
+        usual temperature scaling).
     shrinkage : "auto", float or None, default="auto"
         How far each class is drawn to one safe temperature for all
         (:mod:`kdcal_core.calibration.shrinkage`): as if this many further rows of the class had
@@ -78,7 +78,7 @@ class TemperatureScaling(ShrunkVectors):
     Notes
     -----
     ``predict_proba`` returns the scaled vector itself. Probabilities are clipped at 1e-12
-    before the logarithm (decision D51). Without awards T is a root of the loss's slope: the
+    before the logarithm. Without awards T is a root of the loss's slope: the
     lowest of those between neighbours of 17 temperatures from 0.05 to 20. With awards L-BFGS with
     exact gradients on (log T, A / T) starts from the best of five temperatures; for Eq. 15, which
     can have several minima, all five go down and the best end is kept, which may still be a local

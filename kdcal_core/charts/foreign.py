@@ -414,7 +414,7 @@ def blend_words(model: float, graph: float) -> str:
 
 
 def ties_words(n_ordinary: int, n_foreign: int) -> str:
-    """For how many rows the nearest region was not the only one (decision D7); empty for none.
+    """For how many rows the nearest region was not the only one; empty for none.
 
     Examples
     --------

@@ -263,8 +263,7 @@ def loss_change_chart(lines: Sequence[tuple[str, Estimate]], *, dark: bool) -> C
 
 
 def auc_lift_figure(lines: Sequence[tuple[str, PairedAuc]], *, dark: bool) -> go.Figure:
-    """One line a way to calibrate: (b - a) / a with its interval (Durfee et al., Fig. 3, decision
-    D108).
+    """One line a way to calibrate: (b - a) / a with its interval (Durfee et al., Fig. 3).
 
     At 0 the order of the rows is as it was. Titles are untrusted.
     """

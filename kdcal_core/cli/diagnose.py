@@ -44,7 +44,7 @@ from kdcal_core.review import (
 from kdcal_core.text import printable
 
 _BINS = 15
-_PIT_BINS = 20  # of the PIT histogram (decision D88)
+_PIT_BINS = 20  # of the PIT histogram
 
 
 def run(options: argparse.Namespace) -> str:
@@ -110,7 +110,7 @@ def _measured(
 def _measured_regression(
     workspace: Workspace, review: Review, sets: Sequence[Which], options: argparse.Namespace
 ) -> list[MeasuredRegression]:
-    """Every set's results; the scale of sMIS is the calibration set's (decision D71)."""
+    """Every set's results; the scale of sMIS is the calibration set's."""
     scale = mean_scale(load_regression_set(workspace, review.id, "calibration").y)
     found = []
     for which in sets:

@@ -156,7 +156,7 @@ def measure_regression(
     notes : tuple of str
         Cautions about the rows.
     scale : float
-        Mean absolute outcome of the calibration set, which sMIS is divided by (decision D71).
+        Mean absolute outcome of the calibration set, which sMIS is divided by.
     n_bins : int
         Bins of the PIT histogram.
     level : float

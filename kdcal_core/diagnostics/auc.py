@@ -275,7 +275,7 @@ class PairedAuc:
     difference : Estimate
         b minus a.
     lift : Estimate
-        (b - a) / a, the relative lift of Durfee et al., Tables 1 and 2 (decision D108).
+        (b - a) / a, the relative lift of Durfee et al., Tables 1 and 2.
     p_value : float
         Against "both areas are equal", two-sided.
     """

@@ -237,7 +237,7 @@ def top_label_losses(
     sample_weight: Any = None,
     level: float = 0.95,
 ) -> MethodLosses:
-    """Mean losses of each method by predicted class (Salamon et al., Eqs. 14, 15, decision D49).
+    """Mean losses of each method by predicted class (Salamon et al., Eqs. 14, 15).
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ _BLOCK_VALUES = 2**22
 def sphere_points(n: int, n_features: int, radius: float, seed: int) -> FloatArray:
     """``n`` points uniform on the sphere of ``radius`` about the origin, (n, n_features).
 
-    Normalised Gaussian vectors (decision D20: points of a normalised cube are not uniform). The
+    Normalised Gaussian vectors (points of a normalised cube are not uniform). The
     directions depend on the seed alone, so that spheres of equal seeds lie on the same rays.
 
     Raises

@@ -128,7 +128,7 @@ def on_spheres(
     """``n`` rows on each sphere about the centre of the data, one sphere after the other.
 
     A radius of 1 is the distance of the farthest row, every column measured in its standard
-    deviation. All spheres share their directions (decision D20), and the columns that are not
+    deviation. All spheres share their directions, and the columns that are not
     numeric come from rows of the data, the same on each sphere. The points probe a model and need
     not be possible rows: an age may be -260 (:func:`impossible`).
     """

@@ -43,7 +43,7 @@ def ood_calibration_error(
         Class probabilities far from all data.
     prior_kind : {"given", "empirical"}
         Whether the prior is the true one (Simple Calibration) or counted in the data (Deep
-        Discriminative to Kernel Density Graph); the estimate's label says which (decision D24).
+        Discriminative to Kernel Density Graph); the estimate's label says which.
     level : float
         Of the interval, which has four rows at the ends of the range added.
 
@@ -81,7 +81,7 @@ def ood_auroc(
 ) -> Estimate:
     """Chance that an ordinary row scores above a foreign one, ties counting half.
 
-    Ordinary rows are the positives, and a higher score is more ordinary (decision D25).
+    Ordinary rows are the positives, and a higher score is more ordinary.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ def fpr_at_95_tpr(
 ) -> Estimate:
     """Share of foreign rows taken for ordinary where 95% of the ordinary rows are (FPR@95).
 
-    The threshold is the largest score that at least 95% of the ordinary rows reach (decision
-    D25). Arguments and errors as for :func:`ood_auroc`.
+    The threshold is the largest score that at least 95% of the ordinary rows reach. Arguments and
+    errors as for :func:`ood_auroc`.
 
     The interval counts both samples: the true threshold lies above K of the ordinary rows with
     K binomial(n, 0.05), and beyond a given threshold the share follows Jeffreys' beta

@@ -142,7 +142,7 @@ def reliability(
         all rows against being of class k.
     n_bins, strategy
         "uniform": equal widths of [0, 1]; "quantile": equal mass, where ties may merge bins.
-        Bins are (a, b], the first closed at 0 (Salamon et al., Eq. 5, decision D46).
+        Bins are (a, b], the first closed at 0 (Salamon et al., Eq. 5).
     level : float
         Level of all intervals and bands, between 0 and 1.
     sample_weight : (n,) array, optional

@@ -96,7 +96,7 @@ def brier(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
 def top_label_log_loss(
     proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
 ) -> Estimate:
-    """Log loss of "the predicted class is right": Salamon et al., Eq. 14, mean per row (D49).
+    """Log loss of "the predicted class is right": Salamon et al., Eq. 14, mean per row.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def confidence_log_loss(
 def top_label_brier(
     proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
 ) -> Estimate:
-    """Brier score of "the predicted class is right": Salamon et al., Eq. 15, mean per row (D49).
+    """Brier score of "the predicted class is right": Salamon et al., Eq. 15, mean per row.
 
     Examples
     --------
@@ -495,7 +495,7 @@ def _expected_miscalibration(cells: FineCells, rng: np.random.Generator) -> floa
 def hellinger_distances(p: Any, q: Any) -> FloatArray:
     """Hellinger distance of each row's two distributions over K classes, (n,) in [0, 1].
 
-    The square root of half the sum of squares of sqrt(p) - sqrt(q) (decision D26).
+    The square root of half the sum of squares of sqrt(p) - sqrt(q).
 
     Parameters
     ----------

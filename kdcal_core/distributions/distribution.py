@@ -102,7 +102,7 @@ class PredictiveDistribution(ABC):
         return self._answer(lambda part, at: part._cdf_left(at), checked_outcomes(y))
 
     def ppf(self, p: ArrayLike) -> FloatArray:
-        """The quantile function inf{y : P(Y <= y) >= p}, left-continuous (decision D79).
+        """The quantile function inf{y : P(Y <= y) >= p}, left-continuous.
 
         Levels 0 and 1 give the ends of the support, which may be infinite.
 

@@ -132,7 +132,7 @@ def distribution_of(
 
 
 def spread_of(family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike) -> float:
-    """Root mean squared residual of point predictions on the calibration set (decision D80).
+    """Root mean squared residual of point predictions on the calibration set.
 
     Torres et al., section 4.2: the predictive variance is the validation set's mean squared error,
     for "log_point" that of the logarithms.

@@ -63,7 +63,7 @@ class Weighted(PredictiveDistribution):
     Notes
     -----
     The distribution function is the weighted ECDF. Its inverse is left-continuous, inf{y : F(y)
-    >= p} (decision D79), so equal whole-number weights give exact order statistics. Samples
+    >= p}, so equal whole-number weights give exact order statistics. Samples
     without weight count for nothing, the ends of the support included. ``std`` is that of the
     ECDF itself (no n - 1).
 

@@ -30,7 +30,7 @@ NODES = 512
 class Mapped(PredictiveDistribution):
     """F~ = R o F^: the base's distribution function through one map R for all rows.
 
-    Isotonic recalibration (Torres et al., section 2; decisions D77, D78).
+    Isotonic recalibration (Torres et al., section 2).
 
     Parameters
     ----------

@@ -82,10 +82,10 @@ def regression_scores(
     y : (n,) array
         Outcomes, finite.
     scale : float
-        Mean absolute outcome of the calibration set, for sMIS (decision D71).
+        Mean absolute outcome of the calibration set, for sMIS.
     true_mean : (n,) array, optional
         The true conditional means, for "mse_truth": the MSE of Torres et al., Table 1; Table 2's is
-        against the outcomes (decision D72).
+        against the outcomes.
     true_distribution : PredictiveDistribution, optional
         The true distributions, for "kl", and for "mse_truth" where ``true_mean`` is not given.
     pit : (n,) array, optional

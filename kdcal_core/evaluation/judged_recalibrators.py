@@ -175,7 +175,7 @@ class JudgedRecalibrators:
     ----------
     judge : {"evaluation", "cross-fitted"}
     scale : float
-        Mean absolute outcome of the calibration set, which makes sMIS (decision D71).
+        Mean absolute outcome of the calibration set, which makes sMIS.
     shown : (r,) int64
         Judged rows whose quantiles are kept, ascending.
     methods : tuple of RecalibratorScores

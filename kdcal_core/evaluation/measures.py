@@ -161,7 +161,7 @@ class PredictedRows:
     y : (n,)
         Outcomes.
     scale : float
-        Mean absolute outcome of the calibration set, for sMIS (decision D71).
+        Mean absolute outcome of the calibration set, for sMIS.
     pit : (n,)
     rows : mapping of measure key to (n,)
         Each row's part, of the measures that have ``by_row``.

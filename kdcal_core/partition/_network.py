@@ -1,6 +1,6 @@
 """The geodesic kernel of a ReLU network in blocks of rows: class masses and nearest polytopes.
 
-K is the product over the layers of the share of equal bits (Dey et al., Eq. 12, decision D5).
+K is the product over the layers of the share of equal bits (Dey et al., Eq. 12).
 A layer's share to every exponent stands in a table by the number of unequal bits, and a pair's
 weights are the product of one row of it for each layer. A grid whose exponents quadruple again
 and again, as the usual one does, needs one vector of them, raised to the fourth power by two

@@ -48,7 +48,7 @@ class ActivationCodes:
 
     Notes
     -----
-    A bit is 1 where the unit's output is positive (Dey et al., section 2.4.2; decision D3).
+    A bit is 1 where the unit's output is positive (Dey et al., section 2.4.2).
     """
 
     words: NDArray[np.uint64]

@@ -37,8 +37,7 @@ STEPS_PER_DOUBLING = 3
 def default_exponents() -> NDArray[np.float64]:
     """Exponents gamma * log n to choose from: 21, from 0.5 to 50.8, three a doubling.
 
-    A forest needs about 1, a ReLU network 5 to 20 (Dey et al., Eq. 18 leaves the grid open,
-    decision D10).
+    A forest needs about 1, a ReLU network 5 to 20 (Dey et al., Eq. 18 leaves the grid open).
 
     Examples
     --------
@@ -165,8 +164,7 @@ def geodesic_kernel(a: Codes, b: Codes | None = None) -> NDArray[np.float64]:
 
     Forest: the share of trees in which both rows fall into one leaf (Dey et al., Eq. 11).
     Network: the share of activation paths, one unit a layer, on which both rows are activated
-    identically (Eq. 12), which is the product over the layers of the share of equal bits
-    (decision D5).
+    identically (Eq. 12), which is the product over the layers of the share of equal bits.
 
     Parameters
     ----------
@@ -244,7 +242,7 @@ class Nearest:
 
     @property
     def n_ties(self) -> int:
-        """Rows that the kernel alone could not place (decision D7)."""
+        """Rows that the kernel alone could not place."""
         return int(self.tied.sum())
 
 
@@ -260,7 +258,7 @@ def nearest_polytopes(
 ) -> Nearest:
     """The polytope of the largest geodesic kernel for each row (Dey et al., Eqs. 6 and 19).
 
-    Ties go to the centre nearest in Euclidean distance, then to the lowest index (decision D7).
+    Ties go to the centre nearest in Euclidean distance, then to the lowest index.
     A row that shares nothing with any polytope has kernel 0 with all: a tie of all.
 
     Parameters

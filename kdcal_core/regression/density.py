@@ -197,8 +197,7 @@ class DensityRecalibration(BaseEstimator):
     Parameters
     ----------
     width : int, default=32
-        Units of each of the two hidden layers. Torres et al. do not describe their network
-        (decision D87).
+        Units of each of the two hidden layers. Torres et al. do not describe their network.
     max_epochs : int, default=200
     patience : int, default=20
         Training stops after this many epochs without a better loss on the 20%, and the best

@@ -94,7 +94,7 @@ BETWEEN = 8
 class IsotonicRecalibration(BaseEstimator):
     """``F~ = R o F^``, R an isotonic regression on (p, ECDF(p)) (Torres et al., section 2).
 
-    p are the PIT values of the calibration set. Their ECDF (denominator n, decision D77) is
+    p are the PIT values of the calibration set. Their ECDF (denominator n) is
     nondecreasing already, so isotonic regression returns it unchanged. Joined by straight lines,
     as Kuleshov et al. (2018) and scikit-learn do, its n corners make a jagged density, whose log
     score is .4 nats worse than the model's own. So by default R keeps about 2 n^(1/3) of the

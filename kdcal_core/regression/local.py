@@ -42,7 +42,7 @@ from kdcal_core.regression.recalibrators import (
 )
 
 FEWEST = 50
-"""Fewest neighbours of a row, taken where a radius holds fewer (decision D90)."""
+"""Fewest neighbours of a row, taken where a radius holds fewer."""
 RECALL_ROWS = 200
 BANDWIDTHS = (1.0, 0.5, 0.25, 0.125, 0.0)
 TRIED_ROWS, FEWEST_TRIED = 400, 20
@@ -75,23 +75,23 @@ class LocalRecalibration(BaseEstimator):
     Parameters
     ----------
     k : int or "auto", default="auto"
-        Number of neighbours; capped at the number of calibration rows (decision D76). "auto" is
+        Number of neighbours; capped at the number of calibration rows. "auto" is
         2 sqrt(n) and at least 50. Torres et al. take 1,000 of 10,000. Over 100 runs on real tables
         that lost 8% of CRPS against the best k in hindsight (at worst 37%), "auto" 2% (8%), and
         the choice by :func:`select_neighbours` 0.4% (2%).
     radius : float, optional
         Neighbours are all rows within this distance instead, and it is the kernel's scale u
-        (section 4.2). Rows with fewer than 50 within it take their 50 nearest (decision D90).
+        (section 4.2). Rows with fewer than 50 within it take their 50 nearest.
         In units of the standardised space, unless ``standardise`` is False.
     kernel : {"epanechnikov", "uniform"}
-        With k neighbours u lies 0.1% beyond the k-th (decision D75).
+        With k neighbours u lies 0.1% beyond the k-th.
     search : {"exact", "approximate"}
     epsilon : float, default=0.0
         Approximate search may return an i-th neighbour (1 + epsilon) times as far as the true
         one.
     standardise : bool, default=True
         Scale every column of the space to mean 0 and standard deviation 1 of the calibration
-        rows (decision D84); a constant column has no effect.
+        rows; a constant column has no effect.
     smoothing : {"auto", "kernel", "none"}
         "none" is the paper's weighted sample, :class:`Recalibrated`, which ends at its most
         extreme neighbour. "kernel" smooths it with Silverman's bandwidth and continues it with

@@ -57,7 +57,7 @@ class Scaling:
 Kernel = Literal["epanechnikov", "uniform"]
 
 BEYOND = 1e-3
-"""How far the scale u lies beyond the last neighbour, so that it keeps a weight (D75)."""
+"""How far the scale u lies beyond the last neighbour, so that it keeps a weight."""
 
 
 def kernel_weights(distance: FloatArray, kernel: Kernel, radius: float | None = None) -> FloatArray:
@@ -70,7 +70,7 @@ def kernel_weights(distance: FloatArray, kernel: Kernel, radius: float | None = 
     kernel : {"epanechnikov", "uniform"}
         1 - (d / u)^2, or 1 for all.
     radius : float, optional
-        The scale u. None: slightly beyond the last neighbour of each row (decision D75), and
+        The scale u. None: slightly beyond the last neighbour of each row, and
         uniform weights where that lies at distance zero.
 
     Returns

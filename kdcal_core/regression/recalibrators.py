@@ -246,7 +246,7 @@ def count_outside(pit: FloatArray) -> int:
     Warns
     -----
     InputWarning
-        Above 1%: no recalibrated interval reaches them (decision D85; of a normal distribution
+        Above 1%: no recalibrated interval reaches them (of a normal distribution
         those beyond 8.2 standard deviations).
 
     Examples

@@ -90,7 +90,7 @@ class SetInfo:
         Outcomes whose PIT is exactly 0 or 1: they have probability 0 under their distribution.
     spread : float or None
         For single numbers as predictions: the standard deviation of the calibration set's
-        residuals, which all rows share (decision D80).
+        residuals, which all rows share.
     notes : tuple of str
         Warnings of the scoring. Untrusted text.
     doubts : tuple of str

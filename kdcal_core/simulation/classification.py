@@ -22,7 +22,7 @@ from scipy.special import ndtr
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 
-NOISE = 0.1  # N(0, 0.01) states a variance (decision D15)
+NOISE = 0.1  # N(0, 0.01) states a variance
 SPIRAL_NOISE = 0.3
 SPIRAL_TURNS = 4.0 * pi  # angle that an arm turns between the origin and radius 1
 XOR_SPREAD = 0.25
@@ -33,7 +33,7 @@ CIRCLE_RADII = (0.75, 1.0)
 def gaussian_xor(n: int, *, seed: int) -> Simulated:
     """Two Gaussians a class in opposite corners: class 0 at ±(-0.5, 0.5), class 1 at ±(0.5, 0.5).
 
-    Standard deviation 0.25. The text prints the same means for both classes (decision D16).
+    Standard deviation 0.25. The text prints the same means for both classes.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def spiral(n: int, *, seed: int, noise: float = SPIRAL_NOISE) -> Simulated:
     """Two spiral arms of two turns, one the other's point reflection.
 
     Radius r uniform on [0, 1]; angle 4 pi r plus normal noise, and pi more for class 1
-    (decision D14: as printed the arms would coincide). Other arguments and errors as for
+    (as printed the arms would coincide). Other arguments and errors as for
     :func:`gaussian_xor`.
 
     Parameters
@@ -83,7 +83,7 @@ def circle(n: int, *, seed: int) -> Simulated:
     """Two rings about the origin: class 0 at radius 0.75, class 1 at 1, cut off by the box.
 
     Normal noise of standard deviation 0.1 on the radius. A class loses what lies outside the
-    box (0.2 % and 22 %), so the posterior divides by the share that stays (decisions D17, D19).
+    box (0.2 % and 22 %), so the posterior divides by the share that stays.
     Arguments and errors as for :func:`gaussian_xor`.
 
     Examples
@@ -99,7 +99,7 @@ def circle(n: int, *, seed: int) -> Simulated:
 def sinewave(n: int, *, seed: int) -> Simulated:
     """Two waves: class 0 along cos(pi x), class 1 along sin(pi x).
 
-    x uniform on (-1, 1), normal noise of standard deviation 0.1 on the height (decision D18).
+    x uniform on (-1, 1), normal noise of standard deviation 0.1 on the height.
     Arguments and errors as for :func:`gaussian_xor`.
 
     Examples
@@ -114,7 +114,7 @@ def polynomial(n: int, *, seed: int) -> Simulated:
     """Two powers: class 0 along y = x, class 1 along y = x^3.
 
     x uniform on (-1, 1), normal noise of standard deviation 0.1 on the height. The classes lose
-    4 % and 1.4 % to the box, which the posterior accounts for (decision D17). Arguments and
+    4 % and 1.4 % to the box, which the posterior accounts for. Arguments and
     errors as for :func:`gaussian_xor`.
 
     Examples
@@ -259,7 +259,7 @@ def _curve_draws(name: str) -> tuple[Draw, Draw]:
 def trunk(n: int, *, seed: int, n_features: int = 10) -> Simulated:
     """Class 0 is N(mu, I) and class 1 N(-mu, I), with mu_i = i^(-1/2) for i = 1 to d.
 
-    Not restricted to a box (decision D17). The log odds of class 0 are 2 mu'x.
+    Not restricted to a box. The log odds of class 0 are 2 mu'x.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def inside_box(X: FloatArray) -> BoolArray:
 
 
 def in_box(draw: Draw) -> Draw:
-    """The same draw, restricted to [-1, 1]^2 by rejection (decision D17)."""
+    """The same draw, restricted to [-1, 1]^2 by rejection."""
 
     def restricted(n: int, rng: np.random.Generator) -> FloatArray:
         kept = np.empty((0, 2))

@@ -43,9 +43,8 @@ class RegressionSimulated:
 def heteroscedastic(n: int, *, seed: int) -> RegressionSimulated:
     """A parabola whose noise widens to the right (Torres et al., Eq. 4).
 
-    X is uniform on (2, 20), and Y is normal with mean 10 + 5 X^2 and standard deviation 30 X
-    (decision D89). The best straight line through it is -460 + 110 X, with a residual standard
-    deviation of 384.4.
+    X is uniform on (2, 20), and Y is normal with mean 10 + 5 X^2 and standard deviation 30 X. The
+    best straight line through it is -460 + 110 X, with a residual standard deviation of 384.4.
 
     Parameters
     ----------

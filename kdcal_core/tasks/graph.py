@@ -47,8 +47,8 @@ class GraphSettings:
     distance : str
         "geodesic", or "euclidean" for the papers' comparison.
     output_layer : str
-        What a network's output adds to the codes: "probability", "logit" or "exclude"
-        (decision D4), or "auto" for what the estimator takes. A forest has none.
+        What a network's output adds to the codes: "probability", "logit" or "exclude", or "auto"
+        for what the estimator takes. A forest has none.
     seed : int
         Of the split into rows to fit on and rows held out, where there is no training table.
     """

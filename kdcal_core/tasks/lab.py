@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 RATE = 3e-4
 BATCH = 32
-PATIENCE = 10  # epochs without a better loss, decision D30
+PATIENCE = 10  # epochs without a better loss
 _BETTER = 1e-4
 
 
@@ -367,7 +367,7 @@ def simulate(settings: LabSettings, progress: Progress) -> LabRun:
     """
     progress(0.0, "Drawing the rows")
     drawn = _draw(settings, settings.n, settings.seed)
-    held = stratified_folds(drawn.y, 10, settings.seed) < 3  # three tenths (decision D28)
+    held = stratified_folds(drawn.y, 10, settings.seed) < 3  # three tenths
     X, y = drawn.X[~held], drawn.y[~held]
     model = _model(settings, X, y, part_of(progress, 0.0, 0.5))
     fresh = (drawn.X[held], drawn.y[held])

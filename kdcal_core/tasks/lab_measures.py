@@ -60,7 +60,7 @@ METHODS: dict[Method, str] = {
     "euclidean_paper": "Euclidean, as in the papers",
 }
 MEASURES = ("error", "hellinger", "box", "ece", "log_loss", "confidence")
-PAPER_LOG_FLOOR = -1e7  # log b, decision D1
+PAPER_LOG_FLOOR = -1e7  # log b
 PAPER_VARIANCE_FLOOR = 1e-6  # Dey et al., Tables 3 and 4
 PRINTED_LOG_FLOOR = -1e-7  # what the papers' tables print
 FAR = 2.0  # the radius at which confidence outside is reported
@@ -193,7 +193,7 @@ def measured(run: LabRun, answers: LabAnswers, *, n_boot: int = 200) -> dict[str
 
     Error, calibration error (top label, 15 equal-width bins), log loss and "hellinger", the
     Hellinger distance to the true posterior, on the test rows. "box" is that distance on the
-    map's points in [-1, 1]^2 as the papers have it (decision D26), its interval as if they were
+    map's points in [-1, 1]^2 as the papers have it, its interval as if they were
     drawn at random. It counts places without rows as well, such as the middle of "circle", where
     the prior is as good an answer; on "trunk", which has no box, it is "hellinger" again.
     Confidence on the sphere of radius 2, in units of the data's largest norm.
@@ -269,7 +269,7 @@ def switch_distances(graph: KernelDensityGraph) -> FloatArray:
     In units of the data's largest norm, on average over the directions; 0 where the density is
     below the floor even at the centre. Beyond it the prior outweighs the polytope (Dey et al.,
     Eq. 8). For one row alone, and log b of -1e7 at a variance floor of 1e-6, that is the root of
-    20, 4.47, in any dimension (decision D1).
+    20, 4.47, in any dimension.
     """
     masses, n_features = graph.chosen_masses, graph.centres.shape[1]
     totals = masses.sum(axis=0)

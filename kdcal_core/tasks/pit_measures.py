@@ -85,7 +85,7 @@ def pit_values(sets: Sets, which: Which) -> FloatArray:
 
 
 def scale_of(sets: Sets) -> float | None:
-    """Mean absolute outcome of the calibration set, which sMIS is measured in (D71)."""
+    """Mean absolute outcome of the calibration set, which sMIS is measured in."""
     found: float = sets.keep(("scale",), lambda: mean_scale(sets.distributions("calibration").y))
     return found if found > 0 else None
 

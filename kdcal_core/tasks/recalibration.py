@@ -89,7 +89,7 @@ class RecalibrationRecord:
         "cross-fitted": each calibration row repaired by the other folds.
     n_fit, n_judged : int
     scale : float
-        Mean absolute outcome of the calibration set, which makes sMIS (decision D71).
+        Mean absolute outcome of the calibration set, which makes sMIS.
     methods : tuple of RecalibratorScores
         The model first.
     selection : NeighbourSelection or None

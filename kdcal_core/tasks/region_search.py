@@ -39,7 +39,7 @@ def class_regions(
 ) -> RegionSearch:
     """A tree that separates the classes (Durfee et al., Algorithm 1), judged on other rows.
 
-    It is grown on the model's training rows (decision D102); without them on one random half of
+    It is grown on the model's training rows; without them on one random half of
     the rows, and the other half judges.
 
     Parameters

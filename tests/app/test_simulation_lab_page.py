@@ -122,7 +122,7 @@ def test_the_presets_show_what_the_papers_mean_and_what_they_print(
 ) -> None:
     meant = press(done, "As the papers mean")
     assert "log b = -1e+07" in captions(meant)
-    # about the root of 20, as no polytope has a variance worth speaking of (decision D1)
+    # about the root of 20, as no polytope has a variance worth speaking of
     (near,) = re.findall(r"within (\d\.\d+) of their centre", captions(meant))
     assert float(near) == pytest.approx(4.47, abs=0.15)
     texts(said(meant), "as the papers mean")

@@ -18,7 +18,7 @@ from kdcal_core.partition import (
 
 
 def search(kernel, x, centres):
-    """Dey et al., Eqs. 6 and 19 with decision D7, one row after the other."""
+    """Dey et al., Eqs. 6 and 19, ties to the nearest centre, one row after the other."""
     distance = ((x[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
     best = kernel.max(axis=1)
     among = kernel == best[:, None]

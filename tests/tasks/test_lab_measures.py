@@ -164,7 +164,7 @@ def test_the_printed_floor_lets_go_before_the_next_row():
     shown = graph(np.zeros((2, 2)), np.zeros((2, 2)), counts, log_floor=-1e-7)
     even = replace(shown, prior=np.array([0.5, 0.5]), class_masses=np.full((1, n, 2), 0.5),
                    centres=np.zeros((n, 2)), variances=np.zeros((n, 2)))  # fmt: skip
-    np.testing.assert_allclose(switch_distances(even), 0.0034, atol=3e-4)  # decision D1
+    np.testing.assert_allclose(switch_distances(even), 0.0034, atol=3e-4)
 
 
 def test_at_the_switch_radius_density_and_floor_are_equal():

@@ -113,7 +113,7 @@ class FittedGraph:
 
     @property
     def n_ties_(self) -> int:
-        """Held-out rows that the kernel alone could not place (decision D7)."""
+        """Held-out rows that the kernel alone could not place."""
         held = self._fitted_graph().holdout
         return 0 if held is None else int(held.tied.sum())
 
@@ -294,11 +294,10 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         """The papers' estimator of the same model and distance, fitted on the rows given.
 
         The class ratio alone inside the data, lambda of 1e-6, coordinates divided by the largest
-        norm, a fixed floor (decision D1), the output layer's bits in the activation paths of a
-        network (decision D4), and the exponent of the least held-out log loss under that floor
-        (decision D10). It is a separate fit and takes as long as :meth:`fit`: the defaults of
-        kdcal have other polytopes and another exponent, so no setting of a fitted graph gives the
-        papers' curve.
+        norm, a fixed floor, the output layer's bits in the activation paths of a
+        network, and the exponent of the least held-out log loss under that floor. It is a separate
+        fit and takes as long as :meth:`fit`: the defaults of kdcal have other polytopes and another
+        exponent, so no setting of a fitted graph gives the papers' curve.
 
         Parameters
         ----------

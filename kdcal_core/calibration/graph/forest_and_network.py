@@ -52,9 +52,9 @@ class KernelDensityForest(KernelDensityEstimator):
         log loss (:class:`Blend`); or the class ratio alone.
     gamma : "auto", float or array of floats, default="auto"
         Exponent gamma * log n of the kernel (Eq. 18). From "auto" or an array the value with the
-        least held-out log loss is chosen, of equal ones the largest (decision D10).
+        least held-out log loss is chosen, of equal ones the largest.
     variance_floor : "auto", "spacing" or float, default="auto"
-        Lambda of Eq. 15, added to each variance (decision D8), in squared coordinates; 1e-6 in
+        Lambda of Eq. 15, added to each variance, in squared coordinates; 1e-6 in
         the papers. "spacing": for each coordinate the mean squared gap between the centres of
         neighbouring polytopes (:func:`neighbour_spacing`), and 1e-6 more. "auto": "spacing" where
         the floor follows the data, 1e-6 where it is fixed, because the papers' two constants
@@ -63,7 +63,7 @@ class KernelDensityForest(KernelDensityEstimator):
         With 1,000 rows of Trunk in two dimensions, the confidence of a forest's graph at radius 2
         is 0.71 at 1e-6 and 0.50, the prior, with "spacing", at the same error and log loss.
     log_floor : "quantile" or float, default="quantile"
-        Log of the constant b of Eq. 8 (decision D1), -1e7 in the papers, minus infinity for none.
+        Log of the constant b of Eq. 8, -1e7 in the papers, minus infinity for none.
         "quantile": so that b / log n is the ``floor_quantile`` of the held-out densities.
     floor_quantile : float in (0, 1), default=0.01
         Share of ordinary rows that may be treated as unknown.
@@ -76,7 +76,7 @@ class KernelDensityForest(KernelDensityEstimator):
         "standard": centre each coordinate and divide it by its standard deviation first, which a
         table of mixed units needs.
     holdout_share : float in (0, 1), default=0.3
-        Share of the rows held out where ``fit`` gets no hold-out (decision D28).
+        Share of the rows held out where ``fit`` gets no hold-out.
     random_state : int, default=0
         Seed of that split.
 
@@ -151,7 +151,7 @@ class KernelDensityNetwork(KernelDensityEstimator):
     model : Model, torch.nn.Module or fitted MLPClassifier
         Anything with ReLU layers that :func:`kdcal_core.models.wrap_model` takes.
     output_layer : {"auto", "probability", "logit", "exclude"}, default="auto"
-        Whether the output belongs to the activation path (decision D4): as bits of probabilities
+        Whether the output belongs to the activation path: as bits of probabilities
         above 1/K, as bits of logits above zero, or not at all. "auto" takes "exclude" where the
         model's probabilities are blended in; else "probability" or "exclude", whichever has the
         smaller held-out log loss on up to 5,000 rows.

@@ -20,7 +20,7 @@ from kdcal_core.partition import default_exponents
 
 
 def log_n(n: int) -> float:
-    """Natural log n, that of 3 for fewer rows (decision D2)."""
+    """Natural log n, that of 3 for fewer rows."""
     return float(np.log(max(n, 3)))
 
 
@@ -159,7 +159,7 @@ class Selection:
 
     @property
     def best(self) -> int:
-        """Position of the smallest loss; of equal ones the largest exponent (decision D10)."""
+        """Position of the smallest loss; of equal ones the largest exponent."""
         if self.n == 0:
             return len(self.exponents) - 1
         equal = self.log_loss <= self.log_loss.min() + _SAME

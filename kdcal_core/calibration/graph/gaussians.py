@@ -27,7 +27,7 @@ class Located:
     index : (m,) int64
         The polytope that represents the row.
     tied : (m,) bool
-        The kernel was equal with another polytope, so the nearer centre decided (decision D7).
+        The kernel was equal with another polytope, so the nearer centre decided.
     proba : (m, K) float64 or None
         The model's probabilities, which a blend with the model needs; None where they were not
         asked for.
@@ -52,7 +52,7 @@ def fit_gaussians(
     """Mean and mean squared deviation of each polytope's rows (Dey et al., Eqs. 14 and 15).
 
     The variance floor is not included: it is added when densities are computed, as variance plus
-    floor for a polytope of any size (decision D8).
+    floor for a polytope of any size.
 
     Parameters
     ----------

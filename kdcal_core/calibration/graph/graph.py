@@ -70,7 +70,7 @@ class KernelDensityGraph:
     (Eq. 19), with n~ the class counts smoothed by the kernel to the power gamma * log n
     (Eqs. 16 and 18), and the posterior adds a constant to each density (Eqs. 8 and 9):
     ``g_y = (f~_y + c) P_y / sum_k (f~_k + c) P_k``, c the floor. Inside a polytope that is a mix
-    of a constant class ratio and the prior, weighted by the Gaussian (decision D13). With a
+    of a constant class ratio and the prior, weighted by the Gaussian. With a
     ``blend`` the model's probabilities of the row change that ratio, but not densities, floor and
     prior. Everything is computed in logarithms.
 
@@ -81,7 +81,7 @@ class KernelDensityGraph:
     n : int
         Rows of the fit.
     centres, variances : (p, d) arrays
-        Eqs. 14 and 15, the variances without the floor lambda (decision D8).
+        Eqs. 14 and 15, the variances without the floor lambda.
     counts : (p, K) int64
         Rows of the fit by polytope and class.
     exponents : (G,) array
@@ -94,7 +94,7 @@ class KernelDensityGraph:
     variance_floor : float
         Lambda, in squared coordinates.
     log_floor : float
-        log b of Eq. 8 (decision D1); minus infinity for none.
+        log b of Eq. 8; minus infinity for none.
     floor_quantile : float or None
         Where given, the floor is this quantile of the held-out rows' log densities, and
         ``log_floor`` follows from it.
@@ -111,7 +111,7 @@ class KernelDensityGraph:
     Notes
     -----
     Logarithms are natural; log n counts as log 3 for fewer rows, so that log log n stays
-    positive (decision D2).
+    positive.
 
     Examples
     --------
@@ -295,7 +295,7 @@ class KernelDensityGraph:
 
         A floor that follows the data is computed for each exponent. The held-out rows are judged
         under the class shares of the fit rows, which they share, not under a given prior for new
-        rows. Probabilities below 1e-12 count as 1e-12 (decision D48).
+        rows. Probabilities below 1e-12 count as 1e-12.
         """
         n_exponents = len(self.exponents)
         loss = error = np.full(n_exponents, np.nan)
@@ -393,7 +393,7 @@ class KernelDensityGraph:
 
     @cached_property
     def _local(self) -> FloatArray:
-        """Class ratio of each polytope, (p, K): the posterior without a floor (decision D13)."""
+        """Class ratio of each polytope, (p, K): the posterior without a floor."""
         joint = self._shares * self.prior
         return ratio(joint, joint.sum(axis=1, keepdims=True))
 

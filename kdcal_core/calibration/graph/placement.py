@@ -323,7 +323,7 @@ def activation_codes(model: Model, X: Features, output_layer: OutputLayer) -> Ac
 
     Of an encoder with a dense head the head's layers only (Dey et al., section 3.2). The output
     layer's bit of a class is 1 where its probability is above 1/K ("probability") or its logit
-    above zero ("logit", decision D4).
+    above zero ("logit").
 
     Raises
     ------

@@ -209,11 +209,11 @@ def fit_unpooled(
 
     A node without rows has its ancestor's parameters. A node with one class has its ancestor's
     slopes, because its rows do not determine the order, and its own offset with Platt's targets: n
-    rows without any of the class are calibrated to 1 / (n + 2), or less if the ancestor gives less
-    (decision D105). On regions of one class among those that :mod:`.pooling` was measured on, that
-    had a test log loss of 0.43 where the ancestor's whole map had 0.59 (10 rows in each region),
-    0.054 against 0.175 (100) and 0.008 against 0.040 (1,000); where regions do not differ it is
-    worse, 0.37 against 0.30 (30). On ten classes of digits it was 0.277 against 0.279.
+    rows without any of the class are calibrated to 1 / (n + 2), or less if the ancestor gives less.
+    On regions of one class among those that :mod:`.pooling` was measured on, that had a test log
+    loss of 0.43 where the ancestor's whole map had 0.59 (10 rows in each region), 0.054 against
+    0.175 (100) and 0.008 against 0.040 (1,000); where regions do not differ it is worse, 0.37
+    against 0.30 (30). On ten classes of digits it was 0.277 against 0.279.
     """
     q = root.shape[1]
     theta = root[hierarchy.copy]

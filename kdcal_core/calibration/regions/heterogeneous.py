@@ -204,9 +204,9 @@ class HeterogeneousCalibrator(Calibrator):
     -----
     A slope of 1 and an offset of 0 in every region give back the model, a slope of 0 gives the
     rates of the tree's leaves: the maps lie between the two models (section 5.2). Platt's map
-    reads the logit of the probability, clipped at 1e-12 (decision D104). Negative slopes are
+    reads the logit of the probability, clipped at 1e-12. Negative slopes are
     kept and flagged. A region with few rows borrows from the region around it, and a region with
-    one class takes that region's slope and fits only its offset (decision D105).
+    one class takes that region's slope and fits only its offset.
 
     Examples
     --------
@@ -283,7 +283,7 @@ class HeterogeneousCalibrator(Calibrator):
             Positive row weights. Only their ratios count: they are scaled to a mean of one, because
             pooling compares the weight of rows with that of its prior.
         X_partition, y_partition : (m, d) and (m,), optional
-            The model's training rows, on which the partition is found (decision D102).
+            The model's training rows, on which the partition is found.
         progress : callable, optional
             Called with the share done in [0, 1] and a sentence; may raise to cancel.
 

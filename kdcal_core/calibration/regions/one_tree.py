@@ -1,7 +1,7 @@
 """One shallow tree as the partition, whose splits part the classes or raise the AUROC.
 
 The first is Durfee et al., Algorithm 1. The paper grows the tree on the model's training rows and
-fits the maps on others (decision D102); so does kdcal where training rows are given. Where they are
+fits the maps on others; so does kdcal where training rows are given. Where they are
 not, the calibration set has to do both. It is cut into five parts: each part grows a tree, the
 other four fit the maps of its regions, and the five answers are averaged. No row then serves a tree
 and its maps at once, and every row serves both in turn. Test log loss on simulated regions (8

@@ -72,7 +72,7 @@ def fit_temperature(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, poolin
     """The temperature of every region with the smallest log loss of the whole vector.
 
     Pooling is on 1 / T, in which the loss is convex. Without pooling a region with one class or
-    no rows has its nearest ancestor's temperature (decision D105).
+    no rows has its nearest ancestor's temperature.
     """
     losses, root = _losses(scores, leaf, hierarchy)
     inverse, _ = minimise(root, np.ones((1, 1)), np.ones((1, 1)), np.zeros((1, 1)))
@@ -120,7 +120,7 @@ def _losses(scores: Scores, leaf: IntArray, hierarchy: Hierarchy) -> tuple[LossO
 
 
 def _logs(proba: FloatArray) -> FloatArray:
-    """log p, clipped at 1e-12 (decision D51), less the row's largest."""
+    """log p, clipped at 1e-12, less the row's largest."""
     z = np.log(np.maximum(proba, CLIP))
     z -= z.max(axis=1, keepdims=True)
     return z
@@ -245,7 +245,7 @@ class LinearMaps:
 
 
 def fit_platt(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: bool) -> MapFit:
-    """Platt's sigmoid of the logit in every region (Durfee et al., Algorithm 1, decision D104)."""
+    """Platt's sigmoid of the logit in every region (Durfee et al., Algorithm 1)."""
     return _fit(scores, leaf, hierarchy, pooling, ("slope", "offset"))
 
 

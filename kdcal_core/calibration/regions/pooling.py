@@ -8,7 +8,7 @@ a normal distribution around those of the node above,
 
 so that the fit of a node minimises its log loss plus ``(theta - theta_above)' S^-1 (theta -
 theta_above) / 2``. A node without rows has its ancestor's map, a node with many rows has its own,
-and nothing jumps in between (decision D105). S says how much nodes differ. It is learned from all
+and nothing jumps in between. S says how much nodes differ. It is learned from all
 nodes of the partition by empirical Bayes: expectation and maximisation over theta, with the loss
 of each node as a parabola around its fit. A prior worth two nodes stabilises S where a partition
 has few.

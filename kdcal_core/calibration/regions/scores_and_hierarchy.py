@@ -34,7 +34,7 @@ class Cells:
     ----------
     region : (c,) int array
     logit : (c,) array
-        log(p / (1 - p)), p clipped at 1e-12 (decision D104).
+        log(p / (1 - p)), p clipped at 1e-12.
     weight, positive : (c,) arrays
         Weight of the rows, and of those that are of the class.
     """

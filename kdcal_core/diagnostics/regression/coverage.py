@@ -37,7 +37,7 @@ class CoverageRow:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Coverage over several levels. ``scale`` is the mean |y| of the calibration set (D71)."""
+    """Coverage over several levels. ``scale`` is the mean |y| of the calibration set."""
 
     rows: tuple[CoverageRow, ...]
     n: int
@@ -86,7 +86,7 @@ def coverage(
         Stated probabilities of the intervals.
     scale : float, optional
         Mean absolute outcome of the calibration set, which makes the interval score the scaled
-        one, sMIS (decision D71); None leaves it out. Taken as fixed by the intervals.
+        one, sMIS; None leaves it out. Taken as fixed by the intervals.
     weight : (n,) array, optional
         Positive row weights; Clopper-Pearson's interval then uses Kish's effective number.
     level : float
@@ -102,7 +102,7 @@ def coverage(
     -----
     The interval score is Gneiting and Raftery's (2007): width + (2 / (1 - level)) times the
     distance by which the outcome misses, lower is better; Torres et al., Eq. 5 prints it with the
-    signs mixed (decision D70). An outcome on an interval's end is inside.
+    signs mixed. An outcome on an interval's end is inside.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def interval_scores(low: FloatArray, high: FloatArray, y: FloatArray, level: flo
 
 
 def mean_scale(y: Any) -> float:
-    """Mean absolute outcome, the scale of sMIS: give the calibration set's (decision D71).
+    """Mean absolute outcome, the scale of sMIS: give the calibration set's.
 
     Examples
     --------

@@ -30,7 +30,7 @@ def kl_divergence(
     cells: int | None = None,
     level: float = 0.95,
 ) -> Estimate:
-    """Mean over the rows of KL(true || estimate), in nats, from 0 on (decision D73).
+    """Mean over the rows of KL(true || estimate), in nats, from 0 on.
 
     Parameters
     ----------

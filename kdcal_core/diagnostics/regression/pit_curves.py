@@ -141,7 +141,7 @@ def pit_histogram(
     ----------
     pit : (n,) array in [0, 1]
     bins : int
-        Decision D88: 20.
+        20 by default.
     level : float
         Probability that uniform PIT values keep to the band.
     band : {"simultaneous", "pointwise"}

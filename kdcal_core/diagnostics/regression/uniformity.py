@@ -168,7 +168,7 @@ def uniformity_tests(
     Notes
     -----
     Frosini's statistic is B = n^(-1/2) sum |u_(i) - (i - 1/2)/n| over the ordered values, large
-    where they are not uniform (decision D74); p = (1 + draws at least as large) / (1 + draws).
+    where they are not uniform; p = (1 + draws at least as large) / (1 + draws).
     Above 200 rows its law is drawn with 200, where it no longer changes. Values of exactly 0 or 1
     would make the Anderson-Darling statistic infinite: they are clipped by 1e-12, and its
     ``note`` counts them.

@@ -27,13 +27,13 @@ def log_loss(proba: FloatArray, y: IntArray) -> float:
 
 
 def hellinger(proba: FloatArray, truth: FloatArray) -> float:
-    """Mean over rows of the Hellinger distance of two posteriors (decision D26)."""
+    """Mean over rows of the Hellinger distance of two posteriors."""
     gap = np.sqrt(proba) - np.sqrt(truth)
     return float(np.linalg.norm(gap, axis=1).mean() / np.sqrt(2.0))
 
 
 def ece(proba: FloatArray, y: IntArray) -> float:
-    """Top-label expected calibration error, equal-width bins (decision D23)."""
+    """Top-label expected calibration error, equal-width bins."""
     confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
     bins = np.clip(np.ceil(confidence * BINS).astype(int) - 1, 0, BINS - 1)
     gap = np.bincount(bins, right - confidence, BINS)

@@ -1,6 +1,6 @@
 """Durfee et al.'s toy network that trusts its own score too much and a simple feature too little.
 
-The text of section 3 has lost its distributions; decision D109 rebuilds them from what is left.
+The text of section 3 has lost its distributions; they are rebuilt from what is left.
 Classes are equally frequent, and a score s lies around +1 for class 1 and -1 for class 0, with a
 standard deviation of 2 on held-out rows, where log odds are s / 2 ("divide by a factor of about
 2"). On its training rows the network parts the classes better. A binary feature b, independent of
@@ -76,7 +76,8 @@ def overconfident_scores(
     rows: Rows = "held out",
     weight: float = BEST_WEIGHTS["training"],
 ) -> OverconfidentScores:
-    """Scores and labels of Durfee et al., sections 3.1 and 3.2, as decision D109 rebuilds them.
+    """Scores and labels of Durfee et al., sections 3.1 and 3.2, rebuilt from what is left of the
+    text.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def by_the_equations(
         ]
         ties += sum(place[0] == min(order)[0] for place in order) > 1
         r = min(order)[2]  # Eqs. 6 and 13, ties by distance
-        variance = X[members[r]].var(axis=0) + lam  # Eq. 15, decision D8
+        variance = X[members[r]].var(axis=0) + lam  # Eq. 15
         log_gaussian = sum(
             -0.5 * np.log(2 * np.pi * v) - (a - m) ** 2 / (2 * v)
             for a, m, v in zip(x, centres[r], variance, strict=True)

@@ -37,7 +37,7 @@ def test_it_keeps_the_models_accuracy_inside(fitted, forest, net, kind):
 
 @pytest.mark.parametrize("kind", ["forest", "network"])
 def test_without_floor_and_smoothing_it_counts_the_polytopes_own_rows(forest, net, kind):
-    # Decision D13: with b -> 0 and gamma -> infinity the posterior is n_ry / n_r.
+    # With b -> 0 and gamma -> infinity the posterior is n_ry / n_r.
     X, y = xor(400, seed=4)
     coarse = np.round(X)  # rows that share polytopes
     if kind == "forest":
@@ -102,7 +102,7 @@ def test_the_order_of_classes_does_not_matter(forest):
 @pytest.mark.parametrize("variance_floor", [1e-6, "spacing"])
 @pytest.mark.parametrize("alpha", [0.01, 0.1])
 def test_at_most_alpha_of_ordinary_rows_are_flagged(alpha, variance_floor):
-    # Decision D1 and the rank of an exchangeable row; gamma is chosen on the same hold-out.
+    # The data floor and the rank of an exchangeable row; gamma is chosen on the same hold-out.
     tree = DecisionTreeClassifier(max_leaf_nodes=6, random_state=0).fit(*xor(200, seed=99))
     seeds, fresh = 120, 50
     flagged = sum(

@@ -113,7 +113,7 @@ def test_one_rising_map_leaves_the_order_and_the_auc():
 
 
 def test_the_toy_network_is_lifted_to_its_best_auc():
-    """Section 3.2 (decision D109): 0.829 before, 0.853 with the regions of the binary feature."""
+    """Section 3.2: 0.829 before, 0.853 with the regions of the binary feature."""
     drawn, fresh = (overconfident_scores(40_000, seed=seed) for seed in (0, 1))
     frame = pd.DataFrame({"b": drawn.feature})
     calibrator = HeterogeneousCalibrator("column", column="b").fit(drawn.proba, drawn.y, frame)

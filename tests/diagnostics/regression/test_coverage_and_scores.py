@@ -124,7 +124,7 @@ def test_kl_of_normals_is_the_closed_form():
 
 
 def test_kl_of_the_papers_line_is_the_computed_one():
-    """Decision D73: KL(true || line) is 0.30 on average, not the printed 0.8455."""
+    """KL(true || line) is 0.30 on average, not the printed 0.8455."""
     drawn = heteroscedastic(20_000, seed=3)
     line = Normal(-460.0 + 110.0 * drawn.X[:, 0], 384.4)
     assert kl_divergence(drawn.distribution, line).value == pytest.approx(0.30, abs=0.01)

@@ -51,7 +51,7 @@ def best(rows: pd.DataFrame, groups: Sequence[str], n: int) -> pd.DataFrame:
 
 
 def lifts(auc: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
-    """Mean AUC before, and the relative lift (D108) in per cent with its spread over seeds."""
+    """Mean AUC before, and the relative lift in per cent with its spread over seeds."""
     by_seed = auc.groupby([*groups, "seed"]).mean()
     lift = 100 * by_seed.div(by_seed["network"], axis=0).sub(1)
     found = by_seed[["network"]].groupby(list(groups)).mean()

@@ -52,7 +52,7 @@ def timed(common: Row, rows: list[Row], measure: str) -> Iterator[None]:
 
 
 def scale_of(y: FloatArray) -> float:
-    """Mean absolute outcome of the validation set (decision D71)."""
+    """Mean absolute outcome of the validation set."""
     return float(np.mean(np.abs(y)))
 
 

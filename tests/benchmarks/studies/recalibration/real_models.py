@@ -33,7 +33,7 @@ def stated(
 ) -> Stated:
     """Trained on the first of three sets, speaking of the second and third.
 
-    Point forecasts get the calibration set's mean squared error for a variance (decision D80).
+    Point forecasts get the calibration set's mean squared error for a variance.
     """
     if kind == "quantiles":
         return Stated(*_quantiles(X, y[0], seed))

@@ -116,7 +116,7 @@ def _methods(
 ) -> list[tuple[measured.Row, Any, str]]:
     """Every method with its name and the space it looks for neighbours in."""
     n = len(base)
-    ks = [k for k in KS if k <= n]  # decision D76
+    ks = [k for k in KS if k <= n]
     found: list[tuple[measured.Row, Any, str]] = [
         (_of(task, "global"), GlobalRecalibration(), "inputs"),
         (_of(task, "isotonic"), IsotonicRecalibration(), "inputs"),
