@@ -140,6 +140,18 @@ CHECKS: dict[str, Check] = {}
 """Every check by code, in the order in which they are shown: by family, then by code."""
 
 
+def exact(name: str, label: str, value: float, n: int, *, percent: bool = False) -> Part:
+    """A number that is counted, so that its interval has no width.
+
+    Examples
+    --------
+    >>> exact("Rows of the smallest class", "Rows", 12, 900).estimate.high
+    12.0
+    """
+    counted = float(value)
+    return Part(Estimate(name, label, counted, counted, counted, n, interval="", percent=percent))
+
+
 def limit_text(limit: Limit, estimate: Estimate) -> str:
     """A limit, written in the form of the estimate that it is for.
 

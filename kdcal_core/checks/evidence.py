@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kdcal_core.data import ScoredSet, Task
+from kdcal_core.data import FloatArray, ScoredSet, Task
 from kdcal_core.diagnostics.targets import Target, targets
-from kdcal_core.distributions import RegressionSet
+from kdcal_core.distributions import RegressionSet, randomised_pit
 from kdcal_core.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -78,6 +78,12 @@ class Evidence:
         """The judged rows of a regression."""
         assert isinstance(self.rows, RegressionSet)
         return self.rows
+
+    @property
+    def pit(self) -> FloatArray:
+        """PIT values of the judged rows of a regression, (n,)."""
+        rows = self.predicted
+        return self.once("pit", lambda: randomised_pit(rows.distribution, rows.y, self.seed))
 
     def target(self, rows: ScoredSet | None = None) -> Target:
         """What is stated of each row and whether it happened: the event, or the predicted class.

@@ -9,6 +9,7 @@ import numpy as np
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.diagnostics import confidence_calibration_error
+from kdcal_core.diagnostics.calibration_test import target_test
 from kdcal_core.review import Limit
 
 
@@ -27,6 +28,10 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     return [Part(found)]
 
 
+def _by_chance(evidence: Evidence) -> float:
+    return target_test(evidence.target(), evidence.seed)
+
+
 Check(
     code="KC001",
     title="Overall calibration",
@@ -39,5 +44,7 @@ Check(
     "best one.",
     page="reliability",
     method="The expected calibration error of 15 equal bins; its interval inverts a test, because "
-    "the percentiles of resampled errors are no interval.",
+    "the percentiles of resampled errors are no interval. Against "
+    "chance: Fan's adaptive Neyman test.",
+    by_chance=_by_chance,
 ).offer()

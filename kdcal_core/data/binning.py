@@ -85,8 +85,8 @@ def quantile_edges(score: FloatArray, n_bins: int, weight: FloatArray | None = N
 def bin_index(score: FloatArray, edges: FloatArray) -> IntArray:
     """Bin of each score: bins are (a, b], the first closed at its left end, so all are counted.
 
-    Salamon et al. (section IV, Eq. 5) have (a, b], which leaves a score of 0 without a bin; here the
-    first bin is closed. The last one is closed at 1.
+    Salamon et al. (section IV, Eq. 5) have (a, b], which leaves a score of 0 without a bin; here
+    the first bin is closed. The last one is closed at 1.
 
     Parameters
     ----------

@@ -53,6 +53,23 @@ class EqualRows:
         return bool(self.pairs > self.expected + _ERRORS * self.error and self.pairs >= self.least)
 
     @property
+    def share(self) -> tuple[float, float, float]:
+        """Share of the rows that are copies: about how many, at least and at most, 0 to 1.
+
+        Examples
+        --------
+        >>> EqualRows(40, 140, 0.0, 40, 0.0).share[0].__round__(3)
+        0.286
+        """
+        more = self.pairs - self.expected
+        least = more - _ERRORS * self.error if self.beyond_chance else 0.0
+        found = (more if self.beyond_chance else 0.0, least, max(more, 0.0) + self._hidden)
+        value, low, high = (
+            min(max(one, 0.0), float(self.rows or self.n)) / self.n for one in found
+        )
+        return value, low, min(high, 1.0)
+
+    @property
     def _hidden(self) -> float:
         """Pairs beyond the expected ones that would not stand out."""
         return max(_ERRORS * self.error, self.least - 1.0 - self.expected)

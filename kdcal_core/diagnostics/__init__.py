@@ -18,6 +18,8 @@ from kdcal_core.diagnostics.calibration_error import (
     calibration_error,
     confidence_calibration_error,
 )
+from kdcal_core.diagnostics.calibration_line import calibration_intercept, calibration_slope
+from kdcal_core.diagnostics.calibration_test import calibration_test
 from kdcal_core.diagnostics.estimate import (
     Estimate,
     estimate_text,
@@ -65,9 +67,11 @@ from kdcal_core.diagnostics.regression import (
     RegionPit,
     RegressionScores,
     UniformityTest,
+    climatology_crps,
     column_regions,
     coverage,
     coverage_finding,
+    crossed_groups,
     ecdf_difference,
     fault,
     interval_coverage,
@@ -173,6 +177,10 @@ __all__ = [
     "brier",
     "brier_decomposition",
     "calibration_error",
+    "calibration_intercept",
+    "calibration_slope",
+    "calibration_test",
+    "climatology_crps",
     "column_regions",
     "confidence_brier",
     "confidence_brier_decomposition",
@@ -186,6 +194,7 @@ __all__ = [
     "confusion_finding",
     "coverage",
     "coverage_finding",
+    "crossed_groups",
     "density_curve",
     "describe_pit_regions",
     "describe_regions",

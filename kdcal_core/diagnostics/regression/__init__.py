@@ -12,6 +12,7 @@ from kdcal_core.diagnostics.regression.coverage import (
 )
 from kdcal_core.diagnostics.regression.distribution_scores import (
     RegressionScores,
+    climatology_crps,
     kl_divergence,
     log_scores,
     paired_difference,
@@ -23,6 +24,7 @@ from kdcal_core.diagnostics.regression.local_faults import (
     LocalPit,
     RegionPit,
     column_regions,
+    crossed_groups,
     local_finding,
     local_pit,
     neighbourhoods,
@@ -61,9 +63,11 @@ __all__ = [
     "RegionPit",
     "RegressionScores",
     "UniformityTest",
+    "climatology_crps",
     "column_regions",
     "coverage",
     "coverage_finding",
+    "crossed_groups",
     "ecdf_difference",
     "fault",
     "interval_coverage",

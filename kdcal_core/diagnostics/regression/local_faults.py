@@ -195,6 +195,37 @@ def pit_by_column(
     return pit_by_region(pit, labels, names, **settings)
 
 
+def crossed_groups(frame: pd.DataFrame, fewest: int = 30) -> tuple[IntArray, list[str]]:
+    """Group of each row (n,) by all columns together, and the groups' names.
+
+    Each column is divided as by :func:`column_regions`, and the groups are all combinations that
+    occur. Those of fewer rows than ``fewest`` are taken together as "all others".
+
+    Raises
+    ------
+    InputError
+        As :func:`column_regions`.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"sex": ["f", "m"] * 60, "old": [True] * 40 + [False] * 80})
+    >>> labels, names = crossed_groups(table)
+    >>> names, np.bincount(labels).tolist()
+    (['f, False', 'm, False', 'all others'], [40, 40, 40])
+    """
+    words = [np.full(len(frame), "", dtype=object)]
+    for at, name in enumerate(frame.columns):
+        labels, names = column_regions(frame[name])
+        said = np.array(names, dtype=object)[labels]
+        words.append(words[-1] + (", " if at else "") + said)
+    every, label, count = np.unique(words[-1], return_inverse=True, return_counts=True)
+    kept = np.flatnonzero(count >= fewest)
+    place = np.full(len(every), len(kept), dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    names = [str(one) for one in every[kept]]
+    return place[label], names + [OTHERS] * bool(len(kept) < len(every))
+
+
 def column_regions(values: Any, bins: int = 5, levels: int = 12) -> tuple[IntArray, list[str]]:
     """Region of each row (n,) by one column, and the regions' names; as in :func:`pit_by_column`.
 

@@ -1,0 +1,48 @@
+"""KC006: the stated probability of every class against how often it occurs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics.scores import target_gap
+from kdcal_core.diagnostics.targets import targets
+from kdcal_core.review import Limit
+
+
+def _needs(evidence: Evidence) -> str | None:
+    if len(evidence.scored.classes) > 2:
+        return None
+    return "With two classes it is the same as calibration in the large."
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    rows = evidence.scored
+    parts = []
+    for one in targets(rows.proba, rows.y, rows.weight, "class"):
+        assert one.label is not None
+        gap = replace(
+            target_gap(one, level),
+            name="Mean probability of a class minus its share",
+            label="Probability minus share",
+        )
+        parts.append(Part(gap, rows.classes[one.label]))
+    return parts
+
+
+Check(
+    code="KC006",
+    title="Class against the rest",
+    question="Is each class stated as often as it occurs?",
+    family="calibration",
+    tasks=("classification",),
+    limit=Limit(-0.03, 0.03),
+    measured=_measured,
+    remedy="Check that these rows have the mix of classes that the model was trained for. If "
+    "they do, use a calibrator of the whole vector, such as vector scaling.",
+    page="reliability",
+    method="The mean stated probability of each class minus its share of the rows, with two hits "
+    "and two misses added to each interval (Agresti and Coull 1998).",
+    needs=_needs,
+).offer()

@@ -1,0 +1,43 @@
+"""KC008: stated against seen in each declared group."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import crossed_groups, describe_regions
+from kdcal_core.review import Limit
+
+
+def _needs(evidence: Evidence) -> str | None:
+    return None if evidence.groups is not None else "No groups are declared."
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    make = evidence.groups
+    assert make is not None
+    labels, names = evidence.once("groups", lambda: crossed_groups(make()))
+    found = describe_regions(
+        evidence.scored,
+        labels,
+        names,
+        target="confidence" if evidence.event is None else evidence.event,
+        level=level,
+    )
+    return [Part(one.gap, one.words) for one in found.regions if one.n]
+
+
+Check(
+    code="KC008",
+    title="Declared groups",
+    question="Is what the model states right in each group that was declared?",
+    family="calibration",
+    tasks=("classification",),
+    limit=Limit(-0.05, 0.05),
+    measured=_measured,
+    remedy="Find out whether the groups differ in inputs, in labels or in rows; calibrate by "
+    "group only where the law and the use allow it.",
+    page="regions",
+    method="Observed minus stated in every group, with the saddlepoint interval of the rows' own "
+    "probabilities. Groups of fewer than 30 rows are taken together.",
+    needs=_needs,
+).offer()

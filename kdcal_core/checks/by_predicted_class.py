@@ -1,0 +1,35 @@
+"""KC005: confidence against accuracy for the rows of every predicted class."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics.scores import target_gap
+from kdcal_core.diagnostics.targets import targets
+from kdcal_core.review import Limit
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    rows = evidence.scored
+    found = targets(rows.proba, rows.y, rows.weight, "top-label")
+    return [
+        Part(target_gap(one, level), rows.classes[one.label])
+        for one in found
+        if one.label is not None and len(one.hit)
+    ]
+
+
+Check(
+    code="KC005",
+    title="By predicted class",
+    question="Is the confidence right for each class that is predicted, not only on average?",
+    family="calibration",
+    tasks=("classification",),
+    limit=Limit(-0.05, 0.05),
+    measured=_measured,
+    remedy="Calibrate each predicted class by itself: kernel densities or histograms of the "
+    "predicted class do. The page Confidence by class shows where.",
+    page="confidence_by_class",
+    method="Mean confidence minus accuracy of the rows of each predicted class, with two hits "
+    "and two misses added to each interval (Agresti and Coull 1998).",
+).offer()

@@ -1,0 +1,60 @@
+"""KC007: whether any part of the inputs is worse calibrated than the whole."""
+
+from __future__ import annotations
+
+import warnings
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import find_regions
+from kdcal_core.errors import InputWarning
+from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
+from kdcal_core.review import Limit
+
+
+def _needs(evidence: Evidence) -> str | None:
+    if evidence.inputs is None:
+        return "No column describes the rows, so there are no inputs to cut into regions."
+    return None
+
+
+def _binned(evidence: Evidence) -> BinnedInputs | None:
+    assert evidence.inputs is not None
+    inputs = evidence.inputs()
+    unusable = unusable_columns(inputs)
+    kept = [name for name in inputs.columns if name not in unusable]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # pooled categories are named "other"
+        return bin_inputs(inputs[kept]) if kept else None
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    binned = evidence.once("binned", lambda: _binned(evidence))
+    if binned is None:
+        return []
+    found = find_regions(
+        evidence.scored,
+        binned,
+        target="confidence" if evidence.event is None else evidence.event,
+        seed=evidence.seed,
+        level=level,
+    )
+    return [Part(one.gap, one.words) for one in found.regions if one.n]
+
+
+Check(
+    code="KC007",
+    title="Region by region",
+    question="Is there a part of the inputs where stated and seen differ more than elsewhere?",
+    family="calibration",
+    tasks=("classification",),
+    limit=Limit(-0.1, 0.1),
+    measured=_measured,
+    remedy="Look at the region's rule on the Regions page, and calibrate region by region if it "
+    "lasts on other rows.",
+    page="regions",
+    method="A tree on the residuals of one half of the rows names the regions; the other half "
+    "judges them, so that the intervals hold. The Regions page searches all rows and finds more.",
+    needs=_needs,
+    quick=False,
+).offer()

@@ -1,0 +1,27 @@
+"""KC003: by how much all stated log odds are off."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics.calibration_line import target_intercept
+from kdcal_core.review import Limit
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    return [Part(target_intercept(evidence.target(), level))]
+
+
+Check(
+    code="KC003",
+    title="Calibration intercept",
+    question="Are all stated odds too high or too low by one factor?",
+    family="calibration",
+    tasks=("classification",),
+    limit=Limit(-0.3, 0.3),  # odds within a third of what is stated
+    measured=_measured,
+    remedy="Check that these rows have the share of events that the model was trained for. One "
+    "number added to the log odds, as Platt scaling does, puts it right.",
+    page="reliability",
+    method="Cox's recalibration line with slope 1; the interval is that of the profile likelihood.",
+).offer()

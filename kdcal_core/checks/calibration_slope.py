@@ -1,0 +1,28 @@
+"""KC004: whether stated log odds are too extreme or too timid."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics.calibration_line import target_slope
+from kdcal_core.review import Limit
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    return [Part(target_slope(evidence.target(), level))]
+
+
+Check(
+    code="KC004",
+    title="Calibration slope",
+    question="Are stated probabilities too extreme (below 1) or too timid (above 1)?",
+    family="calibration",
+    tasks=("classification",),
+    limit=Limit(0.8, 1.25),
+    measured=_measured,
+    remedy="A temperature or Platt scaling corrects it. A slope below 1 often means that the "
+    "model was fitted too closely to its training rows.",
+    page="reliability",
+    method="The slope of Cox's recalibration line; the interval is that of the profile "
+    "likelihood, which holds for few events too.",
+).offer()

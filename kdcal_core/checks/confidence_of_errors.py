@@ -1,0 +1,39 @@
+"""KC009: how sure the model is where it is wrong."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import mean_max_confidence
+from kdcal_core.review import Limit
+
+
+def _needs(evidence: Evidence) -> str | None:
+    rows = evidence.scored
+    if (rows.proba.argmax(axis=1) != rows.y).any():
+        return None
+    return "Every row is predicted right, so there is no error to look at."
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    rows = evidence.scored
+    found = mean_max_confidence(
+        rows.proba, rows.y, of="errors", level=level, sample_weight=rows.weight
+    )
+    return [Part(found)]
+
+
+Check(
+    code="KC009",
+    title="Confidence of errors",
+    question="When the model is wrong, does it at least say that it is unsure?",
+    family="calibration",
+    tasks=("classification",),
+    limit=Limit(high=0.9),
+    measured=_measured,
+    remedy="Look at the wrong rows with the highest confidence: wrong labels, copies of other "
+    "classes or rows unlike the training data are common causes. Then calibrate.",
+    page="reliability",
+    method="The mean confidence of the wrong predictions (MMC*), with a normal interval.",
+    needs=_needs,
+).offer()

@@ -1,0 +1,59 @@
+"""KC201: whether judged rows were seen in training or in calibration."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.evaluation.overlap import shared
+from kdcal_core.review import Limit
+
+
+def _needs(evidence: Evidence) -> str | None:
+    if evidence.sets is None:
+        return "There is no other table to compare the rows with."
+    return None
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    return evidence.once("copies", lambda: _parts(evidence))
+
+
+def _parts(evidence: Evidence) -> list[Part]:
+    assert evidence.sets is not None
+    tables = {one.kind: one for one in evidence.sets() if one.kind != "foreign"}
+    judged = tables.pop(evidence.rows.name)  # type: ignore[call-overload]
+    parts = []
+    for kind, other in tables.items():
+        if kind == "evaluation" or (found := shared(judged, other)) is None:
+            continue
+        value, low, high = found.share
+        estimate = Estimate(
+            name=f"Share of the {judged.title}'s rows that are copies of rows of the {kind} set",
+            label="Copies",
+            value=value,
+            low=low,
+            high=high,
+            n=found.n,
+            interval="five standard errors of the matches that chance gives",
+            percent=True,
+        )
+        parts.append(Part(estimate, f"the {kind} set"))
+    return parts
+
+
+Check(
+    code="KC201",
+    title="Rows in two sets",
+    question="Are the judged rows new to the model and to its calibrator?",
+    family="data",
+    tasks=("classification", "regression"),
+    limit=Limit(high=0.01),
+    measured=_measured,
+    remedy="Take the copies out of the judged rows, and check how the sets were drawn. Results on "
+    "rows that were learnt from flatter the model.",
+    page="load",
+    method="Matching rows beyond those that rows of few distinct values give by chance.",
+    needs=_needs,
+    quick=False,
+).offer()

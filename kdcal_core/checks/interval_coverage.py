@@ -1,0 +1,47 @@
+"""KC022: whether stated intervals hold as many outcomes as they state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import coverage
+from kdcal_core.review import Limit
+
+LEVELS = (0.5, 0.8, 0.95)
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    rows = evidence.predicted
+    found = coverage(rows.distribution, rows.y, LEVELS, weight=rows.weight, level=level)
+    parts = []
+    for one in found.rows:
+        held = one.coverage
+        gap = replace(
+            held,
+            name=f"Share of outcomes in the central {one.level:.0%} interval, minus what is stated",
+            label="Coverage minus stated",
+            value=held.value - one.level,
+            low=held.low - one.level,
+            high=held.high - one.level,
+            expected=None,
+        )
+        parts.append(Part(gap, f"the {one.level:.0%} interval"))
+    return parts
+
+
+Check(
+    code="KC022",
+    title="Coverage of the intervals",
+    question="Do stated intervals hold as many outcomes as they state?",
+    family="calibration",
+    tasks=("regression",),
+    limit=Limit(-0.05, 0.05),
+    measured=_measured,
+    remedy="Too few outcomes inside: the distributions are too narrow. Recalibrate them, and look "
+    "where the misses lie.",
+    page="pit",
+    method="Shares of the outcomes in the central 50, 80 and 95% intervals, with Clopper and "
+    "Pearson's intervals.",
+).offer()

@@ -1,0 +1,35 @@
+"""KC203: how many values the inputs lack."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.check import Check, Part, exact
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.review import Limit
+
+
+def _needs(evidence: Evidence) -> str | None:
+    return None if evidence.missing else "No column describes the rows."
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    n = evidence.rows.n_rows
+    column = max(evidence.missing, key=evidence.missing.__getitem__)
+    share = evidence.missing[column] / n
+    found = exact("Share of rows without a value", "Missing", share, n, percent=True)
+    return [Part(found.estimate, column if share else "")]
+
+
+Check(
+    code="KC203",
+    title="Missing values",
+    question="Does any input lack many of its values?",
+    family="data",
+    tasks=("classification", "regression"),
+    limit=Limit(high=0.2),
+    measured=_measured,
+    remedy="Find out why the values are missing, and whether they were missing as often in "
+    "training. Look at the rows with and without them on the Regions page.",
+    page="load",
+    method="The share of rows without a value, of the input that lacks most.",
+    needs=_needs,
+).offer()

@@ -1,0 +1,36 @@
+"""KC021: whether outcomes fall where the predicted distributions say, over all rows."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import uniformity_tests, wasserstein
+from kdcal_core.review import Limit
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    weight = evidence.predicted.weight
+    found = wasserstein(evidence.pit, level=level, seed=evidence.seed, sample_weight=weight)
+    return [Part(found)]
+
+
+def _by_chance(evidence: Evidence) -> float:
+    tests = uniformity_tests(evidence.pit, sample_weight=evidence.predicted.weight)
+    return next(one.p_value for one in tests if one.name == "anderson_darling")
+
+
+Check(
+    code="KC021",
+    title="Distributions, over all rows",
+    question="Do outcomes fall where the predicted distributions say?",
+    family="calibration",
+    tasks=("regression",),
+    limit=Limit(high=0.05),
+    measured=_measured,
+    remedy="Recalibrate the distributions. The PIT histogram shows whether they lie too low, too "
+    "high, or are too narrow or too wide.",
+    page="pit",
+    method="Wasserstein's distance between the PIT values and the uniform distribution. Against "
+    "chance: Anderson and Darling's test, which weighs the ends most.",
+    by_chance=_by_chance,
+).offer()

@@ -1,0 +1,32 @@
+"""KC205: whether rows are ranked in the right direction."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import auroc
+from kdcal_core.review import Limit
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    rows = evidence.scored
+    return [
+        Part(
+            auroc(rows.proba, rows.y, level=level, sample_weight=rows.weight, classes=rows.classes)
+        )
+    ]
+
+
+Check(
+    code="KC205",
+    title="Ranked the right way round",
+    question="Do rows of a class get a higher probability of it than others?",
+    family="data",
+    tasks=("classification",),
+    limit=Limit(low=0.5),
+    measured=_measured,
+    remedy="An area below one half usually means that two classes are exchanged or that the "
+    "target is another column. Check both on the Load page.",
+    page="load",
+    method="The area under the ROC curve, with DeLong's interval on the log-odds.",
+).offer()

@@ -1,0 +1,31 @@
+"""KC202: whether every class has rows enough to be judged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kdcal_core.checks.check import Check, Part, exact
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.data.fitness import FEW_ROWS
+from kdcal_core.review import Limit
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    rows = evidence.scored
+    counts = np.bincount(rows.y, minlength=len(rows.classes))
+    part = exact("Rows of the rarest class", "Rarest class", counts.min(), rows.n_rows)
+    return [Part(part.estimate, rows.classes[int(counts.argmin())])]
+
+
+Check(
+    code="KC202",
+    title="Rows of every class",
+    question="Has each class rows enough to say anything about it?",
+    family="data",
+    tasks=("classification",),
+    limit=Limit(low=FEW_ROWS),
+    measured=_measured,
+    remedy="Add held-out rows of the rare classes, or leave conclusions about them out.",
+    page="load",
+    method="The rows of the rarest true class, counted.",
+).offer()

@@ -1,0 +1,45 @@
+"""KC121: whether the distributions say more than the outcomes' own distribution."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import climatology_crps, paired_difference
+from kdcal_core.distributions import RegressionSet
+from kdcal_core.review import Limit
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    rows = evidence.predicted
+    past = evidence.calibration or rows
+    assert isinstance(past, RegressionSet)
+    trivial = evidence.once("climatology", lambda: climatology_crps(past.y, rows.y))
+    own = evidence.once("crps", lambda: rows.distribution.crps(rows.y))
+    scale = float(np.average(trivial, weights=rows.weight)) or 1.0
+    found = paired_difference(
+        trivial / scale,
+        own / scale,
+        weight=rows.weight,
+        level=level,
+        name="CRPS gained over the distribution of all outcomes, as a share of its CRPS",
+        label="CRPS skill",
+    )
+    return [Part(found)]
+
+
+Check(
+    code="KC121",
+    title="Sharper than the trivial forecast",
+    question="Do the distributions say more than how outcomes are spread over all rows?",
+    family="usefulness",
+    tasks=("regression",),
+    limit=Limit(low=0.0),
+    measured=_measured,
+    remedy="The spread of all outcomes would be as good a forecast. Check that outcome and "
+    "predictions belong together.",
+    page="pit",
+    method="What the CRPS gains over the empirical distribution of the calibration set's "
+    "outcomes, paired by row.",
+).offer()

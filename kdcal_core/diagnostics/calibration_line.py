@@ -1,0 +1,247 @@
+"""Cox's recalibration line: intercept and slope of the outcome's log odds over the stated ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+from scipy.stats import chi2
+
+from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.targets import Target, check_level, confidence_target
+from kdcal_core.statistics import CLIP, kish
+
+CELLS = 4096
+"""Most points of a line: of more rows those of neighbouring scores are taken together."""
+
+_STEPS = 100
+_FARTHEST = 60.0  # standard errors that a limit is looked for
+
+
+def calibration_intercept(
+    score: Any, hit: Any, *, level: float = 0.95, sample_weight: Any = None
+) -> Estimate:
+    """Number by which the log odds of all stated probabilities are off: above 0 they are too low.
+
+    The intercept of a logistic regression of the outcome with the stated log odds as an offset
+    (Cox 1958; Van Calster et al. 2019 call it calibration in the large).
+
+    Parameters
+    ----------
+    score : (n,) array in [0, 1]
+        Stated probabilities; those within 1e-12 of 0 and 1 count as that far away.
+    hit : (n,) array of 0 and 1
+        Whether the event happened.
+    level : float
+        Of the interval, which is that of the profile likelihood.
+    sample_weight : (n,) array, optional
+        Positive row weights; the interval then counts Kish's effective number of rows.
+
+    Returns
+    -------
+    Estimate
+        In log odds. NaN where the event happened in all rows or in none.
+
+    Raises
+    ------
+    InputError
+        As in :func:`kdcal_core.diagnostics.confidence_calibration_error`.
+
+    Examples
+    --------
+    >>> said = np.full(400, 0.5)
+    >>> happened = np.arange(400) % 4 == 0
+    >>> round(calibration_intercept(said, happened.astype(int)).value, 3)  # log(1 / 3)
+    -1.099
+    """
+    return target_intercept(confidence_target(score, hit, sample_weight), level)
+
+
+def calibration_slope(
+    score: Any, hit: Any, *, level: float = 0.95, sample_weight: Any = None
+) -> Estimate:
+    """Factor of the stated log odds that fits the outcomes: below 1 they are too extreme.
+
+    The slope of a logistic regression of the outcome on the stated log odds, with an intercept
+    (Cox 1958). Arguments and errors as for :func:`calibration_intercept`.
+
+    Returns
+    -------
+    Estimate
+        NaN where the event happened in all rows or in none, where the score separates it
+        without error, or where all scores are equal.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=20_000)
+    >>> hit = rng.random(20_000) < expit(z)
+    >>> found = calibration_slope(expit(2.0 * z), hit.astype(int))
+    >>> round(found.value, 1), found.low < 0.5 < found.high
+    (0.5, True)
+    """
+    return target_slope(confidence_target(score, hit, sample_weight), level)
+
+
+def target_intercept(target: Target, level: float) -> Estimate:
+    """As :func:`calibration_intercept`, of one target."""
+    check_level(level)
+    line = _Line.of(target)
+    if (why_not := line.one_outcome) is not None:
+        return _estimate("intercept", (np.nan,) * 3, target, level, why_not)
+
+    def profile(intercept: float) -> float:
+        return line.loss(intercept, 1.0)
+
+    best = line.best_intercept(1.0)
+    error = line.information(best, 1.0)[0, 0] ** -0.5
+    found = _limits(profile, best, error, level)
+    return _estimate("intercept", (best, *found), target, level, "profile likelihood")
+
+
+def target_slope(target: Target, level: float) -> Estimate:
+    """As :func:`calibration_slope`, of one target."""
+    check_level(level)
+    line = _Line.of(target)
+    if (why_not := line.no_slope) is not None:
+        return _estimate("slope", (np.nan,) * 3, target, level, why_not)
+
+    def profile(slope: float) -> float:
+        return line.loss(line.best_intercept(slope), slope)
+
+    best, error = line.best_slope()
+    found = _limits(profile, best, error, level)
+    return _estimate("slope", (best, *found), target, level, "profile likelihood")
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """Log odds (m,), and the weight of rows with and without the event at each."""
+
+    odds: FloatArray
+    with_event: FloatArray
+    without: FloatArray
+
+    @classmethod
+    def of(cls, target: Target) -> _Line:
+        score = np.clip(target.score, CLIP, 1.0 - CLIP)
+        odds = np.log(score) - np.log1p(-score)
+        weight = target.weight * (kish(target.weight) / target.weight.sum())
+        order = np.argsort(odds, kind="stable")
+        cell = np.arange(len(odds)) * min(CELLS, len(odds)) // len(odds)
+        mass = np.bincount(cell, weights=weight[order])
+        middle = np.bincount(cell, weights=(weight * odds)[order]) / mass
+        happened = np.asarray(np.bincount(cell, weights=(weight * target.hit)[order]))
+        return cls(
+            np.asarray(middle, dtype=np.float64),
+            happened.astype(np.float64),
+            np.maximum(mass - happened, 0.0),
+        )
+
+    @property
+    def one_outcome(self) -> str | None:
+        """Why there is no intercept."""
+        if self.with_event.sum() <= 0.0:
+            return "not defined: it never happened"
+        if self.without.sum() <= 0.0:
+            return "not defined: it always happened"
+        return None
+
+    @property
+    def no_slope(self) -> str | None:
+        """Why there is no slope."""
+        if (why_not := self.one_outcome) is not None:
+            return why_not
+        if np.ptp(self.odds) < 1e-9:
+            return "not defined: all stated probabilities are equal"
+        yes, no = self.odds[self.with_event > 0.0], self.odds[self.without > 0.0]
+        if yes.min() >= no.max() or no.min() >= yes.max():
+            return "not defined: the score separates the outcomes without error"
+        return None
+
+    def loss(self, intercept: float, slope: float) -> float:
+        """Negative log likelihood."""
+        at = intercept + slope * self.odds
+        return float(
+            self.with_event @ np.logaddexp(0.0, -at) + self.without @ np.logaddexp(0.0, at)
+        )
+
+    def information(self, intercept: float, slope: float) -> FloatArray:
+        """Fisher's information of intercept and slope, (2, 2)."""
+        p = expit(intercept + slope * self.odds)
+        spread = (self.with_event + self.without) * p * (1.0 - p)
+        first = float(spread @ self.odds)
+        return np.array([[spread.sum(), first], [first, spread @ self.odds**2]])
+
+    def best_intercept(self, slope: float) -> float:
+        """The likeliest intercept at a slope: the event's rate is met."""
+        rate = self.with_event.sum()
+        mass = self.with_event + self.without
+
+        def excess(intercept: float) -> float:
+            return float(mass @ expit(intercept + slope * self.odds) - rate)
+
+        far = 1.0 + abs(slope) * float(np.abs(self.odds).max()) + 50.0
+        return float(brentq(excess, -far, far, xtol=1e-10))
+
+    def best_slope(self) -> tuple[float, float]:
+        """The likeliest slope and its standard error, by Newton's steps, halved where they fail."""
+        slope, intercept = 1.0, self.best_intercept(1.0)
+        for _ in range(_STEPS):
+            information = self.information(intercept, slope)
+            p = expit(intercept + slope * self.odds)
+            away = self.with_event - (self.with_event + self.without) * p
+            gain = away @ self.odds  # the slope's score; the intercept's is 0
+            inverse = np.linalg.inv(information)
+            step = float(inverse[1, 1] * gain)
+            before = self.loss(intercept, slope)
+            while True:
+                tried = self.best_intercept(slope + step)
+                if self.loss(tried, slope + step) <= before + 1e-12 or abs(step) < 1e-12:
+                    break
+                step *= 0.5
+            slope, intercept = slope + step, tried
+            if abs(step) < 1e-9 * max(abs(slope), 1.0):
+                break
+        return slope, float(np.linalg.inv(self.information(intercept, slope))[1, 1] ** 0.5)
+
+
+def _limits(
+    profile: Callable[[float], float], best: float, error: float, level: float
+) -> tuple[float, float]:
+    """Where twice the profile's rise over its least value reaches the chi-square quantile."""
+    least, allowed = profile(best), float(chi2.ppf(level, 1)) / 2.0
+
+    def rise(value: float) -> float:
+        return profile(value) - least - allowed
+
+    ends = []
+    for sign in (-1.0, 1.0):
+        reach = 2.0 * error
+        while rise(best + sign * reach) < 0.0 and reach < _FARTHEST * error:
+            reach *= 1.5
+        far = best + sign * reach
+        ends.append(sign * np.inf if rise(far) < 0.0 else brentq(rise, best, far, xtol=1e-8))
+    return float(ends[0]), float(ends[1])
+
+
+def _estimate(
+    what: str, values: tuple[float, ...], target: Target, level: float, how: str
+) -> Estimate:
+    value, low, high = values
+    return Estimate(
+        name=f"Calibration {what} (Cox), log odds of outcome over stated",
+        label=f"Calibration {what}",
+        value=value,
+        low=low,
+        high=high,
+        n=len(target.hit),
+        level=level,
+        interval=how,
+        lower_is_better=None,
+    )

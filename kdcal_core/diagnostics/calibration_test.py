@@ -1,0 +1,103 @@
+"""A test of whether outcomes could have been drawn from the stated probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import legendre
+from scipy.stats import rankdata
+
+from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.targets import Target, confidence_target
+
+DEGREES = 8
+"""Shapes of a fault that are tried: an offset, a slope, and six polynomials of the rank."""
+
+_REDRAWN = 5_000  # rows up to which outcomes are redrawn; with more the shapes are normal
+_DRAWS, _NORMAL_DRAWS = 1_999, 19_999
+_CLIP = 1e-6
+
+
+def calibration_test(score: Any, hit: Any, *, seed: int = 0, sample_weight: Any = None) -> float:
+    """p value against "every event happens with its stated probability".
+
+    Parameters
+    ----------
+    score : (n,) array in [0, 1]
+        Stated probabilities.
+    hit : (n,) array of 0 and 1
+        Whether the event happened.
+    seed : int
+        Of the redrawn outcomes.
+    sample_weight : (n,) array, optional
+        Positive row weights.
+
+    Returns
+    -------
+    float
+        Above 0, at most 1. With up to 5,000 rows at least 1/2,000, else 1/20,000.
+
+    Raises
+    ------
+    InputError
+        As in :func:`kdcal_core.diagnostics.confidence_calibration_error`.
+
+    Notes
+    -----
+    Fan's adaptive Neyman test (1996). The residuals are projected on orthonormal shapes: an
+    offset and a slope in the log odds, as in Cox's test, then Legendre polynomials of the
+    score's rank. With squared projections z_j^2 the statistic is the largest of
+    ``(z_1^2 + ... + z_m^2 - m) / sqrt(2 m)`` over m, so that plain faults are found with the
+    power of few shapes and others still with that of many. Its law follows from outcomes
+    redrawn from the stated probabilities, so that the level is exact; with many rows the
+    projections are normal.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.05, 0.95, 1000)
+    >>> hit = (rng.random(1000) < p).astype(int)
+    >>> calibration_test(p, hit) > 0.05, calibration_test(np.sqrt(p), hit) < 0.01
+    (True, True)
+    """
+    return target_test(confidence_target(score, hit, sample_weight), seed)
+
+
+def target_test(target: Target, seed: int = 0) -> float:
+    """As :func:`calibration_test`, of one target."""
+    score = np.clip(target.score, _CLIP, 1.0 - _CLIP)
+    spread = np.sqrt(score * (1.0 - score)) * target.weight
+    shapes = _shapes(score, spread)
+    scaled = target.weight / spread  # of a residual to variance 1
+    seen = _largest((((target.hit - score) * scaled) @ shapes)[None, :])[0]
+    rng = np.random.default_rng(seed)
+    if len(score) > _REDRAWN:
+        drawn = _largest(rng.normal(size=(_NORMAL_DRAWS, shapes.shape[1])))
+    else:
+        parts = []
+        for _ in range(4):  # blocks, to save memory
+            hits = rng.random((_DRAWS // 4 + 1, len(score))) < score
+            parts.append(_largest(((hits - score) * scaled) @ shapes))
+        drawn = np.concatenate(parts)[:_DRAWS]
+    return float((1 + (drawn >= seen).sum()) / (1 + len(drawn)))
+
+
+def _shapes(score: FloatArray, spread: FloatArray) -> FloatArray:
+    """Orthonormal columns (n, m) for residuals of variance 1; as many as differ, at most 8."""
+    odds = np.log(score) - np.log1p(-score)
+    # clipped, so that a few rows near 0 or 1 do not decide the slope alone
+    low, high = np.quantile(odds, [0.005, 0.995])
+    rank = (rankdata(score) - 0.5) / len(score) * 2.0 - 1.0
+    higher = legendre.legvander(rank, DEGREES - 1)[:, 2:]
+    columns = np.column_stack([np.ones(len(score)), np.clip(odds, low, high), higher])
+    basis, triangle = np.linalg.qr(columns * spread[:, None])
+    size = np.abs(np.diag(triangle))
+    return np.asarray(basis[:, size > 1e-8 * np.linalg.norm(columns * spread[:, None], axis=0)])
+
+
+def _largest(projections: FloatArray) -> FloatArray:
+    """The statistic of each row of projections (B, m), (B,)."""
+    order = np.arange(1, projections.shape[1] + 1)
+    total = np.cumsum(np.square(projections), axis=1)
+    return np.asarray(((total - order) / np.sqrt(2.0 * order)).max(axis=1))

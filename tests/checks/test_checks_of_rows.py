@@ -1,0 +1,264 @@
+"""Every check on rows whose truth is known: it passes, it fails, or it says what is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from kdcal_core.checks import CHECKS, Evidence, judge_checks, measure_checks
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics import auroc, calibration_slope, confidence_calibration_error, coverage
+from kdcal_core.distributions import Normal, RegressionSet
+from kdcal_core.evaluation import MEASURES
+from kdcal_core.evaluation.overlap import SetRows
+from kdcal_core.review import ReviewData
+
+CLASSES = [one for one in CHECKS.values() if "classification" in one.tasks and one.quick]
+QUANTITIES = [one for one in CHECKS.values() if "regression" in one.tasks and one.quick]
+
+
+def classified(n: int, sharper: float = 1.0, seed: int = 0, weight=None) -> ScoredSet:
+    """Two classes, log odds stated ``sharper`` times too large."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n) * 2.0
+    y = (rng.random(n) < expit(z)).astype(np.int64)
+    p = expit(sharper * z)
+    return ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "d", "evaluation", weight)
+
+
+def several(n: int, sharper: float = 1.0, seed: int = 0) -> ScoredSet:
+    """Four classes."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, 4)) * 1.5
+    true = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    y = (true.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    said = np.exp(sharper * logits)
+    proba = said / said.sum(axis=1, keepdims=True)
+    return ScoredSet(proba, y.astype(np.int64), tuple("abcd"), "d", "evaluation")
+
+
+def forecast(n: int, spread: float = 1.0, shift: float = 0.0, seed: int = 0) -> RegressionSet:
+    """Normal outcomes around a known mean, forecast with another spread and place."""
+    rng = np.random.default_rng(seed)
+    mean = rng.normal(size=n) * 2.0
+    y = mean + rng.normal(size=n)
+    return RegressionSet(Normal(mean + shift, spread), y, "d", "evaluation")
+
+
+def verdicts(evidence: Evidence, codes=None) -> dict[str, str | None]:
+    found = judge_checks(measure_checks(evidence, codes))
+    return {one.code: one.verdict for one in found.results}
+
+
+def part_of(evidence: Evidence, code: str):
+    (found,) = measure_checks(evidence, [code]).checks
+    assert not found.why_not
+    return found.parts[0].estimate
+
+
+@pytest.mark.parametrize("event", [None, 1])
+def test_a_calibrated_model_of_many_rows_passes(event: int | None) -> None:
+    evidence = Evidence(classified(20_000), classified(20_000, seed=1), event=event)
+    found = verdicts(evidence, [one.code for one in CLASSES])
+    assert {code for code, one in found.items() if one == "fail"} == set()
+    needless = {code for code, one in found.items() if one is None}
+    assert needless <= {"KC003", "KC006", "KC008", "KC203"}
+    assert found["KC001"] == found["KC002"] == found["KC004"] == found["KC101"] == "pass"
+
+
+def test_an_over_confident_model_fails_where_it_should() -> None:
+    found = verdicts(Evidence(classified(3000, 3.0), event=1))
+    assert found["KC001"] == found["KC004"] == "fail"
+    assert found["KC101"] == found["KC205"] == "pass"  # ranking does not change
+
+
+def test_several_classes_are_judged_one_by_one() -> None:
+    found = measure_checks(Evidence(several(4000, 2.5)), ["KC005", "KC006"]).checks
+    assert [part.name for part in found[0].parts] == list("abcd")
+    assert verdicts(Evidence(several(4000, 2.5)))["KC005"] == "fail"
+    assert verdicts(Evidence(several(20_000)))["KC006"] == "pass"
+
+
+def test_a_forecast_that_is_right_passes() -> None:
+    evidence = Evidence(forecast(20_000), forecast(5000, seed=1), missing={"x": 0})
+    found = verdicts(evidence, [one.code for one in QUANTITIES])
+    assert set(found.values()) <= {"pass", None}
+
+
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        (forecast(3000, 0.4), "KC021"),
+        (forecast(3000, 0.4), "KC022"),
+        (forecast(3000, 1.0, 1.0), "KC023"),
+        (forecast(3000, 30.0), "KC121"),
+    ],
+    ids=["narrow, PIT", "narrow, coverage", "shifted", "far too wide"],
+)
+def test_a_forecast_that_is_wrong_fails(made: RegressionSet, code: str) -> None:
+    assert verdicts(Evidence(made), [code])[code] == "fail"
+
+
+def test_numbers_are_those_of_the_diagnostics() -> None:
+    rows = classified(500, 2.0)
+    evidence = Evidence(rows, event=1)
+    said, hit = rows.proba[:, 1], rows.y
+    ece = confidence_calibration_error(said, hit, seed=0)
+    assert part_of(evidence, "KC001").value == ece.value
+    assert part_of(evidence, "KC004").value == calibration_slope(said, hit).value
+    assert part_of(evidence, "KC101").low == auroc(rows.proba, rows.y).low
+    base = np.full_like(rows.proba, 1.0) * ((np.bincount(rows.y) + 0.5) / (len(rows.y) + 1.0))
+    gained = MEASURES["log_loss"].paired(base, rows.proba, rows.y)
+    assert part_of(evidence, "KC102").value == pytest.approx(gained.value, abs=1e-12)
+    held = forecast(400, 0.7)
+    row = coverage(held.distribution, held.y, [0.5]).rows[0].coverage
+    assert part_of(Evidence(held), "KC022").low == pytest.approx(row.low - 0.5)
+
+
+def test_few_rows_are_not_enough() -> None:
+    found = verdicts(Evidence(classified(40), event=1), ["KC001", "KC002", "KC004"])
+    assert "not enough evidence" in found.values()
+    assert "fail" not in found.values()
+
+
+@pytest.mark.parametrize("check", CLASSES, ids=lambda one: one.code)
+@pytest.mark.parametrize(
+    "rows",
+    [
+        classified(12),
+        classified(300, weight=np.random.default_rng(0).uniform(0.1, 5.0, 300)),
+        ScoredSet(np.full((60, 2), 0.5), np.arange(60) % 2, ("a", "b"), "d", "evaluation"),
+        ScoredSet(np.eye(2)[np.arange(60) % 2], np.arange(60) % 2, ("a", "b"), "d", "evaluation"),
+        ScoredSet(np.eye(2)[np.arange(60) % 2], 1 - np.arange(60) % 2, ("a", "b"), "d", "calib"),
+        ScoredSet(np.tile([[0.9, 0.1]], (50, 1)), np.zeros(50, dtype=int), ("a", "b"), "d", "x"),
+        several(30),
+    ],
+    ids=["twelve", "weights", "equal", "certain", "certain and wrong", "one class", "several"],
+)
+def test_edges_are_answered_or_say_why(check, rows: ScoredSet) -> None:
+    event = 1 if len(rows.classes) == 2 else None
+    for evidence in (Evidence(rows), Evidence(rows, rows, event=event)):
+        (found,) = judge_checks(measure_checks(evidence, [check.code])).results
+        assert found.verdict is not None or found.why_not
+        for part in found.parts:
+            one = part.estimate
+            assert np.isnan(one.low) or one.low <= one.value <= one.high
+
+
+@pytest.mark.parametrize("check", QUANTITIES, ids=lambda one: one.code)
+@pytest.mark.parametrize("n", [2, 12])
+def test_edges_of_regressions_are_answered_or_say_why(check, n: int) -> None:
+    for rows in (forecast(n), RegressionSet(Normal(np.zeros(n), 1.0), np.zeros(n), "d", "x")):
+        (found,) = judge_checks(measure_checks(Evidence(rows), [check.code])).results
+        assert found.verdict is not None or found.why_not
+
+
+def test_copies_are_counted_beyond_chance() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=400)})
+    y = rng.integers(0, 2, 400)
+    judged = SetRows("evaluation", table[:200], y[:200])
+    rows = classified(200)
+    for start, verdict in ((200, "pass"), (150, "fail")):
+        other = SetRows("calibration", table[start : start + 200], y[start : start + 200])
+        evidence = Evidence(rows, sets=lambda other=other: [judged, other])
+        assert verdicts(evidence, ["KC201"])["KC201"] == verdict
+    (found,) = measure_checks(evidence, ["KC201"]).checks
+    assert found.parts[0].estimate.value == pytest.approx(50 / 200)
+
+
+def test_equal_rows_of_few_values_are_no_copies() -> None:
+    rng = np.random.default_rng(0)
+    tables = [pd.DataFrame({"x": rng.integers(0, 20, 3000)}) for _ in range(2)]
+    ys = [rng.integers(0, 2, 3000) for _ in range(2)]
+    kinds = ("evaluation", "calibration")
+    sets = [SetRows(kind, table, y) for kind, table, y in zip(kinds, tables, ys, strict=True)]
+    found = verdicts(Evidence(classified(3000), sets=lambda: sets), ["KC201"])
+    assert found["KC201"] != "fail"
+
+
+def test_counted_numbers_have_no_width() -> None:
+    rows = classified(500)
+    evidence = Evidence(rows, missing={"a": 200, "b": 10})
+    missing = part_of(evidence, "KC203")
+    assert (missing.low, missing.value, missing.high) == (0.4, 0.4, 0.4)
+    assert part_of(evidence, "KC202").value == np.bincount(rows.y).min()
+    assert verdicts(evidence)["KC203"] == "fail"
+
+
+def test_an_exchanged_target_is_caught() -> None:
+    rows = classified(800)
+    found = verdicts(Evidence(ScoredSet(rows.proba, 1 - rows.y, rows.classes, "d", "x"), event=1))
+    assert found["KC205"] == found["KC204"] == found["KC102"] == "fail"
+
+
+def test_labels_in_place_of_probabilities_are_caught() -> None:
+    rows = classified(800)
+    hard = np.eye(2)[rows.proba.argmax(axis=1)]
+    found = verdicts(Evidence(ScoredSet(hard, rows.y, rows.classes, "d", "x")))
+    assert found["KC206"] == "fail"
+    near = 0.5 + 0.01 * (rows.proba - 0.5)
+    assert verdicts(Evidence(ScoredSet(near, rows.y, rows.classes, "d", "x")))["KC207"] == "fail"
+
+
+def test_sets_that_differ_are_not_stable() -> None:
+    now = classified(4000, 3.0, seed=1)
+    found = verdicts(Evidence(now, classified(4000)), ["KC011"])
+    assert found["KC011"] == "fail"
+    assert verdicts(Evidence(classified(20_000, seed=2), classified(20_000)))["KC011"] == "pass"
+
+
+def test_every_check_says_all_that_a_reader_needs() -> None:
+    from app.shared.navigation import places
+
+    for code, check in CHECKS.items():
+        assert check.question.endswith("?"), code
+        assert check.remedy.endswith("."), code
+        assert check.method.endswith("."), code
+        assert check.page in places(), code
+
+
+def test_a_faulty_region_is_found_and_named() -> None:
+    rng = np.random.default_rng(0)
+    rows = classified(6000)
+    age = rng.uniform(20, 80, 6000)
+    y = np.where((age > 60) & (rng.random(6000) < 0.5), 0, rows.y)
+    faulty = ScoredSet(rows.proba, y, rows.classes, "d", "evaluation")
+    table = pd.DataFrame({"age": age, "noise": rng.normal(size=6000)})
+    (found,) = judge_checks(
+        measure_checks(Evidence(faulty, event=1, inputs=lambda: table), ["KC007"])
+    ).results
+    assert found.verdict == "fail"
+    assert "age" in found.worst.name
+    assert found.worst.estimate.high < -0.1
+    fine = Evidence(rows, event=1, inputs=lambda: table)
+    assert verdicts(fine, ["KC007"])["KC007"] != "fail"
+
+
+def test_declared_groups_are_crossed_and_judged() -> None:
+    rng = np.random.default_rng(0)
+    rows = classified(4000)
+    table = pd.DataFrame({"sex": rng.choice(["f", "m"], 4000), "old": rng.random(4000) < 0.3})
+    wrong = (table["sex"] == "f") & table["old"] & (rng.random(4000) < 0.6)
+    y = np.where(wrong, 1, rows.y)
+    faulty = ScoredSet(rows.proba, y, rows.classes, "d", "evaluation")
+    (found,) = judge_checks(
+        measure_checks(Evidence(faulty, event=1, groups=lambda: table), ["KC008"])
+    ).results
+    assert found.verdict == "fail"
+    assert found.worst.name == "f, True"
+    assert len(found.parts) == 4
+    assert verdicts(Evidence(rows, event=1), ["KC008"])["KC008"] is None
+
+
+def test_a_repair_is_worth_it_for_an_over_confident_model_alone() -> None:
+    for sharper, verdict in ((3.0, "fail"), (1.0, "pass")):
+        rows = classified(3000, sharper)
+        named = ScoredSet(rows.proba, rows.y, rows.classes, "d", "calibration")
+        review = ReviewData(named, None, rows.classes, {})
+        evidence = Evidence(named, review=lambda review=review: review)
+        (found,) = judge_checks(measure_checks(evidence, ["KC103"])).results
+        assert found.verdict == verdict
+        assert len(found.parts) == 4
