@@ -14,10 +14,11 @@ from kdcal_core.checks import (
     CheckResult,
     Verdict,
     evidence_text,
+    in_form,
     limit_text,
     result_text,
 )
-from kdcal_core.diagnostics import interval_text, value_text
+from kdcal_core.diagnostics import interval_text
 from kdcal_core.text import counted, escape_markdown
 
 _SHOWN = 7  # checks that stand in the first screen
@@ -114,7 +115,7 @@ def _table(result: CheckResult) -> pd.DataFrame:
     return pd.DataFrame(
         {
             **named,
-            "Estimate": [value_text(one.estimate) for one in parts],
+            "Estimate": [in_form(one.estimate, one.estimate.value) for one in parts],
             "Interval": [interval_text(one.estimate) for one in parts],
             "Limit": [limit_text(result.limit, one.estimate) for one in parts],
             "Verdict": [MARKS[one.verdict].word for one in parts],

@@ -5,7 +5,7 @@ is within the limit, fail where it is wholly beyond, otherwise not enough eviden
 nothing of their own; they read diagnostics, measures and the engine that judges calibrators.
 """
 
-from kdcal_core.checks.check import CHECKS, FAMILIES, Check, Part, difference, limit_text
+from kdcal_core.checks.check import CHECKS, FAMILIES, Check, Part, difference, in_form, limit_text
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.findings import evidence_text, headline, part_text, result_text
 from kdcal_core.checks.measuring import (
@@ -46,6 +46,7 @@ __all__ = [
     "difference",
     "evidence_text",
     "headline",
+    "in_form",
     "judge_checks",
     "limit_text",
     "measure_checks",

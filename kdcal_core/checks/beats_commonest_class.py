@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from kdcal_core.checks.check import Check, Part
@@ -24,7 +26,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         name="Accuracy minus that of always predicting the commonest class",
         label="Accuracy gained",
     )
-    return [Part(found)]
+    return [Part(replace(found, label="Accuracy gained"))]
 
 
 Check(

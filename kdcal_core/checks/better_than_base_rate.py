@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from kdcal_core.checks.check import Check, Part
@@ -19,7 +21,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         measure = MEASURES[key]
         assert measure.paired is not None
         gained = measure.paired(base, rows.proba, rows.y, level=level, sample_weight=rows.weight)
-        parts.append(Part(gained, f"{measure.title[0].lower()}{measure.title[1:]}"))
+        parts.append(Part(replace(gained, label="Gain"), measure.title.lower()))
     return parts
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from kdcal_core.checks.check import Check, Part
@@ -26,7 +28,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         name="Predictive mean minus outcome, in standard deviations of the outcome",
         label="Mean minus outcome",
     )
-    return [Part(found)]
+    return [Part(replace(found, label="Mean minus outcome"))]
 
 
 Check(

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.data import IntArray
 from kdcal_core.diagnostics import crossed_groups, describe_regions
 from kdcal_core.review import Limit
 
 
-def _needs(evidence: Evidence) -> str | None:
+def needs_groups(evidence: Evidence) -> str | None:
+    """Why no group can be judged; None where groups are declared."""
     return None if evidence.groups is not None else "No groups are declared."
 
 
-def _measured(evidence: Evidence, level: float) -> list[Part]:
+def declared_groups(evidence: Evidence) -> tuple[IntArray, list[str]]:
+    """Group of each judged row (n,), and the groups' names."""
     make = evidence.groups
     assert make is not None
-    labels, names = evidence.once("groups", lambda: crossed_groups(make()))
+    return evidence.once("groups", lambda: crossed_groups(make()))
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    labels, names = declared_groups(evidence)
     found = describe_regions(
         evidence.scored,
         labels,
@@ -23,7 +32,11 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         target="confidence" if evidence.event is None else evidence.event,
         level=level,
     )
-    return [Part(one.gap, one.words) for one in found.regions if one.n]
+    return [
+        Part(replace(one.gap, label="Observed minus stated"), one.words)
+        for one in found.regions
+        if one.n
+    ]
 
 
 Check(
@@ -39,5 +52,5 @@ Check(
     page="regions",
     method="Observed minus stated in every group, with the saddlepoint interval of the rows' own "
     "probabilities. Groups of fewer than 30 rows are taken together.",
-    needs=_needs,
+    needs=needs_groups,
 ).offer()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
@@ -12,7 +13,8 @@ from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Limit
 
 
-def _needs(evidence: Evidence) -> str | None:
+def needs_inputs(evidence: Evidence) -> str | None:
+    """Why no region can be named; None where inputs describe the rows."""
     if evidence.inputs is None:
         return "No column describes the rows, so there are no inputs to cut into regions."
     return None
@@ -28,8 +30,13 @@ def _binned(evidence: Evidence) -> BinnedInputs | None:
         return bin_inputs(inputs[kept]) if kept else None
 
 
+def binned_inputs(evidence: Evidence) -> BinnedInputs | None:
+    """The inputs of the judged rows, ready for trees; None where none can be cut."""
+    return evidence.once("binned", lambda: _binned(evidence))
+
+
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    binned = evidence.once("binned", lambda: _binned(evidence))
+    binned = binned_inputs(evidence)
     if binned is None:
         return []
     found = find_regions(
@@ -39,7 +46,11 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         seed=evidence.seed,
         level=level,
     )
-    return [Part(one.gap, one.words) for one in found.regions if one.n]
+    return [
+        Part(replace(one.gap, label="Observed minus stated"), one.words)
+        for one in found.regions
+        if one.n
+    ]
 
 
 Check(
@@ -55,6 +66,6 @@ Check(
     page="regions",
     method="A tree on the residuals of one half of the rows names the regions; the other half "
     "judges them, so that the intervals hold. The Regions page searches all rows and finds more.",
-    needs=_needs,
+    needs=needs_inputs,
     quick=False,
 ).offer()

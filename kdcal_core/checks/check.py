@@ -152,6 +152,21 @@ def exact(name: str, label: str, value: float, n: int, *, percent: bool = False)
     return Part(Estimate(name, label, counted, counted, counted, n, interval="", percent=percent))
 
 
+def in_form(estimate: Estimate, value: float) -> str:
+    """A number in the form of an estimate: as many decimals as its interval or the number needs.
+
+    Examples
+    --------
+    >>> rows = exact("Rows of the rarest class", "Rarest class", 46, 600).estimate
+    >>> in_form(rows, 30.0)
+    '30'
+    """
+    exact_value = estimate.low == estimate.high == estimate.value
+    if exact_value and not estimate.percent:
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return value_text(estimate, value)
+
+
 def limit_text(limit: Limit, estimate: Estimate) -> str:
     """A limit, written in the form of the estimate that it is for.
 
@@ -165,7 +180,7 @@ def limit_text(limit: Limit, estimate: Estimate) -> str:
     """
     if limit.against == "chance":
         return "no more than chance"
-    low, high = (value_text(estimate, end) for end in (limit.low, limit.high))
+    low, high = (in_form(estimate, end) for end in (limit.low, limit.high))
     if math.isinf(limit.low):
         ends = f"at most {high}"
     elif math.isinf(limit.high):

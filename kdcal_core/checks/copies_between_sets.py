@@ -8,6 +8,8 @@ from kdcal_core.diagnostics import Estimate
 from kdcal_core.evaluation.overlap import shared
 from kdcal_core.review import Limit
 
+_FIVE_ERRORS = 1e-6  # about the p value of matches five standard errors beyond chance
+
 
 def _needs(evidence: Evidence) -> str | None:
     if evidence.sets is None:
@@ -42,18 +44,24 @@ def _parts(evidence: Evidence) -> list[Part]:
     return parts
 
 
+def _by_chance(evidence: Evidence) -> float:
+    beyond = any(part.estimate.low > 0.0 for part in _measured(evidence, 0.95))
+    return _FIVE_ERRORS if beyond else 1.0
+
+
 Check(
     code="KC201",
     title="Rows in two sets",
     question="Are the judged rows new to the model and to its calibrator?",
     family="data",
     tasks=("classification", "regression"),
-    limit=Limit(high=0.01),
+    limit=Limit(against="chance"),
     measured=_measured,
     remedy="Take the copies out of the judged rows, and check how the sets were drawn. Results on "
     "rows that were learnt from flatter the model.",
     page="load",
     method="Matching rows beyond those that rows of few distinct values give by chance.",
+    by_chance=_by_chance,
     needs=_needs,
     quick=False,
 ).offer()

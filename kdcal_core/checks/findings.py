@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import limit_text
+from kdcal_core.checks.check import in_form, limit_text
 from kdcal_core.checks.verdicts import CheckedReview, CheckResult, JudgedPart
-from kdcal_core.diagnostics import estimate_text
+from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.text import counted, listed
 
 _MOST = 3  # titles in the headline
@@ -43,19 +43,27 @@ def part_text(result: CheckResult, part: JudgedPart) -> str:
 
     Examples
     --------
-    >>> from kdcal_core.diagnostics import Estimate
     >>> from kdcal_core.review import Limit
     >>> part = JudgedPart("", Estimate("ECE", "ECE", 0.08, 0.07, 0.09, 900), "fail")
     >>> part_text(CheckResult("KC001", "fail", Limit(high=0.05), (part,)), part)
     'ECE 0.080 (0.070 to 0.090), limit: at most 0.050'
     """
     estimate = part.estimate
-    exact = estimate.low == estimate.high == estimate.value
-    shown = estimate_text(estimate, chance=False)
-    if exact:
-        shown = shown.split(" (")[0]
-    named = f"{estimate.label} of {part.name}" if part.name else estimate.label
-    return f"{named} {shown}, limit: {limit_text(result.limit, estimate)}"
+    named = f"{estimate.label}, {part.name}," if part.name else estimate.label
+    return f"{named} {found_text(estimate)}, limit: {limit_text(result.limit, estimate)}"
+
+
+def found_text(estimate: Estimate) -> str:
+    """An estimate with its interval; a counted number has none.
+
+    Examples
+    --------
+    >>> found_text(Estimate("Rows", "Rows", 46.0, 46.0, 46.0, 600))
+    '46'
+    """
+    if estimate.low == estimate.high == estimate.value:
+        return in_form(estimate, estimate.value)
+    return estimate_text(estimate, chance=False)
 
 
 def evidence_text(result: CheckResult, part: JudgedPart) -> str:

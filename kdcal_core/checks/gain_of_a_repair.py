@@ -59,8 +59,8 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 Check(
     code="KC103",
-    title="Nothing to gain by a repair",
-    question="Are the probabilities already as good as a calibrator would make them?",
+    title="Room for a repair",
+    question="Would a calibrator make the probabilities clearly better?",
     family="usefulness",
     tasks=("classification",),
     limit=Limit(high=0.05),

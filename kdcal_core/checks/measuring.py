@@ -40,6 +40,11 @@ class MeasuredPart:
     low: tuple[float, ...]
     high: tuple[float, ...]
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What distinguishes it from the other parts of its check."""
+        return self.estimate.label, self.name
+
     def at(self, level: float) -> Estimate:
         """The estimate with its interval at any level.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from kdcal_core.checks.check import Check, Part
@@ -26,7 +28,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         name="CRPS gained over the distribution of all outcomes, as a share of its CRPS",
         label="CRPS skill",
     )
-    return [Part(found)]
+    return [Part(replace(found, label="CRPS skill"))]
 
 
 Check(

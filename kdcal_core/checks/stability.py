@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kdcal_core.checks.check import Check, Part, difference
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.data import ScoredSet
@@ -20,7 +22,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     gaps = [target_gap(evidence.target(rows), level) for rows in (evidence.scored, other)]
     areas = [_area(rows, level) for rows in (evidence.scored, other)]
     return [
-        Part(difference(now, then), name)
+        Part(replace(difference(now, then), label="Difference between the sets"), name)
         for name, (now, then) in (("stated minus observed", gaps), ("AUROC", areas))
     ]
 

@@ -233,13 +233,13 @@ class _Answer:
     ) -> None:
         self.measured, self.limit = measured, limit
         self.why_not = measured.why_not
-        self._before: dict[str, MeasuredPart] = {}
+        self._before: dict[tuple[str, str], MeasuredPart] = {}
         if limit.against == "baseline":
             known = before.get(measured.code)
-            self._before = {one.name: one for one in known.parts} if known is not None else {}
+            self._before = {one.key: one for one in known.parts} if known is not None else {}
             self.why_not = self.why_not or "There is no baseline that answered this check."
         self.parts = [
-            one for one in measured.parts if limit.against != "baseline" or one.name in self._before
+            one for one in measured.parts if limit.against != "baseline" or one.key in self._before
         ]
         self.estimates = [self._at(one, level) for one in self.parts]
         self.verdicts = [self._verdict(one, 1.0 - level) for one in self.estimates]
@@ -249,7 +249,7 @@ class _Answer:
         now = part.at(level)
         if self.limit.against != "baseline":
             return now
-        return difference(now, self._before[part.name].at(level))
+        return difference(now, self._before[part.key].at(level))
 
     def _verdict(self, estimate: Estimate, error: float) -> Verdict:
         if self.limit.against == "chance":

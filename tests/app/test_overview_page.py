@@ -84,8 +84,8 @@ def test_a_regression_has_its_own_checks(workspace: Workspace) -> None:
 
 def test_few_rows_are_not_enough_evidence(workspace: Workspace) -> None:
     rng = np.random.default_rng(0)
-    p = rng.uniform(0.05, 0.95, 40)
-    rows = pd.DataFrame({"no": 1 - p, "yes": p, "y": np.where(rng.random(40) < p, "yes", "no")})
+    p = rng.uniform(0.05, 0.95, 90)
+    rows = pd.DataFrame({"no": 1 - p, "yes": p, "y": np.where(rng.random(90) < p, "yes", "no")})
     at = shown(review_of(workspace, calibration=rows))
     assert "more evidence" in headline(at)
     assert "Not enough evidence" in " ".join(one.proto.badge.label for one in at.get("badge")) or (

@@ -1,0 +1,48 @@
+"""KC010: what the model states far from its data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import ood_calibration_error
+from kdcal_core.evaluation.compare import FarRows, far_rows
+from kdcal_core.review import Limit
+
+
+def _needs(evidence: Evidence) -> str | None:
+    if evidence.review is None or evidence.review().model is None:
+        return "There is no model to ask, only its predictions."
+    return None
+
+
+def _far(evidence: Evidence) -> FarRows:
+    assert evidence.review is not None
+    return far_rows(evidence.review(), evidence.seed)
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    assert evidence.review is not None
+    far = evidence.once("far rows", lambda: _far(evidence))
+    y = evidence.review().calibration.y
+    prior = np.bincount(y, minlength=far.proba.shape[1]) / len(y)
+    return [Part(ood_calibration_error(far.proba, prior, prior_kind="empirical", level=level))]
+
+
+Check(
+    code="KC010",
+    title="Far from the data",
+    question="Does the model become unsure where it has no data?",
+    family="calibration",
+    tasks=("classification",),
+    limit=Limit(high=0.25),
+    measured=_measured,
+    remedy="Most models stay sure far from their data. Use the kernel density version of a forest "
+    "or a network, or refuse rows that lie outside the training data.",
+    page="out_of_distribution",
+    method="How far confidence lies from that of the classes' shares, on the review's foreign "
+    "rows or on a sphere at five times the distance of the farthest row.",
+    needs=_needs,
+    quick=False,
+).offer()

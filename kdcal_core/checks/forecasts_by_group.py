@@ -1,0 +1,32 @@
+"""KC025: predicted distributions in each declared group."""
+
+from __future__ import annotations
+
+from kdcal_core.checks.by_group import declared_groups, needs_groups
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.forecasts_by_region import parts_of
+from kdcal_core.diagnostics import describe_pit_regions
+from kdcal_core.review import Limit
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    labels, names = declared_groups(evidence)
+    weight = evidence.predicted.weight
+    found = describe_pit_regions(evidence.pit, labels, names, level=level, sample_weight=weight)
+    return parts_of(found.regions)
+
+
+Check(
+    code="KC025",
+    title="Distributions, declared groups",
+    question="Do outcomes fall where was predicted in each group that was declared?",
+    family="calibration",
+    tasks=("regression",),
+    limit=Limit(-0.1, 0.1),
+    measured=_measured,
+    remedy="Find out whether the groups differ in inputs or in rows, and recalibrate locally.",
+    page="regions",
+    method="Mean (place) and standard deviation (spread) of the PIT values in every group.",
+    needs=needs_groups,
+).offer()

@@ -1,0 +1,54 @@
+"""KC024: whether predicted distributions are wrong in some part of the inputs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kdcal_core.checks.by_region import binned_inputs, needs_inputs
+from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import Region, find_pit_regions
+from kdcal_core.review import Limit
+
+
+def parts_of(regions: tuple[Region, ...]) -> list[Part]:
+    """Place and spread of the PIT values in every region that has rows."""
+    parts = []
+    for one in regions:
+        if one.n == 0 or one.spread is None:
+            continue
+        parts.append(Part(replace(one.gap, label="Place"), one.words))
+        parts.append(Part(replace(one.spread, label="Spread"), one.words))
+    return parts
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    binned = binned_inputs(evidence)
+    if binned is None:
+        return []
+    found = find_pit_regions(
+        evidence.pit,
+        binned,
+        seed=evidence.seed,
+        level=level,
+        sample_weight=evidence.predicted.weight,
+    )
+    return parts_of(found.regions)
+
+
+Check(
+    code="KC024",
+    title="Distributions, region by region",
+    question="Is there a part of the inputs where outcomes fall elsewhere than was predicted?",
+    family="calibration",
+    tasks=("regression",),
+    limit=Limit(-0.15, 0.15),
+    measured=_measured,
+    remedy="Opposite faults cancel over all rows. Recalibrate locally, and look at the places on "
+    "the PIT page.",
+    page="regions",
+    method="A tree on the PIT values of one half of the rows names the regions; the other half "
+    "judges mean (place) and standard deviation (spread) of the PIT values there.",
+    needs=needs_inputs,
+    quick=False,
+).offer()
