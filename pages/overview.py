@@ -18,7 +18,7 @@ if review is not None:
     if quick is not None:
         above = st.container()
         left, right = st.columns([3, 2], gap="medium")
-        listed, running = left.container(), left.container()
+        listed, running, after = left.container(), left.container(), left.container()
         with right:
             parts.picture(review, which)
         with running:
@@ -29,6 +29,6 @@ if review is not None:
             parts.verdict(checked, done)
         with listed:
             parts.checks(checked)
-        with right:
+        with after:
             parts.next_step(review, checked, done)
         limits_form.limits_form(review)

@@ -21,7 +21,8 @@ from kdcal_core.checks import (
 from kdcal_core.diagnostics import interval_text
 from kdcal_core.text import counted, escape_markdown
 
-_SHOWN = 7  # checks that stand in the first screen
+_MOST = 7  # checks that do not pass and stand in the first screen
+_FEW = 5  # checks that stand there anyway
 
 
 class Mark(NamedTuple):
@@ -44,7 +45,9 @@ def check_list(checked: CheckedReview) -> None:
     """Every check: the first ones that do not pass in full, the others on demand."""
     ordered = [one for verdict in MARKS for one in checked.of(verdict)]
     answered = [one for one in ordered if one.verdict is not None]
-    shown, folded = answered[:_SHOWN], answered[_SHOWN:]
+    not_passed = sum(one.verdict != "pass" for one in answered)
+    first = max(min(not_passed, _MOST), _FEW)
+    shown, folded = answered[:first], answered[first:]
     with st.container(gap="xsmall"):
         for result in shown:
             _row(result)

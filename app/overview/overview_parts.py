@@ -12,10 +12,11 @@ from app.shared import navigation, pit_results, session, set_results
 from app.shared.charts import drawn_once, is_dark, show
 from kdcal_core.charts import pit_chart, reliability_chart
 from kdcal_core.checks import CHECKS, CheckedReview, MeasuredChecks, headline, judge_checks
-from kdcal_core.review import Question, Review, View, Which, set_question
+from kdcal_core.review import Review, View, Which, group_columns, set_question
 from kdcal_core.tasks import quick_checks, set_reliability, thorough_checks
 from kdcal_core.text import escape_markdown
 
+_MOST_GROUPS = 3  # columns that are crossed
 _VIEWS: dict[View, str] = {
     "event": "Probability of the event",
     "confidence": "Confidence in the prediction",
@@ -54,36 +55,54 @@ def verdict(checked: CheckedReview, done: bool) -> None:
 
 
 def question(review: Review) -> None:
-    """Of two classes: which is the event, and whether its probability is looked at."""
-    if len(review.classes) != 2:
-        return
+    """What is asked of the model: which of two classes is the event, and which groups count."""
     asked = review.question
     event = review.classes[review.event] if review.event is not None else None
-    label = f"Event: {event}" if event is not None else "Confidence in the prediction"
+    label = "Question" if event is None else f"Event: {event}"
     with st.popover(escape_markdown(label, 60), icon=":material/target:", type="tertiary"):
-        view: View = st.radio(
-            "What is looked at",
-            options=list(_VIEWS),
-            format_func=_VIEWS.__getitem__,
-            index=list(_VIEWS).index(asked.view),
-            key=f"question_view_{review.id}",
-        )
-        chosen = st.radio(
-            "Which class is the event",
-            options=list(review.classes),
-            format_func=lambda name: name[:80],
-            index=review.classes.index(event) if event is not None else 1,
-            key=f"question_event_{review.id}",
-            disabled=view == "confidence",
-        )
-        changed = Question(chosen, view, asked.groups, asked.limits)
-        if st.button(
-            "Use this question",
-            type="primary",
-            disabled=changed in (asked, replace(asked, event=event)),
-        ):
+        changed = replace(asked, groups=_groups(review))
+        if len(review.classes) == 2:
+            changed = replace(changed, **_event(review, event))
+        same = (asked, replace(asked, event=event))
+        if st.button("Use this question", type="primary", disabled=changed in same):
             set_question(session.workspace(), review.id, changed)
             st.rerun()
+
+
+def _event(review: Review, event: str | None) -> dict[str, Any]:
+    view = st.radio(
+        "What is looked at",
+        options=list(_VIEWS),
+        format_func=_VIEWS.__getitem__,
+        index=list(_VIEWS).index(review.question.view),
+        key=f"question_view_{review.id}",
+    )
+    chosen = st.radio(
+        "Which class is the event",
+        options=list(review.classes),
+        format_func=lambda name: name[:80],
+        index=review.classes.index(event) if event is not None else 1,
+        key=f"question_event_{review.id}",
+        disabled=view == "confidence",
+    )
+    return {"view": view, "event": chosen}
+
+
+def _groups(review: Review) -> tuple[str, ...]:
+    """The columns that divide the rows into groups, as chosen."""
+    columns = group_columns(review)
+    chosen: list[str] = st.multiselect(
+        "Groups to judge one by one",
+        options=columns,
+        default=[name for name in review.question.groups if name in columns],
+        format_func=lambda name: name[:80],
+        max_selections=_MOST_GROUPS,
+        key=f"question_groups_{review.id}",
+        placeholder="Choose columns" if columns else "There are no further columns",
+        help="Several columns are crossed, numbers are divided into five parts, and groups of "
+        "fewer than 30 rows are taken together.",
+    )
+    return tuple(chosen)
 
 
 def checks(checked: CheckedReview) -> None:

@@ -64,12 +64,12 @@ class Palette:
 
 LIGHT = Palette(
     model="#64748b",
-    calibrated="#0f7c8a",
+    calibrated="#0a4f5a",
     truth="#111827",
     right="#1b8a4b",
     wrong="#ee8a12",
     foreign="#7e3fbf",
-    text="#1f2937",
+    text="#111827",
     muted="#5b6676",
     grid="#e5e9ef",
     surface="#ffffff",

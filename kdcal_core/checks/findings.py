@@ -85,5 +85,5 @@ def result_text(result: CheckResult) -> str:
     if not result.parts:
         return result.why_not
     more = len(result.parts) - 1
-    others = f" and {more:,} more" if more else ""
+    others = f"; {more:,} more in the details" if more else ""
     return f"{part_text(result, result.worst)}{others}"

@@ -231,6 +231,18 @@ def input_columns(review: Review) -> list[str]:
     return [one.name for one in columns if one.name not in taken and not one.no_input]
 
 
+def group_columns(review: Review) -> list[str]:
+    """Columns that may divide the rows into groups: those of every set that state no outcome."""
+    roles = review.roles or Roles()
+    tables = list(review.tables.values())
+    stated = {*used_columns(roles)} - {*roles.features}
+    return [
+        name
+        for name in (tables[0].column_names if tables else ())
+        if name not in stated and all(name in table.column_names for table in tables)
+    ]
+
+
 def left_out(review: Review) -> dict[str, str]:
     """Columns that are not inputs, by their content or by choice, each with the reason.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,6 +11,7 @@ from app_pages import healthy, launch
 from streamlit.testing.v1 import AppTest
 
 from app.help.guides import FOLDER, NAMES, on_screen, read_guide
+from kdcal_core.checks import CHECKS
 from kdcal_core.review import Workspace, start_sample
 
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -76,3 +78,14 @@ def test_the_open_review_stays_open(workspace: Workspace) -> None:
 def test_code_is_shown_as_the_file_has_it() -> None:
     text = "# One\n\n```bash\n# a comment, [not](a.md) a link\n```\n\n## Two\n"
     assert on_screen(text) == text.replace("# One", "## One").replace("## Two", "### Two")
+
+
+def test_the_guide_lists_every_check_with_its_default_limit() -> None:
+    text = read_guide("checks").text
+    for check in CHECKS.values():
+        ends = (check.limit.low, check.limit.high)
+        (row,) = [line for line in text.splitlines() if line.startswith(f"| {check.code} ")]
+        assert check.title in row
+        assert check.question in row
+        for end in ends:
+            assert math.isinf(end) or re.search(rf"(?<![\d.]){re.escape(f'{end:g}')}(?![\d.])", row)

@@ -96,3 +96,17 @@ def test_few_rows_are_not_enough_evidence(workspace: Workspace) -> None:
 def test_a_sample_opens_here(app: AppTest) -> None:
     app.button(key="open_digits_predictions").click().run()
     assert healthy(app).title[0].value == "Overview"
+
+
+def test_declared_groups_are_judged(workspace: Workspace) -> None:
+    rows = too_sure(600, 0).assign(site=np.resize(["north", "south"], 600))
+    review_id = review_of(workspace, calibration=rows)
+    at = shown(review_id)
+    (groups,) = at.multiselect
+    assert groups.options == ["feature", "site"]
+    groups.set_value(["site"]).run()
+    next(one for one in at.button if one.label == "Use this question").click().run()
+    healthy(settle(at))
+    assert read_review(workspace, review_id).question.groups == ("site",)
+    popovers = [one.proto.popover.label for one in at.get("popover")]
+    assert "Declared groups" in popovers or "further checks" in str(at.get("expander"))
