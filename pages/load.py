@@ -1,4 +1,4 @@
-"""Load: a sample in one click, or a model and its held-out tables."""
+"""Load: a model and its held-out tables, or a sample in one click."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ with above:
         load_parts.fit_for_use(review)
     if review is None:
         load_parts.welcome()
-        load_parts.sample_cards()
 
 with files:
     load_parts.own_files(review)
@@ -35,3 +34,5 @@ with files:
         load_parts.start_scoring(review)
         role_form.roles(review)
         load_parts.another(review)
+    else:
+        load_parts.sample_gallery()

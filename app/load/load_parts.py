@@ -36,7 +36,7 @@ from kdcal_core.review import (
 )
 from kdcal_core.text import counted, escape_markdown
 
-_CARDS_PER_ROW = 3
+_SAMPLES_PER_ROW = 2
 _NAMED_OUTPUTS = 12  # of a model, in one line
 _SCORING = "scoring"  # the review whose rows this session is scoring
 
@@ -76,40 +76,34 @@ def welcome() -> None:
     st.markdown(
         "kdcal shows how far a model's stated confidence can be trusted: overall, class by class, "
         "and far from the data. For a regression it shows where the predicted distributions "
-        "hold. Every number has an interval. Open a sample to look around, or load your own model."
+        "hold. Every number has an interval."
     )
 
 
-def sample_cards() -> None:
-    """One card a shipped sample, each opened by one click."""
-    st.subheader("Start with a sample")
-    cards = samples()
-    rows_of_cards = [st.columns(_CARDS_PER_ROW) for _ in cards[::_CARDS_PER_ROW]]
-    places = [column for row in rows_of_cards for column in row]
-    for column, sample in zip(places, cards, strict=False):
-        with column.container(border=True, height="stretch"):
-            st.markdown(f"**{escape_markdown(sample.title)}**")
-            st.write(escape_markdown(sample.summary, 400))
-            rows = sample.rows
-            st.caption(
-                f"{rows['calibration']:,} + {rows['evaluation']:,} held-out rows, "
-                f"{_card_result(sample)}"
-            )
-            st.space("stretch")
+def sample_gallery() -> None:
+    """Every shipped sample in a line, opened by one click."""
+    st.subheader("Or start with a sample", anchor=False)
+    places = st.columns(_SAMPLES_PER_ROW, gap="medium")
+    for at, sample in enumerate(samples()):
+        with places[at % _SAMPLES_PER_ROW].container(gap="xxsmall"):
             if st.button(
-                "Open",
+                escape_markdown(sample.title),
                 key=f"open_{sample.name}",
-                type="primary" if sample is cards[0] else "secondary",
                 width="stretch",
+                help=escape_markdown(sample.summary, 400),
             ):
                 _open_sample(sample.name, sample.title)
+            st.caption(_kind_of(sample))
 
 
-def _card_result(sample: Sample) -> str:
+def _kind_of(sample: Sample) -> str:
+    rows = sum(sample.rows[which] for which in get_args(Which))
     if sample.task == "classification" and sample.accuracy is not None:
-        return f"{sample.n_classes} classes, accuracy {sample.accuracy:.0%}"
-    error = "" if sample.rmse is None else f", root mean squared error {plain(sample.rmse)}"
-    return f"{sample.task}{error}"
+        kind = f"{sample.n_classes} classes, accuracy {sample.accuracy:.0%}"
+    else:
+        error = "" if sample.rmse is None else f", error {plain(sample.rmse)}"
+        kind = f"{sample.task}{error}"
+    return f"{kind}, {rows:,} held-out rows"
 
 
 def _open_sample(name: str, title: str) -> None:

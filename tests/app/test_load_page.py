@@ -48,7 +48,10 @@ def _press(app, label):
 def test_it_opens_with_what_it_is_for_and_every_sample(app):
     _assert_healthy(app)
     assert app.markdown[0].value
-    assert sum(button.label == "Open" for button in app.button) == len(samples())
+    assert sum(button.key.startswith("open_") for button in app.button if button.key) == len(
+        samples()
+    )
+    assert len({button.label for button in app.button}) == len(app.button)  # told apart by name
 
 
 @pytest.mark.parametrize("name", SAMPLES)
