@@ -5,9 +5,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
+import numpy as np
+
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.diagnostics import find_regions
+from kdcal_core.data import IntArray
+from kdcal_core.diagnostics import RegionSearch, describe_regions, find_regions
 from kdcal_core.errors import InputWarning
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Limit
@@ -35,20 +38,31 @@ def binned_inputs(evidence: Evidence) -> BinnedInputs | None:
     return evidence.once("binned", lambda: _binned(evidence))
 
 
+def judged_leaves(found: RegionSearch) -> IntArray:
+    """Region of every row that judges, (n,); -1 for those that the tree was grown on."""
+    leaf = np.full(len(found.leaf), -1, dtype=np.int64)
+    leaf[found.judged] = found.leaf[found.judged]
+    return leaf
+
+
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     binned = binned_inputs(evidence)
     if binned is None:
         return []
-    found = find_regions(
-        evidence.scored,
-        binned,
-        target="confidence" if evidence.event is None else evidence.event,
-        seed=evidence.seed,
-        level=level,
+    rows, target = evidence.scored, "confidence" if evidence.event is None else evidence.event
+    # grown once: only how regions are judged depends on the level
+    found = evidence.once(
+        "regions",
+        lambda: find_regions(
+            rows, binned, target=target, seed=evidence.seed, progress=evidence.progress
+        ),
+    )
+    judged = describe_regions(
+        rows, judged_leaves(found), tree=found.tree, target=target, level=level
     )
     return [
         Part(replace(one.gap, label="Observed minus stated"), one.words)
-        for one in found.regions
+        for one in judged.regions
         if one.n
     ]
 

@@ -25,8 +25,9 @@ def _far(evidence: Evidence) -> FarRows:
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     assert evidence.review is not None
     far = evidence.once("far rows", lambda: _far(evidence))
-    y = evidence.review().calibration.y
-    prior = np.bincount(y, minlength=far.proba.shape[1]) / len(y)
+    known = evidence.review().calibration
+    shares = np.bincount(known.y, weights=known.weight, minlength=far.proba.shape[1])
+    prior = shares / shares.sum()
     return [Part(ood_calibration_error(far.proba, prior, prior_kind="empirical", level=level))]
 
 

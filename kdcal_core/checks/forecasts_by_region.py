@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kdcal_core.checks.by_region import binned_inputs, needs_inputs
+from kdcal_core.checks.by_region import binned_inputs, judged_leaves, needs_inputs
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.diagnostics import Region, find_pit_regions
+from kdcal_core.diagnostics import Region, describe_pit_regions, find_pit_regions
 from kdcal_core.review import Limit
 
 
@@ -26,14 +26,15 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     binned = binned_inputs(evidence)
     if binned is None:
         return []
-    found = find_pit_regions(
-        evidence.pit,
-        binned,
-        seed=evidence.seed,
-        level=level,
-        sample_weight=evidence.predicted.weight,
+    pit, weight = evidence.pit, evidence.predicted.weight
+    found = evidence.once(
+        "regions",
+        lambda: find_pit_regions(pit, binned, seed=evidence.seed, sample_weight=weight),
     )
-    return parts_of(found.regions)
+    judged = describe_pit_regions(
+        pit, judged_leaves(found), tree=found.tree, level=level, sample_weight=weight
+    )
+    return parts_of(judged.regions)
 
 
 Check(

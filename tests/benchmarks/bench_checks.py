@@ -121,8 +121,8 @@ ON_THE_LIMIT: dict[str, Callable[[int, np.random.Generator], Evidence]] = {
     "KC003": lambda n, rng: _classes(n, rng, lambda p: expit(logit(p) - 0.3)),
     "KC004": lambda n, rng: _classes(n, rng, lambda p: expit(logit(p) / 0.8)),
     "KC101": _ranked,
-    # 45% of the outcomes in the central half
-    "KC022": lambda n, rng: _forecast(n, rng, norm.ppf(0.725) / norm.ppf(0.75), 0.0),
+    # 75% of the outcomes in the central 80%; 45.5% and 92.1% in those of 50 and 95%
+    "KC022": lambda n, rng: _forecast(n, rng, norm.ppf(0.875) / norm.ppf(0.9), 0.0),
     "KC023": lambda n, rng: _forecast(n, rng, 1.0, 0.1 * 2**0.5),
 }
 
