@@ -484,7 +484,7 @@ def _recognised(content: Content, name: str) -> Format:
     if len(by_content) != 1 or by_content[0] not in by_suffix:
         found = f"is of the kind: {titles}" if titles else "is something else"
         raise InputError(
-            f"The file is named like a {by_suffix[0].title}, but its content {found}",
+            f"The file's name says {by_suffix[0].title}, but its content {found}",
             fix="Save the model again in the format that the name says, or correct the suffix.",
             file=name,
         )

@@ -93,7 +93,7 @@ def test_a_torch_pickle_is_refused_whatever_its_name(tmp_path: Path) -> None:
 
 def test_a_name_that_disagrees_with_the_content_is_refused(tree_file: Path) -> None:
     other = tree_file.rename(tree_file.with_suffix(".onnx"))
-    with pytest.raises(InputError, match=r"named like a ONNX model.*scikit-learn skops file"):
+    with pytest.raises(InputError, match=r"name says ONNX model.*scikit-learn skops file"):
         load_model(other)
     with pytest.raises(InputError, match=r"'\.bin' names no model format.*skops"):
         load_model(other, name="tree.bin")
