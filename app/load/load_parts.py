@@ -90,7 +90,6 @@ def sample_gallery() -> None:
                 escape_markdown(sample.title),
                 key=f"open_{sample.name}",
                 width="stretch",
-                help=escape_markdown(sample.summary, 400),
             ):
                 _open_sample(sample.name, sample.title)
             st.caption(_kind_of(sample))

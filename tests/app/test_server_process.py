@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tomllib
 import weakref
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,12 @@ def test_the_soft_limit_of_open_files_is_raised_to_the_hard_one() -> None:
     assert re.search(r"\b300 files\b.*\b60 visitors\b", done.stderr)
 
 
+def _in_a_thread(work: Coroutine[None, None, None]) -> None:
+    """Run a coroutine elsewhere: this thread may have a loop already, of the browser's tests."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, work).result()
+
+
 def _visits(port: int, n: int, pause: float = 0.0) -> None:
     """Visitors who open the app one after the other and leave."""
 
@@ -92,7 +99,7 @@ def _visits(port: int, n: int, pause: float = 0.0) -> None:
                 await one.run()
             await asyncio.sleep(pause)
 
-    asyncio.run(visit())
+    _in_a_thread(visit())
 
 
 def test_the_visitors_beyond_the_soft_limit_are_served(
