@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import pandas as pd
 import streamlit as st
 
 from app.shared import session
-from kdcal_core.data import Family, Roles, Task
+from kdcal_core.data import Family, OutputKind, Roles, Task
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, left_out, left_out_words, set_roles
 from kdcal_core.text import escape_markdown
-
-OutputKind = Literal["probability", "logit"]
 
 FEATURE = "Feature"
 TARGET = "Target"
@@ -25,7 +23,7 @@ SPLIT = "Split"
 WEIGHT = "Weight"
 TRUE_MEAN = "True mean"
 UNUSED = "Not used"
-_KINDS = {"probability": "probabilities", "logit": "logits"}
+_KINDS = {"probability": "probabilities", "percent": "percentages", "logit": "logits"}
 ROLE_NAMES: dict[Task, tuple[str, ...]] = {
     "classification": (FEATURE, TARGET, OUTPUT, PREDICTED, SPLIT, WEIGHT, UNUSED),
     "regression": (FEATURE, TARGET, OUTPUT, TRUE_MEAN, SPLIT, WEIGHT, UNUSED),
@@ -121,8 +119,8 @@ def _output_kind_field(review: Review) -> OutputKind:
         options=get_args(OutputKind),
         default=review.roles.output_kind if review.roles else "probability",
         required=True,
-        format_func={"probability": "Probabilities", "logit": "Logits"}.__getitem__,
-        help="Logits are turned into probabilities by softmax.",
+        format_func=lambda kind: _KINDS[kind].capitalize(),
+        help="Percentages are divided by 100. Logits are turned into probabilities by softmax.",
     )
     return kind
 
@@ -205,7 +203,7 @@ def _counted(columns: Sequence[str], what: str) -> str:
 
 def roles_from_table(
     edited: pd.DataFrame,
-    output_kind: Literal["probability", "logit"],
+    output_kind: OutputKind,
     guessed: Roles,
     family: Family | None = None,
 ) -> Roles:

@@ -124,7 +124,7 @@ def _outputs(command: Parser) -> None:
     )
     command.add_argument(
         "--output-kind",
-        choices=("probability", "logit"),
+        choices=("probability", "percent", "logit"),
         help="what these columns hold, if their names do not show it",
     )
 

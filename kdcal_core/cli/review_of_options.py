@@ -11,9 +11,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
-from kdcal_core.data import Roles, classes_of, family_of
+from kdcal_core.data import OutputKind, Roles, classes_of, family_of
 from kdcal_core.data.role_guesses import output_kind_named
 from kdcal_core.errors import InputError
 from kdcal_core.models import ModelInfo
@@ -67,6 +66,7 @@ def scored_review(workspace: Workspace, options: argparse.Namespace) -> Review:
     table = Path(options.data or options.predictions)
     target = options.target
     review = add_table(workspace, review.id, "calibration", table, table.name, target=target)
+    _refuse_unread(review, options)
     if review.task == "regression":
         roles = _regression_roles(review, options)
     else:
@@ -90,7 +90,7 @@ class _Wanted:
     weight: str | None
     classes: tuple[str, ...] | None
     outputs: Sequence[tuple[str, str]] | None
-    output_kind: Literal["probability", "logit"] | None
+    output_kind: OutputKind | None
 
     def roles(self, table: TableInfo, model: ModelInfo | None, guessed: Roles) -> Roles:
         """The role of each column.
@@ -111,8 +111,8 @@ class _Wanted:
                     "No column holds, by its name and values, the model's "
                     "probabilities of the target's classes",
                     fix="Name them: --outputs CLASS=COLUMN for each class, or for one of two; of "
-                    "logits also --output-kind logit. Divide percentages by 100 first. Where the "
-                    "target is a quantity, give --task regression.",
+                    "logits also --output-kind logit, of percentages --output-kind percent. Where "
+                    "the target is a quantity, give --task regression.",
                     file=table.name,
                 )
             kind, by = self.output_kind or guessed.output_kind, guessed.class_by
@@ -145,6 +145,29 @@ class _Wanted:
         taken = {self.target, self.weight, guessed.split, guessed.predicted}
         taken |= {column for _, column in guessed.outputs}
         return tuple(name for name in table.column_names if name not in taken)
+
+
+def _refuse_unread(review: Review, options: argparse.Namespace) -> None:
+    """Refuse columns that may be predictions where only a person knows how to read them.
+
+    Raises
+    ------
+    InputError
+        For the first such question that no option answers.
+    """
+    fixes = {
+        "order": "Name them: --outputs CLASS=COLUMN for each class.",
+        "outputs": "",
+        "scale": "Name them, with --output-kind percent: --outputs CLASS=COLUMN.",
+        "level": "For an interval of 90%: --task regression --family quantiles --parameters "
+        "0.05=LOWER,0.95=UPPER with the names of the two columns.",
+    }
+    if review.model is not None or options.outputs or options.parameters:
+        return
+    for doubt in review.doubts:
+        if doubt.about in fixes:
+            table = review.tables["calibration"].name
+            raise InputError(doubt.sentence.removesuffix("."), fix=fixes[doubt.about], file=table)
 
 
 def _refuse_regression_options(options: argparse.Namespace) -> None:

@@ -12,6 +12,7 @@ from kdcal_core.data.array_checks import (
 from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
 from kdcal_core.data.labels import classes_of, encode_labels
+from kdcal_core.data.readings import Choice, Doubt, Reading, read_columns
 from kdcal_core.data.regression_columns import (
     FAMILY_PARAMETERS,
     POSITIVE_OUTCOMES,
@@ -35,17 +36,30 @@ from kdcal_core.data.role_columns import (
     weight_column,
 )
 from kdcal_core.data.role_guesses import guess_roles
-from kdcal_core.data.schema import Family, FloatArray, IntArray, Roles, ScoredSet, Table, Task
+from kdcal_core.data.schema import (
+    Family,
+    FloatArray,
+    IntArray,
+    OutputKind,
+    Roles,
+    ScoredSet,
+    Table,
+    Task,
+)
 from kdcal_core.data.splits import fit_and_held, split_by_column, stratified_folds
 from kdcal_core.data.tables import read_table, table_from_frame
 
 __all__ = [
     "FAMILY_PARAMETERS",
     "POSITIVE_OUTCOMES",
+    "Choice",
+    "Doubt",
     "Family",
     "Fitness",
     "FloatArray",
     "IntArray",
+    "OutputKind",
+    "Reading",
     "RegressionFitness",
     "Roles",
     "ScoredSet",
@@ -71,6 +85,7 @@ __all__ = [
     "output_matrix",
     "parameter_columns",
     "quantile_levels",
+    "read_columns",
     "read_table",
     "regression_fitness",
     "softmax_logits",

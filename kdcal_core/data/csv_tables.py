@@ -14,7 +14,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -181,19 +181,23 @@ def _detect_header(rows: Sequence[Sequence[str]]) -> bool:
     """No header only where the first row is numeric in columns that stay numeric.
 
     A first row that counts 0, 1, ... or 1, 2, 3, ... is a header: it names classes or nameless
-    columns.
+    columns. So is one that does among words, as "0,1,y", where fractions follow.
     """
     first, rest = rows[0], rows[1:]
     starts_numeric = False
+    counted: list[str] = []
+    fractions = True
     for position, field in enumerate(first):
         below = [row[position].strip() for row in rest if len(row) > position]
         below = [value for value in below if value not in MISSING]
         numeric_below = bool(below) and all(_NUMBER.fullmatch(value) for value in below)
         if _NUMBER.fullmatch(field.strip()):
             starts_numeric = starts_numeric or numeric_below or not below
+            counted.append(field)
+            fractions = fractions and not all(value.isdecimal() for value in below)
         elif numeric_below and field.strip() not in MISSING:
             return True
-    return not starts_numeric or _counts_up(first)
+    return not starts_numeric or _counts_up(first) or (fractions and _counts_up(counted))
 
 
 def _counts_up(fields: Sequence[str]) -> bool:
@@ -489,10 +493,20 @@ def read_form(stream: Any, head: bytes, size: int, file: str) -> tuple[CsvFormat
         form = detect_format(decode_text(head, encoding), complete=complete)
     if form.n_sampled == 0 and len(form.names) <= MAX_COLUMNS:
         refuse_fault(stream, encoding, form, file)
+    form = replace(form, names=_index_named(form.names))
     check_column_names(form.names, file)
     if form.n_sampled == 0:
         raise _no_rows(file)
     return form, encoding
+
+
+def _index_named(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, with the one that pandas gives a blank first column: a data frame's index."""
+    if len(names) < 2 or names[0].strip():
+        return names
+    taken = {*names}
+    numbered = ("Unnamed: 0", *(f"Unnamed: 0.{number}" for number in range(1, len(names))))
+    return (next(name for name in numbered if name not in taken), *names[1:])
 
 
 def refuse_fault(stream: Any, encoding: str, form: CsvFormat, file: str) -> None:

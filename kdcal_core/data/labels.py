@@ -206,6 +206,7 @@ def _natural(name: str) -> tuple[Any, ...]:
 ClassBy = Literal["name", "rows", "order"]
 
 _ERRORS = 3.0  # standard errors beyond which an area is not one half by chance
+_FAR_ODDS = 4.0  # times the odds of the event, from which a mean probability is in doubt
 _LOOKED_AT = 20_000  # rows, evenly spread
 _MOST_CLASSES = 200  # whose best order is looked for
 _TRUE = frozenset({"true", "yes", "positive", "pos", "y", "t"})
@@ -364,8 +365,9 @@ def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd
     Returns
     -------
     Odd or None
-        Two classes: an area under the ROC curve below one half. Any number: fewer rows predicted
-        right than by always naming the commonest class.
+        Two classes: an area under the ROC curve below one half, or odds that are four times too
+        high or too low on average. Any number: fewer rows predicted right than by always naming
+        the commonest class.
 
     Examples
     --------
@@ -380,7 +382,7 @@ def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd
     area, errors = (0.5, 0.0) if len(classes) > 2 else rank_area(proba[:, 1], y == 1)
     backwards = area < 0.5
     if not below and not backwards:
-        return None
+        return _far_from_rate(proba, y, classes) if len(classes) == 2 else None
     poor = (
         f"{accuracy:.1%} of the rows are predicted right, fewer than by always naming the "
         f"commonest class ({commonest:.1%})"
@@ -403,6 +405,26 @@ def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd
     beyond = float(gap.sum()) < -_ERRORS * max(float(np.abs(gap).sum()), 1.0) ** 0.5
     ranked = errors > _ERRORS
     return Odd(f"{poor}. {_likely(proba, y, classes, accuracy, area if ranked else 0.5)}", beyond)
+
+
+def _far_from_rate(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd | None:
+    """A mean probability whose odds are far from those of the event, beyond chance."""
+    event = class_that_means_yes(classes) or classes[1]
+    at = classes.index(event)
+    p = proba[:, at]
+    said, seen = float(p.mean()), float(np.mean(y == at))
+    error = float(np.sqrt(np.sum(p * (1.0 - p)))) / len(y)
+    if abs(said - seen) <= _ERRORS * error or not 0.0 < seen < 1.0 or not 0.0 < said < 1.0:
+        return None
+    odds = said / (1.0 - said) * (1.0 - seen) / seen
+    if 1.0 / _FAR_ODDS < odds < _FAR_ODDS:
+        return None
+    return Odd(
+        f"The class {event[:60]} is given {said:.1%} on average and is {seen:.1%} of the rows. Is "
+        "the target the right column, and is the mix of classes the one that the model meets in "
+        "use?",
+        beyond_chance=True,
+    )
 
 
 def rank_area(score: FloatArray, positive: NDArray[np.bool_]) -> tuple[float, float]:
@@ -491,6 +513,18 @@ def _by_meaning(words: frozenset[str], classes: Sequence[str]) -> str | None:
 
 def _opposite(one: frozenset[str], other: frozenset[str]) -> bool:
     return bool({(at, 1 - side) for at, side in _meanings(one)} & _meanings(other))
+
+
+def share_a_meaning(one: str, other: str) -> bool:
+    """Whether two names hold a word of one meaning, or of its opposite.
+
+    Examples
+    --------
+    >>> share_a_meaning("defaulted", "p_default"), share_a_meaning("age", "p_default")
+    (True, False)
+    """
+    pairs = ({at for at, _ in _meanings(_words(name))} for name in (one, other))
+    return bool(next(pairs) & next(pairs))
 
 
 def class_that_means_yes(classes: Sequence[str]) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -361,6 +362,18 @@ _QUANTILE = re.compile(
 _SAMPLE_COLUMN = re.compile(
     r"(?:(?:y_)?pred(?:icted|iction)?_)?(?:sample|draw|member|ensemble|replicate|mc|pass)_?([0-9]+)"
 )
+_SIDES: Mapping[str, frozenset[str]] = {
+    "lower": frozenset(("lower", "lo", "low", "lwr", "lb")),
+    "upper": frozenset(("upper", "hi", "high", "upr", "ub")),
+}
+# what else the name of an interval's end may hold; a feature may be called "low_income"
+_BOUND_WORDS = frozenset(
+    (
+        *("y", "yhat", "hat", "pred", "prediction", "predicted", "forecast", "estimate", "fitted"),
+        *("ci", "pi", "interval", "bound", "limit", "conf", "band", "quantile", "mean"),
+    )
+)
+_FOLLOWS = 0.5  # correlation from which a column may be what was predicted
 _MANY_FRACTIONS = 10  # distinct values that speak for a measurement, where some are no integers
 _MANY_INTEGERS = 50
 
@@ -372,6 +385,7 @@ def guess_regression_roles(
     *,
     model: bool,
     family: Family | None,
+    target: str | None = None,
 ) -> Roles:
     """Guess the roles of a table under the task regression.
 
@@ -385,6 +399,8 @@ def guess_regression_roles(
         predictions count as features where their number fits.
     family : str, optional
         The model's family, where it names one; "point" otherwise.
+    target : str, optional
+        The outcome, where it is known.
 
     Examples
     --------
@@ -393,10 +409,10 @@ def guess_regression_roles(
     >>> roles.target, roles.family, roles.parameters, roles.features
     ('y', 'normal', (('mean', 'mu'), ('std', 'sigma')), ('x',))
     """
-    taken = set(feature_names or ()) & set(frame.columns)
-    truth = named(frame, _TRUE_MEANS, taken)
+    taken = set(feature_names or ()) & set(frame.columns) - {target}
+    truth = named(frame, _TRUE_MEANS, taken | {target or ""})
     taken |= {truth} if truth else set()
-    target = named(frame, _OUTCOMES, taken) or None
+    target = target or named(frame, _OUTCOMES, taken)
     taken |= {target} if target else set()
     guessed, parameters = predictions_in(frame, taken)
     used = taken | {column for _, column in parameters}
@@ -404,7 +420,7 @@ def guess_regression_roles(
     split = split_named(frame, used)
     aside = {name for name in (weight, split) if name}
     if target is None:
-        target = _last_measured(frame, used | aside)
+        target = _outcome_among(frame, used | aside, parameters)
     aside |= {target} if target else set()
     features = features_of(frame, feature_names, n_features, used | aside)
     if model:
@@ -428,7 +444,7 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
 
     Columns of a distribution beside a numeric outcome do, however few the rows if the outcomes are
     not integers. So does an outcome of many numbers where the guess at a classification has found
-    no probabilities.
+    no probabilities, and so do predictions that a column of no known name follows.
 
     Examples
     --------
@@ -437,8 +453,11 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
     True
     """
     truth = named(frame, _TRUE_MEANS, set())
-    target = named(frame, _OUTCOMES, {truth} if truth else set())
-    if target is None or not mostly_numbers(frame[target]):
+    aside = {truth} if truth else set()
+    target = named(frame, _OUTCOMES, aside)
+    if target is None:
+        return not classification.outputs and _has_forecasts(frame, aside)
+    if not mostly_numbers(frame[target]):
         return False
     family, parameters = predictions_in(frame, {target})
     outcomes = sampled(frame, [target])
@@ -446,6 +465,94 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
     if family in ("normal", "quantiles", "samples") and many and len(parameters) > 1:
         return True
     return not classification.outputs and _is_measured(frame[target])
+
+
+def _has_forecasts(frame: pd.DataFrame, aside: set[str]) -> bool:
+    """Whether predictions of a quantity stand beside a column that follows them."""
+    _, parameters = predictions_in(frame, aside)
+    if not parameters or not all(_is_measured(frame[column]) for _, column in parameters):
+        return False
+    found = _outcome_among(frame, aside | {column for _, column in parameters}, parameters)
+    return found is not None and abs(follows(frame, parameters, found)) > _FOLLOWS
+
+
+def follows(frame: pd.DataFrame, parameters: Parameters, column: str) -> float:
+    """Correlation of a column with the middle one of the predictions; NaN where there is none.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"sold": [1.0, 2.0, 3.0], "forecast": [2.0, 4.0, 6.0]})
+    >>> round(follows(frame, (("mean", "forecast"),), "sold"), 6)
+    1.0
+    """
+    columns = [name for _, name in parameters]
+    if not columns:
+        return float("nan")
+    middle = dict(parameters).get("mean", columns[len(columns) // 2])
+    values = sampled(frame, [middle, column])
+    known = values[np.isfinite(values).all(axis=1)]
+    if len(known) < 2 or any(len(np.unique(one)) == 1 for one in known.T):
+        return float("nan")
+    return float(np.asarray(np.corrcoef(known, rowvar=False))[0, 1])
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Two columns that are the ends of an interval, and its level where their names say it."""
+
+    lower: str
+    upper: str
+    level: float | None
+
+
+def bounds_in(frame: pd.DataFrame, taken: set[str]) -> tuple[Bounds, ...]:
+    """The pairs of free columns that are named and lie as the ends of an interval.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"lower": [1.0, 2.0], "upper": [3.0, 4.0], "lo-80": 1.5, "hi-80": 5.0})
+    >>> [(one.lower, one.level) for one in bounds_in(frame, taken=set())]
+    [('lower', None), ('lo-80', 0.8)]
+    """
+    columns = {simple(name) for name in frame.columns}
+    ends: dict[str, dict[tuple[str, str], str]] = {side: {} for side in _SIDES}
+    for name in map(str, frame.columns):
+        words = [word for word in re.split(r"[_\-]+", simple(name)) if word]
+        numbers = [word for word in words if word.isdecimal()]
+        if name in taken or len(numbers) > 1 or not mostly_numbers(frame[name]):
+            continue
+        for side, of_side in _SIDES.items():
+            rest = [word for word in words if word not in {*of_side, *numbers}]
+            if {*words} & of_side and ({*rest} <= _BOUND_WORDS or "_".join(rest) in columns):
+                ends[side].setdefault(("_".join(rest), "".join(numbers)), name)
+    found = (
+        Bounds(lower, ends["upper"][key], _level_named(key[1]))
+        for key, lower in ends["lower"].items()
+        if key in ends["upper"]
+    )
+    return tuple(one for one in found if _lie_as_bounds(frame, one.lower, one.upper))
+
+
+def _level_named(number: str) -> float | None:
+    """The level of an interval whose ends are named with "80" or "95"."""
+    return int(number) / 100 if number and 50 <= int(number) < 100 else None
+
+
+def _lie_as_bounds(frame: pd.DataFrame, lower: str, upper: str) -> bool:
+    low, high = sampled(frame, [lower, upper]).T
+    known = ~np.isnan(low) & ~np.isnan(high)
+    return bool(known.any()) and bool(np.mean(low[known] <= high[known]) > 0.99)
+
+
+def interval_levels(level: float) -> tuple[float, float]:
+    """The levels of the quantiles at the ends of a central interval.
+
+    Examples
+    --------
+    >>> interval_levels(0.9)
+    (0.05, 0.95)
+    """
+    return round((1 - level) / 2, 12), round((1 + level) / 2, 12)
 
 
 def predictions_in(frame: pd.DataFrame, taken: set[str]) -> tuple[Family | None, Parameters]:
@@ -540,9 +647,40 @@ def _level(word: str, digits: str) -> float:
     return number / (1000 if len(digits) == 3 and digits != "100" else 100)
 
 
-def _last_measured(frame: pd.DataFrame, taken: set[str]) -> str | None:
-    free = [str(name) for name in reversed(frame.columns) if name not in taken]
-    return next((name for name in free if _is_measured(frame[name])), None)
+def _outcome_among(frame: pd.DataFrame, taken: set[str], parameters: Parameters) -> str | None:
+    """The measured column that follows the predictions best; without predictions the last one."""
+    free = measured_columns(frame, taken)
+    if not free:
+        return None
+    near = {name: abs(follows(frame, parameters, name)) for name in free}
+    if not any(np.isfinite(list(near.values()))):
+        return free[-1]
+    return max(free, key=lambda name: np.nan_to_num(near[name], nan=-1.0))
+
+
+def measured_columns(frame: pd.DataFrame, taken: set[str]) -> list[str]:
+    """The free columns that hold a quantity, without the ends of intervals.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"x": np.linspace(0, 1, 20), "lower": 0.1, "upper": 0.9, "n": 1})
+    >>> measured_columns(frame, taken=set())
+    ['x']
+    """
+    ends = {name for one in bounds_in(frame, taken) for name in (one.lower, one.upper)}
+    free = [str(name) for name in frame.columns if name not in taken | ends]
+    return [name for name in free if _is_measured(frame[name])]
+
+
+def is_outcome_name(name: str) -> bool:
+    """Whether a column's name says that it holds an outcome.
+
+    Examples
+    --------
+    >>> is_outcome_name("y_true"), is_outcome_name("age")
+    (True, False)
+    """
+    return simple(name) in _OUTCOMES
 
 
 def _is_measured(column: pd.Series[Any]) -> bool:

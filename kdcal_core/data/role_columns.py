@@ -124,8 +124,9 @@ def output_matrix(
 ) -> FloatArray:
     """The model's probabilities, (n, K) float64, columns in the order of ``classes``.
 
-    Logits go through the softmax function. A single output column of two classes is the
-    probability (or the log odds) of its class; the other class has the complement.
+    Percentages are divided by 100, and logits go through the softmax function. A single output
+    column of two classes is the probability (or the log odds) of its class; the other class has
+    the complement.
 
     Raises
     ------
@@ -149,6 +150,8 @@ def output_matrix(
     values = numeric_matrix(frame, columns, allow_missing=False, file=file, allow_infinite=True)
     if roles.output_kind == "logit":
         return softmax_logits(values, columns=columns, file=file)
+    if roles.output_kind == "percent":
+        values = values / 100.0
     return check_proba(values, columns=columns, file=file)
 
 
@@ -332,12 +335,14 @@ def _from_single(
 ) -> FloatArray:
     ((name, column),) = roles.outputs
     value = numeric_matrix(frame, [column], allow_missing=False, file=file)[:, 0]
+    if roles.output_kind == "percent":
+        value = value / 100.0
     if roles.output_kind == "logit":
         pair = softmax_logits(np.column_stack([np.zeros(len(value)), value]), file=file)
     else:
         outside = (value < 0) | (value > 1)
-        fix = "Probabilities lie between 0 and 1. Divide percentages by 100; of log odds, say that "
-        fix += "they are logits (on the Load page, or with --output-kind logit)."
+        fix = "Probabilities lie between 0 and 1. Of percentages or log odds, say so: on the Load "
+        fix += "page, or with --output-kind percent or --output-kind logit."
         _raise_at(outside, "A probability is below 0 or above 1", fix, column, file)
         pair = check_proba(np.column_stack([1.0 - value, value]), file=file)
     return pair if list(classes).index(name) == 1 else np.ascontiguousarray(pair[:, ::-1])

@@ -44,8 +44,10 @@ _PREFIXES: tuple[str, ...] = (
 )
 _PREFIXES += ("score", "margin", "pred", "p")
 _LOGIT_PREFIXES = ("logits", "logit", "margin")
+_TARGET_WORDS = frozenset(("target", "label", "outcome", "truth"))  # first or last of a name
 _SINGLE = ("proba", "prob", "probability", "score", "p", "y_prob", "y_proba", "y_score", "pd")
 _AFFIXES = ("p", "pd", "proba", "prob", "score", "probability")
+_ANSWERS = ("prediction", "predicted", "pred", "y_pred", "yhat", "y_hat", "forecast", "output")
 _NO_NAME = ""  # of the class of an output column whose name does not say it
 _MAX_TARGET_CLASSES = 50
 _TOLERANCE = 0.01
@@ -82,7 +84,7 @@ def guess_roles(
     family : str, optional
         The model's predictive family in a regression, where it names one.
     target : str, optional
-        The column of true classes, where it is known. Ignored in a regression.
+        The column of true classes or outcomes, where it is known.
 
     Returns
     -------
@@ -107,13 +109,15 @@ def guess_roles(
     ('y', (('0', 'proba_0'), ('1', 'proba_1')))
     """
     frame = table.frame if isinstance(table, Table) else table
+    target = target if target in frame.columns else None
     model = n_features is not None or bool(feature_names) or bool(classes)
     if task == "regression":
-        return guess_regression_roles(frame, feature_names, n_features, model=model, family=family)
-    target = target if target in frame.columns else None
+        return guess_regression_roles(
+            frame, feature_names, n_features, model=model, family=family, target=target
+        )
     roles = _guess_classification(frame, classes, feature_names, n_features, target)
     if task is None and not model and looks_like_regression(frame, roles):
-        return guess_regression_roles(frame, None, None, model=False, family=None)
+        return guess_regression_roles(frame, None, None, model=False, family=None, target=target)
     return roles
 
 
@@ -302,12 +306,16 @@ def _single(
 
 
 def _lone(frame: pd.DataFrame, taken: set[str], classes: tuple[str, ...]) -> Pairs:
-    """The only free column that names a probability and holds some, beside two classes."""
+    """The only free column that names a probability and holds some, beside two classes.
+
+    Or else the only one that is named a prediction and holds shares.
+    """
     if len(classes) != 2:
         return ()
     free = [str(name) for name in frame.columns if name not in taken]
     named = [name for name in free if {*_ends(simple(name))} & {*_AFFIXES}]
-    found = [name for name in named if mostly_numbers(frame[name]) and _is_share(frame, name)]
+    found = [name for name in named if is_share(frame, name)]
+    found = found or [n for n in free if simple(n) in _ANSWERS and is_share(frame, n)]
     return ((_NO_NAME, found[0]),) if len(found) == 1 else ()
 
 
@@ -317,8 +325,17 @@ def _ends(name: str) -> tuple[str, str]:
     return words[0], words[-1]
 
 
-def _is_share(frame: pd.DataFrame, column: str) -> bool:
-    """Whether all of a column's numbers are from 0 to 1, and not only the two ends."""
+def is_share(frame: pd.DataFrame, column: str) -> bool:
+    """Whether all of a column's numbers are from 0 to 1, and not only the two ends.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"p": [0.0, 0.5], "y": [0, 1], "kind": ["a", "b"]})
+    >>> [is_share(frame, column) for column in frame]
+    [True, False, False]
+    """
+    if not mostly_numbers(frame[column]):
+        return False
     values = sampled(frame, [column])
     values = values[~np.isnan(values)]
     inside = (values > 0) & (values < 1)
@@ -348,6 +365,45 @@ def _target_among(
     # None fits, or all have one class only: the scoring says what is wrong with the nearest one.
     near = {name: _n_known(frame[name], classes) for name in free}
     return best or max((name for name in free if near[name]), key=near.__getitem__, default=None)
+
+
+def is_target_name(name: str) -> bool:
+    """Whether a column's name says that it holds the true class.
+
+    Examples
+    --------
+    >>> is_target_name("y_true"), is_target_name("Final label"), is_target_name("age")
+    (True, True, False)
+    """
+    plain = simple(name)
+    return plain in _TARGETS or bool({*_ends(plain)} & _TARGET_WORDS)
+
+
+def class_columns(
+    frame: pd.DataFrame, taken: set[str], classes: Sequence[str] = (), most: int | None = None
+) -> list[str]:
+    """The free columns that could hold the true class: of few values, and of known classes alone.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    taken : set of str
+        Columns with another role.
+    classes : sequence of str
+        The classes, where they are known.
+    most : int, optional
+        How many classes there are at most.
+
+    Examples
+    --------
+    >>> class_columns(pd.DataFrame({"a": [0, 1, 2, 2], "b": [0, 1, 0, 1]}), set(), ("0", "1"))
+    ['b']
+    """
+    aside = {*PREDICTED, *SPLITS, *WEIGHTS}
+    free = [str(name) for name in frame.columns if name not in taken and simple(name) not in aside]
+    few = [name for name in free if _has_few_classes(frame[name])]
+    few = [name for name in few if not classes or _fits(frame[name], classes)]
+    return [name for name in few if most is None or frame[name].nunique() <= most]
 
 
 def _has_few_classes(column: pd.Series[Any]) -> bool:

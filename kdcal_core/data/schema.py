@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Task = Literal["classification", "regression"]
+OutputKind = Literal["probability", "percent", "logit"]
 Family = Literal[
     "point",
     "log_point",
@@ -57,7 +58,8 @@ class Roles:
     """What each column of a table is for.
 
     ``outputs`` pairs a class name with the column that holds the model's probability (or
-    logit) of that class, in the model's order of classes. Columns without a role are unused.
+    percentage, or logit) of that class, in the model's order of classes. Columns without a role
+    are unused.
     ``class_by`` says how the class of a lone output column was found: by its "name" (or by a
     person), or else by the "rows" or the "order" of the classes, which is a guess to be confirmed.
 
@@ -70,7 +72,7 @@ class Roles:
     target: str | None = None
     features: tuple[str, ...] = ()
     outputs: tuple[tuple[str, str], ...] = ()
-    output_kind: Literal["probability", "logit"] = "probability"
+    output_kind: OutputKind = "probability"
     predicted: str | None = None
     split: str | None = None
     weight: str | None = None

@@ -6,7 +6,14 @@ and from then on everything reads the same small arrays. Nothing here depends on
 app and the command line call the same steps.
 """
 
-from kdcal_core.review.doubts import confirm_class, may_be_swapped, open_doubts, swap_classes
+from kdcal_core.review.doubts import (
+    accept_rows,
+    confirm_class,
+    doubts_of_rows,
+    may_be_swapped,
+    open_doubts,
+    swap_classes,
+)
 from kdcal_core.review.further_tables import (
     add_foreign,
     add_training,
@@ -49,6 +56,7 @@ from kdcal_core.review.steps import (
     set_question,
     set_roles,
     set_task,
+    settle,
     split_table,
 )
 from kdcal_core.review.workspace import Workspace
@@ -68,6 +76,7 @@ __all__ = [
     "View",
     "Which",
     "Workspace",
+    "accept_rows",
     "add_foreign",
     "add_model",
     "add_table",
@@ -76,6 +85,7 @@ __all__ = [
     "confirm_class",
     "create_review",
     "default_event",
+    "doubts_of_rows",
     "group_columns",
     "identity",
     "input_columns",
@@ -97,6 +107,7 @@ __all__ = [
     "set_question",
     "set_roles",
     "set_task",
+    "settle",
     "split_table",
     "start_sample",
     "swap_classes",

@@ -8,28 +8,43 @@ from kdcal_core.data.labels import doubts_of_roles, swapped
 from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review.review import Review
-from kdcal_core.review.steps import set_roles
+from kdcal_core.review.steps import change_review, set_roles
 from kdcal_core.review.workspace import Workspace
 
 
 def open_doubts(review: Review) -> tuple[str, ...]:
     """The doubts that every page shows until they are settled; untrusted text.
 
-    A class that was guessed for a single column, and scored rows that contradict the classes
-    beyond chance.
+    What is open about the columns, a class that was guessed for a single column, and scored rows
+    that contradict the classes beyond chance.
 
     Examples
     --------
     >>> open_doubts(Review("some-id"))
     ()
     """
+    columns = tuple(doubt.sentence for doubt in review.doubts)
     guessed = doubts_of_roles(review.roles or Roles(), review.classes)
-    found = [
+    return (*columns, *guessed, *doubts_of_rows(review))
+
+
+def doubts_of_rows(review: Review) -> tuple[str, ...]:
+    """What the scored rows say against the classes, unless it was accepted; untrusted text."""
+    found = (
         f"{which.capitalize()} set: {doubt[0].lower()}{doubt[1:]}"
         for which, info in review.sets.items()
         for doubt in info.doubts
-    ]
-    return (*guessed, *found)
+    )
+    return tuple(sentence for sentence in found if sentence not in review.accepted)
+
+
+def accept_rows(workspace: Workspace, review_id: str) -> Review:
+    """Say that the roles are right, whatever the scored rows say against them."""
+
+    def change(review: Review) -> Review:
+        return replace(review, accepted=(*review.accepted, *doubts_of_rows(review)))
+
+    return change_review(workspace, review_id, change)
 
 
 def may_be_swapped(review: Review) -> bool:

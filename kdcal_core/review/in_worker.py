@@ -7,7 +7,7 @@ name, not its name on disk. A table's columns are described here, so that roles 
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -18,6 +18,7 @@ from pandas.api import types
 from pyarrow import feather
 
 from kdcal_core.data import (
+    Reading,
     Roles,
     Table,
     Task,
@@ -25,8 +26,8 @@ from kdcal_core.data import (
     classes_of,
     digest_arrays,
     feature_frame,
-    guess_roles,
     output_matrix,
+    read_columns,
     read_table,
     split_by_column,
     target_labels,
@@ -45,6 +46,7 @@ from kdcal_core.store.disk import digest_of
 
 _LOOKED_AT = 10_000  # rows; enough to separate labels from measurements
 _EXAMPLES = 3
+_FIRST_ROWS = 5
 _MAX_TEXT = 40
 
 
@@ -70,6 +72,7 @@ def _describe(name: str, column: pd.Series[Any]) -> ColumnInfo:
         examples=tuple(_text(value) for value in distinct[:_EXAMPLES]),
         pair=_pair(column) if len(distinct) <= 2 else (),
         no_input=why_no_input(simple(name), column),
+        first=tuple(_text(value) for value in column.iloc[:_FIRST_ROWS]),
     )
 
 
@@ -100,6 +103,7 @@ def inspect_model(
     digest: str = "",
     task: Task | None = None,
     hint: Task | None = None,
+    answers: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Load a model, and guess the roles of the calibration table again with it.
 
@@ -119,17 +123,25 @@ def inspect_model(
         warnings.simplefilter("always", InputWarning)
         model = _load(path, name, task, hint)
         info = model_info(model, path, name)
-    roles = None
+    reading = None
     if frame_path is not None:
-        roles = _guess(Table(read_frame(frame_path), digest, name), info)
+        reading = _read_columns(Table(read_frame(frame_path), digest, name), info, answers=answers)
     notes = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
-    return {"model": asdict(info), "roles": asdict(roles) if roles else None, "notes": notes}
+    return {"model": asdict(info), "reading": asdict(reading) if reading else None, "notes": notes}
 
 
-def guess_again(frame_path: str, name: str, digest: str, task: Task) -> dict[str, Any]:
-    """Roles of a table without a model, under the task that was chosen."""
+def read_again(
+    frame_path: str,
+    name: str,
+    digest: str,
+    model: dict[str, Any] | None,
+    task: Task | None,
+    answers: dict[str, str],
+) -> dict[str, Any]:
+    """The Reading of a table that is kept, under a task or answers that were chosen."""
     table = Table(read_frame(frame_path), digest, name)
-    return {"roles": asdict(_guess(table, None, task))}
+    info = decode(ModelInfo, model) if model else None
+    return asdict(_read_columns(table, info, task, answers))
 
 
 def import_table(
@@ -138,7 +150,7 @@ def import_table(
     frame_path: str,
     model: dict[str, Any] | None,
     task: Task | None = None,
-    target: str | None = None,
+    answers: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Read an uploaded table and keep it as an uncompressed Arrow file at ``frame_path``.
 
@@ -148,17 +160,18 @@ def import_table(
         The ModelInfo of the model, where there is one: its names help to guess the roles.
     task : str or None
         As people chose it; for a table without a model.
-    target : str or None
-        As people chose it.
+    answers : dict or None
+        What people said about its columns.
 
     Returns
     -------
     dict
-        ``table``: a TableInfo; ``roles``: the guessed Roles.
+        ``table``: a TableInfo; ``reading``: a Reading of its columns.
     """
     table = _read(path, name)
-    roles = _guess(table, decode(ModelInfo, model) if model else None, task, target)
-    return {"table": asdict(_keep_frame(table, Path(path), frame_path)), "roles": asdict(roles)}
+    reading = _read_columns(table, decode(ModelInfo, model) if model else None, task, answers)
+    kept = _keep_frame(table, Path(path), frame_path)
+    return {"table": asdict(kept), "reading": asdict(reading)}
 
 
 def divide_table(frame_path: str, table: dict[str, Any], column: str, paths: dict[str, str]) -> Any:
@@ -247,7 +260,7 @@ def open_sample(
     for one in tables:
         table = _read(one["path"], one["name"])
         if roles is None:
-            roles = _with_target(_guess(table, info), target)
+            roles = _read_columns(table, info, answers={"target": target}).roles
         infos[one["which"]] = asdict(_keep_frame(table, Path(one["path"]), one["frame_path"]))
     sets = _score_all(tables, opened, roles or Roles(), classes, progress)
     return {
@@ -340,25 +353,24 @@ def _score(
     )
 
 
-def _guess(
-    table: Table, model: ModelInfo | None, task: Task | None = None, target: str | None = None
-) -> Roles:
+def _read_columns(
+    table: Table,
+    model: ModelInfo | None,
+    task: Task | None = None,
+    answers: dict[str, str] | None = None,
+) -> Reading:
     if model is None:
-        return guess_roles(table, task=task, target=target)
-    return guess_roles(
+        return read_columns(table, task=task, answers=answers)
+    return read_columns(
         table,
         classes=model.classes if model.named_classes else None,
+        n_classes=len(model.classes) or None,
         feature_names=model.feature_names,
         n_features=model.n_features,
         task=model.task,
         family=model.family,
-        target=target,
+        answers=answers,
     )
-
-
-def _with_target(roles: Roles, target: str) -> Roles:
-    features = tuple(name for name in roles.features if name != target)
-    return replace(roles, target=target, features=features)
 
 
 def _read(path: str, name: str) -> Table:

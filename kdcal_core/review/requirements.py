@@ -67,6 +67,13 @@ def check_complete(review: Review) -> Roles:
     if "calibration" not in review.tables or review.roles is None:
         raise InputError("There is no calibration table yet", fix="Add it on the Load page.")
     name = review.tables["calibration"].name
+    answers = review.roles.outputs or review.roles.parameters
+    unread = next(
+        (one for one in review.doubts if one.about in ("scale", "level", "outputs")), None
+    )
+    if unread is not None and review.model is None and not answers:
+        fix = "Answer on the Load page, or give each column its role." if unread.choices else ""
+        raise InputError(unread.sentence.removesuffix("."), fix=fix, file=name)
     regression = review.task == "regression"
     if review.roles.target is None:
         raise InputError(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from kdcal_core.data.readings import Doubt
 from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import Roles, Task
 from kdcal_core.models.protocol import ModelInfo
@@ -38,6 +39,8 @@ class ColumnInfo:
         The two labels of a column that holds exactly two, whole; else empty. Untrusted text.
     no_input : str
         Why a column of this content cannot describe a row's region; empty where it can.
+    first : tuple of str
+        Its values in the first rows, cut to 40 characters. Untrusted text.
     """
 
     name: str
@@ -47,6 +50,7 @@ class ColumnInfo:
     examples: tuple[str, ...]
     pair: tuple[str, ...] = ()
     no_input: str = ""
+    first: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,12 @@ class Review:
         The task that the user chose; None where the files decide.
     question : Question
         What is asked of the model: the event, the groups, the limits.
+    doubts : tuple of Doubt
+        Open questions about the columns of the calibration table.
+    answers : dict
+        What a doubt was about, and the answer that settled it. Untrusted text.
+    accepted : tuple of str
+        Doubts of the scored rows to which somebody said that the roles are right.
     """
 
     id: str
@@ -168,6 +178,9 @@ class Review:
     notes: tuple[str, ...] = ()
     chosen_task: Task | None = None
     question: Question = field(default_factory=Question)
+    doubts: tuple[Doubt, ...] = ()
+    answers: dict[str, str] = field(default_factory=dict)
+    accepted: tuple[str, ...] = ()
 
     @property
     def task(self) -> Task:

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from kdcal_core.data.readings import Reading
 from kdcal_core.data.schema import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled as CancelledError
@@ -125,6 +126,7 @@ def _inspect(
     kwargs: dict[str, Any] = {"path": str(path), "name": name, "task": task}
     if table is not None:
         kwargs |= {"frame_path": str(table_path(path.parent, table)), "digest": table.digest}
+        kwargs |= {"answers": before.answers}
     if before.model is None and before.roles is not None:
         kwargs |= {"hint": before.roles.task}
     with _named(name):
@@ -137,18 +139,18 @@ def _inspect(
             cancelled=cancelled,
         )
         model = decode(ModelInfo, reply["model"])
-        roles = decode(Roles, reply["roles"]) if reply["roles"] else None
+        reading = decode(Reading, reply["reading"]) if reply["reading"] else None
         notes = decode(tuple[str, ...], reply["notes"])
 
     def change(review: Review) -> Review:
-        return replace(
+        changed = replace(
             review,
             model=model,
             model_file=path.name,
-            roles=roles or review.roles,
             classes=model.classes,
             notes=(*review.notes, *notes),
         )
+        return changed if reading is None else _with_reading(changed, reading)
 
     return change
 
@@ -207,18 +209,71 @@ def _under_task(
         return _inspect(before, path, before.model.name, task, progress, cancelled)
     table = before.tables.get("calibration")
     if table is None:
-        return lambda review: review
+        return lambda review: replace(review, doubts=())
+    reading = _read_again(before, folder, task, {})
+    classes = default_classes(None, reading.roles, table)
+    return lambda review: replace(_with_reading(review, reading), classes=classes, answers={})
+
+
+def _read_again(
+    review: Review, folder: Path, task: Task | None, answers: dict[str, str]
+) -> Reading:
+    """What the columns are taken for with these answers; the calibration table decides."""
+    table = next(iter(review.tables.values()))
     kwargs = {
         "frame_path": str(table_path(folder, table)),
         "name": table.name,
         "digest": table.digest,
+        "model": asdict(review.model) if review.model else None,
         "task": task,
+        "answers": answers,
     }
     with _named(table.name):
-        reply = _run("guess_again", kwargs, seconds=_READ_SECONDS, what="Looking at the columns")
-        roles = decode(Roles, reply["roles"])
-    classes = default_classes(None, roles, table)
-    return lambda review: replace(review, roles=roles, classes=classes)
+        reply = _run("read_again", kwargs, seconds=_READ_SECONDS, what="Reading the columns")
+        return decode(Reading, reply)
+
+
+def settle(workspace: Workspace, review_id: str, about: str, answer: str) -> Review:
+    """Answer a doubt about the columns; the other roles are guessed again with the answer.
+
+    Parameters
+    ----------
+    about, answer : str
+        Of one of the review's doubts and of one of its choices.
+
+    Raises
+    ------
+    InputError
+        The review has no such doubt, or the doubt no such answer.
+    """
+    before = workspace.read(review_id)
+    choices = [one for doubt in before.doubts if doubt.about == about for one in doubt.choices]
+    chosen = next((one for one in choices if one.answer == answer), None)
+    if chosen is None:
+        raise InputError(
+            "This is no answer to an open question of the review",
+            fix="Load the page again, and choose one of the answers that it shows.",
+        )
+    answers = {**before.answers, about: answer}
+    reading = _read_again(before, workspace.folder(review_id), before.task, answers)
+
+    def change(now: Review) -> Review:
+        check_unchanged(before, now)
+        changed = replace(_with_reading(now, reading), answers=answers)
+        classes = default_classes(now.model, reading.roles, next(iter(now.tables.values())))
+        return _unscored(keep_fitting(replace(changed, classes=classes)))
+
+    return change_review(workspace, review_id, change)
+
+
+def _with_reading(review: Review, reading: Reading) -> Review:
+    """The review with what its calibration table was taken for; a note is not repeated."""
+    notes = tuple(note for note in reading.notes if note not in review.notes)
+    roles = reading.roles
+    if (other := review.tables.get("evaluation")) is not None:
+        roles, lost = shared_features(review, roles, other)
+        notes += tuple(note for note in lost if note not in review.notes)
+    return replace(review, roles=roles, doubts=reading.doubts, notes=(*review.notes, *notes))
 
 
 def add_table(
@@ -269,9 +324,9 @@ def _add_table(
     cancelled: Cancelled | None,
 ) -> Review:
     upload = read_upload(workspace, review_id, source, name, progress, cancelled, target)
-    with upload as (table, guessed):
+    with upload as (table, reading):
         return change_review(
-            workspace, review_id, lambda review: _with_table(review, which, table, guessed)
+            workspace, review_id, lambda review: _with_table(review, which, table, reading)
         )
 
 
@@ -284,8 +339,8 @@ def read_upload(
     progress: Progress | None,
     cancelled: Cancelled | None,
     target: str | None = None,
-) -> Iterator[tuple[TableInfo, Roles]]:
-    """Read a table in the worker; yield its description and the likely roles of its columns.
+) -> Iterator[tuple[TableInfo, Reading]]:
+    """Read a table in the worker; yield its description and what its columns were taken for.
 
     Its Arrow file is deleted if the body fails, and errors inside name the table.
     """
@@ -298,7 +353,7 @@ def read_upload(
         "frame_path": str(frame_path),
         "model": asdict(before.model) if before.model else None,
         "task": before.chosen_task,
-        "target": target,
+        "answers": {} if target is None else {"target": target},
     }
     with _new_files(frame_path), _named(name):
         try:
@@ -312,7 +367,7 @@ def read_upload(
             )
         finally:
             path.unlink(missing_ok=True)  # the Arrow file has everything that is needed
-        yield decode_table(reply["table"], name, frame_path), decode(Roles, reply["roles"])
+        yield decode_table(reply["table"], name, frame_path), decode(Reading, reply["reading"])
 
 
 def set_roles(
@@ -339,10 +394,11 @@ def set_roles(
             check_columns(table, roles)
         check_classes(review.model, roles, classes)
         chosen = classes or default_classes(review.model, roles, review.tables.get("calibration"))
-        changed = replace(review, roles=roles, classes=chosen)
+        # whoever chooses the roles has answered what was asked about them
+        changed = replace(review, roles=roles, classes=chosen, doubts=())
         # confirming a guess changes no number
         if review.roles is not None and changed == replace(
-            review, roles=replace(review.roles, class_by=roles.class_by)
+            review, roles=replace(review.roles, class_by=roles.class_by), doubts=()
         ):
             return changed
         return _unscored(keep_fitting(changed))
@@ -498,7 +554,8 @@ def decode_set(reply: Any, folder: Path) -> SetInfo:
     return replace(decode(SetInfo, reply), folder=folder.name)
 
 
-def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) -> Review:
+def _with_table(review: Review, which: Which, table: TableInfo, reading: Reading) -> Review:
+    guessed = reading.roles
     tables = {**review.tables, which: table}
     before = review.roles
     if which == "calibration" or before is None:
@@ -515,6 +572,9 @@ def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) 
         roles, notes = shared_features(review, before, table)
         check_columns(table, roles)
         classes = review.classes or default_classes(review.model, roles, table)
+    first = which == "calibration" or before is None
+    if first:
+        notes = (*(note for note in reading.notes if note not in review.notes), *notes)
     title = review.model.name if review.model else tables.get("calibration", table).name
     # a calibration table before an evaluation table, in whatever order they came
     ordered: dict[str, TableInfo] = {one: tables[one] for one in WHICH if one in tables}
@@ -526,6 +586,8 @@ def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) 
         notes=(*review.notes, *notes),
         title=title,
         sample=None,
+        doubts=reading.doubts if first else review.doubts,
+        answers={} if first else review.answers,
     )
     return _unscored(keep_fitting(changed))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from kdcal_core import __version__
 from kdcal_core.calibration.calibrator_base import Calibrator
 from kdcal_core.calibration.calibrators import CALIBRATORS
-from kdcal_core.data import Roles
+from kdcal_core.data import OutputKind, Roles
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.store import decode
 
@@ -97,7 +97,7 @@ class CalibratorCard:
     outputs : tuple of (str, str)
         Where the model's predictions came in a table: each class and its column, or one class of
         two alone. Untrusted text.
-    output_kind : "probability" or "logit"
+    output_kind : "probability", "percent" or "logit"
         What those columns held.
     """
 
@@ -115,7 +115,7 @@ class CalibratorCard:
     seed: int | None = None
     layer: str | None = None
     outputs: tuple[tuple[str, str], ...] = ()
-    output_kind: Literal["probability", "logit"] = "probability"
+    output_kind: OutputKind = "probability"
 
 
 def make_card(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,14 @@ import pyarrow.parquet as pq
 from kdcal_core.calibration.export.calibrator_file import LoadedCalibrator, load_calibrator
 from kdcal_core.calibration.export.card import CalibratorCard
 from kdcal_core.calibration.fitting import Calibrated
-from kdcal_core.data import FloatArray, Roles, check_proba, guess_roles, output_matrix
+from kdcal_core.data import (
+    FloatArray,
+    OutputKind,
+    Roles,
+    check_proba,
+    guess_roles,
+    output_matrix,
+)
 from kdcal_core.data.csv_tables import safe_cell
 from kdcal_core.data.labels import doubts_of_roles
 from kdcal_core.data.role_guesses import output_kind_named
@@ -28,8 +35,6 @@ from kdcal_core.errors import InputError
 from kdcal_core.models import Model, load_model, model_info
 from kdcal_core.progress import Progress, silent
 from kdcal_core.text import counted, listed
-
-OutputKind = Literal["probability", "logit"]
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -67,7 +72,7 @@ def score_table(
     outputs : sequence of (class, column)
         Which columns hold the predictions, or one of two classes alone. By default those of the
         calibrator's fit, if the table has them; else they are guessed by name.
-    output_kind : {"probability", "logit"}, optional
+    output_kind : {"probability", "percent", "logit"}, optional
         Content of these columns, if neither their names nor the fit determine it.
     progress : callable, optional
         Called with the share of rows done and their number; may raise to cancel.

@@ -1,0 +1,414 @@
+"""Tables as people have them: what each was taken for, and what is asked about it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.data import Reading, output_matrix, read_columns, read_table
+from kdcal_core.errors import InputError
+
+N = 300
+RNG = np.random.default_rng(0)
+P = RNG.beta(0.8, 3.0, N).round(6)
+EVENT = (RNG.random(N) < P).astype(int)
+OTHER = RNG.integers(0, 2, N)  # of two values, and of no use
+AGE = RNG.normal(50, 10, N).round(2)
+REGION = np.resize(["north", "south", "west"], N)
+THREE = RNG.dirichlet(np.ones(3), N).round(6)
+THREE[:, 2] = 1 - THREE[:, 0] - THREE[:, 1]
+KIND = np.array([RNG.choice(3, p=np.clip(p, 0, 1) / np.clip(p, 0, 1).sum()) for p in THREE])
+NAMES = np.array(["ant", "bee", "cat"])
+X = RNG.uniform(2, 20, N)
+FORECAST = (110 * X - 460).round(3)
+SOLD = (FORECAST + RNG.normal(0, 300, N)).round(3)
+LOWER, UPPER = FORECAST - 493.0, FORECAST + 493.0  # holds 90% of the outcomes
+
+
+def frame(**columns: Any) -> pd.DataFrame:
+    return pd.DataFrame({name.replace("__", " "): column for name, column in columns.items()})
+
+
+def proba(prefix: str = "p_", names: Any = NAMES, scale: float = 1.0) -> dict[str, Any]:
+    return {f"{prefix}{name}": scale * THREE[:, at] for at, name in enumerate(names)}
+
+
+def csv(table: pd.DataFrame, **options: Any) -> bytes:
+    return table.to_csv(**{"index": False, **options}).encode()
+
+
+def parquet(table: pd.DataFrame) -> bytes:
+    stream = io.BytesIO()
+    table.to_parquet(stream)
+    return stream.getvalue()
+
+
+def yes_no(values: Any, yes: str = "yes", no: str = "no") -> Any:
+    return np.where(np.asarray(values) == 1, yes, no)
+
+
+LOANS = frame(age=AGE, default=OTHER, defaulted=EVENT, p_default=P)
+SOLD_TABLE = frame(price=SOLD, prediction=FORECAST, lower=LOWER, upper=UPPER)
+SHUFFLED = frame(p_1=P, y=EVENT).sample(frac=1.0, random_state=0)
+
+# name: (the file, what it is taken for); "asks" are the questions, "notes" words of the notes
+SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
+    # one probability of two classes
+    "y and p": (csv(frame(y=EVENT, p=P)), {"target": "y", "outputs": {"1": "p"}}),
+    "y_true and y_prob": (
+        csv(frame(y_true=EVENT, y_prob=P)),
+        {"target": "y_true", "outputs": {"1": "y_prob"}},
+    ),
+    "words and one score": (
+        csv(frame(id=np.arange(N), score=P, outcome=yes_no(EVENT))),
+        {"target": "outcome", "outputs": {"yes": "score"}, "features": ()},
+    ),
+    "a prediction that is a share": (
+        csv(frame(prediction=P, label=EVENT)),
+        {"target": "label", "outputs": {"1": "prediction"}},
+    ),
+    "true and false": (
+        csv(frame(fraud=EVENT == 1, fraud_score=P)),
+        {"target": "fraud", "outputs": {"True": "fraud_score"}},
+    ),
+    "minus one and one": (
+        csv(frame(p_1=P, y=2 * EVENT - 1)),
+        {"target": "y", "outputs": {"1": "p_1"}},
+    ),
+    "one and two": (
+        csv(frame(p_default=P, label=EVENT + 1)),
+        {"target": "label", "outputs": {"2": "p_default"}, "class_by": "rows"},
+    ),
+    "a column of no known class": (
+        csv(frame(score=P, grp=yes_no(EVENT, "b", "a"))),
+        {"target": "grp", "outputs": {"b": "score"}, "class_by": "rows"},
+    ),
+    # a probability for each class
+    "two columns by name": (
+        csv(frame(proba_no=1 - P, proba_yes=P, label=yes_no(EVENT))),
+        {"target": "label", "outputs": {"no": "proba_no", "yes": "proba_yes"}},
+    ),
+    "three columns by name": (
+        csv(frame(species=NAMES[KIND], **proba())),
+        {"target": "species", "outputs": {"ant": "p_ant", "bee": "p_bee", "cat": "p_cat"}},
+    ),
+    "three columns, counted from 0": (
+        csv(frame(label=NAMES[KIND], **proba("prob_", range(3)))),
+        {"outputs": {"ant": "prob_0", "bee": "prob_1", "cat": "prob_2"}},
+    ),
+    "labels from 1, columns from 0": (
+        csv(frame(label=KIND + 1, **proba("prob_", range(3)))),
+        {"outputs": {"1": "prob_0", "2": "prob_1", "3": "prob_2"}},
+    ),
+    "classes as numbers in another order": (
+        csv(frame(y=np.array([2, 0, 1])[KIND], **proba("proba_", (2, 0, 1)))),
+        {"outputs": {"0": "proba_0", "1": "proba_1", "2": "proba_2"}},
+    ),
+    "columns called as the classes": (
+        csv(frame(y=NAMES[KIND], ant=THREE[:, 0], bee=THREE[:, 1], cat=THREE[:, 2])),
+        {"outputs": {"ant": "ant", "bee": "bee", "cat": "cat"}},
+    ),
+    "a class without rows": (
+        csv(frame(y=NAMES[KIND], **proba())[KIND != 1]),
+        {"outputs": {"ant": "p_ant", "bee": "p_bee", "cat": "p_cat"}},
+    ),
+    "logits": (
+        csv(frame(y=KIND, **{f"logit_{k}": np.log(THREE[:, k].clip(1e-6)) for k in range(3)})),
+        {"kind": "logit", "outputs": {"0": "logit_0", "1": "logit_1", "2": "logit_2"}},
+    ),
+    "with a predicted class": (
+        csv(frame(y=NAMES[KIND], y_pred=NAMES[THREE.argmax(1)], **proba())),
+        {"target": "y", "predicted": "y_pred"},
+    ),
+    "a split and weights": (
+        csv(frame(y=EVENT, p=P, split=np.resize(["cal", "test"], N), sample_weight=1.5)),
+        {"split": "split", "weight": "sample_weight", "outputs": {"1": "p"}},
+    ),
+    # which column is the target
+    "default beside defaulted": (
+        csv(LOANS),
+        {"asks": ["target"], "choices": ["default", "defaulted"], "outputs": {"1": "p_default"}},
+    ),
+    "default of three values": (
+        csv(LOANS.assign(default=np.resize(["yes", "no", "unknown"], N))),
+        {"target": "defaulted", "outputs": {"1": "p_default"}, "notes": "and not 'default'"},
+    ),
+    "a feature called default": (
+        csv(frame(age=AGE, default=yes_no(OTHER), y=yes_no(EVENT), p_yes=P)),
+        {"target": "y", "asks": ["target"], "choices": ["y", "default"]},
+    ),
+    "no column is named, two could be it": (
+        csv(frame(smoker=OTHER, result=EVENT, score=P)),
+        {"target": "result", "asks": ["target"], "choices": ["result", "smoker"]},
+    ),
+    "no column is named, one fits": (
+        csv(frame(region=REGION, result=EVENT, score=P)),
+        {"target": "result", "outputs": {"1": "score"}, "features": ("region",)},
+    ),
+    "a category that is no class": (
+        csv(frame(category=REGION, y=yes_no(EVENT), p_yes=P, p_no=1 - P)),
+        {"target": "y", "outputs": {"no": "p_no", "yes": "p_yes"}},
+    ),
+    # the top label alone
+    "label, prediction, confidence": (
+        csv(
+            frame(
+                label=NAMES[KIND],
+                prediction=NAMES[THREE.argmax(1)],
+                confidence=THREE.max(1),
+            )
+        ),
+        {"outputs": {}, "asks": ["outputs"], "says": "confidence in the predicted class"},
+    ),
+    "of two classes": (
+        csv(frame(label=EVENT, prediction=(P > 0.5).astype(int), score=np.maximum(P, 1 - P))),
+        {"outputs": {}, "asks": ["outputs"], "says": "one minus the confidence"},
+    ),
+    # percentages
+    "percentages of each class": (
+        csv(frame(species=NAMES[KIND], **proba(scale=100.0))),
+        {"kind": "percent", "notes": "divided by 100", "outputs": 3},
+    ),
+    "one column of percentages": (
+        csv(frame(defaulted=EVENT, p_default=100 * P)),
+        {"asks": ["scale"], "outputs": {}, "choices": ["percent", "other"]},
+    ),
+    # an index
+    "an index without a name": (
+        csv(frame(p_1=P, y=EVENT), index=True),
+        {"notes": "'Unnamed: 0' only numbers the rows", "features": (), "outputs": {"1": "p_1"}},
+    ),
+    "an index of shuffled rows": (
+        csv(SHUFFLED, index=True),
+        {"notes": "'Unnamed: 0' only numbers the rows", "features": ()},
+    ),
+    "an index saved twice": (
+        csv(frame(p_1=P, y=EVENT).reset_index(names="Unnamed: 0"), index=True),
+        {"notes": "'Unnamed: 0.1' only numbers the rows", "features": ()},
+    ),
+    "a column called index": (
+        csv(frame(index=np.arange(N), age=AGE, p_1=P, y=EVENT)),
+        {"notes": "'index' only numbers the rows", "features": ("age",)},
+    ),
+    "a Parquet index": (
+        lambda: parquet(SHUFFLED),
+        {"target": "y", "outputs": {"1": "p_1"}, "features": ()},
+    ),
+    # headers
+    "a dump whose header is 0,1,y": (
+        csv(pd.DataFrame({"0": 1 - P, "1": P, "y": EVENT})),
+        {"target": "y", "outputs": {"0": "0", "1": "1"}},
+    ),
+    "the same with words": (
+        csv(pd.DataFrame({"0": 1 - P, "1": P, "y": yes_no(EVENT)})),
+        {"asks": ["order"], "choices": ["no,yes", "yes,no"]},
+    ),
+    "a dump whose header is 0,1,2": (
+        csv(pd.DataFrame({"0": 1 - P, "1": P, "2": EVENT})),
+        {"target": "2", "outputs": {"0": "0", "1": "1"}},
+    ),
+    "no header, probabilities and class": (
+        csv(frame(a=1 - P, b=P, c=EVENT), header=False),
+        {"target": "column_3", "asks": ["order"], "choices": ["0,1", "1,0"]},
+    ),
+    "no header, class first": (
+        csv(pd.DataFrame(np.column_stack([THREE, KIND])).iloc[:, [3, 0, 1, 2]], header=False),
+        {"target": "column_1", "asks": ["order"], "choices": ["0,1,2"]},
+    ),
+    "no header, inputs and class": (
+        csv(frame(a=AGE, b=AGE**2, c=EVENT), header=False),
+        {"target": "column_3", "outputs": {}, "asks": ["outputs"], "says": "no header"},
+    ),
+    "columns called out1 and out2": (
+        csv(frame(out1=1 - P, out2=P, truth=yes_no(EVENT, "b", "a"))),
+        {"asks": ["order"], "choices": ["a,b", "b,a"]},
+    ),
+    # other ways to write a file
+    "semicolons and decimal commas": (
+        csv(frame(p_1=P, y=EVENT), sep=";", decimal=","),
+        {"target": "y", "outputs": {"1": "p_1"}},
+    ),
+    "UTF-16 with tabs": (
+        frame(p_1=P, y=EVENT).to_csv(index=False, sep="\t").encode("utf-16"),
+        {"target": "y", "outputs": {"1": "p_1"}},
+    ),
+    # regressions
+    "outcome, mean and std": (
+        csv(frame(x=X, y=SOLD, mean=FORECAST, std=300.0)),
+        {"task": "regression", "family": "normal", "target": "y", "features": ("x",)},
+    ),
+    "quantiles": (
+        csv(frame(y=SOLD, q05=LOWER, q50=FORECAST, q95=UPPER)),
+        {"task": "regression", "parameters": {"0.05": "q05", "0.5": "q50", "0.95": "q95"}},
+    ),
+    "samples": (
+        csv(frame(y=SOLD, **{f"sample_{k}": FORECAST + k for k in range(1, 5)})),
+        {"task": "regression", "family": "samples"},
+    ),
+    "outcome and prediction": (
+        csv(frame(y=SOLD, prediction=FORECAST)),
+        {"task": "regression", "family": "point", "parameters": {"mean": "prediction"}},
+    ),
+    "an outcome of no known name": (
+        csv(frame(sold=SOLD, forecast=FORECAST)),
+        {"task": "regression", "target": "sold", "parameters": {"mean": "forecast"}},
+    ),
+    "two outcomes": (
+        csv(frame(price=SOLD, cost=X.round(3), prediction=FORECAST)),
+        {"task": "regression", "asks": ["target"], "choices": ["price", "cost"]},
+    ),
+    "bounds of no known level": (
+        csv(SOLD_TABLE),
+        {
+            "task": "regression",
+            "asks": ["level"],
+            "parameters": {},
+            "says": "It holds",
+            "choices": ["0.5", "0.8", "0.9", "0.95", "0.99", "none"],
+            "features": (),
+        },
+    ),
+    "bounds of a named level": (
+        csv(frame(sales=SOLD, yhat=FORECAST, yhat_lower_80=LOWER, yhat_upper_80=UPPER)),
+        {
+            "parameters": {"0.1": "yhat_lower_80", "0.5": "yhat", "0.9": "yhat_upper_80"},
+            "notes": "read as a 80% interval",
+        },
+    ),
+    "two named intervals": (
+        csv(
+            pd.DataFrame({"y": SOLD, "Lo 80": LOWER, "Hi 80": UPPER}).assign(
+                **{"Lo 95": LOWER - 300, "Hi 95": UPPER + 300}
+            )
+        ),
+        {"parameters": {"0.025": "Lo 95", "0.1": "Lo 80", "0.9": "Hi 80", "0.975": "Hi 95"}},
+    ),
+    "bounds are not the outcome": (
+        csv(frame(sold=SOLD, forecast=FORECAST, low=LOWER, high=UPPER)),
+        {"target": "sold", "asks": ["level"]},
+    ),
+}
+
+# name: (the file, what is said of it)
+REFUSED: dict[str, tuple[bytes, str]] = {
+    "a blank name in the middle": (b"a,,y\n1,2,0\n3,4,1\n", "Column 2 has no name"),
+    "the same name twice": (b"p,p,y\n.1,.2,0\n.3,.4,1\n", "appear more than once"),
+    "a header alone": (b"p,y\n", "no rows"),
+    "a short row": (b"p,y\n.1,0\n.3\n", "The row has 1 field"),
+    "an archive": (b"PK\x03\x04" + bytes(40), "ZIP archive"),
+}
+
+
+def reading_of(
+    content: bytes | Callable[[], bytes], **options: Any
+) -> tuple[pd.DataFrame, Reading]:
+    table = read_table(io.BytesIO(content() if callable(content) else content), name="table")
+    return table.frame, read_columns(table, **options)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_a_table_is_taken_for(shape: str) -> None:
+    content, wanted = SHAPES[shape]
+    _, found = reading_of(content)
+    roles = found.roles
+    outputs = dict(roles.outputs)
+    choices = [choice.answer for doubt in found.doubts for choice in doubt.choices]
+    seen = {
+        "target": roles.target,
+        "outputs": len(outputs) if isinstance(wanted.get("outputs"), int) else outputs,
+        "kind": roles.output_kind,
+        "class_by": roles.class_by,
+        "features": roles.features,
+        "predicted": roles.predicted,
+        "split": roles.split,
+        "weight": roles.weight,
+        "task": roles.task,
+        "family": roles.family,
+        "parameters": dict(roles.parameters),
+        "asks": [doubt.about for doubt in found.doubts],
+        "choices": choices,
+    }
+    # what is not asked for is not doubted either
+    wanted = {"asks": [], "kind": "probability", "class_by": "name", **wanted}
+    words = " ".join(doubt.sentence for doubt in found.doubts)
+    assert wanted.pop("says", "") in words
+    assert wanted.pop("notes", "") in " ".join(found.notes)
+    assert {key: seen[key] for key in wanted} == wanted
+
+
+@pytest.mark.parametrize("shape", REFUSED)
+def test_what_is_no_table_is_refused_with_the_reason(shape: str) -> None:
+    content, words = REFUSED[shape]
+    with pytest.raises(InputError, match=words):
+        reading_of(content)
+
+
+def test_there_are_forty_shapes_and_more() -> None:
+    assert len(SHAPES) + len(REFUSED) > 40
+
+
+@pytest.mark.parametrize(
+    ("shape", "about"),
+    [(shape, about) for shape, (_, wanted) in SHAPES.items() for about in wanted.get("asks", ())],
+)
+def test_every_answer_settles_its_question(shape: str, about: str) -> None:
+    content, _ = SHAPES[shape]
+    _, found = reading_of(content)
+    doubt = next(one for one in found.doubts if one.about == about)
+    for choice in doubt.choices:
+        _, settled = reading_of(content, answers={about: choice.answer})
+        assert about not in [one.about for one in settled.doubts]
+        if about == "target":
+            assert settled.roles.target == choice.answer
+
+
+def test_a_target_is_chosen_with_the_rate_and_the_mean_prediction_in_view() -> None:
+    _, found = reading_of(csv(LOANS))
+    feature, target = (choice.shows for choice in found.doubts[0].choices)
+    assert f"1 in {OTHER.mean():.1%} of the rows, mean prediction {P.mean():.1%}" in feature
+    assert f"1 in {EVENT.mean():.1%} of the rows, mean prediction {P.mean():.1%}" in target
+    assert "AUROC" in target
+
+
+@pytest.mark.parametrize("shape", ["percentages of each class", "one column of percentages"])
+def test_percentages_are_read_as_shares(shape: str) -> None:
+    table, found = reading_of(SHAPES[shape][0], answers={"scale": "percent"})
+    classes = ("ant", "bee", "cat") if "each" in shape else ("0", "1")
+    wanted = THREE if "each" in shape else np.column_stack([1 - P, P])
+    np.testing.assert_allclose(output_matrix(table, found.roles, classes), wanted, atol=2e-6)
+
+
+@pytest.mark.parametrize(("level", "ends"), [("0.8", ("0.1", "0.9")), ("0.9", ("0.05", "0.95"))])
+def test_the_ends_of_an_interval_are_quantiles_of_the_level_that_was_said(
+    level: str, ends: tuple[str, str]
+) -> None:
+    _, found = reading_of(csv(SOLD_TABLE), answers={"level": level})
+    assert found.roles.family == "quantiles"
+    lower, upper = ends
+    assert dict(found.roles.parameters) == {lower: "lower", "0.5": "prediction", upper: "upper"}
+    outside = SOLD_TABLE.assign(prediction=SOLD_TABLE["upper"] + 1)
+    _, found = reading_of(csv(outside), answers={"level": level})
+    assert dict(found.roles.parameters) == {lower: "lower", upper: "upper"}
+
+
+def test_a_prediction_may_be_used_without_its_interval() -> None:
+    _, found = reading_of(csv(SOLD_TABLE), answers={"level": "none"})
+    assert (found.roles.family, found.roles.parameters) == ("point", (("mean", "prediction"),))
+
+
+def test_what_a_model_reads_is_no_target() -> None:
+    table = LOANS.drop(columns="p_default")
+    found = read_columns(table, feature_names=("age", "default"))
+    assert (found.roles.target, found.doubts) == ("defaulted", ())
+    found = read_columns(table, feature_names=("age",), classes=("0", "1"))
+    assert [doubt.about for doubt in found.doubts] == ["target"]
+
+
+def test_an_index_that_the_model_reads_stays() -> None:
+    found = read_columns(frame(index=np.arange(N), y=EVENT), feature_names=("index",))
+    assert (found.roles.features, found.notes) == (("index",), ())

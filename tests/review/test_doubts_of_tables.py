@@ -1,0 +1,109 @@
+"""Open questions about a table: kept with the review, settled by an answer, never by chance."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.errors import InputError
+from kdcal_core.review import (
+    Review,
+    Workspace,
+    accept_rows,
+    add_table,
+    create_review,
+    open_doubts,
+    read_review,
+    score,
+    set_roles,
+    settle,
+)
+
+pytestmark = pytest.mark.usefixtures("work_here")
+N = 400
+RNG = np.random.default_rng(0)
+P = RNG.beta(0.8, 3.0, N)
+LOANS = pd.DataFrame(
+    {
+        "default": RNG.integers(0, 2, N),
+        "defaulted": (RNG.random(N) < P).astype(int),
+        "p_default": P,
+    }
+)
+
+
+@pytest.fixture
+def workspace(tmp_path) -> Workspace:
+    return Workspace(tmp_path / "home")
+
+
+def loaded(workspace: Workspace, table: pd.DataFrame) -> Review:
+    content = io.BytesIO(table.to_csv(index=False).encode())
+    return add_table(workspace, create_review(workspace).id, "calibration", content, "table.csv")
+
+
+def test_a_target_is_asked_for_until_it_is_chosen(workspace: Workspace) -> None:
+    review = loaded(workspace, LOANS)
+    (sentence,) = open_doubts(review)
+    assert "'default'" in sentence
+    assert "'defaulted'" in sentence
+    scored = score(workspace, review.id)  # it can be scored, and the doubt stays above every page
+    assert open_doubts(scored)[0] == sentence
+    settled = settle(workspace, review.id, "target", "defaulted")
+    assert settled.roles is not None
+    assert settled.roles.target == "defaulted"
+    assert settled.answers == {"target": "defaulted"}
+    assert not settled.scored  # the rows are those of another target
+    assert open_doubts(settled) == ()
+    assert read_review(Workspace(workspace.root), review.id) == settled
+    assert open_doubts(score(workspace, review.id)) == ()
+
+
+def test_only_an_answer_that_was_offered_is_taken(workspace: Workspace) -> None:
+    review = loaded(workspace, LOANS)
+    for about, answer in (("target", "p_default"), ("level", "0.9")):
+        with pytest.raises(InputError, match="no answer to an open question"):
+            settle(workspace, review.id, about, answer)
+    assert read_review(workspace, review.id) == review
+
+
+def test_whoever_sets_the_roles_has_answered(workspace: Workspace) -> None:
+    review = loaded(workspace, LOANS)
+    assert review.roles is not None
+    assert open_doubts(set_roles(workspace, review.id, review.roles)) == ()
+
+
+def test_an_interval_is_not_scored_before_its_level_is_known(workspace: Workspace) -> None:
+    x = RNG.uniform(2, 20, N)
+    table = pd.DataFrame({"price": x + RNG.normal(size=N), "prediction": x})
+    table = table.assign(lower=x - 1.64, upper=x + 1.64)
+    review = loaded(workspace, table)
+    with pytest.raises(InputError, match="no name says its level"):
+        score(workspace, review.id)
+    settle(workspace, review.id, "level", "0.9")
+    scored = score(workspace, review.id)
+    assert scored.ready
+    assert any("90% interval" in note for note in scored.notes)
+
+
+def test_the_answer_holds_for_its_table_alone(workspace: Workspace) -> None:
+    review = loaded(workspace, LOANS)
+    settle(workspace, review.id, "target", "defaulted")
+    content = io.BytesIO(LOANS.to_csv(index=False).encode())
+    again = add_table(workspace, review.id, "calibration", content, "other.csv")
+    assert again.answers == {}
+    assert len(open_doubts(again)) == 1
+
+
+def test_a_mean_far_from_the_rate_is_a_question_that_may_be_accepted(workspace: Workspace) -> None:
+    rare = RNG.random(N) < P / 8
+    review = loaded(workspace, pd.DataFrame({"p_1": P, "y": rare.astype(int)}))
+    scored = score(workspace, review.id)
+    (sentence,) = open_doubts(scored)
+    assert f"is given {P.mean():.1%} on average and is {rare.mean():.1%} of the rows" in sentence
+    assert open_doubts(accept_rows(workspace, review.id)) == ()
+    # scored again, the same rows raise no new question
+    assert open_doubts(score(workspace, review.id)) == ()
