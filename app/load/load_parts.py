@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import get_args
 
+import pandas as pd
 import streamlit as st
 
 from app.load.fitness_card import fitness_card, plain
@@ -13,6 +14,7 @@ from app.load.role_form import OUTPUT, TARGET, roles_sentence
 from app.shared import navigation, session, uploads, waiting
 from app.shared.equal_notes import equal_notes
 from app.shared.task_choice import task_choice
+from kdcal_core.data import Doubt
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.models import ModelInfo
@@ -23,13 +25,16 @@ from kdcal_core.review import (
     TableInfo,
     Which,
     Workspace,
+    accept_rows,
     confirm_class,
+    doubts_of_rows,
     may_be_swapped,
     no_target_words,
     open_doubts,
     remove_training,
     samples,
     score,
+    settle,
     split_table,
     start_sample,
     swap_classes,
@@ -37,6 +42,9 @@ from kdcal_core.review import (
 from kdcal_core.text import counted, escape_markdown
 
 _SAMPLES_PER_ROW = 2
+_CHOICES = 6  # in a row
+_CAPTIONED_CHOICES = 3
+_SHOWN_COLUMNS = 30
 _NAMED_OUTPUTS = 12  # of a model, in one line
 _SCORING = "scoring"  # the review whose rows this session is scoring
 
@@ -132,9 +140,11 @@ def about_sample(review: Review) -> None:
 
 
 def settle_doubts(review: Review) -> None:
-    """Under the header's doubts of the classes: one click swaps them, another confirms a guess."""
+    """Under the header's doubts: what settles each of them by one click."""
     if not open_doubts(review) or waiting.busy(review.id):
         return
+    for doubt in review.doubts:
+        _choices(review, doubt)
     roles = review.roles
     guessed = roles is not None and roles.class_by != "name"
     with st.container(horizontal=True):
@@ -158,6 +168,53 @@ def settle_doubts(review: Review) -> None:
             if st.button(f"It is the probability of {name}", icon=":material/check:"):
                 confirm_class(session.workspace(), review.id)
                 st.rerun()
+        if doubts_of_rows(review) and st.button(
+            "The roles are right",
+            icon=":material/check:",
+            help="The question is not asked again for these rows. The checks still report what "
+            "they find.",
+        ):
+            accept_rows(session.workspace(), review.id)
+            st.rerun()
+
+
+def _choices(review: Review, doubt: Doubt) -> None:
+    """A button for each answer, with what the rows show where it is the right one."""
+    if not doubt.choices:
+        return
+    captioned = any(choice.shows for choice in doubt.choices)
+    places = st.columns(min(len(doubt.choices), _CAPTIONED_CHOICES if captioned else _CHOICES))
+    for at, choice in enumerate(doubt.choices):
+        with places[at % len(places)].container(gap="xxsmall"):
+            if st.button(
+                escape_markdown(choice.words, 160),
+                key=f"answer_{doubt.about}_{at}",
+                width="stretch",
+            ):
+                waiting.start(
+                    partial(_settle, session.workspace(), review, doubt.about, choice.answer),
+                    title="Reading the columns again",
+                    owner=review.id,
+                    short=True,
+                )
+                st.rerun()
+            if choice.shows:
+                st.caption(escape_markdown(choice.shows, 200))
+
+
+def _settle(
+    workspace: Workspace,
+    review: Review,
+    about: str,
+    answer: str,
+    progress: Progress,
+    cancelled: Callable[[], bool],
+) -> Review:
+    """Take the answer; rows that were scored before are scored again once nothing is open."""
+    settled = settle(workspace, review.id, about, answer)
+    if review.scored and not settled.doubts:
+        return score(workspace, review.id, progress=progress, cancelled=cancelled)
+    return settled
 
 
 def own_files(review: Review | None) -> None:
@@ -192,6 +249,24 @@ def own_files(review: Review | None) -> None:
         st.caption(_table_line("Foreign rows", table))
     for note in review.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
+    _first_rows(review)
+
+
+def _first_rows(review: Review) -> None:
+    """The first rows of every table, as they were read."""
+    tables = [table for table in review.all_tables if any(one.first for one in table.columns)]
+    if not tables:
+        return
+    with st.expander("First rows"):
+        for table in tables:
+            st.dataframe(
+                pd.DataFrame({one.name: one.first for one in table.columns[:_SHOWN_COLUMNS]}),
+                hide_index=True,
+                alt=f"The first rows of {table.name}",
+            )
+            rest = len(table.columns) - _SHOWN_COLUMNS
+            more = f" and {counted(rest, 'more column')}" if rest > 0 else ""
+            st.caption(f"{escape_markdown(table.name)}{more}")
 
 
 def _answers_of(model: ModelInfo) -> str:
@@ -224,6 +299,8 @@ def still_missing(review: Review) -> str:
             "The calibration set is still missing. If this is your only table, upload it as the "
             "calibration set: an evaluation set cannot stand alone."
         )
+    if any(doubt.choices for doubt in review.doubts):
+        return "Answer the question at the top of this page first. Then the rows can be scored."
     if review.roles is None or review.roles.target is None:
         return (
             f"{escape_markdown(no_target_words(review), 400)}. Give the right column the role "

@@ -31,6 +31,8 @@ def scored_review(page_name: str) -> Review | None:
             session.error_box(error)
         else:
             header(review)
+            if open_doubts(review):
+                navigation.page_link("load", "Settle it on the Load page")
             return review
     empty_state(page_name, unfinished=review is not None)
     return None

@@ -383,3 +383,49 @@ def test_a_guessed_class_can_be_confirmed_without_scoring_again(app):
     _assert_healthy(app)
     assert not app.warning
     assert any("fit for" in title.value for title in app.subheader)
+
+
+def _loans(n=400):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.8, 3.0, n)
+    return pd.DataFrame(
+        {
+            "default": rng.integers(0, 2, n),
+            "defaulted": (rng.random(n) < p).astype(int),
+            "p_default": p,
+        }
+    )
+
+
+def test_a_target_that_could_be_another_column_is_chosen_before_scoring(app, texts):
+    _upload(app, "calibration", "loans.csv", _csv(_loans()))
+    settle(app)
+    _assert_healthy(app)
+    shown = [one.value for one in (*app.warning, *app.caption)]
+    texts([unescape(one) for one in shown if "could be it too" in one or "AUROC" in one])
+    assert not [one for one in app.button if one.label == "Score the rows"]
+    _press(app, "defaulted is the true class")
+    settle(app)
+    _assert_healthy(app)
+    assert not app.warning
+    _press(app, "Score the rows")
+    settle(app)
+    _assert_healthy(app)
+    assert not app.warning
+    assert any("fit for" in title.value for title in app.subheader)
+
+
+def test_what_the_rows_say_against_the_roles_can_be_accepted(app):
+    rare = _loans().assign(defaulted=lambda f: f["defaulted"] * (np.arange(len(f)) % 8 == 0))
+    _upload(app, "calibration", "loans.csv", _csv(rare.drop(columns="default")))
+    settle(app)
+    _press(app, "Score the rows")
+    settle(app)
+    assert len(app.warning) == 1
+    app.switch_page("../pages/reliability.py").run()
+    assert len(app.warning) == 1
+    assert any(link.proto.label == "Settle it on the Load page" for link in app.get("page_link"))
+    app.switch_page("../pages/load.py").run()
+    _press(app, "The roles are right")
+    _assert_healthy(app)
+    assert not app.warning
