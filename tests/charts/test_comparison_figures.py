@@ -59,7 +59,8 @@ def spec(figure) -> dict:
 def test_the_order_is_the_measure_s_and_turns_where_more_is_better(over: Comparison) -> None:
     for measure in ("log_loss", "auc"):
         values = [over.method(key).scores[measure].value for key in ranked(over, measure)]
-        assert values == sorted(values, reverse=measure == "auc")
+        better = np.diff(values) * (1 if measure == "log_loss" else -1)
+        assert (better > -1e-12).all(), "only values that differ by rounding may change places"
     assert ranked(over, "fit_seconds")[-1] == over.reference
 
 

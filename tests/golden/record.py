@@ -15,6 +15,8 @@ RTOL = 1e-12
 """Largest relative difference between a figure and the stored one."""
 ATOL = 1e-15
 """Differences of sums that come to zero but for rounding."""
+P_VALUES = ("p_value", "adjusted_p", "overall_p")
+"""Compared by their difference: a relative one grows with the statistic, which is rounded too."""
 
 CODES = ("key", "kind", "task", "shape", "judged_on", "fitted_on", "space", "reference")
 """Texts that are results. All others are prose, names or paths, which may be improved freely."""
@@ -134,14 +136,14 @@ def differences(stored: Any, found: Any, rtol: float = RTOL, where: str = "") ->
             yield f"{where}: {len(stored)} entries are now {len(found)}"
         for at, (one, other) in enumerate(zip(stored, found, strict=False)):
             yield from differences(one, other, rtol, f"{where}[{at}]")
-    elif not _same(stored, found, rtol):
+    elif not _same(stored, found, rtol, rtol if where.endswith(P_VALUES) else ATOL):
         yield f"{where}: {stored!r} is now {found!r}"
 
 
-def _same(stored: Any, found: Any, rtol: float) -> bool:
+def _same(stored: Any, found: Any, rtol: float, atol: float) -> bool:
     numbers = [
         isinstance(one, int | float) and not isinstance(one, bool) for one in (stored, found)
     ]
     if all(numbers):
-        return math.isclose(stored, found, rel_tol=rtol, abs_tol=ATOL if rtol == RTOL else rtol)
+        return math.isclose(stored, found, rel_tol=rtol, abs_tol=atol if rtol == RTOL else rtol)
     return type(stored) is type(found) and stored == found

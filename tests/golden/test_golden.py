@@ -43,6 +43,8 @@ def test_a_change_is_seen_and_prose_is_not() -> None:
     assert not list(differences(stored, {**stored, "label": "Other words"}))
     assert list(differences(stored, {**stored, "value": 0.5 * (1 + 1e-11)}))
     assert list(differences(stored, {**stored, "n": 4}))
+    assert list(differences({"p_value": 0.05}, {"p_value": 0.05 + 2e-12}))
+    assert not list(differences({"p_value": 0.05}, {"p_value": 0.05 + 5e-13}))
     assert list(differences(stored, {**stored, "key": "b"}))
     assert list(differences(stored, {**stored, "value": "nan"}))
     assert list(differences({"at": [1.0, 2.0]}, {"at": [1.0]}))
