@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from app.reliability import reliability_parts as parts
-from app.shared import page_top, set_results
+from app.shared import page_top
 from app.shared.set_choice import choose_set
-from kdcal_core.tasks import set_overview
 
 review = page_top.scored_review("reliability")
 if review is not None:
     which = choose_set(review, "reliability")
-    overview = set_results.of(review, set_overview, which=which)
+    top = st.container()
+    asked = parts.diagram(review, which)
+    overview = parts.overview(review, which, asked)
     if overview is not None:
-        parts.finding(overview)
-    parts.diagram(review, which)
-    if overview is not None:
+        with top:
+            parts.finding(review, which, asked, overview)
         parts.scores_and_confusion(review, which, overview)
     parts.every_estimate(review, which)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import pandas as pd
@@ -25,20 +26,29 @@ from kdcal_core.diagnostics import (
     value_text,
 )
 from kdcal_core.review import Review, Which
-from kdcal_core.tasks import SetOverview, set_estimates, set_reliability
+from kdcal_core.tasks import (
+    SetOverview,
+    predicted_class,
+    set_estimates,
+    set_overview,
+    set_reliability,
+)
 from kdcal_core.text import escape_markdown
 
 KINDS: dict[Kind, str] = {
-    "confidence": "All predictions",
-    "top-label": "Predicted class",
-    "class": "One class against the rest",
+    "class": "Probability of a class",
+    "confidence": "Confidence in the prediction",
+    "top-label": "Predicted class by class",
 }
 KIND_QUESTIONS: dict[Kind, str] = {
+    "class": "When the model gives the class this probability, how often is the row of that class?",
     "confidence": "When the model is this sure of its prediction, how often is it right?",
     "top-label": "The same question for the rows that were predicted to be one class. Salamon et "
     "al. advise this one: a model can be right overall and wrong class by class.",
-    "class": "When the model gives a class this probability, predicted or not, how often is the "
-    "row of that class?",
+}
+MULTIPLES: dict[Kind, str] = {
+    "top-label": "Class by class: rows predicted to be the class",
+    "class": "Class by class: the probability of each class",
 }
 STRATEGIES: dict[Strategy, str] = {"uniform": "Equal width", "quantile": "Equal rows"}
 TABLES: dict[Literal["joint", "confusion", "reverse"], str] = {
@@ -48,43 +58,74 @@ TABLES: dict[Literal["joint", "confusion", "reverse"], str] = {
 }
 
 
-def finding(found: SetOverview) -> None:
-    """The page's one sentence and its row of estimates."""
-    sentence = reliability_finding(found.reliability, headline_estimate(found.estimates))
-    st.subheader(escape_markdown(sentence, 400), anchor=False)
-    estimate_row(found.estimates)
+@dataclass(frozen=True)
+class Asked:
+    """The question asked of the rows: what is stated, and of which class."""
+
+    kind: Kind
+    label: int | None
 
 
-def diagram(review: Review, which: Which) -> None:
+def overview(review: Review, which: Which, asked: Asked) -> SetOverview | None:
+    """What is measured of all rows; None while a job measures it."""
+    event = asked.label if asked.kind == "class" else None
+    return set_results.of(review, set_overview, which=which, event=event)
+
+
+def finding(review: Review, which: Which, asked: Asked, found: SetOverview) -> None:
+    """The page's one sentence and its row of estimates, of the question that was asked."""
+    shown, estimates, lead = found.reliability, found.estimates, ""
+    if asked.kind == "top-label" and asked.label is not None:
+        mine = set_results.of(review, predicted_class, which=which, label=asked.label)
+        if mine is None:
+            return
+        name = escape_markdown(review.classes[asked.label], 60)
+        if mine.reliability is None:
+            st.subheader(f"No row is predicted to be {name}.", anchor=False)
+            return
+        shown, estimates, lead = mine.reliability, mine.estimates, f"Predicted {name}: "
+    sentence = reliability_finding(shown, headline_estimate(estimates), review.classes)
+    if lead:
+        sentence = f"{sentence[0].lower()}{sentence[1:]}"
+    st.subheader(lead + escape_markdown(sentence, 400), anchor=False)
+    estimate_row(estimates)
+
+
+def diagram(review: Review, which: Which) -> Asked:
     """The main picture with its settings beside it."""
     with st.container(border=True):
         picture, settings = st.columns([3, 1.3], gap="medium")
         with settings:
-            kind = _kind()
-            label = _label(review) if kind != "confidence" else None
+            kind = _kind(review)
+            asked = Asked(kind, _label(review) if kind != "confidence" else None)
             n_bins = st.slider("Bins", 5, 50, 15, key="reliability_bins", persist_state="session")
             strategy = _strategy()
         with picture:
             found = set_results.of(
                 review, set_reliability,
-                which=which, kind=kind, n_bins=n_bins, strategy=strategy, label=label,
+                which=which, kind=kind, n_bins=n_bins, strategy=strategy, label=asked.label,
             )  # fmt: skip
             if found is not None:
                 show(
                     drawn_once(reliability_chart, found, review.classes, dark=is_dark()),
                     key="reliability_diagram",
                     of=f"{review.title} {which}",
-                    finding=kind != "confidence",  # there the page's heading says it
+                    finding=False,  # the page's heading says it
                 )
-    _multiples(review, which, kind, n_bins, strategy)
+    if kind != "class" or len(review.classes) > 2:  # of two classes one mirrors the other
+        _multiples(review, which, kind, n_bins, strategy)
+    return asked
 
 
-def _kind() -> Kind:
+def _kind(review: Review) -> Kind:
+    """What is asked: of an event first its probability, else first the confidence."""
+    of_event = review.event is not None
+    options = sorted(KINDS, key=lambda kind: kind != ("class" if of_event else "confidence"))
     kind: Kind = st.radio(
         "Question",
-        options=list(KINDS),
+        options=options,
         format_func=KINDS.__getitem__,
-        key="reliability_kind",
+        key=f"reliability_kind_{'event' if of_event else 'confidence'}",
         persist_state="session",
     )
     st.caption(KIND_QUESTIONS[kind])
@@ -95,8 +136,9 @@ def _label(review: Review) -> int:
     label: int = st.selectbox(
         "Class",
         options=range(len(review.classes)),
+        index=review.event or 0,
         format_func=lambda at: review.classes[at][:80],
-        key=f"reliability_label_{review.id}",
+        key=f"reliability_label_{review.id}_{review.event}",
         persist_state="session",
     )
     return label
@@ -120,7 +162,7 @@ def _strategy() -> Strategy:
 def _multiples(review: Review, which: Which, kind: Kind, n_bins: int, strategy: Strategy) -> None:
     kind = "top-label" if kind == "confidence" else kind
     with st.container(border=True):
-        st.markdown(f"**Class by class: {KINDS[kind].lower()}**")
+        st.markdown(f"**{MULTIPLES[kind]}**")
         found = set_results.of(
             review, set_reliability,
             which=which, kind=kind, n_bins=min(n_bins, 15), strategy=strategy, smooth=False,

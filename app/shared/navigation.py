@@ -22,6 +22,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "Diagnose": (
         "reliability",
+        "decisions",
+        "groups",
         "confidence_by_class",
         "out_of_distribution",
         "posterior_map",

@@ -47,6 +47,7 @@ from kdcal_core.charts.coverage import (
     quantile_reliability_chart,
     quantile_reliability_figure,
 )
+from kdcal_core.charts.decisions import cost_chart, net_benefit_chart
 from kdcal_core.charts.foreign import (
     blend_words,
     by_confidence_words,
@@ -64,6 +65,7 @@ from kdcal_core.charts.foreign import (
     surest_words,
     ties_words,
 )
+from kdcal_core.charts.groups import groups_chart, groups_table
 from kdcal_core.charts.lab import (
     LAB_BANDED,
     Compared,
@@ -240,6 +242,7 @@ __all__ = [
     "confidence_words",
     "confusion_chart",
     "confusion_figure",
+    "cost_chart",
     "coverage_by_chart",
     "coverage_by_figure",
     "coverage_chart",
@@ -258,6 +261,8 @@ __all__ = [
     "fit_offer",
     "floor_words",
     "glance_figure",
+    "groups_chart",
+    "groups_table",
     "held_words",
     "inside_words",
     "intervals_chart",
@@ -294,6 +299,7 @@ __all__ = [
     "mix_words",
     "neighbour_selection_chart",
     "neighbour_selection_figure",
+    "net_benefit_chart",
     "noise_chart",
     "noise_figure",
     "ordered_regions",

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import event_gap
 from kdcal_core.diagnostics.scores import target_gap
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    gap = target_gap(evidence.target(), level)
-    if evidence.event is None:
-        return [Part(gap)]
-    return [
-        Part(replace(gap, name="Mean probability minus event rate", label="Probability minus rate"))
-    ]
+    gap = target_gap if evidence.event is None else event_gap
+    return [Part(gap(evidence.target(), level))]
 
 
 Check(

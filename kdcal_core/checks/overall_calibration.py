@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.diagnostics import confidence_calibration_error
+from kdcal_core.diagnostics import confidence_calibration_error, event_calibration_error
 from kdcal_core.diagnostics.calibration_test import target_test
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    target = evidence.target()
-    found = confidence_calibration_error(
-        target.score,
-        target.hit.astype(np.int64),
-        level=level,
-        seed=evidence.seed,
-        sample_weight=target.weight,
-    )
+    target, seed = evidence.target(), evidence.seed
     if evidence.event is not None:
-        name = found.name.replace("Confidence ECE", "ECE of the event's probability")
-        found = replace(found, name=name)
+        return [Part(event_calibration_error(target, level, seed))]
+    right = target.hit.astype(np.int64)
+    found = confidence_calibration_error(
+        target.score, right, level=level, seed=seed, sample_weight=target.weight
+    )
     return [Part(found)]
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from kdcal_core.diagnostics.all_estimates import all_estimates, summary
+from kdcal_core.diagnostics.all_estimates import (
+    all_estimates,
+    event_calibration_error,
+    event_gap,
+    event_summary,
+    summary,
+)
 from kdcal_core.diagnostics.auc import PairedAuc, auc, paired_auc
 from kdcal_core.diagnostics.by_predicted_class import (
     Confusion,
@@ -20,6 +26,24 @@ from kdcal_core.diagnostics.calibration_error import (
 )
 from kdcal_core.diagnostics.calibration_line import calibration_intercept, calibration_slope
 from kdcal_core.diagnostics.calibration_test import calibration_test
+from kdcal_core.diagnostics.decisions import (
+    Band,
+    BestThreshold,
+    Costs,
+    DecisionCounts,
+    best_threshold,
+    cost_at,
+    decision_confusion,
+    decision_counts,
+    decision_rates,
+    decision_table,
+    expected_cost,
+    gain_over_all,
+    net_benefit,
+    net_benefit_of_all,
+    paired_net_benefit,
+    useful_thresholds,
+)
 from kdcal_core.diagnostics.estimate import (
     Estimate,
     estimate_text,
@@ -42,6 +66,12 @@ from kdcal_core.diagnostics.foreign_scores import (
     ood_auroc,
     ood_calibration_error,
     unknown_share,
+)
+from kdcal_core.diagnostics.group_measures import (
+    GroupMeasures,
+    GroupTable,
+    groups_finding,
+    measure_groups,
 )
 from kdcal_core.diagnostics.regions import (
     Region,
@@ -136,10 +166,14 @@ from kdcal_core.diagnostics.targets import Kind, Norm, Strategy
 
 __all__ = [
     "SURE",
+    "Band",
     "BandKind",
+    "BestThreshold",
     "Confusion",
+    "Costs",
     "Coverage",
     "CoverageRow",
+    "DecisionCounts",
     "DensityCounts",
     "DensityCurve",
     "DistanceCurve",
@@ -147,6 +181,8 @@ __all__ = [
     "Estimate",
     "Fault",
     "FaultKind",
+    "GroupMeasures",
+    "GroupTable",
     "HistogramAnchor",
     "KernelSimilarity",
     "Kind",
@@ -174,6 +210,7 @@ __all__ = [
     "all_estimates",
     "auc",
     "auroc",
+    "best_threshold",
     "brier",
     "brier_decomposition",
     "calibration_error",
@@ -192,18 +229,29 @@ __all__ = [
     "confidence_smooth_calibration_error",
     "confusion",
     "confusion_finding",
+    "cost_at",
     "coverage",
     "coverage_finding",
     "crossed_groups",
+    "decision_confusion",
+    "decision_counts",
+    "decision_rates",
+    "decision_table",
     "density_curve",
     "describe_pit_regions",
     "describe_regions",
     "ecdf_difference",
     "estimate_text",
+    "event_calibration_error",
+    "event_gap",
+    "event_summary",
+    "expected_cost",
     "fault",
     "find_pit_regions",
     "find_regions",
     "fpr_at_95_tpr",
+    "gain_over_all",
+    "groups_finding",
     "headline_estimate",
     "hellinger_distance",
     "hellinger_distances",
@@ -221,12 +269,16 @@ __all__ = [
     "max_confidence_by_distance",
     "mean_max_confidence",
     "mean_scale",
+    "measure_groups",
     "misses_of",
     "neighbourhoods",
+    "net_benefit",
+    "net_benefit_of_all",
     "ood_auroc",
     "ood_calibration_error",
     "paired_auc",
     "paired_difference",
+    "paired_net_benefit",
     "pit_by_column",
     "pit_by_region",
     "pit_histogram",
@@ -250,6 +302,7 @@ __all__ = [
     "two_halves",
     "uniformity_tests",
     "unknown_share",
+    "useful_thresholds",
     "value_text",
     "wasserstein",
 ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from kdcal_core.calibration.calibrator_base import top_label
 from kdcal_core.data import ScoredSet
@@ -10,7 +13,7 @@ from kdcal_core.diagnostics.calibration_error import (
     calibration_error,
     confidence_calibration_error,
 )
-from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.estimate import EVENT_GAP, Estimate
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,
@@ -63,6 +66,57 @@ def summary(
         confidence_calibration_error(said, right, level=level, seed=seed, sample_weight=weight),
         confidence_log_loss(said, right, level=level, sample_weight=weight),
     )
+
+
+def event_summary(
+    scored: ScoredSet, event: int, *, level: float = 0.95, seed: int = 0
+) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+    """Four tiles of one class's probability: AUC, mean less rate, calibration error, log loss.
+
+    Parameters
+    ----------
+    scored : ScoredSet
+    event : int
+        The class, from 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> proba = np.array([[0.9, 0.1], [0.3, 0.7]])
+    >>> scored = ScoredSet(proba, np.array([0, 1]), ("no", "yes"), "digest", "evaluation")
+    >>> [tile.label for tile in event_summary(scored, 1)]
+    ['AUROC', 'Probability minus rate', 'ECE', 'Log loss']
+    """
+    (target,) = targets(scored.proba, scored.y, scored.weight, "class", event)
+    hit, weight = (scored.y == event).astype(np.int64), scored.weight
+    pair = np.stack([1.0 - target.score, target.score], axis=1)
+    names = (f"not {scored.classes[event]}", scored.classes[event])
+    return (
+        auroc(pair, hit, level=level, sample_weight=weight, classes=names),
+        event_gap(target, level),
+        event_calibration_error(target, level, seed),
+        log_loss(pair, hit, level=level, sample_weight=weight),
+    )
+
+
+def event_gap(target: Target, level: float) -> Estimate:
+    """Mean probability of the event less the rate at which it happens."""
+    return replace(
+        target_gap(target, level), name="Mean probability minus event rate", label=EVENT_GAP
+    )
+
+
+def event_calibration_error(target: Target, level: float, seed: int = 0) -> Estimate:
+    """The expected calibration error of the event's probability, 15 equal-width bins."""
+    found = confidence_calibration_error(
+        target.score,
+        target.hit.astype(np.int64),
+        level=level,
+        seed=seed,
+        sample_weight=target.weight,
+    )
+    name = found.name.replace("Confidence ECE", "ECE of the event's probability")
+    return replace(found, name=name)
 
 
 def all_estimates(

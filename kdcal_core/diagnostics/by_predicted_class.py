@@ -80,13 +80,17 @@ def confusion(
     weight = check_weight(sample_weight, len(predicted))
     joint = bin_sums(y * n_classes + predicted, n_classes**2, weight)
     joint = joint.reshape(n_classes, n_classes)
+    if sample_weight is None:
+        return confusion_of(joint)
+    square = bin_sums(predicted, n_classes, weight**2)
+    return confusion_of(joint, joint.sum(axis=0) ** 2 / np.where(square > 0.0, square, 1.0))
+
+
+def confusion_of(joint: FloatArray, effective: FloatArray | None = None) -> Confusion:
+    """The three tables of counts (K, K) that are known already."""
     with np.errstate(invalid="ignore", divide="ignore"):
         by_row = joint / joint.sum(axis=1, keepdims=True)
         by_column = joint / joint.sum(axis=0, keepdims=True)
-    if sample_weight is None:
-        return Confusion(joint, by_row, by_column)
-    square = bin_sums(predicted, n_classes, weight**2)
-    effective = joint.sum(axis=0) ** 2 / np.where(square > 0.0, square, 1.0)
     return Confusion(joint, by_row, by_column, effective)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from kdcal_core.text import number_text
 
+CONFIDENCE_GAP, EVENT_GAP = "Confidence gap", "Probability minus rate"
 LEAST_ROWS = 10  # fewer rows never make a headline
 
 
@@ -115,7 +116,7 @@ def headline_estimate(estimates: Sequence[Estimate]) -> Estimate | None:
     A finding of "within noise" would contradict a gap whose interval does not hold 0.
     """
     named = {estimate.label: estimate for estimate in estimates}
-    gap = named.get("Confidence gap")
+    gap = named.get(CONFIDENCE_GAP, named.get(EVENT_GAP))
     if gap is not None and (gap.low > 0.0 or gap.high < 0.0):
         return gap
     return named.get("ECE")

@@ -18,7 +18,13 @@ from scipy.stats import rankdata
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
-from kdcal_core.diagnostics.estimate import LEAST_ROWS, Estimate, value_text
+from kdcal_core.diagnostics.estimate import (
+    CONFIDENCE_GAP,
+    EVENT_GAP,
+    LEAST_ROWS,
+    Estimate,
+    value_text,
+)
 from kdcal_core.diagnostics.targets import (
     BinTable,
     Kind,
@@ -514,9 +520,16 @@ def _place(low: float, high: float) -> str:
     return f" between {low:.3g} and {high:.3g}"
 
 
+_GAP_WORDS = {
+    CONFIDENCE_GAP: ("over-confident", "under-confident"),
+    EVENT_GAP: ("too high", "too low"),
+}
+
+
 def _gap_text(gap: Estimate) -> str:
     """The gap as a word and sizes without signs, in percentage points."""
-    word = "over-confident" if gap.value > 0 else "under-confident"
+    high_word, low_word = _GAP_WORDS[gap.label]
+    word = high_word if gap.value > 0 else low_word
     width = 100.0 * (gap.high - gap.low)
     low, high = sorted((abs(gap.low), abs(gap.high)))
     said, least, most = (
@@ -538,7 +551,7 @@ def _no_stretch(result: Reliability, estimate: Estimate | None, departs: bool) -
     if estimate is None:
         return f"{lead}."
     value = f"{estimate.label} {value_text(estimate)}"
-    if clear and estimate.label == "Confidence gap":
+    if clear and estimate.label in _GAP_WORDS:
         value = _gap_text(estimate)
     if estimate.expected is not None:
         value += f" against {value_text(estimate, estimate.expected)} expected by chance"

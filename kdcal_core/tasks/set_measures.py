@@ -36,6 +36,7 @@ from kdcal_core.diagnostics import (
     ScoreHistogram,
     Strategy,
     confusion,
+    event_summary,
     histogram_anchor,
     reliability,
     score_histogram,
@@ -108,16 +109,20 @@ class SetOverview:
 
 
 @review_task("Measuring all rows, with intervals", reads=the_set)
-def set_overview(sets: Sets, *, which: Which) -> SetOverview:
-    """The reliability diagram of all predictions, with the estimates above it."""
+def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOverview:
+    """The reliability diagram of all predictions, with the estimates above it.
+
+    With ``event`` diagram and estimates are of that class's probability.
+    """
     scored = sets.read(which)
     sets.progress(0.1, "Counting")
     tables = confusion(scored.proba, scored.y, len(scored.classes), sample_weight=scored.weight)
     scores = score_histogram(scored.proba, scored.y, kind="confidence", sample_weight=scored.weight)
     sets.progress(0.3, "Drawing up the reliability diagram")
-    overall = _overall(scored)
+    overall = _overall(scored, event)
     sets.progress(0.6, "Measuring, with intervals")
-    return SetOverview(overall, tuple(summary(scored)), scores, tables)
+    tiles = summary(scored) if event is None else event_summary(scored, event)
+    return SetOverview(overall, tuple(tiles), scores, tables)
 
 
 @review_task("Reliability: drawing up the diagram", reads=the_set)
@@ -316,11 +321,12 @@ def largest_classes(joint: FloatArray, most: int) -> IntArray:
     return np.sort(order)
 
 
-def _overall(scored: ScoredSet) -> Reliability:
+def _overall(scored: ScoredSet, event: int | None = None) -> Reliability:
     return reliability(
         scored.proba,
         scored.y,
-        kind="confidence",
+        kind="confidence" if event is None else "class",
+        label=event,
         n_bins=15,
         strategy="uniform",
         sample_weight=scored.weight,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 import pytest
-from app_pages import healthy, launch, specs, visit
+from app_pages import healthy, launch, plain, specs, visit
 
-from kdcal_core.review import Workspace, samples, start_sample
+from kdcal_core.review import Workspace, read_review, samples, start_sample
 
 PAGES = ("reliability", "confidence_by_class")
 SAMPLES = [sample.name for sample in samples() if sample.task == "classification"]
@@ -19,11 +19,12 @@ def review_ids(workspace: Workspace) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-@pytest.mark.parametrize(("page", "n_charts"), list(zip(PAGES, (4, 5), strict=True)))
-def test_every_sample_fills_every_page(
-    review_ids: dict[str, str], sample: str, page: str, n_charts: int
-) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_every_sample_fills_every_page(review_ids: dict[str, str], sample: str, page: str) -> None:
     at = healthy(launch(page, review_ids[sample]))
+    # of two classes, small multiples of the event's probability would be mirror images
+    mirrored = read_review(Workspace(), review_ids[sample]).event is not None
+    n_charts = 5 if page == "confidence_by_class" else 4 - mirrored
     drawn = at.get("plotly_chart")
     assert len(drawn) == n_charts
     assert len(at.metric) == 4
@@ -92,18 +93,33 @@ def test_reliability_settings_change_the_diagram(review_ids: dict[str, str]) -> 
     at.slider(key="reliability_bins").set_value(30).run()
     assert specs(healthy(at))[0] != before[0]
     for kind in ("top-label", "class"):
-        at.radio(key="reliability_kind").set_value(kind).run()
+        at.radio(key="reliability_kind_confidence").set_value(kind).run()
         chosen = specs(healthy(at))
         assert chosen[0] != before[0]
     at.selectbox[0].set_value(7).run()
     assert specs(healthy(at))[0] != chosen[0]
 
 
+def test_an_event_s_probability_comes_first_and_all_follow_the_question(
+    review_ids: dict[str, str],
+) -> None:
+    at = healthy(launch(PAGES[0], review_ids["adult"]))
+    assert [one.label for one in at.metric] == [
+        "AUROC", "Probability minus rate", "ECE", "Log loss",
+    ]  # fmt: skip
+    assert plain(at.subheader[0].value).startswith("Class >50K: under-confident below")
+    at.radio(key="reliability_kind_event").set_value("confidence").run()
+    assert [one.label for one in healthy(at).metric][:2] == ["Accuracy", "Confidence gap"]
+    at.radio(key="reliability_kind_event").set_value("top-label").run()
+    assert plain(healthy(at).subheader[0].value).startswith("Predicted >50K: over-confident")
+    assert at.metric[0].label == "Accuracy"
+
+
 def test_confusion_table_and_set_can_be_switched(review_ids: dict[str, str]) -> None:
     at = launch(PAGES[0], review_ids["adult"])
     before = specs(at)
     at.segmented_control(key="confusion_table").set_value("joint").run()
-    assert specs(healthy(at))[3] != before[3]
+    assert specs(healthy(at))[2] != before[2]
     at.segmented_control(key="reliability_set").set_value("calibration").run()
     assert specs(healthy(at))[0] != before[0]
 

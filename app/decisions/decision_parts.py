@@ -1,0 +1,221 @@
+"""The parts of the Decisions page: threshold, errors, net benefit, cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from app.shared import session, set_results
+from app.shared.charts import drawn_once, estimate_row, is_dark, show
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.charts import confusion_chart, cost_chart, net_benefit_chart
+from kdcal_core.diagnostics import (
+    Confusion,
+    Costs,
+    DecisionCounts,
+    best_threshold,
+    decision_confusion,
+    decision_rates,
+    estimate_text,
+)
+from kdcal_core.errors import InputError
+from kdcal_core.review import Review, Which
+from kdcal_core.tasks import REPAIRS, RepairedDecisions, repaired_decisions, set_decisions
+from kdcal_core.text import escape_markdown
+
+_RARE = 0.05  # an event less frequent than this needs a finer scale of thresholds
+_AS_IT_IS = "none"
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What is looked at: the rows, the event and the threshold."""
+
+    review: Review
+    which: Which
+    event: int
+    threshold: float
+    counts: DecisionCounts
+
+    @property
+    def name(self) -> str:
+        """The event's name; untrusted text."""
+        return self.review.classes[self.event]
+
+    @property
+    def of(self) -> str:
+        """What downloaded files are of."""
+        return f"{self.review.title} {self.which} {self.name}"
+
+
+def choose_event(review: Review) -> int:
+    """The class whose probability decides: the review's event, or one of many classes."""
+    default = review.event
+    if default is not None:
+        return default
+    chosen: int = st.selectbox(
+        "Class to flag",
+        options=range(len(review.classes)),
+        index=1 if len(review.classes) == 2 else 0,
+        format_func=lambda at: f"Flag: {review.classes[at][:80]}",
+        key=f"decisions_event_{review.id}",
+        persist_state="session",
+        label_visibility="collapsed",
+        width=280,
+    )
+    return chosen
+
+
+def decided(review: Review, which: Which, event: int) -> Decided | None:
+    """The counts at every threshold, and the threshold as chosen; None while a job counts."""
+    counts = set_results.of(review, set_decisions, which=which, event=event)
+    if counts is None:
+        return None
+    rare = counts.rate < _RARE
+    top = max(float(np.ceil(counts.rate * 20 * 100)), 1.0) if rare else 99.9
+    step = 0.01 if rare else 0.1
+    name = escape_markdown(review.classes[event], 60)
+    percent: float = st.slider(
+        f"Flag a row where the probability of {name} is at least",
+        min_value=step,
+        max_value=top,
+        value=min(50.0, top) if not rare else round(100 * counts.rate, 2) or step,
+        step=step,
+        format="%.2f%%" if rare else "%.1f%%",
+        key=_slider(review, event),
+        persist_state="session",
+        width=520,
+    )
+    return Decided(review, which, event, percent / 100.0, counts)
+
+
+def _slider(review: Review, event: int) -> str:
+    return f"decisions_threshold_{review.id}_{event}"
+
+
+def finding(view: Decided) -> None:
+    """What the threshold does, in one sentence and four numbers."""
+    *rates, flagged = decision_rates(view.counts, view.threshold)
+    found, right = rates[0], rates[2]
+    name = escape_markdown(view.name, 60)
+    sentence = (
+        f"Flags {estimate_text(flagged)} of the rows and finds {estimate_text(found)} of the "
+        f"{name} rows; of the flagged rows, {estimate_text(right)} are {name}."
+    )
+    st.subheader(sentence, anchor=False)
+    estimate_row(rates)
+
+
+def picture(view: Decided) -> None:
+    """The decision curve beside the confusion table."""
+    left, right = st.columns([3, 2], gap="medium")
+    with left.container(border=True, height="stretch"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown("**Is the model worth using?**")
+            method = _method()
+        repaired = _repaired(view, method)
+        show(
+            drawn_once(
+                net_benefit_chart,
+                view.counts,
+                view.threshold,
+                dark=is_dark(),
+                repaired=None if repaired is None else repaired.counts,
+                gained=None if repaired is None else repaired.gained,
+                repaired_name="" if repaired is None else repaired.name,
+            ),
+            key="net_benefit",
+            of=view.of,
+        )
+    with right.container(border=True, height="stretch"):
+        st.markdown("**Rows by truth and decision**")
+        table: Confusion = decision_confusion(view.counts, view.threshold)
+        names = (f"not {view.name}"[:80], view.name) if len(view.review.classes) > 2 else (
+            view.review.classes[1 - view.event], view.name,
+        )  # fmt: skip
+        show(
+            drawn_once(confusion_chart, table, "joint", names, dark=is_dark()),
+            key="decision_confusion",
+            of=view.of,
+            finding=False,
+        )
+
+
+def _method() -> str:
+    chosen: str = st.selectbox(
+        "Beside a calibrated version",
+        options=[_AS_IT_IS, *REPAIRS],
+        format_func=lambda key: "Model only" if key == _AS_IT_IS else CALIBRATORS[key].label,
+        key="decisions_method",
+        persist_state="session",
+        label_visibility="collapsed",
+        width=260,
+        help="Fitted on the calibration set and judged on other rows: the evaluation set, or "
+        "cross-fitted where there is none.",
+    )
+    return chosen
+
+
+def _repaired(view: Decided, method: str) -> RepairedDecisions | None:
+    if method == _AS_IT_IS:
+        return None
+    return set_results.of(
+        view.review, repaired_decisions, which=view.which, event=view.event, method=method
+    )
+
+
+def cost(view: Decided) -> None:
+    """What a row costs in each case, and the threshold of least cost."""
+    with st.container(border=True):
+        st.markdown("**Which threshold costs least?**")
+        settings, drawn = st.columns([1, 2.4], gap="medium")
+        with settings:
+            costs = _costs(view)
+            if costs is None:
+                return
+            best = best_threshold(view.counts, costs)
+            st.button(
+                f"Use {best.threshold:.1%} as the threshold",
+                icon=":material/my_location:",
+                on_click=_use,
+                args=(_slider(view.review, view.event), best.threshold, view.counts.rate < _RARE),
+            )
+        with drawn:
+            show(
+                drawn_once(cost_chart, view.counts, costs, view.threshold, dark=is_dark()),
+                key="expected_cost",
+                of=view.of,
+            )
+
+
+def _use(key: str, threshold: float, rare: bool) -> None:
+    st.session_state[key] = round(100.0 * threshold, 2 if rare else 1)
+
+
+_CASES = (
+    ("Missed event", "false_negative", 1.0),
+    ("False alarm", "false_positive", 1.0),
+    ("Found event", "true_positive", 0.0),
+    ("Rightly left alone", "true_negative", 0.0),
+)
+
+
+def _costs(view: Decided) -> Costs | None:
+    """The four costs as written; None where they make no decision."""
+    st.caption("Cost of a row in each case, in any unit. Write a benefit as a negative number.")
+    values = {
+        field: st.number_input(
+            label,
+            value=default,
+            key=f"decisions_cost_{field}_{view.review.id}",
+            persist_state="session",
+        )
+        for label, field, default in _CASES
+    }
+    try:
+        return Costs(**values)
+    except InputError as error:
+        session.error_box(error)
+        return None

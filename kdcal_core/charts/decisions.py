@@ -1,0 +1,234 @@
+"""Decision curves and expected cost by threshold, with the words beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from kdcal_core.charts.chart import Chart, new_figure
+from kdcal_core.charts.marks import mark, ribbon
+from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics import (
+    Band,
+    BestThreshold,
+    Costs,
+    DecisionCounts,
+    best_threshold,
+    cost_at,
+    decision_table,
+    estimate_text,
+    expected_cost,
+    net_benefit,
+    net_benefit_of_all,
+    useful_thresholds,
+)
+from kdcal_core.text import escape_html, number_text
+
+NET_BENEFIT = """
+**Across**: the threshold. A row is flagged where its stated probability is at least that large.
+The threshold says how many false alarms one found event is worth: at 20% it is four.
+
+**Up**: net benefit, found events less false alarms at that price, a row (Vickers and Elkin 2006):
+true positives / n - false positives / n x threshold / (1 - threshold).
+
+**Lines**: the model, flagging every row, and flagging none. A model is worth using at the
+thresholds where its line lies above both others. Only the thresholds that somebody would act on
+count. The band is the 95% interval at each threshold by itself.
+"""
+COST = """
+**Across**: the threshold. **Up**: the mean cost of a row, with the 95% interval at each threshold
+by itself.
+
+**Shaded**: thresholds whose cost is not clearly larger than the least, by paired differences over
+the same rows. **Dashed**: the threshold that the costs ask for where probabilities are calibrated,
+(false alarm - rest) / (false alarm - rest + missed - found) (Elkan 2001). Where it lies outside the
+shaded stretch, the probabilities are off, and calibrating them comes first.
+"""
+_POINTS = 240
+_SHOWN = 0.01  # share of rows still flagged at the right end of the axis
+
+
+def net_benefit_chart(
+    counts: DecisionCounts,
+    threshold: float,
+    *,
+    dark: bool,
+    repaired: DecisionCounts | None = None,
+    gained: Band | None = None,
+    repaired_name: str = "Calibrated",
+) -> Chart:
+    """The decision curve of a model, and of its calibrated version where it is given.
+
+    ``gained`` is the calibrated version's net benefit less the model's. Its name is untrusted text.
+    """
+    colours = palette(dark)
+    at = _drawn(counts, threshold)
+    band = net_benefit(counts)
+    figure = new_figure(dark, height=400)
+    _line(figure, counts, band, at, "Model as it is", colours.model, "solid")
+    top = float(np.nanmax(band.value[at]))
+    if repaired is not None:
+        second = net_benefit(repaired)
+        name = escape_html(repaired_name, limit=40)
+        _line(figure, counts, second, at, name, colours.calibrated, "6px,2px")
+        top = max(top, float(second.value[at].max()))
+    for values, name, dash in (
+        (net_benefit_of_all(counts), "Flag every row", "2px,3px"),
+        (np.zeros_like(band.value), "Flag none", "8px,4px"),
+    ):
+        figure.add_trace(_plain(counts, values, at, name, colours, dash))
+    _upright(figure, counts, at, threshold, colours)
+    figure.update_layout(
+        yaxis={"title_text": "Net benefit a row", "range": [-0.25 * top, 1.12 * top]}
+    )
+    words = _useful_words(counts)
+    if gained is not None:
+        words = f"{words} {_gained_words(counts, gained, threshold, repaired_name)}"
+    return Chart(
+        figure,
+        finding=words,
+        alt=f"Net benefit by threshold: the model, flagging every row, flagging none. {words}",
+        how_to_read=NET_BENEFIT,
+        table=lambda: decision_table(counts),
+        name="net benefit",
+    )
+
+
+def cost_chart(counts: DecisionCounts, costs: Costs, threshold: float, *, dark: bool) -> Chart:
+    """Mean cost of a row by threshold, with the best thresholds."""
+    colours = palette(dark)
+    band, best = expected_cost(counts, costs), best_threshold(counts, costs)
+    at = _drawn(counts, max(threshold, best.high, costs.threshold))
+    figure = new_figure(dark, height=360)
+    figure.add_vrect(
+        x0=best.low, x1=best.high, line_width=0, layer="below", fillcolor=faded(colours.right, 0.14)
+    )
+    _line(figure, counts, band, at, "Mean cost", colours.model, "solid")
+    _upright(figure, counts, at, threshold, colours)
+    mark(figure, costs.threshold, colours.truth, {"xaxis": "x", "yaxis": "y"})
+    figure.update_layout(yaxis={"title_text": "Mean cost of a row", "rangemode": "tozero"})
+    words = cost_words(counts, costs, best, threshold)
+    return Chart(
+        figure,
+        finding=words,
+        alt=f"Mean cost of a row by threshold. {words}",
+        how_to_read=COST,
+        table=lambda: decision_table(counts).assign(
+            cost=lambda table: band.value[[counts.at(t) for t in table["threshold"]]]
+        ),
+        name="expected cost",
+    )
+
+
+def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, threshold: float) -> str:
+    """Where the cost is least, and what the chosen threshold costs.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics import decision_counts
+    >>> counts = decision_counts([0.2, 0.8] * 50, [0, 1] * 50)
+    >>> cost_words(counts, Costs(), best_threshold(counts, Costs()), 0.5)
+    ... # doctest: +NORMALIZE_WHITESPACE
+    'Cost is least, 0.000 (0.000 to 0.046) a row, at a threshold of 50%; thresholds from 20%
+     to 80% cost no more than that beyond chance, and the costs ask for 50% if probabilities are
+     right.'
+    """
+    here = cost_at(counts, costs, threshold)
+    chosen = ""
+    if not best.low <= threshold <= best.high:
+        chosen = f" The chosen threshold of {_percent(threshold)} costs {estimate_text(here)}."
+    ends = f"{_percent(best.low)} to {_percent(best.high)}"
+    return (
+        f"Cost is least, {estimate_text(best.cost)} a row, at a threshold of "
+        f"{_percent(best.threshold)}; thresholds from {ends} cost no more than that beyond chance, "
+        f"and the costs ask for {_percent(costs.threshold)} if probabilities are right.{chosen}"
+    )
+
+
+def _percent(share: float) -> str:
+    digits = 0 if 0.01 <= share <= 0.99 else 2
+    return f"{share:.{digits}%}"
+
+
+def _useful_words(counts: DecisionCounts) -> str:
+    stretch = useful_thresholds(counts)
+    if stretch is None:
+        return "At no threshold is the model clearly better than flagging every row or none."
+    low, high = (_percent(end) for end in stretch)
+    return f"Using the model is better than flagging every row or none from {low} to {high}."
+
+
+def _gained_words(counts: DecisionCounts, gained: Band, threshold: float, name: str) -> str:
+    at = counts.at(threshold)
+    value, low, high = (float(one[at]) for one in (gained.value, gained.low, gained.high))
+    said = f"{number_text(value, high - low)} ({number_text(low, high - low)} to "
+    said += f"{number_text(high, high - low)})"
+    if low <= 0.0 <= high:
+        return f"At {_percent(threshold)} {name} changes it by {said}, within chance."
+    return f"At {_percent(threshold)} {name} {'adds' if value > 0 else 'loses'} {said} a row."
+
+
+def _drawn(counts: DecisionCounts, threshold: float) -> IntArray:
+    """Places of the thresholds that are drawn: up to where hardly a row is flagged."""
+    share = counts.mass[:2].sum(axis=0) / counts.mass[:, 0].sum()
+    last = int(np.flatnonzero(share >= _SHOWN)[-1]) if (share >= _SHOWN).any() else 0
+    last = max(last, counts.at(min(1.2 * threshold, 0.999)), counts.at(min(3 * counts.rate, 0.999)))
+    return np.unique(np.linspace(0, min(last, len(share) - 1), _POINTS).astype(np.int64))
+
+
+def _line(
+    figure: go.Figure,
+    counts: DecisionCounts,
+    band: Band,
+    at: IntArray,
+    name: str,
+    colour: str,
+    dash: str,
+) -> None:
+    x = counts.thresholds[at]
+    figure.add_trace(ribbon(x, band.low[at], band.high[at], faded(colour, 0.16), showlegend=False))
+    figure.add_trace(
+        go.Scatter(
+            x=x,
+            y=band.value[at],
+            mode="lines",
+            line={"color": colour, "width": 2.4, "dash": dash},
+            name=name,
+            customdata=np.column_stack([band.low[at], band.high[at]]),
+            hovertemplate="at %{x:.1%}: %{y:.4f} (%{customdata[0]:.4f} to %{customdata[1]:.4f})"
+            f"<extra>{name}</extra>",
+        )
+    )
+
+
+def _plain(
+    counts: DecisionCounts,
+    values: FloatArray,
+    at: IntArray,
+    name: str,
+    colours: Palette,
+    dash: str,
+) -> go.Scatter:
+    return go.Scatter(
+        x=counts.thresholds[at],
+        y=values[at],
+        mode="lines",
+        line={"color": colours.muted, "width": 1.4, "dash": dash},
+        name=name,
+        hovertemplate="at %{x:.1%}: %{y:.4f}<extra>" + name + "</extra>",
+    )
+
+
+def _upright(
+    figure: go.Figure, counts: DecisionCounts, at: IntArray, threshold: float, colours: Palette
+) -> None:
+    """The axis of thresholds, and the chosen one."""
+    figure.add_vline(x=threshold, line={"color": colours.text, "width": 1.4})
+    figure.update_layout(
+        xaxis={
+            "title_text": "Threshold",
+            "tickformat": ".0%" if counts.thresholds[at[-1]] > 0.05 else ".2%",
+            "range": [0.0, float(counts.thresholds[at[-1]])],
+        }
+    )

@@ -1,0 +1,498 @@
+"""What follows from a probability when somebody acts on it: thresholds, net benefit and cost.
+
+A row is flagged where its stated probability of the event is at least the threshold. Everything
+here is computed from one table of counts by threshold (`DecisionCounts`), which is small whatever
+the number of rows.
+
+Vickers and Elkin, *Decision curve analysis: a novel method for evaluating prediction models*,
+Medical Decision Making 26 (2006); Elkan, *The foundations of cost-sensitive learning*, IJCAI 2001.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics.by_predicted_class import Confusion, confusion_of
+from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.targets import Target, check_level, confidence_target
+from kdcal_core.errors import InputError
+from kdcal_core.statistics import clopper_pearson, normal_quantile
+
+STEPS = 10_000
+"""Thresholds are the multiples of 1 / STEPS between 0 and 1, both left out."""
+
+CELLS = ("true positives", "false positives", "false negatives", "true negatives")
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionCounts:
+    """Rows by outcome and decision, at every threshold.
+
+    Attributes
+    ----------
+    mass : (4, t) array
+        Weight of the true positives, false positives, false negatives and true negatives.
+    square : (4, t) array
+        Sum of the squared weights of the same rows.
+    n : int
+        Rows.
+    """
+
+    mass: FloatArray
+    square: FloatArray
+    n: int
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """The thresholds (t,), ascending."""
+        return _thresholds()
+
+    @property
+    def rate(self) -> float:
+        """Share of rows with the event."""
+        return float(self.mass[[0, 2], 0].sum() / self.mass[:, 0].sum())
+
+    def at(self, threshold: float) -> int:
+        """Place of the threshold that is nearest to a number in (0, 1)."""
+        return int(np.clip(round(threshold * STEPS), 1, STEPS - 1)) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """A quantity at every threshold, with pointwise intervals; all arrays (t,)."""
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a row costs in each of the four cases, in any one unit; a benefit is negative.
+
+    Raises
+    ------
+    InputError
+        Where a number is not finite, or where flagging never pays: a missed event must cost more
+        than a found one, and a false alarm more than a row that is rightly left alone.
+
+    Examples
+    --------
+    >>> Costs(false_positive=1.0, false_negative=4.0).threshold
+    0.2
+    """
+
+    true_positive: float = 0.0
+    false_positive: float = 1.0
+    false_negative: float = 1.0
+    true_negative: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.values).all():
+            raise InputError("A cost is not a finite number", fix="Write a number in each cell.")
+        if self.false_negative <= self.true_positive:
+            raise InputError(
+                "A missed event does not cost more than a flagged one",
+                fix="Then no row should be flagged. Give the missed event the larger cost.",
+            )
+        if self.false_positive <= self.true_negative:
+            raise InputError(
+                "A false alarm does not cost more than a row that is rightly left alone",
+                fix="Then every row should be flagged. Give the false alarm the larger cost.",
+            )
+
+    @property
+    def values(self) -> FloatArray:
+        """The four costs, in the order of `CELLS`."""
+        return np.array(
+            [self.true_positive, self.false_positive, self.false_negative, self.true_negative],
+            dtype=np.float64,
+        )
+
+    @property
+    def threshold(self) -> float:
+        """The threshold of least expected cost for calibrated probabilities (Elkan 2001, Eq. 2)."""
+        alarm = self.false_positive - self.true_negative
+        return alarm / (alarm + self.false_negative - self.true_positive)
+
+
+def decision_counts(score: Any, hit: Any, *, sample_weight: Any = None) -> DecisionCounts:
+    """Count the rows on both sides of every threshold, by outcome.
+
+    Parameters
+    ----------
+    score : (n,) array in [0, 1]
+        Stated probabilities of the event.
+    hit : (n,) array of 0 and 1
+        Whether the event happened.
+    sample_weight : (n,) array, optional
+        Positive row weights.
+
+    Raises
+    ------
+    InputError
+        As :func:`kdcal_core.diagnostics.confidence_calibration_error`.
+
+    Examples
+    --------
+    >>> counts = decision_counts([0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1])
+    >>> counts.mass[:, counts.at(0.4)].tolist()
+    [2.0, 1.0, 0.0, 1.0]
+    """
+    return target_decisions(confidence_target(score, hit, sample_weight))
+
+
+def target_decisions(target: Target) -> DecisionCounts:
+    """As :func:`decision_counts`, of one target."""
+    last = _last_flagged(target.score)
+    hit = target.hit > 0.5
+    tables = []
+    for weight in (target.weight, np.square(target.weight)):
+        found = [_flagged(last[side], weight[side]) for side in (hit, ~hit)]
+        whole = [weight[side].sum() for side in (hit, ~hit)]
+        missed = [np.maximum(all_of - some, 0.0) for all_of, some in zip(whole, found, strict=True)]
+        tables.append(np.stack([*found, *missed]))
+    return DecisionCounts(tables[0], tables[1], len(target.score))
+
+
+def decision_rates(
+    counts: DecisionCounts, threshold: float, *, level: float = 0.95
+) -> tuple[Estimate, ...]:
+    """Sensitivity, specificity, both predictive values and the flagged share at one threshold.
+
+    Each is a proportion with its Clopper-Pearson interval; row weights count by Kish's effective
+    number of rows. NaN where no row enters it.
+
+    Parameters
+    ----------
+    threshold : float in (0, 1)
+        The nearest multiple of 1 / `STEPS` is used.
+
+    Examples
+    --------
+    >>> counts = decision_counts([0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1])
+    >>> {one.label: round(one.value, 2) for one in decision_rates(counts, 0.4)}
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'Sensitivity': 1.0, 'Specificity': 0.5, 'Positive predictive value': 0.67,
+     'Negative predictive value': 1.0, 'Flagged': 0.75}
+    """
+    check_level(level)
+    at = counts.at(threshold)
+    mass, square = counts.mass[:, at], counts.square[:, at]
+    said = f"at a threshold of {counts.thresholds[at]:g}"
+
+    def share(label: str, name: str, of: list[int], among: list[int], better: bool) -> Estimate:
+        total = mass[among].sum()
+        rows = float(total**2 / square[among].sum()) if total > 0 else 0.0
+        value = float(mass[of].sum() / total) if total > 0 else np.nan
+        low, high = clopper_pearson(value if total > 0 else 0.0, rows, level)
+        return Estimate(
+            name=f"{name}, {said}",
+            label=label,
+            value=value,
+            low=float(low),
+            high=float(high),
+            n=round(rows),
+            level=level,
+            interval="Clopper-Pearson" if total > 0 else "not defined: no such rows",
+            percent=True,
+            lower_is_better=False if better else None,
+        )
+
+    return (
+        share("Sensitivity", "Share of events that are flagged", [0], [0, 2], True),
+        share("Specificity", "Share of other rows that are not flagged", [3], [1, 3], True),
+        share("Positive predictive value", "Share of flagged rows with the event",
+              [0], [0, 1], True),
+        share("Negative predictive value", "Share of other rows without the event",
+              [3], [2, 3], True),
+        share("Flagged", "Share of rows that are flagged", [0, 1], [0, 1, 2, 3], False),
+    )  # fmt: skip
+
+
+def decision_confusion(counts: DecisionCounts, threshold: float) -> Confusion:
+    """Rows by truth and decision at one threshold: rows of the event and flagged ones come last.
+
+    Examples
+    --------
+    >>> counts = decision_counts([0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1])
+    >>> decision_confusion(counts, 0.5).joint.tolist()
+    [[2.0, 0.0], [1.0, 1.0]]
+    """
+    found, alarm, missed, quiet = counts.mass[:, counts.at(threshold)]
+    return confusion_of(np.array([[quiet, alarm], [missed, found]]))
+
+
+def net_benefit(counts: DecisionCounts, *, level: float = 0.95) -> Band:
+    """True positives less false positives weighed by the threshold's odds, a row.
+
+    Vickers and Elkin 2006: the threshold says how many false alarms one found event is worth.
+
+    Returns
+    -------
+    Band
+        Pointwise normal intervals with four rows added, two at each end of the range.
+
+    Examples
+    --------
+    >>> counts = decision_counts([0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1])
+    >>> float(net_benefit(counts).value[counts.at(0.4)].round(3))  # (2 - 1 * 0.4 / 0.6) / 4
+    0.333
+    """
+    odds = _odds()
+    zero = np.zeros_like(odds)
+    return _mean_of(counts, np.stack([np.ones_like(odds), -odds, zero, zero]), level)
+
+
+def net_benefit_of_all(counts: DecisionCounts) -> FloatArray:
+    """Net benefit of flagging every row, (t,)."""
+    return counts.rate - (1.0 - counts.rate) * _odds()
+
+
+def gain_over_all(counts: DecisionCounts, *, level: float = 0.95) -> Band:
+    """Net benefit less that of flagging every row, paired by row."""
+    odds = _odds()
+    zero = np.zeros_like(odds)
+    return _mean_of(counts, np.stack([zero, zero, -np.ones_like(odds), odds]), level)
+
+
+def useful_thresholds(counts: DecisionCounts, *, level: float = 0.95) -> tuple[float, float] | None:
+    """The longest stretch of thresholds where the model is better than flagging all rows or none.
+
+    A threshold counts where both intervals, of the net benefit and of the gain over flagging all,
+    lie above 0. They are pointwise, so the stretch may cross gaps of up to a tenth of its length.
+    None where no threshold counts.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(40_000)
+    >>> counts = decision_counts(p, (rng.random(40_000) < p).astype(int))
+    >>> low, high = useful_thresholds(counts)
+    >>> low < 0.1, high > 0.9
+    (True, True)
+    """
+    better = net_benefit(counts, level=level).low > 0.0
+    better &= gain_over_all(counts, level=level).low > 0.0
+    edge = np.flatnonzero(np.diff(np.r_[False, better, False]))
+    joined: list[tuple[int, int]] = []
+    for first, after in zip(edge[::2], edge[1::2], strict=True):
+        if joined and first - joined[-1][1] <= 0.1 * (after - joined[-1][0]):
+            joined[-1] = (joined[-1][0], int(after))
+        else:
+            joined.append((int(first), int(after)))
+    if not joined:
+        return None
+    first, after = max(joined, key=lambda run: run[1] - run[0])
+    return float(counts.thresholds[first]), float(counts.thresholds[after - 1])
+
+
+def paired_net_benefit(
+    score: Any, other: Any, hit: Any, *, level: float = 0.95, sample_weight: Any = None
+) -> Band:
+    """Net benefit of one score less that of another over the same rows, paired by row.
+
+    Parameters
+    ----------
+    score, other : (n,) arrays in [0, 1]
+    hit, sample_weight, level
+        As :func:`decision_counts`.
+
+    Examples
+    --------
+    >>> hit = np.array([0, 1] * 50)
+    >>> gained = paired_net_benefit(0.1 + 0.8 * hit, np.full(100, 0.5), hit)
+    >>> float(gained.value[4_999].round(3))  # at 0.5 the other flags every row
+    0.5
+    """
+    check_level(level)
+    one = confidence_target(score, hit, sample_weight)
+    two = confidence_target(other, hit, sample_weight)
+    first, second = _last_flagged(one.score), _last_flagged(two.score)
+    least = np.minimum(first, second)
+    cells = []
+    for weight in (one.weight, np.square(one.weight)):
+        rows = []
+        for side in (one.hit > 0.5, one.hit <= 0.5):
+            both = _flagged(least[side], weight[side])
+            rows += [_flagged(first[side], weight[side]) - both]
+            rows += [_flagged(second[side], weight[side]) - both]
+        rest = weight.sum() - np.sum(rows, axis=0)
+        cells.append(np.maximum(np.stack([*rows, rest]), 0.0))
+    odds = _odds()
+    values = np.stack([np.ones_like(odds), -np.ones_like(odds), -odds, odds, np.zeros_like(odds)])
+    return _cell_mean(cells[0], cells[1], values, one.weight, level)
+
+
+def expected_cost(counts: DecisionCounts, costs: Costs, *, level: float = 0.95) -> Band:
+    """Mean cost of a row at every threshold.
+
+    Examples
+    --------
+    >>> counts = decision_counts([0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1])
+    >>> float(expected_cost(counts, Costs()).value[counts.at(0.5)])  # one missed event of 4 rows
+    0.25
+    """
+    values = np.broadcast_to(costs.values[:, None], counts.mass.shape)
+    return _mean_of(counts, values, level)
+
+
+@dataclass(frozen=True)
+class BestThreshold:
+    """Where the mean cost of these rows is least.
+
+    Attributes
+    ----------
+    threshold : float
+        The middle of the thresholds of least cost.
+    low, high : float
+        The least and the largest threshold whose cost is not clearly larger, by paired intervals.
+    cost : Estimate
+        The mean cost of a row there. The threshold was chosen on the same rows, so it is a little
+        too low.
+    """
+
+    threshold: float
+    low: float
+    high: float
+    cost: Estimate
+
+
+def best_threshold(counts: DecisionCounts, costs: Costs, *, level: float = 0.95) -> BestThreshold:
+    """The threshold of least mean cost, and those that these rows cannot tell from it.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(20_000)
+    >>> counts = decision_counts(p, (rng.random(20_000) < p).astype(int))
+    >>> found = best_threshold(counts, Costs(false_negative=4.0))
+    >>> found.low < 0.2 < found.high
+    True
+    """
+    band = expected_cost(counts, costs, level=level)
+    least = np.flatnonzero(band.value <= band.value.min() + 1e-12)
+    run = least[: int(np.argmax(np.diff(np.r_[least, np.inf]) > 1)) + 1]
+    place = int(run[len(run) // 2])
+    alike = _not_worse(counts, costs, place, level)
+    low, high = np.flatnonzero(alike)[[0, -1]]
+    thresholds = counts.thresholds
+    return BestThreshold(
+        float(thresholds[place]),
+        float(thresholds[low]),
+        float(thresholds[high]),
+        cost_at(counts, costs, float(thresholds[place]), level=level),
+    )
+
+
+def cost_at(
+    counts: DecisionCounts, costs: Costs, threshold: float, *, level: float = 0.95
+) -> Estimate:
+    """The mean cost of a row at one threshold."""
+    band, at = expected_cost(counts, costs, level=level), counts.at(threshold)
+    return Estimate(
+        name=f"Mean cost of a row, at a threshold of {counts.thresholds[at]:g}",
+        label="Cost",
+        value=float(band.value[at]),
+        low=float(band.low[at]),
+        high=float(band.high[at]),
+        n=counts.n,
+        level=level,
+        interval="normal, four rows added",
+    )
+
+
+def decision_table(counts: DecisionCounts) -> pd.DataFrame:
+    """Counts and net benefit at every hundredth, for a file."""
+    at = np.arange(STEPS // 100 - 1, STEPS - 1, STEPS // 100)
+    band = net_benefit(counts)
+    return pd.DataFrame(
+        {
+            "threshold": counts.thresholds[at],
+            **{cell.replace(" ", "_"): counts.mass[k, at] for k, cell in enumerate(CELLS)},
+            "net_benefit": band.value[at],
+            "net_benefit_low": band.low[at],
+            "net_benefit_high": band.high[at],
+            "net_benefit_of_all": net_benefit_of_all(counts)[at],
+        }
+    )
+
+
+def _thresholds() -> FloatArray:
+    return np.arange(1, STEPS) / STEPS
+
+
+def _odds() -> FloatArray:
+    threshold = _thresholds()
+    return threshold / (1.0 - threshold)
+
+
+def _last_flagged(score: FloatArray) -> IntArray:
+    """How many thresholds each score reaches, (n,)."""
+    return np.searchsorted(_thresholds(), score, side="right")
+
+
+def _flagged(reached: IntArray, weight: FloatArray) -> FloatArray:
+    """Weight of the rows that reach each threshold, (t,)."""
+    by_count = np.bincount(reached, weights=weight, minlength=STEPS)
+    return np.asarray(by_count[::-1].cumsum()[::-1][1:], dtype=np.float64)
+
+
+def _mean_of(counts: DecisionCounts, values: FloatArray, level: float) -> Band:
+    check_level(level)
+    total, square = counts.mass[:, 0].sum(), counts.square[:, 0].sum()
+    return _mean(counts.mass, counts.square, values, total, square, level)
+
+
+def _cell_mean(
+    mass: FloatArray, square: FloatArray, values: FloatArray, weight: FloatArray, level: float
+) -> Band:
+    return _mean(mass, square, values, weight.sum(), np.square(weight).sum(), level)
+
+
+def _mean(
+    mass: FloatArray,
+    square: FloatArray,
+    values: FloatArray,
+    total: float,
+    total_square: float,
+    level: float,
+) -> Band:
+    """Mean of a value that depends on a row's cell, at every threshold.
+
+    The interval is `kdcal_core.statistics.bounded_mean_interval`, in closed form: four rows are
+    added, two with the least and two with the largest value of any cell, each as heavy as one of
+    the effective rows.
+    """
+    rows = total**2 / total_square
+    each = total / rows
+    ends = np.stack([values.min(axis=0), values.max(axis=0)])
+    mean = (mass * values).sum(axis=0) / total
+    whole = total + 4.0 * each
+    middle = ((mass * values).sum(axis=0) + 2.0 * each * ends.sum(axis=0)) / whole
+    spread = (square * np.square(values - middle)).sum(axis=0)
+    spread = spread + 2.0 * each**2 * np.square(ends - middle).sum(axis=0)
+    half = normal_quantile(level) * np.sqrt(spread * ((rows + 4.0) / (rows + 3.0))) / whole
+    low = np.maximum(np.minimum(middle - half, mean), ends[0])
+    return Band(mean, low, np.minimum(np.maximum(middle + half, mean), ends[1]))
+
+
+def _not_worse(counts: DecisionCounts, costs: Costs, place: int, level: float) -> Any:
+    """Thresholds whose cost is not clearly above that of one, paired by row, (t,)."""
+    # rows between two thresholds are flagged at the lower one only
+    found, alarm, missed, quiet = costs.values
+    lower = np.arange(counts.mass.shape[1]) <= place
+    sign = np.where(lower, 1.0, -1.0)
+    cells = []
+    for table in (counts.mass, counts.square):
+        moved = [np.abs(table[k] - table[k, place]) for k in (0, 1)]
+        rest = table[:, 0].sum() - np.sum(moved, axis=0)
+        cells.append(np.maximum(np.stack([*moved, rest]), 0.0))
+    values = np.stack([sign * (found - missed), sign * (alarm - quiet), np.zeros_like(sign)])
+    total, square = counts.mass[:, 0].sum(), counts.square[:, 0].sum()
+    return _mean(cells[0], cells[1], values, total, square, level).low <= 0.0

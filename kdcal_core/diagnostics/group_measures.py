@@ -1,0 +1,173 @@
+"""Declared groups judged one by one: stated against observed, calibration error and AUC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kdcal_core.data import IntArray, ScoredSet
+from kdcal_core.diagnostics.all_estimates import event_calibration_error
+from kdcal_core.diagnostics.calibration_error import confidence_calibration_error
+from kdcal_core.diagnostics.estimate import Estimate, estimate_text, value_text
+from kdcal_core.diagnostics.regions import Region, describe_regions
+from kdcal_core.diagnostics.scores import auroc
+from kdcal_core.diagnostics.targets import check_level, targets
+from kdcal_core.text import number_text
+
+
+@dataclass(frozen=True)
+class GroupMeasures:
+    """What is measured of one group.
+
+    Attributes
+    ----------
+    region : Region
+        Stated against observed, with the p value corrected for all groups and the smallest gap
+        that these rows could have found. Its words are the group's name: untrusted.
+    gap, rate, error, area : Estimate
+        Observed minus stated; how often it happens; expected calibration error; AUC. The
+        intervals hold for all groups together.
+    """
+
+    region: Region
+    gap: Estimate
+    rate: Estimate
+    error: Estimate
+    area: Estimate
+
+    @property
+    def name(self) -> str:
+        """The group's name; untrusted text."""
+        return self.region.words
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """Every group, and all rows together.
+
+    Attributes
+    ----------
+    groups : tuple of GroupMeasures
+    overall : GroupMeasures
+        Of all rows, with intervals at ``level``.
+    level : float
+        At which all intervals of one measure hold together.
+    target : str
+        What is stated: "the stated confidence", "the probability of class X". Untrusted text.
+    """
+
+    groups: tuple[GroupMeasures, ...]
+    overall: GroupMeasures
+    level: float
+    target: str
+
+
+def measure_groups(
+    scored: ScoredSet,
+    label: IntArray,
+    names: Sequence[str],
+    *,
+    event: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> GroupTable:
+    """Measure every group of rows, with intervals that hold for all groups together (Bonferroni).
+
+    Parameters
+    ----------
+    scored : ScoredSet of n rows
+    label : (n,) array of int
+        Group of each row, from 0.
+    names : sequence of str
+        The groups' names.
+    event : int, optional
+        The class whose probability is judged; the confidence in the predicted class by default.
+
+    Raises
+    ------
+    InputError
+        For group numbers that do not fit the names, or no row.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.2, 0.8, 2_000)
+    >>> y = (rng.random(2_000) < np.where(np.arange(2_000) < 1_000, p, p**3)).astype(int)
+    >>> rows = ScoredSet(np.stack([1 - p, p], axis=1), y, ("no", "yes"), "digest", "evaluation")
+    >>> found = measure_groups(rows, np.repeat([0, 1], 1_000), ["north", "south"], event=1)
+    >>> [(one.name, one.region.fault) for one in found.groups]
+    [('north', 'none'), ('south', 'over-confident')]
+    """
+    check_level(level)
+    target = "confidence" if event is None else event
+    each = 1.0 - (1.0 - level) / max(len(names), 1)
+    told = describe_regions(scored, label, names, target=target, level=level)
+    wide = describe_regions(scored, label, names, target=target, level=each)
+    groups = tuple(
+        _measured(_rows_of(scored, label == one.leaf), one, at, event, each, seed)
+        for one, at in zip(told.regions, wide.regions, strict=True)
+        if one.n
+    )
+    everyone = np.zeros(len(scored.y), dtype=np.int64)
+    (whole,) = describe_regions(scored, everyone, ["all rows"], target=target, level=level).regions
+    overall = _measured(scored, whole, whole, event, level, seed)
+    return GroupTable(groups, overall, level, told.target)
+
+
+def groups_finding(found: GroupTable) -> str:
+    """Which groups are wrong, the worst with its numbers, or what could have been found."""
+    wrong = [one for one in found.groups if one.region.fault != "none"]
+    if wrong:
+        worst = max(wrong, key=lambda one: abs(one.gap.value))
+        region = worst.region
+        more = f"{len(wrong)} of {len(found.groups)} groups are off by more than chance"
+        one = f"1 of {len(found.groups)} groups is off by more than chance"
+        lead = f"{more}, most of all" if len(wrong) > 1 else f"{one}:"
+        share = value_text(worst.rate, region.stated)
+        return (
+            f"{lead} {worst.name}: says {share}, sees "
+            f"{estimate_text(worst.rate, chance=False)}, {region.n:,} rows, {region.fault}."
+        )
+    gaps = sorted(min(one.region.minimum_detectable, 1.0) for one in found.groups)
+    if not gaps:
+        return "No group has rows."
+    smallest, largest = number_text(gaps[0], 0.01), number_text(gaps[-1], 0.01)
+    only = (
+        f"is {smallest}"
+        if smallest == largest
+        else (f"lies between {smallest} and {largest}, by the group's rows")
+    )
+    return (
+        f"None of {len(found.groups)} groups is off by more than chance. The smallest gap that "
+        f"would have been found four times out of five {only}."
+    )
+
+
+def _rows_of(scored: ScoredSet, inside: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ScoredSet:
+    weight = None if scored.weight is None else scored.weight[inside]
+    return replace(scored, proba=scored.proba[inside], y=scored.y[inside], weight=weight)
+
+
+def _measured(
+    rows: ScoredSet, told: Region, wide: Region, event: int | None, level: float, seed: int
+) -> GroupMeasures:
+    kind = "confidence" if event is None else "class"
+    (target,) = targets(rows.proba, rows.y, rows.weight, kind, event)  # type: ignore[arg-type]
+    if event is None:
+        right, weight = target.hit.astype(np.int64), target.weight
+        error = confidence_calibration_error(
+            target.score, right, level=level, seed=seed, sample_weight=weight
+        )
+    else:
+        error = event_calibration_error(target, level, seed)
+    area = auroc(rows.proba, rows.y, level=level, sample_weight=rows.weight, classes=rows.classes)
+    what = "Accuracy" if event is None else "Event rate"
+    return GroupMeasures(
+        region=told,
+        gap=replace(wide.gap, label="Observed minus stated"),
+        rate=replace(wide.observed, name=what, label=what),
+        error=error,
+        area=area,
+    )

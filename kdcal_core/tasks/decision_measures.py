@@ -1,0 +1,80 @@
+"""What pages show of decisions and of declared groups: functions from rows to small results."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.diagnostics import (
+    Band,
+    DecisionCounts,
+    GroupTable,
+    crossed_groups,
+    decision_counts,
+    measure_groups,
+    paired_net_benefit,
+)
+from kdcal_core.errors import InputWarning
+from kdcal_core.evaluation import held_out_answers, methods_of
+from kdcal_core.review import PARTS, Which, review_data
+from kdcal_core.tasks.decorators import Sets, require_scored, review_task, the_set
+
+REPAIRS = ("platt", "beta", "isotonic", "sts")
+"""Calibrators whose decisions can be looked at beside the model's: quick to fit."""
+
+
+@review_task("Decisions: counting rows by threshold", reads=the_set)
+def set_decisions(sets: Sets, *, which: Which, event: int) -> DecisionCounts:
+    """Rows by outcome and decision, at every threshold of one class's probability."""
+    rows = sets.read(which)
+    return decision_counts(rows.proba[:, event], rows.y == event, sample_weight=rows.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class RepairedDecisions:
+    """Decisions by calibrated probabilities, on rows that the calibrator was not fitted on.
+
+    ``gained`` is the net benefit less the model's, paired by row.
+    """
+
+    name: str
+    counts: DecisionCounts
+    gained: Band
+
+
+@review_task(
+    lambda arguments: f"Decisions: fitting {CALIBRATORS[arguments['method']].label}",
+    reads=PARTS,
+    needs=require_scored,
+)
+def repaired_decisions(sets: Sets, *, which: Which, event: int, method: str) -> RepairedDecisions:
+    """The same for a calibrator: fitted on the calibration set, or cross-fitted on it."""
+    review = review_data(sets.reader, with_model=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # notes of a fit that only Compare shows
+        held = held_out_answers(
+            methods_of([method], 0),
+            review,
+            judge="cross-fitted" if which == "calibration" else "evaluation",
+            progress=sets.progress,
+        )
+    at = next(k for k, one in enumerate(held.methods) if one.key == method)
+    rows, proba = held.rows, held.said[at].proba
+    hit, weight = rows.y == event, rows.weight
+    score = proba[:, event]
+    return RepairedDecisions(
+        held.methods[at].name,
+        decision_counts(score, hit, sample_weight=weight),
+        paired_net_benefit(score, rows.proba[:, event], hit, sample_weight=weight),
+    )
+
+
+@review_task("Groups: measuring every group", reads=the_set)
+def set_groups(
+    sets: Sets, *, which: Which, event: int | None, columns: Sequence[str]
+) -> GroupTable:
+    """What is measured of every group that the columns divide the rows into."""
+    labels, names = crossed_groups(sets.frame(which, tuple(columns)))
+    return measure_groups(sets.read(which), labels, names, event=event)

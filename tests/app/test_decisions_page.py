@@ -1,0 +1,88 @@
+"""The Decisions page: what a threshold does, whether the model is of use, and what it costs."""
+
+from __future__ import annotations
+
+import pytest
+from app_pages import healthy, launch, settle, specs, words
+from made_reviews import review_of, too_sure
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.review import Question, Workspace, set_question, start_sample
+
+PAGE = "decisions"
+pytestmark = pytest.mark.usefixtures("work_here", "workspace")
+
+
+@pytest.fixture(scope="module")
+def review_id(workspace: Workspace) -> str:
+    return review_of(workspace, calibration=too_sure(500, 0), evaluation=too_sure(400, 1))
+
+
+def shown(review_id: str) -> AppTest:
+    return healthy(settle(launch(PAGE, review_id)))
+
+
+def tiles(at: AppTest) -> dict[str, str]:
+    return {one.label: one.value for one in at.metric}
+
+
+def test_the_threshold_moves_every_number(review_id: str) -> None:
+    at = shown(review_id)
+    assert list(tiles(at)) == [
+        "Sensitivity", "Specificity", "Positive predictive value", "Negative predictive value",
+    ]  # fmt: skip
+    before, headline = tiles(at), at.subheader[0].value
+    assert headline.startswith("Flags ")
+    assert "of the yes rows" in headline
+    at.slider[0].set_value(90.0).run()
+    healthy(at)
+    after = tiles(at)
+    assert float(after["Sensitivity"].rstrip("%")) < float(before["Sensitivity"].rstrip("%"))
+    assert float(after["Specificity"].rstrip("%")) > float(before["Specificity"].rstrip("%"))
+
+
+def test_a_calibrated_version_stands_beside_the_model(review_id: str) -> None:
+    at = shown(review_id)
+    names = [one["name"] for one in specs(at)[0]["data"] if one.get("name")]
+    assert names == ["Model as it is", "Flag every row", "Flag none"]
+    at.selectbox[0].set_value("platt").run()
+    at = healthy(settle(at))
+    names = [one["name"] for one in specs(at)[0]["data"] if one.get("name")]
+    assert names == ["Model as it is", "Platt", "Flag every row", "Flag none"]
+    assert "At 50% Platt " in words(at)
+
+
+def test_costs_give_a_threshold_that_can_be_used(review_id: str) -> None:
+    at = shown(review_id)
+    missed = next(one for one in at.number_input if one.label == "Missed event")
+    missed.set_value(9.0).run()
+    healthy(at)
+    assert "the costs ask for 10% if probabilities are right" in words(at)
+    use = next(one for one in at.button if "as the threshold" in one.label)
+    asked = float(use.label.split()[1].rstrip("%"))
+    use.click().run()
+    healthy(at)
+    assert at.slider[0].value == pytest.approx(asked)
+
+
+def test_costs_that_make_no_decision_are_named(review_id: str) -> None:
+    at = shown(review_id)
+    next(one for one in at.number_input if one.label == "Missed event").set_value(0.0).run()
+    assert not at.exception
+    assert "missed event does not cost more" in at.error[0].value
+
+
+def test_of_many_classes_one_is_chosen(workspace: Workspace) -> None:
+    at = shown(start_sample(workspace, "digits_predictions").id)
+    assert at.selectbox[0].label == "Class to flag"
+    at.selectbox[0].set_value(3).run()
+    healthy(at)
+    assert "of the 3 rows" in at.subheader[0].value
+
+
+def test_confidence_view_still_has_decisions(workspace: Workspace, review_id: str) -> None:
+    set_question(workspace, review_id, Question(view="confidence"))
+    try:
+        assert shown(review_id).slider[0].label.startswith("Flag a row")
+    finally:
+        set_question(workspace, review_id, Question())

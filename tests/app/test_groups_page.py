@@ -1,0 +1,59 @@
+"""The Groups page: declared columns, a finding, a line a group and a table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from app_pages import healthy, launch, settle, specs, words
+from made_reviews import HOSTILE_COLUMN, review_of, too_sure
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.review import Workspace, read_review
+
+PAGE = "groups"
+pytestmark = pytest.mark.usefixtures("work_here", "workspace")
+
+
+def rows(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    table = too_sure(n, seed).drop(columns="feature")
+    return table.assign(**{HOSTILE_COLUMN: rng.choice(["<b>a</b>", "b"], n), "age": rng.random(n)})
+
+
+@pytest.fixture(scope="module")
+def review_id(workspace: Workspace) -> str:
+    return review_of(workspace, calibration=rows(400, 0), evaluation=rows(400, 1))
+
+
+def shown(review_id: str) -> AppTest:
+    return healthy(settle(launch(PAGE, review_id)))
+
+
+def test_groups_are_asked_for_first(review_id: str) -> None:
+    at = shown(review_id)
+    assert "Declare them before you look" in words(at)
+    assert not specs(at)
+    assert at.multiselect[0].options == [HOSTILE_COLUMN, "age"]
+
+
+def test_columns_become_the_review_s_groups(workspace: Workspace, review_id: str) -> None:
+    at = shown(review_id)
+    at.multiselect[0].set_value([HOSTILE_COLUMN, "age"]).run()
+    at = healthy(settle(at))
+    assert read_review(workspace, review_id).question.groups == (HOSTILE_COLUMN, "age")
+    assert "10 groups" in at.subheader[0].value
+    (figure,) = specs(at)
+    assert len(figure["data"]) == 4
+    assert all(len(panel["x"]) == 10 for panel in figure["data"])
+    assert "<b>" not in str(figure["layout"])
+    table = at.dataframe[0].value
+    assert table["Group"].iloc[-1] == "all rows"
+    assert len(table) == 11
+    assert table["Rows"].iloc[:-1].sum() == table["Rows"].iloc[-1] == 400
+
+
+def test_without_columns_there_are_no_groups(workspace: Workspace) -> None:
+    bare = too_sure(200, 0).drop(columns="feature")
+    at = shown(review_of(workspace, calibration=bare))
+    assert "no groups to declare" in words(at)

@@ -1,0 +1,95 @@
+"""Declared groups: the same numbers as the estimators give for a group's rows, and their level."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics import (
+    auroc,
+    confidence_calibration_error,
+    describe_regions,
+    groups_finding,
+    measure_groups,
+)
+from kdcal_core.errors import InputError
+
+
+def rows(n: int, seed: int, shift: float = 0.0, weight: np.ndarray | None = None) -> ScoredSet:
+    """Calibrated but for the first third, whose event is rarer than stated."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.1, 0.9, n)
+    truth = p - shift * (np.arange(n) < n // 3)
+    y = (rng.random(n) < truth).astype(int)
+    proba = np.stack([1.0 - p, p], axis=1)
+    return ScoredSet(proba, y, ("no", "yes"), "digest", "evaluation", weight=weight)
+
+
+def thirds(n: int) -> np.ndarray:
+    return np.minimum(np.arange(n) * 3 // n, 2)
+
+
+def test_every_measure_is_that_of_the_group_s_own_rows() -> None:
+    n = 900
+    scored = rows(n, 0, 0.1, np.random.default_rng(5).uniform(0.5, 2.0, n))
+    found = measure_groups(scored, thirds(n), ["a", "b", "c"], event=1)
+    level = 1.0 - 0.05 / 3
+    for k, one in enumerate(found.groups):
+        mine = thirds(n) == k
+        assert scored.weight is not None
+        p, y, w = scored.proba[mine], scored.y[mine], scored.weight[mine]
+        error = confidence_calibration_error(p[:, 1], y, level=level, sample_weight=w)
+        assert replace(one.error, name=error.name) == error
+        area = auroc(p, y, level=level, sample_weight=w, classes=scored.classes)
+        assert one.area == area
+        assert one.rate.value == pytest.approx(np.average(y, weights=w))
+        assert one.gap.value == pytest.approx(np.average(y - p[:, 1], weights=w))
+        assert one.gap.level == one.error.level == one.area.level == level
+    same = describe_regions(scored, thirds(n), ["a", "b", "c"], target=1)
+    assert repr([one.region for one in found.groups]) == repr(list(same.regions))
+
+
+def test_of_calibrated_groups_one_in_twenty_tables_is_named() -> None:
+    named = sum(
+        any(
+            one.region.fault != "none" or not one.gap.low <= 0.0 <= one.gap.high
+            for one in measure_groups(rows(300, seed), thirds(300), ["a", "b", "c"], event=1).groups
+        )
+        for seed in range(100)
+    )
+    assert named <= 11
+
+
+def test_the_finding_names_the_faulty_group_or_what_could_have_been_found() -> None:
+    wrong = measure_groups(rows(3_000, 1, 0.1), thirds(3_000), ["a", "b", "c"], event=1)
+    assert groups_finding(wrong).startswith("1 of 3 groups is off by more than chance: a: says ")
+    assert "over-confident" in groups_finding(wrong)
+    right = measure_groups(rows(3_000, 2), thirds(3_000), ["a", "b", "c"], event=1)
+    assert groups_finding(right).startswith("None of 3 groups is off by more than chance. The sm")
+
+
+def test_the_smallest_gap_is_found_four_times_in_five() -> None:
+    found = measure_groups(rows(900, 0), thirds(900), ["a", "b", "c"], event=1)
+    gap = found.groups[0].region.minimum_detectable
+    hits = sum(
+        measure_groups(rows(900, seed, gap), thirds(900), ["a", "b", "c"], event=1)
+        .groups[0]
+        .region.fault
+        == "over-confident"
+        for seed in range(100)
+    )
+    assert 68 <= hits <= 97
+
+
+def test_confidence_is_judged_without_an_event() -> None:
+    found = measure_groups(rows(300, 0), thirds(300), ["a", "b", "c"])
+    assert found.overall.rate.label == "Accuracy"
+    assert found.target == "the stated confidence"
+
+
+def test_groups_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InputError):
+        measure_groups(rows(300, 0), np.full(300, 7), ["a"])
