@@ -16,6 +16,7 @@ from kdcal_core.diagnostics import (
     UniformityTest,
     estimate_text,
     interval_text,
+    reference_text,
     regression_findings,
     value_text,
 )
@@ -238,10 +239,7 @@ def every_measure(judged: Judged, whole: PitOverview) -> None:
                     "Measure": [e.name for e in estimates],
                     "Value": [value_text(e) for e in estimates],
                     "Interval": [interval_text(e) for e in estimates],
-                    "Expected by chance": [
-                        value_text(e, e.expected) if e.expected is not None else ""
-                        for e in estimates
-                    ],
+                    "Compare with": [reference_text(e) for e in estimates],
                     "Rows": [e.n for e in estimates],
                     "Made by": [e.interval for e in estimates],
                 }
@@ -249,7 +247,7 @@ def every_measure(judged: Judged, whole: PitOverview) -> None:
             hide_index=True,
             key="pit_measures",
             column_config={"Rows": st.column_config.NumberColumn(format="localized")},
-            alt="Every measure with its value, interval and the value expected by chance",
+            alt="Every measure with its value, its interval and the value to compare it with",
         )
         csv_button(
             lambda: pd.DataFrame([vars(e) for e in estimates]),

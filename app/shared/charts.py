@@ -17,7 +17,7 @@ import streamlit as st
 from app.shared.papers import cited_in
 from kdcal_core.charts import Chart
 from kdcal_core.data import to_csv
-from kdcal_core.diagnostics import Estimate, interval_text, value_text
+from kdcal_core.diagnostics import Estimate, interval_text, reference_text, value_text
 from kdcal_core.evaluation import meaning_of
 from kdcal_core.text import escape_markdown
 
@@ -193,6 +193,4 @@ def estimate_tile(estimate: Estimate, note: str) -> None:
 
 
 def _note(estimate: Estimate) -> str:
-    if estimate.expected is not None:
-        return f"{value_text(estimate, estimate.expected)} expected by chance"
-    return f"{estimate.n:,} rows"
+    return reference_text(estimate) or f"{estimate.n:,} rows"

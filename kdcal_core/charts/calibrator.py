@@ -1,4 +1,4 @@
-"""What one calibrator does: score in, calibrated probability out; reliability before and after."""
+"""One calibrator: its map from score to calibrated probability; reliability before and after."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from kdcal_core.text import escape_html
 
 _NAME = 44
 _SCORES = (0.5, 0.7, 0.9)
-_NEAR = 0.05  # rows this near a score show its calibrated value
+_NEAR = 0.05  # rows this near to a score show its calibrated value
 _FEWEST = 10
 
 MAP = """
-The model's probability runs across, the calibrated one up. On the dashed diagonal nothing changes;
-below it the calibrator lowers the probability, above it raises it. Dots are real rows, at most
-1,000.
+The horizontal axis is the model's probability, the vertical axis the calibrated one. On the dashed
+diagonal nothing changes; below it the calibrator lowers the probability, above it raises it. Dots
+are real rows, at most 1,000.
 
 With two classes the score is the probability of the second class. With more it is the confidence
 in the predicted class, with a line for each class that is predicted. With regions (Durfee et al.,
-section 5) each has a line of its own. Where the answer depends on more than the score, as on the
-other classes' probabilities or on several partitions that are averaged, there are dots alone. At
-most eight lines are drawn, those with most rows.
+section 5) each region has its own line. If the result depends on more than the score, such as the
+other classes' probabilities or an average over several partitions, only dots are shown. At most
+eight lines are drawn, those with most rows.
 """
 
 
 DIAGRAMS = """
-Left the model as it is, right the same rows calibrated by fits that have not seen them. Points on
-the dashed diagonal: stated and observed agree. Grey boxes are where the points of a perfectly
-calibrated model would fall in 95% of all samples of this size, so a point in its box is no evidence
-of a fault. The bars below count the rows: a calibrator may move rows to other scores. Look at every
-calibrator before you use it (Salamon et al., section XII).
+On the left is the model as it is, on the right the same rows calibrated by fits that have not seen
+them. At points on the dashed diagonal, stated and observed agree. Grey boxes contain the points of
+a perfectly calibrated model in 95% of all samples of this size, so a point in its box is no
+evidence of a fault. The bars below count the rows; a calibrator may move rows to other scores. Look
+at every calibrator before you use it (Salamon et al., section XII).
 """
 
 
@@ -58,7 +58,7 @@ def calibrator_map_chart(found: CalibratorMap, classes: Sequence[str], *, dark: 
 
 
 def judged_reliability_chart(curve: ReliabilityCurve, *, calibrated: bool, dark: bool) -> Chart:
-    """The reliability of the model as it is, or of its calibrated output, in its colour."""
+    """The reliability of the model as it is, or of its calibrated output, in its own colour."""
     who = "Calibrated" if calibrated else "The model as it is"
     return Chart(
         reliability_figure(curve, dark=dark, repaired=calibrated),
@@ -75,8 +75,8 @@ def calibrator_map_figure(
 ) -> go.Figure:
     """A calibrator as curves in a square from 0 to 1, over a sample of real rows.
 
-    Where nothing is changed, lines and rows lie on the diagonal. One line is teal; several take
-    the classes' colours in the order of their rows.
+    Where the calibrator changes nothing, lines and rows lie on the diagonal. A single line is teal;
+    several have the classes' colours, in order of their number of rows.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=560)
@@ -118,7 +118,7 @@ def calibrator_map_figure(
 
 
 def calibrator_map_table(found: CalibratorMap) -> pd.DataFrame:
-    """The lines, one row a score; where there are none, the rows that are drawn."""
+    """The lines, one row per score; without lines, the rows that are drawn."""
     if not found.lines:
         order = np.argsort(found.rows_x, kind="stable")
         return pd.DataFrame({"stated": found.rows_x[order], "calibrated": found.rows_y[order]})
@@ -129,7 +129,7 @@ def calibrator_map_table(found: CalibratorMap) -> pd.DataFrame:
 
 
 def calibrator_map_regions(found: CalibratorMap) -> pd.DataFrame:
-    """The regions by number, with the calibrated values of some scores in each. Untrusted names."""
+    """The regions by number, with the calibrated values of some scores. Names are untrusted."""
     table = pd.DataFrame(
         {
             "Region": np.arange(1, len(found.lines) + 1),
@@ -187,12 +187,12 @@ def _rows_words(found: CalibratorMap) -> str:
             low, high = np.quantile(near, [0.1, 0.9])
             parts.append(f"about {score:.0%} become {low:.0%} to {high:.0%}")
     if not parts:
-        return "Each row's own columns or other probabilities decide what becomes of its score."
+        return "Each row's calibrated score depends on its own columns or other probabilities."
     return f"Of the rows that state {', '.join(parts)} (the middle 80% of them)."
 
 
 def _worst_words(curve: ReliabilityCurve) -> str:
-    """How many bins are outside what chance explains, and the one that is farthest out."""
+    """How many bins lie outside what chance explains, and the farthest one."""
     filled = curve.count > 0
     with np.errstate(invalid="ignore"):
         out = np.maximum(curve.band_low - curve.accuracy, curve.accuracy - curve.band_high)
@@ -202,14 +202,14 @@ def _worst_words(curve: ReliabilityCurve) -> str:
         return f"all {int(filled.sum())} bins lie within what chance explains."
     at = int(np.argmax(out))
     return (
-        f"{n_out} of {int(filled.sum())} bins lie outside what chance explains; farthest out, it "
+        f"{n_out} of {int(filled.sum())} bins lie outside what chance explains; the farthest "
         f"says {curve.confidence[at]:.0%} and sees {curve.accuracy[at]:.0%} "
         f"({curve.count[at]:,} rows)."
     )
 
 
 def _scale(classes: Sequence[str]) -> str:
-    """What the map is of. Names in it are untrusted text."""
+    """The quantity that the map changes. Names in it are untrusted text."""
     return f"Probability of {classes[1]}" if len(classes) == 2 else "Confidence"
 
 

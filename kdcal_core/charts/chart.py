@@ -1,8 +1,8 @@
-"""What every chart is made of: the object, and the look that its figure starts from.
+"""The parts of every chart: the chart object, and the template of its figure.
 
-A figure without a template of its own takes plotly's global default, and a process that has
-imported Streamlit has placeholder colours there; hence every figure starts from
-:func:`new_figure` or :func:`new_grid`.
+A figure without its own template uses plotly's global default, which holds placeholder colours in a
+process that has imported Streamlit. Every figure therefore starts from :func:`new_figure` or
+:func:`new_grid`.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from kdcal_core.text import escape_html
 class Chart:
     """A figure and everything that a screen or a report shows with it.
 
-    Every topic of `kdcal_core.charts` has functions that make one from a result, for the light or
-    the dark theme.
+    Every module of `kdcal_core.charts` has functions that make charts from a result, for the light
+    or the dark theme.
 
     Attributes
     ----------
     figure : plotly.graph_objects.Figure
-        Names in it are escaped already.
+        Names in it are already escaped.
     finding : str
-        One sentence with its numbers, empty where a headline already says it. Plain text: it may
-        hold names from uploaded files, so whoever shows it escapes it.
+        One sentence with its numbers, empty if a headline already says it. Plain text that may
+        contain names from uploaded files, so callers escape it.
     alt : str
-        The alternative text. Plain text, as ``finding`` is.
+        The alternative text. Plain text, like ``finding``.
     how_to_read : str
-        Our own Markdown with the paper and the equation. It holds no names from files.
+        Our own Markdown with the paper and the equation, without names from files.
     table : callable
-        Makes the data of the figure; few readers ask for it, and it may hold every row.
+        Returns the data of the figure. It is called only on demand, because it may hold every row.
     name : str
-        What the figure is of, in a few words, for the names of files. Plain text.
+        What the figure shows, in a few words, for file names. Plain text.
 
     Examples
     --------
@@ -74,7 +74,7 @@ COLUMN_GAP, ROW_GAP = 0.12, 0.2  # as shares of a panel
 
 @cache
 def template(dark: bool) -> go.layout.Template:
-    """The template of the mode: transparent background, light grid, our colour order."""
+    """The template of the theme: transparent background, light grid, our colour order."""
     colours = palette(dark)
     axis = {
         "gridcolor": colours.grid,
@@ -146,10 +146,10 @@ def unit_axis(figure: go.Figure, which: str, title: str = "", **more: object) ->
 
 
 def square(figure: go.Figure, x: str = "x", y: str = "y") -> None:
-    """Equal units on both axes at any width: the plot shrinks, the scales stay.
+    """Equal units on both axes at any width: the plot shrinks, but the scales do not change.
 
-    ``x`` and ``y`` are axis references such as "x3"; the square stays at the bottom so that what is
-    below it stays near.
+    ``x`` and ``y`` are axis references such as "x3". The square is placed at the bottom, close to
+    what is below it.
     """
     x_axis, y_axis = x.replace("x", "xaxis"), y.replace("y", "yaxis")
     figure.update_layout(
@@ -174,11 +174,11 @@ def new_grid(
     y_title: str = "",
     strips: bool = False,
 ) -> go.Figure:
-    """Square unit panels, one a title, all on one scale; titles are untrusted and escaped.
+    """Square unit panels, one per title, all on one scale; titles are untrusted and escaped.
 
-    With ``strips`` each panel has a low one under it, on the same score axis (:func:`strip`).
-    Panel ``at`` is reached by giving a trace the axes of :func:`panel`. The whole layout is set
-    at once, because plotly checks it again at every change.
+    With ``strips`` each panel has a low panel under it, on the same score axis (:func:`strip`).
+    A trace with the axes of :func:`panel` is drawn in panel ``at``. The whole layout is set at
+    once, because plotly checks it again at every change.
     """
     columns = min(columns, max(len(titles), 1))
     rows = max(-(-len(titles) // columns), 1)
@@ -247,11 +247,11 @@ def _edge_title(text: str, dark: bool, **place: Any) -> dict[str, Any]:
 
 
 def panel(at: int) -> dict[str, str]:
-    """The axes of the ``at``-th panel of :func:`new_grid`, to be given to a trace."""
+    """The axes for a trace in the ``at``-th panel of :func:`new_grid`."""
     number = "" if at == 0 else str(at + 1)
     return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
 
 
 def strip(at: int, n_panels: int) -> dict[str, str]:
-    """The axes of the strip under the ``at``-th of so many panels, to be given to a trace."""
+    """The axes for a trace in the strip under the ``at``-th of ``n_panels`` panels."""
     return {"xaxis": panel(at)["xaxis"], "yaxis": f"y{n_panels + at + 1}"}

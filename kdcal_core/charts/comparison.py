@@ -1,7 +1,7 @@
-"""A comparison of calibrators: dots with intervals, paired differences, and what they show.
+"""A comparison of calibrators: dots with intervals, paired differences, and findings.
 
-The picture that comes with every calibrator: reliability diagrams side by side on one scale.
-Names of a user's own calibrators enter the sentences unescaped.
+Also the reliability diagrams of all calibrators, side by side on one scale. Names of a user's own
+calibrators are not escaped in sentences.
 """
 
 from __future__ import annotations
@@ -37,47 +37,47 @@ from kdcal_core.text import bytes_text, escape_html, listed
 MODEL_NAME = "The model as it is"
 
 DOTS = """
-Each line is a method, each panel a measure. The stroke is the 95% interval of the method alone;
-the grey line and band are the model as it is. **Full diamonds** are the best of the measure and
-all that cannot be told apart from it: the truly best one is among them with 95% probability.
-Hollow ones are worse than the best beyond chance.
+Each line is a method, each panel a measure. The bar is the 95% interval of the method alone; the
+grey line and band are the model as it is. **Full diamonds** are the best of the measure and all
+that cannot be told apart from it: the truly best one is among them with 95% probability. Hollow
+diamonds are worse than the best beyond chance.
 
-Intervals that overlap may still belong to methods that can be told apart, because both were judged
-on the same rows: look at the paired differences below. Log loss and Brier score need no bins, so
-that no choice of bins can favour a method.
+Methods with overlapping intervals can still differ beyond chance, because both were judged on the
+same rows: look at the paired differences below. Log loss and Brier score need no bins, so no choice
+of bins can favour a method.
 """
 SPEED = """
-Seconds to fit are those of the fit on all calibration rows, with the range of all fits where there
-were several; seconds for a million rows are timed on 10,000. Both depend on the machine and on
-what else it does.
+Seconds to fit are for the fit on all calibration rows, with the range of all fits if there were
+several. Seconds for a million rows are timed on 10,000 rows. Both depend on the machine and on its
+other work.
 """
 PAIRED = """
-Each method minus the one it is compared with, on the same rows, so that what both find hard cancels
-out. Means of row losses are compared by a paired t test, AUROC by DeLong's covariances, and
-calibration errors by resampling rows for both at once, at the least favourable true errors that
+Each method minus the one it is compared with, on the same rows, so rows that are hard for both
+cancel out. Means of row losses are compared by a paired t test, AUROC by DeLong's covariances, and
+calibration errors by resampling rows for both together, at the least favourable true errors that
 the rows allow. **Full marks** differ beyond chance after correction for all methods (Holm).
 
-Against the best, the p value is that of the joint test over all methods (Hansen 2005): the test
-allows for the fact that these rows also picked the leader.
+Against the best, the p value comes from a joint test over all methods (Hansen 2005), which allows
+for the fact that the same rows also chose the best.
 """
 
 
 def method_name(found: Comparison, key: str) -> str:
-    """What a method is called on charts. A user's own name is untrusted text."""
+    """The name of a method on charts. A user's own name is untrusted text."""
     return MODEL_NAME if key == found.reference else found.method(key).name
 
 
 def ranked(found: Comparison, measure: str) -> tuple[str, ...]:
-    """Keys of all methods, the best by this measure first; of equal ones the first in the list.
+    """Keys of all methods, the best by this measure first; ties keep the order of the list.
 
-    Where the measure is of speed the model comes last: it has nothing to fit.
+    For measures of speed the model comes last, because it has nothing to fit.
     """
     chosen = found.measure(measure)
     sign = 1.0 if chosen.lower_is_better else -1.0
 
     def place(one: MethodScores) -> tuple[bool, float]:
         idle = chosen.group == "speed" and one.key == found.reference
-        # methods that end up with the same map differ by rounding alone
+        # methods with the same map differ only by rounding
         return idle, sign * float(f"{one.scores[measure].value:.12g}")
 
     return tuple(one.key for one in sorted(found.methods, key=place))
@@ -86,7 +86,7 @@ def ranked(found: Comparison, measure: str) -> tuple[str, ...]:
 def comparison_chart(
     found: Comparison, measures: Sequence[str], order: Sequence[str], *, dark: bool
 ) -> Chart:
-    """Every method by every one of these measures, which are of one group."""
+    """Every method by each of these measures, which belong to one group."""
     group = found.measure(measures[0]).group
     return Chart(
         comparison_figure(found, measures, order, dark=dark),
@@ -106,7 +106,7 @@ def paired_chart(
     *,
     dark: bool,
 ) -> Chart:
-    """Differences on the same rows; the sentences are about the first of the measures."""
+    """Differences on the same rows; the sentences are about the first measure."""
     return Chart(
         paired_figure(found, measures, order, against, dark=dark),
         finding=paired_words(found, measures[0], against),
@@ -120,11 +120,11 @@ def paired_chart(
 def comparison_figure(
     found: Comparison, measures: Sequence[str], order: Sequence[str], *, dark: bool
 ) -> go.Figure:
-    """One panel a measure, one line a method, in the given order.
+    """One panel per measure, one line per method, in the given order.
 
-    The model is a grey circle and its interval a pale band through all lines. Calibrators are
-    diamonds: full where they are the best of the measure or cannot be told apart from it.
-    Measures of speed have logarithmic axes, what is 0 has no dot there, and all marks are full.
+    The model is a grey circle, and its interval a pale band through all lines. Calibrators are
+    diamonds, full if they are the best of the measure or cannot be told apart from it. Measures of
+    speed have logarithmic axes, without a dot for 0, and all their marks are full.
     """
     colours = palette(dark)
     titles = [found.measure(key).title for key in measures]
@@ -155,7 +155,7 @@ def paired_figure(
     *,
     dark: bool,
 ) -> go.Figure:
-    """Each method less the model, or less the best of the measure, on the same rows.
+    """Each method minus the model, or minus the best of the measure, on the same rows.
 
     Full marks differ from 0 after correction for all methods (Holm). The reference has no mark.
     """
@@ -174,7 +174,7 @@ def paired_figure(
 
 
 def comparison_table(found: Comparison, measures: Sequence[str]) -> pd.DataFrame:
-    """Data of the dots and the paired differences: a line for each method and measure."""
+    """Data of the dots and the paired differences: one row per method and measure."""
     table = found.table()
     named = table["method"].map(lambda key: method_name(found, key))
     return table.assign(name=named)[table["measure"].isin(list(measures))]
@@ -222,7 +222,7 @@ def _dots(
 
 
 def comparison_finding(found: Comparison, measure: str) -> str:
-    """Who leads by a measure, who cannot be told apart from it, and whether that beats the model.
+    """The best method by a measure, those that cannot be told apart from it, and any gain.
 
     Examples
     --------
@@ -261,7 +261,7 @@ def comparison_finding(found: Comparison, measure: str) -> str:
 
 
 def against_model(found: Comparison, measure: str) -> str:
-    """Who is better and who is worse than the model by a measure, beyond chance; "" if nobody."""
+    """Methods better and worse than the model by a measure, beyond chance; "" if there are none."""
     if found.measure(measure).group == "speed":
         return ""
     verdicts: dict[str, list[str]] = {"better": [], "worse": [], "cannot be told apart": []}
@@ -276,7 +276,7 @@ def against_model(found: Comparison, measure: str) -> str:
     for verdict, words in (
         ("better", "Better than the model as it is"),
         ("worse", "Worse than it"),
-        ("cannot be told apart", "Not told apart from it"),
+        ("cannot be told apart", "Cannot be told apart from it"),
     ):
         if verdicts[verdict]:
             parts.append(f"{words}: {_named(found, verdicts[verdict])}.")
@@ -295,11 +295,11 @@ def in_sentence(title: str) -> str:
 
 
 def judged_text(found: Comparison, n_fit: int) -> str:
-    """On which rows calibrators were fitted and judged."""
+    """The rows on which calibrators were fitted and judged."""
     if found.folds:
         return (
-            f"Cross-fitted: each of {found.n:,} calibration rows is judged by calibrators that "
-            f"were fitted on the other folds of {found.folds}. Seed {found.seed}."
+            f"Cross-fitted in {found.folds} folds: each of {found.n:,} calibration rows is judged "
+            f"with calibrators fitted on the other folds. Seed {found.seed}."
         )
     return (
         f"Fitted on {n_fit:,} calibration rows, judged on {found.n:,} rows of the evaluation "
@@ -321,7 +321,7 @@ def comparison_alt(found: Comparison, measures: Sequence[str], order: Sequence[s
 
 
 def paired_words(found: Comparison, measure: str, against: str) -> str:
-    """How many methods differ from the reference beyond chance, in a sentence."""
+    """A sentence on how many methods differ from the reference beyond chance."""
     title = in_sentence(found.measure(measure).title)
     if against == "model":
         pairs = [one for one in found.paired[measure, "model"] if one.key != found.reference]
@@ -356,7 +356,7 @@ def _held(found: Comparison, pairs: dict[str, PairedDifference], keys: Sequence[
     better = [key for key in keys if pairs[key].verdict == "better"]
     if not better:
         if len(keys) == 1:
-            return "it is not told apart from the model as it is"
+            return "it cannot be told apart from the model as it is"
         return "no calibrator is better than the model as it is beyond chance"
     first = better[0]
     change = pairs[first].difference
@@ -408,12 +408,12 @@ def _named(found: Comparison, keys: Sequence[str]) -> str:
 
 
 def _marks_words(group: Group | None) -> str:
-    """What the marks mean."""
+    """The meaning of the marks."""
     if group == "speed":
-        return "Times on this machine and the size of what is fitted, on logarithmic scales."
+        return "Times on this machine and the size of the fitted calibrator, on logarithmic scales."
     return (
-        "Full diamonds are the best of each measure and all that cannot be told apart from it; "
-        "the grey band is the model as it is."
+        "Full diamonds are the best of each measure and all that cannot be told apart from it. "
+        "The grey band is the model as it is."
     )
 
 
@@ -423,11 +423,12 @@ _HEIGHT = _TITLE + _SQUARE + _BETWEEN + _STRIP + _TICKS
 _GAP = 0.03
 
 PICTURES = """
-Look at every calibrator before you use it (Salamon et al., section XII). Each point is a bin: the
-stated confidence runs across, the share of right predictions up, with its Clopper-Pearson interval;
-pale points have few rows. The grey boxes are where a perfectly calibrated model's points would lie.
-The bars below count the rows on the same scale in every panel: where they are thin, the picture
-says little, and a calibrator that states one number for all rows looks perfect in its only bin.
+Look at every calibrator before you use it (Salamon et al., section XII). Each point is a bin, with
+the stated confidence on the horizontal axis and the share of right predictions, with its
+Clopper-Pearson interval, on the vertical axis. Pale points have few rows. The grey boxes show where
+a perfectly calibrated model's points would lie. The bars below count the rows, on the same scale in
+every panel. Where they are low, the picture says little: a calibrator that states one number for
+all rows looks perfect in its only bin.
 """
 
 
@@ -444,10 +445,10 @@ def method_reliability_chart(found: Comparison, order: Sequence[str], *, dark: b
 
 
 def method_reliability_figure(found: Comparison, order: Sequence[str], *, dark: bool) -> go.Figure:
-    """One small diagram a method, with the rows of each bin below it on the same axis.
+    """One small diagram per method, with the rows of each bin below it on the same axis.
 
-    All panels have the same scales, those of the counts too. Points are the bins with
-    Clopper-Pearson bars, pale where rows are few; grey boxes the consistency band.
+    All panels share the same scales, including those of the counts. Points are the bins with
+    Clopper-Pearson bars, pale where rows are few; grey boxes are the consistency band.
     """
     colours = palette(dark)
     columns = min(_COLUMNS, max(len(order), 1))
@@ -474,7 +475,7 @@ def method_reliability_figure(found: Comparison, order: Sequence[str], *, dark: 
 
 
 def method_reliability_table(found: Comparison, order: Sequence[str]) -> pd.DataFrame:
-    """The bins of every diagram, one below the other."""
+    """The bins of every diagram, stacked."""
     parts = []
     for key in order:
         table = found.method(key).reliability.curves[0].table()
@@ -488,7 +489,7 @@ def _most(curves: Sequence[ReliabilityCurve]) -> float:
 
 
 def _axes(at: int) -> tuple[str, str, str]:
-    """The axis across, that of the square, and that of the counts below it."""
+    """The horizontal axis, the vertical axis of the square, and that of the counts below it."""
 
     def numbered(letter: str, place: int) -> str:
         return letter if place == 0 else f"{letter}{place + 1}"
@@ -559,7 +560,7 @@ def _layout(
 
 
 def _domain(top: float, bottom: float, inside: float) -> list[float]:
-    """Pixels from above as plotly's share from below."""
+    """Pixels from the top as plotly's share from the bottom."""
     return [max(1 - bottom / inside, 0.0), 1 - top / inside]
 
 
@@ -591,7 +592,7 @@ def _counts(curve: ReliabilityCurve, colour: str, **axes: str) -> go.Bar:
 
 
 def _finding(found: Comparison, order: Sequence[str]) -> str:
-    """How often the bins of each diagram leave the band that chance allows."""
+    """How many bins of the diagrams leave the band that chance allows."""
     outside = []
     for key in order:
         (curve,) = found.method(key).reliability.curves

@@ -22,50 +22,51 @@ CURVE = r"""
 Only rows that were **predicted** to be this class count: the right ones are true positives, the
 wrong ones false positives (Salamon et al., Eqs. 3 and 4).
 
-**Below**: the two densities of scores, each row blurred by a normal kernel of bandwidth $b$ and
-scaled by its number of rows (Eqs. 7 and 8). **Above**: green as a share of green plus orange,
+**Below**: the two densities of scores, each row smoothed by a normal kernel of bandwidth $b$ and
+each density scaled by its number of rows (Eqs. 7 and 8). **Above**: green as a share of green plus
+orange,
 
 $$\text{Conf}(S)=\frac{K_{TP}(S)\,|TP|}{K_{TP}(S)\,|TP|+K_{FP}(S)\,|FP|}=\frac{A}{A+B}
 \qquad\text{(Eq. 9)}$$
 
-This ratio is the **dotted** line. Where few rows are near a score it says 0 or 1 too easily, so the
-**full** line, the calibrator's answer, adds $m$ rows of which a share $c$ is right, as one
-temperature for all classes predicts:
+This ratio is the **dotted** line. Where few rows are near a score it reaches 0 or 1 too easily. The
+**full** line, the calibrator's output, therefore adds $m$ rows with a share $c$ of right ones, as
+predicted by one temperature for all classes:
 
 $$\text{Conf}=\frac{A+m\,c}{A+B+m}$$
 
 $m$ is the largest number that predicts held-out rows nearly as well as the best one (within two
-nats in all). Hover to see $A+B$, the rows nearby: a row at the score counts 1, a row one bandwidth
-away 0.61. With more than two classes $c$ differs between rows of equal score; the line has its
-mean.
+nats in total). Hover to see $A+B$, the number of nearby rows: a row at the score counts 1, a row
+one bandwidth away 0.61. With more than two classes $c$ differs between rows of equal score; the
+line uses its mean.
 
-**In between**: how many right and wrong rows each bin of the histogram holds, on a logarithmic
-scale, so that a single row is still seen beside thousands.
+**In between**: the number of right and wrong rows in each bin of the histogram, on a logarithmic
+scale, so that a single row is still visible beside thousands.
 
-**Dashed strokes** are the histogram of the same quantity, which assumes nothing (Eq. 5), pale
-where rows are few; the boxes are its exact 95% intervals. The lowest bar is dotted: below the
-first rows the curve is only the kernels' tails, so it is held constant there (section XIII.D).
-The curve is thin where rows are few and a hairline where there are none.
-**Where curve and boxes part, believe the boxes.**
+**Dashed lines** are the histogram of the same quantity, which assumes nothing (Eq. 5), pale where
+rows are few. The boxes are its exact 95% intervals. The lowest bar is dotted: below the first rows
+the curve would be only the kernels' tails, so it is held constant there (section XIII.D). The curve
+is thin where rows are few, and a hairline where there are none.
+**Where curve and boxes disagree, believe the boxes.**
 """
 
 
 BANDWIDTHS = r"""
 Solid: $b_{mon2}$, the smallest bandwidth whose curve changes direction at most twice (Salamon et
 al., Eq. 20). Dotted: $b_{mon}$, the smallest whose curve never falls (Eq. 19). Dashes: the
-histogram. Both are the paper's curves alone (Eq. 9), to which no rows are added. The bars under
-each panel are the right and wrong rows of each bin, on one logarithmic scale for all classes.
+histogram. Both are the paper's curves (Eq. 9), without added rows. The bars under each panel are
+the right and wrong rows of each bin, on one logarithmic scale for all classes.
 
-Where both lie together the choice does not matter. Where they part, look at the histogram: a dip
+Where the curves agree, the choice does not matter. Where they differ, look at the histogram: a dip
 that it does not show is noise, and $b_{mon}$ is the better choice.
 """
 
 
 NOISE = """
-The rows are cut in two at random and a histogram is made of each half (Salamon et al., Fig. 4).
-Both halves come from one model and one source, so all that differs between them is noise. The noise
-of all rows together is smaller by a factor of about 1.4. A calibrator that follows features of this
-size follows noise.
+The rows are split in half at random, with one histogram for each half (Salamon et al., Fig. 4).
+Both halves come from the same model and the same source, so all differences between them are noise.
+The noise of all rows together is smaller by a factor of about 1.4. A calibrator that follows
+features of this size follows noise.
 """
 _HOVER_ROWS = (
     "Score %{x:.3f}<br>confidence %{y:.1%}<br>%{customdata:,.1f} rows nearby"
@@ -76,7 +77,7 @@ _HOVER_ROWS = (
 def confidence_curve_chart(
     curve: ConfidenceCurve, anchor: HistogramAnchor, class_name: str, *, dark: bool
 ) -> Chart:
-    """One class's curve over its histogram, with its densities."""
+    """The curve of one class over its histogram, with its densities."""
     return Chart(
         confidence_curve_figure(curve, anchor, dark=dark),
         finding=confidence_words(curve, class_name),
@@ -121,7 +122,7 @@ def noise_chart(
     dark: bool,
     seed: int,
 ) -> Chart:
-    """Histograms of two random halves of the same rows; ``seed`` chose the halves."""
+    """Histograms of two random halves of the same rows; ``seed`` determines the halves."""
     words = noise_words(halves, class_names)
     return Chart(
         noise_figure(halves, class_names, dark=dark),
@@ -148,15 +149,15 @@ def confidence_curve_figure(
     others: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
     title: str | None = None,
 ) -> go.Figure:
-    """Conf_KDE over its histogram, and below it the two densities it is the ratio of.
+    """Conf_KDE over its histogram, and below it the two densities that define it.
 
-    In between a strip has the right and wrong rows of each of the histogram's bins. The densities
-    are scaled by their row counts, so that their ratio can be seen: confidence is
-    green over green plus orange (Salamon et al., Fig. 5, Eq. 9). ``others`` adds further methods as
-    registry key -> (scores, confidences), sorted by score.
+    A strip between them shows the right and wrong rows of each bin of the histogram. The densities
+    are scaled by their row counts, so that their ratio is visible: confidence is green over green
+    plus orange (Salamon et al., Fig. 5, Eq. 9). ``others`` adds further methods as registry key ->
+    (scores, confidences), sorted by score.
 
-    Where the calibrator shrinks the ratio towards a shared temperature, its answer is the full line
-    and the ratio alone the dotted one; hovering says how many rows support a score.
+    If the calibrator shrinks the ratio towards a shared temperature, its output is the full line
+    and the ratio alone the dotted one. Hovering shows how many rows support a score.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=700, title=title)
@@ -207,7 +208,7 @@ def _alone(curve: ConfidenceCurve, colours: Palette) -> go.Scatter:
 
 
 def _curve(curve: ConfidenceCurve, anchor: HistogramAnchor, colours: Palette) -> list[go.Scatter]:
-    """The answer: a pale hairline throughout, drawn over in full where there are rows."""
+    """The calibrator's output: a pale hairline throughout, a full line where there are rows."""
     if curve.safe is None:
         name, answer = "Conf1 (no curve)" if curve.fallback else "Conf_KDE", curve.confidence
     else:
@@ -271,9 +272,9 @@ def _densities(curve: ConfidenceCurve, colours: Palette) -> list[go.Scatter]:
 def _rows_strip(
     anchor: HistogramAnchor, colours: Palette, most: float, *, legend: bool, **axes: Any
 ) -> list[go.Bar]:
-    """Right and wrong rows of each bin side by side, on a logarithmic scale of heights.
+    """Right and wrong rows of each bin side by side, with heights on a logarithmic scale.
 
-    One row is still seen beside thousands; ``most`` rows fill the strip.
+    A single row is still visible beside thousands; ``most`` rows fill the strip.
     """
     left, right_end = anchor.edges[:-1], anchor.edges[1:]
     right = np.round(anchor.count * np.nan_to_num(anchor.confidence), 6)
@@ -324,7 +325,7 @@ def bandwidth_figure(
 ) -> go.Figure:
     """b_mon2 against b_mon for every class over its histogram (Salamon et al., Fig. 14).
 
-    A strip at the foot of each panel has the right and wrong rows of each bin, all on one scale.
+    A strip at the foot of each panel shows the right and wrong rows of each bin, on one scale.
     """
     colours = palette(dark)
     titles = [class_names[curve.label] for curve in recommended]
@@ -376,7 +377,7 @@ def noise_figure(
     *,
     dark: bool,
 ) -> go.Figure:
-    """Two histograms of one class, each from half of the rows: all difference is noise.
+    """Two histograms of one class, each from half of the rows: all differences are noise.
 
     Salamon et al., Fig. 4.
     """
@@ -404,7 +405,7 @@ def noise_figure(
 
 
 def _stairs(anchor: HistogramAnchor, name: str, colour: str, dash: str, **more: Any) -> go.Scatter:
-    """The histogram as a connected step line with a gap where a bin is empty."""
+    """The histogram as a connected step line with gaps at empty bins."""
     x = np.repeat(anchor.edges, 2)[1:-1]
     return go.Scatter(
         x=x,
@@ -421,7 +422,7 @@ def _stairs(anchor: HistogramAnchor, name: str, colour: str, dash: str, **more: 
 
 
 def confidence_words(curve: ConfidenceCurve, name: str) -> str:
-    """How often the predicted class is right, and why it has no curve where it has none."""
+    """How often the predicted class is right, and why it has no curve if it has none."""
     n = curve.n_tp + curve.n_fp
     if n == 0:
         return f"No row was predicted as class {name}: nothing can be said about this class."
@@ -434,7 +435,7 @@ def confidence_words(curve: ConfidenceCurve, name: str) -> str:
 
 
 def shrinkage_words(curve: ConfidenceCurve) -> str:
-    """How far the curve is shrunk towards one temperature for all classes; empty where it is not.
+    """How far the curve is shrunk towards one temperature for all classes; empty if it is not.
 
     Examples
     --------
@@ -442,20 +443,20 @@ def shrinkage_words(curve: ConfidenceCurve) -> str:
     >>> shrinkage_words(
     ...     ConfidenceCurve(0, *[nothing] * 4, 0.1, 3, 1, 0.5, rows=nothing + 4, shrinkage=20.0)
     ... )
-    'At every score 20 rows are added that came out as one temperature for all classes says. ...'
+    'At every score 20 rows are added, as one temperature for all classes predicts them. At ...'
     """
     if curve.shrinkage is None or curve.rows is None:
         return ""
     if np.isinf(curve.shrinkage):
         return (
             "The curves of single classes do not predict held-out rows better than one "
-            "temperature for all classes, so that temperature answers."
+            "temperature for all classes, so that temperature is used."
         )
     amount = f"{curve.shrinkage:,.0f}" if curve.shrinkage >= 1 else f"{curve.shrinkage:g}"
     rows = "row is" if curve.shrinkage == 1 else "rows are"
     return (
-        f"At every score {amount} {rows} added that came out as one temperature for all classes "
-        f"says. Of the class itself at most {curve.rows.max():,.0f} are near a score."
+        f"At every score {amount} {rows} added, as one temperature for all classes predicts them. "
+        f"At most {curve.rows.max():,.0f} rows of the class itself are near a score."
     )
 
 
@@ -477,7 +478,7 @@ def bandwidth_words(
     monotone: Sequence[ConfidenceCurve],
     class_names: Sequence[str],
 ) -> str:
-    """How far forbidding every dip widens the bandwidths."""
+    """How much forbidding every dip widens the bandwidths."""
     pairs = [
         (mon.bandwidth / mon2.bandwidth, mon2, mon)
         for mon2, mon in zip(recommended, monotone, strict=True)
@@ -487,7 +488,7 @@ def bandwidth_words(
         return "No class has both right and wrong predictions, so there is no curve to compare."
     ratio, mon2, mon = max(pairs, key=lambda pair: pair[0])
     if ratio < 1.01:
-        return "Both rules choose the same bandwidths: no curve has a dip to iron out."
+        return "Both rules choose the same bandwidths: no curve has a dip to remove."
     return (
         f"Removing every dip costs most for class {class_names[mon.label]}: a bandwidth of "
         f"{mon.bandwidth:.2g} instead of {mon2.bandwidth:.2g}."
@@ -527,7 +528,7 @@ def bandwidth_alt(
 def noise_words(
     halves: Sequence[tuple[HistogramAnchor, HistogramAnchor]], class_names: Sequence[str]
 ) -> str:
-    """How far two halves of the same rows disagree, on average and at worst."""
+    """How much two halves of the same rows differ, on average and at most."""
     gaps, weights, places = [], [], []
     for one, two in halves:
         gap = np.abs(one.confidence - two.confidence)

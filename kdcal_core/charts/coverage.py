@@ -21,14 +21,15 @@ from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
 from kdcal_core.diagnostics.regression.pit_curves import QuantileReliability
 from kdcal_core.text import counted, escape_html
 
-_SHIFT = 0.11  # of a place, so that before and after do not hide each other
+_SHIFT = 0.11  # of a bin's width, so that before and after do not hide each other
 _MAX_NAMES = 25
 
 COVERAGE_BY = r"""
-The share of outcomes inside their central intervals, bin by bin of one column. The dashed line is
-what the intervals state; points above it are cautious, points below too sure. Bars are exact
-(Clopper-Pearson) 95% intervals for each bin alone: with twenty bins one may lie off by chance. Bins
-of fewer than 100 rows are pale, of fewer than 20 paler. Slate is the model, teal recalibrated.
+The share of outcomes inside their central intervals, for each bin of one column. The dashed line is
+the stated level; points above it are too cautious, points below it too sure. Bars are exact
+(Clopper-Pearson) 95% intervals for each bin alone, so one of twenty may miss the line by chance.
+Bins with fewer than 100 rows are pale, with fewer than 20 paler. Slate is the model, teal the
+recalibrated version.
 """
 COVERAGE = r"""
 Observed minus stated coverage of central intervals at several levels: above 0 the intervals are
@@ -45,7 +46,7 @@ def coverage_by_chart(
     after: Sequence[CoverageRow] | None = None,
     after_name: str = "Recalibrated",
 ) -> Chart:
-    """Coverage in each bin of a column, of the model and after recalibration."""
+    """Coverage in each bin of a column, for the model and after recalibration."""
     held = [row.coverage for row in before]
     repaired = None if after is None else [row.coverage for row in after]
     return Chart(
@@ -168,7 +169,7 @@ def coverage_figure(
 def coverage_table(
     names: Sequence[str], before: Sequence[CoverageRow], after: Sequence[CoverageRow] | None = None
 ) -> pd.DataFrame:
-    """A line for each bin and for before and after."""
+    """One row per bin, for before and after."""
     sides = [("model", before)] + ([("recalibrated", after)] if after is not None else [])
     return pd.DataFrame(
         [
@@ -198,7 +199,7 @@ def _points(
     symbol: str,
     less: np.ndarray[tuple[int], np.dtype[np.float64]] | float = 0.0,
 ) -> list[go.Scatter]:
-    """A tier of row counts in each trace; ``less`` is taken from the coverages that are drawn."""
+    """One trace per tier of row counts; ``less`` is subtracted from the coverages drawn."""
     value, low, high = (
         np.array([getattr(each, part) for each in estimates]) for part in ("value", "low", "high")
     )
@@ -249,7 +250,7 @@ def _stated(level: float, n: int, colours: Palette) -> go.Scatter:
 
 
 def _lowest(rows: Sequence[CoverageRow]) -> float:
-    """The axis starts below all points and intervals of bins with at least 20 rows."""
+    """Start of the axis: below all points and intervals of bins with at least 20 rows."""
     lows = [row.coverage.low for row in rows if row.coverage.n >= 20]
     lows += [row.coverage.value for row in rows if row.coverage.n > 0] + [0.9]
     return max(float(np.nanmin(lows)) - 0.04, -0.02)
@@ -306,7 +307,7 @@ def coverage_alt(
     before: Sequence[Estimate],
     after: Sequence[Estimate] | None = None,
 ) -> str:
-    """Alternative text of coverage over a column, at most eight bins of it."""
+    """Alternative text of coverage over a column, with at most eight bins."""
     at = np.unique(np.linspace(0, len(names) - 1, min(len(names), 8)).astype(int))
     words = ", ".join(
         f"{names[i]} {before[i].value:.0%}"
@@ -317,11 +318,14 @@ def coverage_alt(
 
 
 QUANTILES = r"""
-**Across**: a stated quantile. **Up**: the share of outcomes at or below it (Torres et al., Eq. 1).
-On the dashed diagonal both agree. Bars are exact (Clopper-Pearson) intervals of each point alone,
-the grey band is where all points of right distributions stay at once. A curve above the diagonal
-all along: predictions too high; below: too low. First above and then below it: the stated spread is
-too narrow; first below and then above: too wide.
+**Horizontal axis**: a stated quantile. **Vertical axis**: the share of outcomes at or below it
+(Torres et al., Eq. 1). On the dashed diagonal both agree. Bars are exact (Clopper-Pearson)
+intervals of each point alone. All points of calibrated distributions stay inside the grey band
+together in 95% of all samples.
+
+If the whole curve is above the diagonal, predictions are too high; if below, too low. If it is
+first above and then below, the stated spread is too narrow; if first below and then above, too
+wide.
 """
 
 
@@ -332,7 +336,7 @@ def quantile_reliability_chart(
     after: QuantileReliability | None = None,
     after_name: str = "Recalibrated",
 ) -> Chart:
-    """Stated against observed quantiles, of the model and after recalibration."""
+    """Stated against observed quantiles, for the model and after recalibration."""
     return Chart(
         quantile_reliability_figure(before, dark=dark, after=after, after_name=after_name),
         finding=quantile_words(before, after),
@@ -352,8 +356,8 @@ def quantile_reliability_figure(
 ) -> go.Figure:
     """Share of outcomes at or below each stated quantile, a square from 0 to 1.
 
-    Right quantiles lie on the dashed diagonal; the grey band is where they would fall by
-    chance, the bars are exact intervals. ``after_name`` is untrusted.
+    Calibrated quantiles lie on the dashed diagonal. The grey band shows how far chance moves them;
+    the bars are exact intervals. ``after_name`` is untrusted.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=520)
@@ -381,7 +385,7 @@ def quantile_reliability_figure(
 def quantile_reliability_table(
     before: QuantileReliability, after: QuantileReliability | None = None
 ) -> pd.DataFrame:
-    """A line for each stated quantile, and for before and after."""
+    """One row per stated quantile, for before and after."""
     tables = [before.table().assign(distribution="model")]
     if after is not None:
         tables.append(after.table().assign(distribution="recalibrated"))
@@ -428,7 +432,7 @@ def quantile_words(before: QuantileReliability, after: QuantileReliability | Non
 
 
 def quantile_alt(before: QuantileReliability, after: QuantileReliability | None = None) -> str:
-    """Alternative text of the reliability of quantiles, at most nine levels."""
+    """Alternative text of the reliability of quantiles, with at most nine levels."""
     at = np.unique(np.linspace(0, before.levels.size - 1, 9).astype(int))
     words = ", ".join(f"{before.levels[i]:.0%} sees {before.observed[i]:.1%}" for i in at)
     return f"Stated against observed quantiles: {words}. {quantile_words(before, after)}"

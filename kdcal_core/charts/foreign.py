@@ -1,6 +1,6 @@
-"""Foreign rows: confidence by distance, densities, the kernel's exponent, and what they show.
+"""Foreign rows: confidence by distance, densities, the kernel's exponent, and findings.
 
-The sentences hold names from files unescaped: escape them before they reach a screen.
+Names from files are not escaped in the sentences: escape them before they reach a screen.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kdcal_core.diagnostics import (
 from kdcal_core.text import counted, escape_html
 
 _DASHES = ("solid", "6px,3px", "2px,3px", "9px,3px,2px,3px")
-_BANDED = ("model", "geodesic")  # six overlapping bands cannot be read
+_BANDED = ("model", "geodesic")  # six overlapping bands would be unreadable
 _OWN_LABELS = {
     "model": "Model",
     "geodesic": "Kernel density, geodesic",
@@ -50,55 +50,57 @@ _HOVER = (
     "<extra>%{fullData.name}</extra>"
 )
 BY_DISTANCE = r"""
-**Across**: how far rows lie from the centre of the data. At 1 lies the farthest row of the training
-set (of the calibration set where there is none), every feature measured in its standard deviation;
-the shaded part is where the data are. **Up**:
-the largest probability, averaged over 1,000 rows spread evenly over each sphere (Dey et al.,
-section 3.1.1), with the band that holds the middle 80% of them. **Dashes**: the largest class
-prior, where confidence should end, because for a row unlike all others only the class frequencies
-are known. The sentence above says from which radius on the line and its band stay within 0.02 of
-it. That radius may lie inside the shaded part: with many features, a point in a random direction is
-unlike every row long before it is as far out as the farthest one.
+**Horizontal axis**: how far rows lie from the centre of the data, with every feature in units of
+its standard deviation. The farthest row of the training set (of the calibration set, if there is no
+training set) is at 1; the shaded part is where the data are. **Vertical axis**: the largest
+probability, averaged over 1,000 rows spread evenly over each sphere (Dey et al., section 3.1.1),
+with a band that contains the middle 80% of them. **Dashes**: the largest class prior. Confidence
+should fall to it, because for a row unlike all others only the class frequencies are known. The
+sentence above gives the radius beyond which the line and its band stay within 0.02 of the prior. It
+may lie inside the shaded part: with many features, a point in a random direction differs from every
+row long before it is as far out as the farthest one.
 
-**The model** may stay sure all the way: a ReLU network becomes arbitrarily confident far away, and
-a forest answers as in its outermost leaves (Dey et al., section 1). **Isotonic, sigmoid
-and KDE** see only the model's probabilities and not the row, so they treat a foreign row like an
-ordinary one with the same probabilities: they do not correct confidence outside.
+**The model** may stay sure at every distance: a ReLU network becomes arbitrarily confident far
+away, and a forest predicts the same as in its outermost leaves (Dey et al., section 1). **Isotonic,
+sigmoid and KDE** use only the model's probabilities and not the row. They treat a foreign row like
+an ordinary one with the same probabilities, so they do not correct confidence outside the data.
 
-**The kernel density version** finds the region nearest to a row by the share of trees, or of
-activation paths, that they have in common, and asks the one Gaussian there (Eqs. 6, 11, 12 and
-19). It is not a kernel density estimate over all rows: only the nearest region counts, so it works
-with many features (appendix A). A floor $c$ is added to each class's density:
+**The kernel density version** finds the region that shares most trees, or activation paths, with
+a row, and uses the one Gaussian there (Eqs. 6, 11, 12 and 19). It is not a kernel density estimate
+over all rows: only the nearest region counts, so it works with many features (appendix A). A floor
+$c$ is added to each class's density:
 
 $$g_y(x)=\frac{(\tilde f_y(x)+c)\,P(y)}{\sum_k(\tilde f_k(x)+c)\,P(k)}\qquad\text{(Eqs. 8 and 9)}$$
 
-Among the data, where $c$ is small against the densities, that is the class share of the region. It
-is blended there with the model's own answer, by weights chosen on held-out rows, because neither is
-always the better one (our addition to the papers). Far out every $\tilde f$ is small against $c$,
-and the answer is the prior (Prop. 2). **Euclidean** finds the nearest region by Euclidean distance
-instead; Dey et al. (section 3.1.1) continue with geodesic, which works with more features.
+Inside the data, where $c$ is small compared with the densities, this is the class share of the
+region. It is blended there with the model's own probability, with weights chosen on held-out rows,
+because neither is always better (our addition to the papers). Far away every $\tilde f$ is small
+compared with $c$, and the result is the prior (Prop. 2). **Euclidean** finds the nearest region by
+Euclidean distance instead; Dey et al. (section 3.1.1) continue with geodesic, which works with more
+features.
 """
 
 
 DENSITIES = r"""
-The log density $\log\sum_y P(y)\tilde f_y(x)$ of ordinary rows (filled) and of the foreign rows
-(line). Left is far from the data; the axis is stretched near the densest row. A row left of the
-**floor** counts as unknown. At the floor, region and prior have equal weight in the answer of the
-kernel density version; farther left the prior has more, 98% at four units from the floor.
+The log density $\log\sum_y P(y)\tilde f_y(x)$ of ordinary rows (filled) and of foreign rows (line).
+Rows on the left are far from the data; the axis is stretched near the densest row. A row left of
+the
+**floor** counts as unknown. At the floor, region and prior have equal weight in the kernel density
+version; farther left the prior has more, 98% at four units from the floor.
 
 The floor is a quantile of the held-out rows' log densities, the $\lfloor\alpha(h+1)\rfloor$-th
 smallest of $h$: a fresh row like them falls below it with probability at most
-$\max(\alpha, 1/(h+1))$. The constant that Dey et al. print would lower the accuracy among the data.
-There is no such guarantee for foreign rows: how many are found depends on how foreign they are, and
-Dey et al. prove only the limit at infinite distance (Prop. 2).
+$\max(\alpha, 1/(h+1))$. The constant that Dey et al. print would lower the accuracy inside the
+data. There is no guarantee for foreign rows: how many are found depends on how foreign they are,
+and Dey et al. prove only the limit at infinite distance (Prop. 2).
 """
 
 
 EXPONENT = r"""
 The kernel is raised to the power $\gamma\log n$ (Dey et al., Eq. 18). With a small exponent the
-rows of distant regions count too, which smooths the class shares; with a large one only a region's
-own rows count. The exponent with the least log loss on held-out rows is chosen, and of equal ones
-the largest. The losses are those of the class shares alone, before the model's own answer is
+rows of distant regions also count, which smooths the class shares; with a large one only a region's
+own rows count. The exponent with the lowest log loss on held-out rows is chosen, and the largest of
+equal ones. The losses are those of the class shares alone, before the model's own probability is
 blended in.
 """
 
@@ -114,9 +116,9 @@ def distance_chart(
 ) -> Chart:
     """Confidence against distance, of the model and of other methods.
 
-    ``curves`` are by key, `distance_label` names them; ``prior`` is the largest class prior. There
-    are ``n_rows`` rows on each sphere, and ``n_moved`` of their ``n_features`` features differ from
-    those of the data.
+    ``curves`` maps keys to curves, which `distance_label` names; ``prior`` is the largest class
+    prior. There are ``n_rows`` rows on each sphere, and ``n_moved`` of their ``n_features``
+    features differ from those of the data.
     """
     lines = [
         BandLine(
@@ -134,8 +136,8 @@ def distance_chart(
     finding = f"{n_rows:,} rows on each sphere."
     if n_moved < n_features:
         finding += (
-            f" The spheres move the {n_moved:,} features that are numbers, of {n_features:,}; the "
-            "others keep values of the data."
+            f" The spheres change the {n_moved:,} numeric features of {n_features:,}; the others "
+            "keep values from the data."
         )
     return Chart(
         distance_figure(lines, prior, dark=dark, band_words="middle 80%"),
@@ -151,7 +153,7 @@ def distance_chart(
 
 
 def distance_label(key: str) -> str:
-    """What a line of the chart by distance is called: a calibrator, or the model itself.
+    """The name of a line in the chart by distance: a calibrator, or the model itself.
 
     Examples
     --------
@@ -206,7 +208,7 @@ def exponent_chart(selection: Selection, *, dark: bool) -> Chart:
 
 
 def fit_offer(n_training: int | None, n_calibration: int) -> str:
-    """What fitting the kernel density version does, on how many rows, and how long about.
+    """What fitting the kernel density version does, on how many rows, and about how long it takes.
 
     Examples
     --------
@@ -223,8 +225,8 @@ def fit_offer(n_training: int | None, n_calibration: int) -> str:
     )
     return (
         f"Fitting reads the regions that the model cuts its inputs into from {n_fit:,} rows of the "
-        f"{source} and chooses its settings on {last}. It takes {_duration(n_fit + held)}; the "
-        "rest of the app stays usable meanwhile, and the result is kept."
+        f"{source} and chooses its settings on {last}. It takes {_duration(n_fit + held)}. You can "
+        "keep using the app meanwhile, and the result is kept."
     )
 
 
@@ -240,10 +242,9 @@ def distance_finding(
 ) -> str:
     """How sure the model is at the farthest sphere, and its kernel density version there.
 
-    "Far" is ten times as far as the farthest ordinary row, or whatever the last radius is. The
-    version counts as fallen to the prior from where :func:`reaches_prior` finds it there.
-    ``unknown`` is the share of the rows on each sphere whose density lies below the version's
-    floor, (R,).
+    "Far" is the last radius, usually ten times as far as the farthest ordinary row. The version
+    has reached the prior from the radius that :func:`reaches_prior` returns. ``unknown`` is the
+    share of the rows on each sphere whose density lies below the version's floor, (R,).
     """
     said = _fall_words(model, graph, prior)
     return said if unknown is None else f"{said} {_unknown_words(model.radii, unknown)}"
@@ -254,7 +255,7 @@ def _unknown_words(radii: FloatArray, unknown: FloatArray) -> str:
     first = int(less[-1]) + 1 if less.size else 0
     if first == len(radii):
         return f"By its density it counts {unknown[-1]:.0%} of the rows there as unknown."
-    since = f"from radius {radii[first]:g} on" if first else "at every distance"
+    since = f"from radius {radii[first]:g} onwards" if first else "at every distance"
     share = "all" if (unknown[first:] == 1.0).all() else f"at least {MOST_UNKNOWN:.0%} of the"
     return f"By its density it counts {share} rows as unknown {since}."
 
@@ -278,15 +279,15 @@ def _fall_words(model: DistanceCurve, graph: DistanceCurve | None, prior: float)
         word = "rises"
     same = f"{last:.2f}" == f"{prior:.2f}"
     there = f"{last:.2f}, {'the prior' if same else f'about the prior of {prior:.2f}'},"
-    since = f"from radius {radius:g} on" if radius < graph.radii[-1] else "only there"
+    since = f"from radius {radius:g} onwards" if radius < graph.radii[-1] else "only there"
     return f"{sentence}; {version} {word} to {there} {since}."
 
 
 def reaches_prior(curve: DistanceCurve, prior: float) -> float | None:
-    """The radius from which on confidence stays within 0.02 of the prior, if it does.
+    """The radius beyond which confidence stays within 0.02 of the prior, if it does.
 
-    Mean and band both have to: where some rows are answered surely and others not at all, the mean
-    may pass through the prior while hardly any row is at it.
+    Both mean and band must be within: if the model is sure of some rows and unsure of others, the
+    mean may be at the prior while hardly any row is.
 
     Examples
     --------
@@ -303,7 +304,7 @@ def reaches_prior(curve: DistanceCurve, prior: float) -> float | None:
 def set_finding(
     name: str, model: Estimate, graph: Estimate | None, prior: float, n_unknown: int | None
 ) -> str:
-    """How sure the model is of one set of foreign rows, and its kernel density version.
+    """How sure the model and its kernel density version are of one set of foreign rows.
 
     ``model`` and ``graph`` are mean max confidences, ``n_unknown`` the rows below the floor.
     """
@@ -317,7 +318,7 @@ def set_finding(
 
 
 def by_confidence_words(density: Estimate, confidence: Estimate, prior: float) -> str:
-    """Why foreign rows are ranked by density, with what the confidence would give."""
+    """Why foreign rows are ranked by density, with the AUROC by confidence."""
     return (
         "AUROC and FPR@95 of the kernel density version rank rows by density, and the AUROC is "
         f"{estimate_text(density)}. By confidence it would be {estimate_text(confidence)}: far "
@@ -336,13 +337,13 @@ def confidence_only_words(prior: float) -> str:
     """
     return (
         "This model has no density, so rows can be ranked by its confidence alone. That misleads "
-        "where one class is frequent: even the most cautious answer, the class shares, has a "
+        "where one class is frequent: even the most cautious prediction, the class shares, has a "
         f"confidence of {prior:.0%} here."
     )
 
 
 def made_words(kind: str, beyond: tuple[str, float, float] | None) -> str:
-    """What rows on a sphere, or shifted rows, are. Untrusted text: a column is named.
+    """What rows on a sphere, or shifted rows, are. Untrusted text: it names a column.
 
     Parameters
     ----------
@@ -352,18 +353,18 @@ def made_words(kind: str, beyond: tuple[str, float, float] | None) -> str:
     Examples
     --------
     >>> made_words("shifted", ("age", -260.0, 17.0))
-    "Such rows cannot occur: 'age' goes down to -260 here, and never below 17 in the data."
+    "Such rows cannot occur: 'age' goes down to -260 here, but never below 17 in the data."
     """
     what = (
-        "These are points on a sphere in standardised units, as in the papers, to see the model's "
-        "answers in every direction."
+        "These are points on a sphere in standardised units, as in the papers, to see what the "
+        "model predicts in every direction."
         if kind == "sphere"
         else ""
     )
     if beyond is not None:
         column, least, low = beyond
         what += (
-            f" Such rows cannot occur: {column[:60]!r} goes down to {least:.3g} here, and never "
+            f" Such rows cannot occur: {column[:60]!r} goes down to {least:.3g} here, but never "
             f"below {low:.3g} in the data."
         )
     return what.strip()
@@ -378,10 +379,7 @@ def distance_alt(curves: Mapping[str, DistanceCurve], prior: float) -> str:
         )
         for label, curve in curves.items()
     )
-    return (
-        f"Mean max confidence against distance, where the data end at 1: {lines}. "
-        f"Prior {prior:.2f}."
-    )
+    return f"Mean max confidence against distance; the data end at 1: {lines}. Prior {prior:.2f}."
 
 
 def _named_radii(radii: FloatArray) -> list[int]:
@@ -399,27 +397,27 @@ def density_words(share: Estimate, name: str, n_unknown: int, n: int, alpha: flo
 
 
 def blend_words(model: float, graph: float) -> str:
-    """The weights of the model and of the regions' class shares among the data, in a sentence.
+    """A sentence with the weights of the model and of the regions' class shares inside the data.
 
     Examples
     --------
     >>> blend_words(0.5, 1.0)[:68]
-    "Among the data two answers are blended: the model's own, with weight"
+    "Inside the data two probabilities are blended: the model's own, with"
     """
     return (
-        f"Among the data two answers are blended: the model's own, with weight {model:.2f}, and "
-        f"the class shares of the row's region, with weight {graph:.2f}. These weights have the "
-        "least held-out log loss; weights 1 and 0 would be the model itself."
+        f"Inside the data two probabilities are blended: the model's own, with weight {model:.2f}, "
+        f"and the class shares of the row's region, with weight {graph:.2f}. These weights have "
+        "the lowest held-out log loss; weights 1 and 0 would be the model itself."
     )
 
 
 def ties_words(n_ordinary: int, n_foreign: int) -> str:
-    """For how many rows the nearest region was not the only one; empty for none.
+    """For how many rows several regions were equally near; empty for none.
 
     Examples
     --------
     >>> ties_words(0, 3)
-    'Several regions were equally near for 3 foreign rows: there the nearest centre decided.'
+    'Several regions were equally near for 3 foreign rows; the nearest centre decided.'
     """
     parts = [
         f"{counted(n, f'{kind} row')}"
@@ -429,13 +427,12 @@ def ties_words(n_ordinary: int, n_foreign: int) -> str:
     if not parts:
         return ""
     return (
-        f"Several regions were equally near for {' and '.join(parts)}: there the nearest centre "
-        "decided."
+        f"Several regions were equally near for {' and '.join(parts)}; the nearest centre decided."
     )
 
 
 def density_alt(found: LogDensities) -> str:
-    """Alternative text: the middle log density of each kind of rows, and the floor."""
+    """Alternative text: the median log density of each kind of rows, and the floor."""
     medians = " ".join(
         f"{one.name}: median {one.median:.4g}." for one in (found.ordinary, *found.foreign)
     )
@@ -443,7 +440,7 @@ def density_alt(found: LogDensities) -> str:
 
 
 def surest_words(name: str, surest: Surest, predicted: str) -> str:
-    """How many rows the model answers with high confidence, and which is the surest.
+    """How many rows the model predicts with high confidence, and the most confident one.
 
     ``predicted`` is the class predicted for the surest row.
 
@@ -451,20 +448,20 @@ def surest_words(name: str, surest: Surest, predicted: str) -> str:
     --------
     >>> one = Surest.of(np.array([0.6, 0.95]), np.array([1, 0]))
     >>> surest_words("Ring", one, "a")[:52]
-    'The model answers 1 of 2 rows of “Ring” with more th'
+    'The model predicts 1 of 2 rows of “Ring” with more t'
     """
     sentence = (
-        f"The model answers {surest.n_sure:,} of {counted(surest.n, 'row')} of “{name}” with more "
-        f"than {SURE:.0%} confidence; the surest is row {surest.row + 1:,}, with "
+        f"The model predicts {surest.n_sure:,} of {counted(surest.n, 'row')} of “{name}” with more "
+        f"than {SURE:.0%} confidence; it is most sure of row {surest.row + 1:,}, with "
         f"{surest.said:.1%} for class {predicted}."
     )
     if surest.n_version_sure is None:
         return sentence
     as_sure = surest.n_version_sure
     return (
-        f"{sentence} The kernel density version is that sure of "
-        f"{f'{as_sure:,}' if as_sure else 'none'} of them, and says {surest.version_said:.1%} for "
-        "that row."
+        f"{sentence} The kernel density version is as sure of "
+        f"{f'{as_sure:,}' if as_sure else 'none'} of them, and states {surest.version_said:.1%} "
+        "for that row."
     )
 
 
@@ -474,8 +471,8 @@ def selection_words(selection: Selection) -> str:
     loss = selection.log_loss
     if selection.n == 0:
         return (
-            f"No rows are held out, so the exponent, {selection.exponents[chosen]:.3g}, could not "
-            "be chosen from them."
+            "No rows are held out to choose the exponent, which is "
+            f"{selection.exponents[chosen]:.3g}."
         )
     sentence = (
         f"The exponent in use is {selection.exponents[chosen]:.3g}: held-out log loss "
@@ -484,16 +481,16 @@ def selection_words(selection: Selection) -> str:
     if loss[chosen] - loss[best] < 5e-4:
         worst = int(np.argmax(loss))
         return (
-            f"{sentence}, the least of {len(loss)}; the largest is {loss[worst]:.3f}, at "
+            f"{sentence}, the lowest of {len(loss)}; the highest is {loss[worst]:.3f}, at "
             f"exponent {selection.exponents[worst]:.3g}."
         )
     return (
-        f"{sentence}. The least is {loss[best]:.3f}, at exponent {selection.exponents[best]:.3g}."
+        f"{sentence}. The lowest is {loss[best]:.3f}, at exponent {selection.exponents[best]:.3g}."
     )
 
 
 def inside_words(model: tuple[Estimate, ...], graph: tuple[Estimate, ...]) -> str:
-    """What the kernel density version costs or gains on ordinary rows, by their tiles."""
+    """The kernel density version's cost or gain on ordinary rows, from their tiles."""
     parts = [
         f"{one.label.lower() if one.label == 'Accuracy' else one.label} {estimate_text(other)} "
         f"instead of {estimate_text(one)}"
@@ -504,10 +501,10 @@ def inside_words(model: tuple[Estimate, ...], graph: tuple[Estimate, ...]) -> st
 
 
 def density_figure(found: LogDensities, *, dark: bool) -> go.Figure:
-    """Shares of rows by log density; what lies left of the floor is treated as unknown.
+    """Shares of rows by log density; rows left of the floor count as unknown.
 
-    The axis shows the distance below the densest row on a logarithmic scale, and its ticks the
-    log densities themselves. Names of foreign sets are untrusted.
+    The axis is the distance below the densest row on a logarithmic scale; its ticks show the log
+    densities themselves. Names of foreign sets are untrusted.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=360)

@@ -1,4 +1,4 @@
-"""The simulation lab: a simulation at a glance, maps, distance, measures, and what they show."""
+"""The simulation lab: a preview of a simulation, maps, distance, measures, and findings."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from kdcal_core.text import listed, number_text
 _ROW_HEIGHT = 27
 _ABOVE_AND_BELOW = 74
 _GAP = 0.03  # between panels, as a share of the width
-_WIDE_GAP = 0.085  # the same where each panel has its own vertical axis
-NEAR_PRIOR = 0.02  # confidence counts as the prior within this
-_CLOSE = 0.01  # an error counts as kept within this
-_FAR_OFF = 1.5  # times the model's distance to the truth count as lost
+_WIDE_GAP = 0.085  # the same if each panel has its own vertical axis
+NEAR_PRIOR = 0.02  # a confidence this close to the prior counts as the prior
+_CLOSE = 0.01  # an error this much larger counts as unchanged
+_FAR_OFF = 1.5  # at this multiple of the model's distance to the truth, confidence counts as lost
 LAB_BANDED = ("model", "geodesic", "euclidean")  # more bands would hide each other
 
 MAPS = r"""
@@ -38,55 +38,56 @@ dashed box holds the data. This is Fig. 8 of Dey et al.
   is defined everywhere.
 * **Model**: a forest or a network extends what it learned at the edge of the data to infinity
   (the text after Eq. 5).
-* **Kernel density**: the density of the polytope that represents a point, Gaussian around the
-  rows in it, $\tilde f_y(x)=\frac{\tilde n_{ry}}{\tilde n_y}\,G(x;\hat\mu_r,\hat\Sigma_r)$
+* **Kernel density**: the density of the polytope that represents a point, Gaussian around its
+  rows, $\tilde f_y(x)=\frac{\tilde n_{ry}}{\tilde n_y}\,G(x;\hat\mu_r,\hat\Sigma_r)$
   (Eq. 19), plus the floor, turned into a posterior by Bayes' rule (Eqs. 8 and 9). For points
-  outside, the **geodesic** version takes the polytope that shares most leaves or paths with
+  outside, the **geodesic** version uses the polytope that shares most leaves or paths with
   theirs, the **Euclidean** one the polytope whose centre is nearest (Eq. 6).
 
-All classes share one Gaussian in a polytope, so that it only decides *when* to fall back to the
-prior. Among the data the classes' shares answer, and the model where it is weighed in; the last
-map is the papers' own fit, with their floor and the shares alone.
+All classes share one Gaussian in a polytope, so it only determines *when* to fall back to the
+prior. Inside the data the probabilities are the class shares, blended with the model's own. The
+last map is the papers' own fit, with their floor and the shares alone.
 """
 
 
 DISTANCE = r"""
-Mean of the largest probability over 1,000 points drawn uniformly on a sphere about the origin
-(Dey et al., section 3.1 and Fig. 3). At distance 1 lies the row farthest out. **Bands** hold the
-middle half of the points, those without one show it on hover.
+The mean of the largest probability over 1,000 points drawn uniformly on a sphere around the origin
+(Dey et al., section 3.1 and Fig. 3). The farthest row is at distance 1. **Bands** contain the
+middle half of the points; curves without a band show it on hover.
 
-No row lies beyond 1, so only the prior (dashed) is justified there. Isotonic and
-sigmoid calibration cannot fall to it: they only relabel what the model says, and far away it
-says what it says at the edge. The two curves **as in the papers** are
-fitted with all of the papers' settings, the exponent chosen under their floor. They use
-$\log b=-10^7$ at $\lambda=10^{-6}$: they hand over to the prior 4.47 from the centre of a polytope
-of one row, and far later where several rows lie apart in one.
+No row lies beyond 1, so only the prior (dashed) is justified there. Isotonic and sigmoid
+calibration cannot fall to it: they only transform the model's probability, which far away is the
+same as at the edge. The two curves **as in the papers** are fitted with all of the papers'
+settings, and the exponent is chosen under their floor. They use $\log b=-10^7$ at
+$\lambda=10^{-6}$: they fall back to the prior at 4.47 from the centre of a polytope of one row, and
+much farther out if several rows of a polytope lie apart.
 
-Click on a name in the legend to hide its curve, twice to see it alone.
+Click a name in the legend to hide its curve; double-click it to see that curve alone.
 """
 
 
 INSIDE = r"""
-A dot is the value, its stroke the 95% interval, the pale band the model's interval. There are
+A dot is the value, its bar the 95% interval, and the pale band the model's interval. There are
 2,000 fresh rows. The model was trained, and the graphs were fitted, on seven tenths of the other
-rows; three tenths set isotonic, sigmoid, the exponent and the floor (Dey et al., section 3).
+rows. The other three tenths determine isotonic, sigmoid, the exponent and the floor (Dey et al.,
+section 3).
 
 The Hellinger distance of probabilities $p$ and $q$ is
 $\sqrt{\tfrac12\sum_y(\sqrt{p_y}-\sqrt{q_y})^2}$. In the middle of *Circle* the formula knows the
-class, and no method can.
+class, but no method can.
 
 """
 SIZES = r"""
-Each point is the median over the repetitions, each band goes from the first to the third quartile
-(Dey et al., Fig. 3; Fig. 1 of the earlier version). A repetition draws its own rows, trains its own
-model and judges it on its own fresh rows. Exponent and floor are those that the data choose each
-time; the sliders above do not act here.
+Each point is the median over the repetitions; each band goes from the first to the third quartile
+(Dey et al., Fig. 3; Fig. 1 of the earlier version). Each repetition draws new rows, trains a new
+model and judges it on fresh rows. Exponent and floor are chosen from the data each time; the
+sliders above have no effect here.
 """
 
 
 @dataclass(frozen=True)
 class MeasuredMethod:
-    """A method's line in `interval_figure`: its style's key, its name, and one estimate a panel."""
+    """A method's line in `interval_figure`: its style, its name, and one estimate per panel."""
 
     key: str
     label: str
@@ -114,7 +115,7 @@ def lab_maps_chart(
     data_box: tuple[float, float, float, float],
     dark: bool,
 ) -> Chart:
-    """The rows, the true posterior and what each method says, on a square of ``axis``.
+    """The rows, the true posterior and each method's posterior, on a square of ``axis``.
 
     ``model`` is "forest" or "network", ``title`` the simulation's, and ``sure`` the shares of the
     map outside the data on which the model, its geodesic and its Euclidean version are surer than
@@ -258,15 +259,15 @@ def glance_figure(X: FloatArray, y: IntArray, *, dark: bool) -> go.Figure:
 def interval_figure(
     measures: Sequence[str], methods: Sequence[MeasuredMethod], *, dark: bool
 ) -> go.Figure:
-    """One panel a measure, one line a method: the value as a dot and its interval as a stroke.
+    """One panel per measure, one line per method: the value as a dot, its interval as a bar.
 
-    The model's interval runs through all lines of a panel as a pale band, to compare with.
+    The model's interval is a pale band through all lines of a panel, for comparison.
     """
     colours = palette(dark)
     width = (1.0 - _GAP * (len(measures) - 1)) / len(measures)
     names = [method.label for method in methods]
     bands: list[dict[str, Any]] = []
-    # set at once, because plotly checks the whole layout again at every change
+    # set at once, because plotly checks the whole layout at every change
     layout: dict[str, Any] = {
         "template": template(dark),
         "height": _ROW_HEIGHT * len(methods) + _ABOVE_AND_BELOW,
@@ -306,9 +307,9 @@ def sizes_figure(
     dark: bool,
     target: tuple[str, float, str] | None = None,
 ) -> go.Figure:
-    """Measures against the number of rows, one panel a measure, with one legend for all.
+    """Measures against the number of rows, one panel per measure, with one legend for all.
 
-    ``target`` names a panel, a value to compare with in it, and what that is.
+    ``target`` is a panel, a value to compare with in it, and the name of that value.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=380)
@@ -416,14 +417,14 @@ def _models_band(estimate: Estimate, axes: dict[str, str], colours: Palette) -> 
 
 
 def lab_finding(name: str, model: Compared, graph: Compared, *, radius: float, prior: float) -> str:
-    """What model and kernel density version say far from the data, and what that costs inside.
+    """Confidence of the model and its kernel density version far away, and the cost inside.
 
     Parameters
     ----------
     name : str
         "forest" or "network".
     prior : float
-        Of the most frequent class: what confidence should be where no row was seen.
+        Prior of the most frequent class: the right confidence where no row was seen.
 
     Examples
     --------
@@ -454,17 +455,17 @@ def _errors_words(model: Estimate, graph: Estimate) -> str:
 
 
 def _truth_words(model: Estimate, graph: Estimate) -> str:
-    """A warning where confidence among the data is lost, which the error does not show."""
+    """A warning if confidence inside the data is lost, which the error does not show."""
     if graph.low <= model.high or graph.value < _FAR_OFF * model.value:
         return ""
     return (
-        f". But among the data it is far from the truth (Hellinger distance {graph.value:.2f} "
+        f". But inside the data it is far from the truth (Hellinger distance {graph.value:.2f} "
         f"against {model.value:.2f})"
     )
 
 
 def maps_words(name: str, model: float, geodesic: float, euclidean: float) -> str:
-    """How much of the map outside the data each method is sure of.
+    """On how much of the map outside the data each method is sure.
 
     Examples
     --------
@@ -489,7 +490,7 @@ def maps_alt(name: str, title: str, words: str) -> str:
 
 
 def first_at_prior(curve: DistanceCurve, prior: float) -> float | None:
-    """The radius from which on the mean confidence stays within 0.02 of the prior, if any.
+    """The radius beyond which the mean confidence stays within 0.02 of the prior, if any.
 
     Examples
     --------
@@ -503,7 +504,7 @@ def first_at_prior(curve: DistanceCurve, prior: float) -> float | None:
 
 
 def distance_words(name: str, model: DistanceCurve, graph: DistanceCurve, prior: float) -> str:
-    """The radii from which on model and kernel density version stay at the prior, if any."""
+    """The radii beyond which model and kernel density version stay at the prior, if any."""
     ours, theirs = first_at_prior(graph, prior), first_at_prior(model, prior)
     last = model.radii[-1]
     said = f"within {NEAR_PRIOR:g} of the prior {prior:.2f}"
@@ -513,10 +514,10 @@ def distance_words(name: str, model: DistanceCurve, graph: DistanceCurve, prior:
             f"{last:g}, where it says {graph.mean[-1]:.2f}"
         )
     else:
-        mine = f"The kernel density version stays {said} from radius {ours:g} on"
+        mine = f"The kernel density version stays {said} from radius {ours:g} onwards"
     if theirs is None:
         return f"{mine}; the {name} says {model.mean[-1]:.2f} at radius {last:g}."
-    return f"{mine}; the {name} from radius {theirs:g} on."
+    return f"{mine}; the {name} from radius {theirs:g} onwards."
 
 
 def distance_alt(labels: Sequence[str], curves: Sequence[DistanceCurve]) -> str:
@@ -530,7 +531,7 @@ def distance_alt(labels: Sequence[str], curves: Sequence[DistanceCurve]) -> str:
 
 
 def measures_words(model: Mapping[str, Estimate], graph: Mapping[str, Estimate]) -> str:
-    """Which measures inside the data the kernel density version worsens or improves, if any."""
+    """The measures inside the data that the kernel density version worsens or improves."""
     named = {
         "error": "error",
         "hellinger": "Hellinger distance to the truth",
@@ -591,7 +592,7 @@ where it says 0.90.'
 
 
 def lab_blend_words(blend: Blend | None) -> str:
-    """How much model and class ratio count among the data.
+    """The weights of model and class ratio inside the data.
 
     Examples
     --------
@@ -599,24 +600,24 @@ def lab_blend_words(blend: Blend | None) -> str:
     'Weights by data: model 0.62, class ratio 0.30.'
     """
     if blend is None:
-        return "The model's opinion does not count."
+        return "The model's own probability is not used."
     return f"Weights by data: model {blend.model:.2f}, class ratio {blend.graph:.2f}."
 
 
 def switch_words(distances: FloatArray) -> str:
-    """Where the floor hands over to the prior, in units of the data's largest norm.
+    """Where the floor makes the result fall back to the prior, in units of the largest norm.
 
     Examples
     --------
     >>> switch_words(np.array([0.0034, 0.0034, 0.01]))
-    'Half of the polytopes hand over to the prior within 0.0034 of their centre, all within 0.01.'
+    'Half of the polytopes fall back to the prior within 0.0034 of their centre, all within 0.01.'
     """
     middle, most = float(np.median(distances)), float(np.max(distances))
     if most == 0.0:
-        return "Every polytope lies below the floor even at its centre: the prior answers always."
+        return "Every polytope lies below the floor even at its centre, so the result is the prior."
     if most - middle < 0.005 * most:
-        return f"Every polytope hands over to the prior at {most:.3g} from its centre, or nearer."
+        return f"Every polytope falls back to the prior at most {most:.3g} from its centre."
     return (
-        f"Half of the polytopes hand over to the prior within {middle:.3g} of their centre, all "
+        f"Half of the polytopes fall back to the prior within {middle:.3g} of their centre, all "
         f"within {most:.3g}."
     )

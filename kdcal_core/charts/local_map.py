@@ -19,7 +19,7 @@ from kdcal_core.diagnostics.regression import local_finding
 from kdcal_core.diagnostics.regression.local_faults import LocalPit
 from kdcal_core.text import counted, escape_html, p_text
 
-# a colour and a symbol each, so that no reader needs the colour
+# each has a colour and a symbol, so that no reader needs the colour
 FAULT_SYMBOLS = {
     "none": "circle",
     "other": "circle-open-dot",
@@ -30,17 +30,18 @@ FAULT_SYMBOLS = {
 }
 _RINGS = ("circle-open", "square-open", "hexagon-open")
 _MAX_MEMBERS = 120
-_WEAK, _STRONG = 0.05, 0.35  # faults this far off have the faintest and the strongest mark
+_WEAK, _STRONG = 0.05, 0.35  # sizes of the faults with the faintest and the strongest mark
 
 
 _KINDS = tuple(kind for kind in FAULT_TITLES if kind != "none")
 
 LOCAL_MAP = r"""
-Each mark is a neighbourhood: a row and the rows nearest to it. Its PIT values are tested as a
-sample of their own, and the p values are corrected for the number of neighbourhoods. Colour **and**
-shape show the fault: amber triangles down, predictions too low; pink triangles up, too high; tall
-red diamonds, spread too narrow; wide blue diamonds, too wide. Larger and stronger marks are further
-off. Small grey marks: nothing found beyond chance, which is not a proof of being right.
+Each mark is a neighbourhood: a row and the rows nearest to it. Its PIT values are tested
+separately, and the p values are corrected for the number of neighbourhoods. Colour **and** shape
+show the fault. Amber triangles pointing down: predictions too low. Pink triangles pointing up: too
+high. Tall red diamonds: spread too narrow. Wide blue diamonds: too wide. Larger and stronger marks
+are further off. Small grey marks: no fault beyond chance, which does not prove that the model is
+right.
 
 Click a mark, or drag a box, to see the PIT histogram of the rows there. Good coverage over all rows
 can hide local faults, so always look here (Torres et al., sections 4.1, 4.2 and 5).
@@ -49,7 +50,7 @@ can hide local faults, so always look here (Torres et al., sections 4.1, 4.2 and
 
 @dataclass(frozen=True, eq=False)
 class PickedNeighbourhood:
-    """A neighbourhood to be ringed: its name, its centre and its rows (m, 2) on the map."""
+    """A neighbourhood to mark with a ring: its name, its centre and its rows (m, 2) on the map."""
 
     name: str
     centre: tuple[float, float]
@@ -87,20 +88,20 @@ def local_map_figure(
     picked: Sequence[PickedNeighbourhood] = (),
     identity: bool = False,
 ) -> go.Figure:
-    """The centres of neighbourhoods by fault: colour and symbol its kind, size its strength.
+    """The centres of neighbourhoods: colour and symbol show the kind of fault, size its strength.
 
-    Centres where the corrected test finds nothing are small and grey. ``customdata`` holds the
-    row of each centre first, which a selection gives back. A figure that changes loses its
-    selection: give ``picked`` only where the picks are kept elsewhere.
+    Centres where the corrected test finds nothing are small and grey. ``customdata`` starts with
+    the row of each centre, which a selection returns. A figure that changes loses its selection:
+    pass ``picked`` only if the picks are kept elsewhere.
 
     Parameters
     ----------
     x_title, y_title : str
         Untrusted.
     picked : sequence of PickedNeighbourhood
-        Ringed, at most 120 rows of each.
+        Marked with rings, at most 120 rows of each.
     identity : bool
-        Draw the line where both axes are equal; for prediction against outcome.
+        Draw the line on which both axes are equal, for prediction against outcome.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=480)
@@ -125,7 +126,7 @@ def local_map_figure(
 
 
 def _drawn(kind: NDArray[np.str_], most: int) -> NDArray[np.intp]:
-    """All centres, or an even share of each kind where they are too many."""
+    """All centres, or an even share of each kind if there are too many."""
     order = np.argsort(kind, kind="stable")
     if order.size > most:
         order = order[np.linspace(0, order.size - 1, most).astype(np.int64)]

@@ -1,9 +1,9 @@
 """Panels and marks that several figures share.
 
-Panels stand side by side, with axes that are not shares (histograms, maps, densities, measures), or
-with a method a line, whose value is a dot and its interval a stroke. Marks are the identity, steps,
-thin data drawn thin, and curves with bands: confidence against distance, and loss against the
-kernel's exponent.
+Panels are side by side. Their axes are not shares (histograms, maps, densities, measures), or they
+have one line per method, with a dot for its value and a bar for its interval. Marks are the
+identity, steps, thin data drawn thin, and curves with bands: confidence against distance, and loss
+against the kernel's exponent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TICKS = 26
 
 @dataclass(frozen=True)
 class PanelTitle:
-    """The title of a panel: a name that may come from a file, and our own text below it."""
+    """The title of a panel: a name, possibly from a file, and our own text below it."""
 
     name: str
     words: str = ""
@@ -49,18 +49,18 @@ def new_panels(
     y_axis: dict[str, Any] | None = None,
     shared: str = "xy",
 ) -> go.Figure:
-    """Empty panels in our look, ``columns`` in a row; a trace finds its own by :func:`panel`.
+    """Empty panels in our template, ``columns`` in a row; :func:`panel` gives a trace its axes.
 
     Parameters
     ----------
     height : int
-        Of one panel, in pixels.
+        Height of one panel, in pixels.
     x_title, y_title : str
-        Untrusted; below the lowest panels and beside the first of each row.
+        Untrusted text, below the lowest panels and beside the first of each row.
     x_axis, y_axis : dict, optional
         Settings of every panel's axes.
     shared : {"xy", "x", "y", ""}
-        Axes that are one for all panels: then only the outer ones have tick labels.
+        Axes shared by all panels; only the outer ones then have tick labels.
 
     Examples
     --------
@@ -134,9 +134,9 @@ _GAP = 0.045
 
 
 def dot_panels(names: Sequence[str], titles: Sequence[str], dark: bool) -> go.Figure:
-    """Empty panels, one a title, whose lines are named beside the first panel of each row.
+    """Empty panels, one per title; the first panel of each row has the names of the lines.
 
-    ``names`` are untrusted and escaped. Panel ``at`` is reached by the axes of
+    ``names`` are untrusted and escaped. A trace is drawn in panel ``at`` with the axes of
     :func:`kdcal_core.charts.chart.panel`; line ``i`` lies at y = i.
     """
     columns = min(COLUMNS, max(len(titles), 1))
@@ -188,7 +188,7 @@ def strokes(estimates: Sequence[Estimate], colours: Palette) -> dict[str, Any]:
 
 
 def band(figure: go.Figure, one: Estimate | None, colour: str, axes: dict[str, str]) -> None:
-    """An interval through all lines of a panel, to compare with."""
+    """An interval through all lines of a panel, for comparison."""
     if one is None or not np.isfinite([one.low, one.high]).all():
         return
     figure.add_shape(
@@ -226,12 +226,12 @@ def _reach(length: float) -> float:
     return max(length, 0.0) if np.isfinite(length) else 0.0
 
 
-# (fewest rows, line width, opacity): what is known from few rows is drawn thin and pale
+# (fewest rows, line width, opacity): marks from few rows are thin and pale
 TIERS = ((100, 2.2, 1.0), (20, 1.5, 0.7), (1, 0.9, 0.4))
 
 
 def tiers(count: NDArray[Any]) -> Iterator[tuple[NDArray[np.bool_], float, float]]:
-    """The bins of each tier that has some, most rows first: mask, line width, opacity."""
+    """The bins of each non-empty tier, most rows first: mask, line width, opacity."""
     above = np.inf
     for fewest, width, opacity in TIERS:
         inside = (count >= fewest) & (count < above)
@@ -257,7 +257,7 @@ def identity(colours: Palette, **axes: Any) -> go.Scatter:
 def boxes(
     left: FloatArray, right: FloatArray, low: FloatArray, high: FloatArray, colour: str, **more: Any
 ) -> go.Scatter:
-    """One filled rectangle a bin, in a single trace; bins with NaN are left out."""
+    """One filled rectangle per bin, in a single trace; bins with NaN are left out."""
     known = np.isfinite(low) & np.isfinite(high)
     left, right, low, high = left[known], right[known], low[known], high[known]
     gap = np.full(left.shape, np.nan)
@@ -294,7 +294,7 @@ def ribbon(
 def segments(
     left: FloatArray, right: FloatArray, height: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """x and y of one horizontal stroke a bin, with gaps between the strokes."""
+    """x and y of one horizontal stroke per bin, with gaps between the strokes."""
     gap = np.full(np.shape(left), np.nan)
     x = np.column_stack([left, right, gap]).ravel()
     y = np.column_stack([height, height, gap]).ravel()
@@ -309,10 +309,10 @@ def anchor_traces(
     legend: bool = True,
     **axes: Any,
 ) -> list[go.Scatter]:
-    """The histogram that lies under a smooth curve: dashed strokes, its intervals as pale boxes.
+    """The histogram under a smooth curve: dashed strokes, with intervals as pale boxes.
 
-    The lowest bar is dotted: below the first rows a kernel density says little (Salamon et al.,
-    section XIII.D).
+    The lowest bar is dotted, because a kernel density says little below the first rows (Salamon et
+    al., section XIII.D).
     """
     left, right = anchor.edges[:-1], anchor.edges[1:]
     traces = []
@@ -389,18 +389,18 @@ STYLES: dict[str, tuple[str | int, str, str]] = {
 
 @dataclass(frozen=True, eq=False)
 class BandLine:
-    """A curve and its band, ready to be drawn.
+    """A curve and its band, ready to plot.
 
     Attributes
     ----------
     key : str
-        One of `STYLES`: it sets colour, dash and symbol, the same on every chart.
+        One of `STYLES`; it sets colour, dash and symbol, the same on every chart.
     label : str
-        For the legend; our own text.
+        Name in the legend; our own text.
     x, middle, low, high : (R,)
         Places, the curve, and its band.
     filled : bool
-        Whether the band is drawn; where not, it still shows on hover.
+        Whether the band is drawn; otherwise it only shows on hover.
     """
 
     key: str
@@ -438,7 +438,7 @@ def distance_figure(
     version).
 
     ``x`` is the distance from the centre in units of the data's largest norm; the data end at
-    ``data_radius``. ``prior`` is the largest class prior: where confidence should end.
+    ``data_radius``. ``prior`` is the largest class prior, to which confidence should fall.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=420)
@@ -487,9 +487,9 @@ def distance_figure(
 def selection_figure(
     exponents: FloatArray, losses: Mapping[str, FloatArray], chosen: float, *, dark: bool
 ) -> go.Figure:
-    """Held-out log loss over the kernel's exponents, with the one in use marked.
+    """Held-out log loss against the kernel's exponent, with the one in use marked.
 
-    ``losses`` are curves by label; the first is the one that chose.
+    ``losses`` are curves by label; the exponent was chosen by the first.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=260)
@@ -521,7 +521,7 @@ def selection_figure(
 def band_lines(
     lines: Sequence[BandLine], colours: Palette, place: str, what: str, band_words: str
 ) -> list[go.Scatter]:
-    """Bands first, so that no curve lies under another's band."""
+    """Traces of curves and bands, bands first so that no curve is covered."""
     bands, curves = [], []
     for line in lines:
         colour, dash, symbol = line_style(line.key, colours)

@@ -1,4 +1,4 @@
-"""Methods against each other: one colour a method, their confidences, and their losses by class."""
+"""Methods compared: one colour per method, their confidences, and their losses by class."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ MAX_CLOUD = 2000
 HOVER = "Score %{x:.3f}<br>confidence %{y:.1%}<extra>%{fullData.name}</extra>"
 _DASHES = ("solid", "6px,2px", "2px,2px", "8px,2px,2px,2px")
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
-_WIDEST = 300.0  # largest loss over the smallest that still has its own place
+_WIDEST = 300.0  # largest loss over the smallest that is drawn to scale
 _ROW_HEIGHT = 13
 
 METHODS = r"""
-All methods over one histogram. Those that use only the score are lines. Those that use the whole
-probability vector (temperatures, isotonic, sigmoid) give rows of equal score different
-confidences: they are clouds, of rows of the calibration set (Salamon et al., Figs. 10 to 12).
+All methods over one histogram. Methods that use only the score are lines. Methods that use the
+whole probability vector (temperatures, isotonic, sigmoid) give rows of equal score different
+confidences: they are clouds of rows of the calibration set (Salamon et al., Figs. 10 to 12).
 
-* **Temperatures.** STS has one for all classes, which suits classes that err alike and fails
-  where they do not (sections IX and XIV). CSTS has one a class; TSwA adds an award for the class
-  that was predicted (Eq. 18). An award may move the largest entry elsewhere: the prediction
-  stays what the model said (section XI).
-* **Cum** is the probability of being right at *this score or better* (Eq. 11), not at this
-  score. At low scores it promises too much; Cum+ and CwOC confine it to scores above a cutoff.
+* **Temperatures.** STS has one for all classes, which suits classes with similar errors and fails
+  otherwise (sections IX and XIV). CSTS has one per class; TSwA adds an award for the predicted
+  class (Eq. 18). An award may make another class's entry the largest: the prediction is still the
+  model's (section XI).
+* **Cum** is the probability of being right at *this score or better* (Eq. 11), not at this score.
+  At low scores it promises too much; Cum+ and CwOC restrict it to scores above a cutoff.
 """
 
 LOSSES = r"""
-Mean of $-\log$ of the confidence given to what happened: right or wrong (Salamon et al., Eq. 14),
-by predicted class (Fig. 17), with its 95% interval. Lower is better; the axis is logarithmic.
+The mean of $-\log$ of the probability given to the outcome, right or wrong (Salamon et al., Eq.
+14), by predicted class (Fig. 17), with its 95% interval. Lower is better; the axis is logarithmic.
 
-A method's loss on the rows it was fitted on flatters it, and the more flexible the method, the
-more. That is why rows it has not seen are shown: the evaluation set, or the calibration set
-cross-fitted (fitted on four fifths, judged on the last, five times). **Hollow marks** are the
-second kind of rows named above the chart; how far filled and hollow marks lie apart shows the
+A method's loss on the rows it was fitted on is too optimistic, and more so for flexible methods.
+The chart therefore uses rows that the method has not seen: the evaluation set, or the calibration
+set cross-fitted (fitted on four fifths, judged on the last, five times). **Hollow marks** are the
+second kind of rows named above the chart. The distance between filled and hollow marks shows the
 noise.
 """
 
@@ -52,8 +52,8 @@ noise.
 def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
     """Colour, dash and symbol of a method of the registry, the same in every chart.
 
-    The uncalibrated model is slate grey and the recommended calibrator teal; the rest take
-    the class colours in the registry's order, with another dash and symbol on each round.
+    The uncalibrated model is slate grey and the recommended calibrator teal. The others have the
+    class colours in the registry's order, with a new dash and symbol each time these start again.
 
     Examples
     --------
@@ -79,8 +79,8 @@ def methods_chart(
 ) -> Chart:
     """Methods over one class's histogram.
 
-    ``points`` goes from a registry key to (scores, confidences), for the methods in ``curves``
-    sorted by score; they are drawn as lines, the others as clouds.
+    ``points`` maps a registry key to (scores, confidences). Methods in ``curves`` are sorted by
+    score and drawn as lines, the others as clouds.
     """
     n_rows = int(anchor.count.sum())
     return Chart(
@@ -91,8 +91,8 @@ def methods_chart(
             dark=dark,
             n_rows=n_rows,
         ),
-        finding=f"What each method makes of a prediction of class {class_name}, over the share "
-        f"of its {n_rows:,} rows that was right.",
+        finding=f"Each method's confidence in predictions of class {class_name}, over the share "
+        f"of its {n_rows:,} rows that are right.",
         alt=f"{len(points)} methods over the histogram of predictions of {class_name}.",
         how_to_read=METHODS,
         table=lambda: pd.concat(
@@ -116,10 +116,10 @@ def method_cloud(
 ) -> go.Figure:
     """Methods over the histogram that they should follow (Salamon et al., Figs. 8 to 12).
 
-    Methods that use the whole probability vector give no curve in the score but a cloud, one
-    point a row. Both mappings go from a registry key to (scores, confidences), ``lines`` sorted
-    by score. At most 2,000 points are drawn in all, evenly spaced over the rows given, and the
-    figure says so; ``n_rows`` is the number of rows there are.
+    Methods that use the whole probability vector give a cloud, with one point per row, instead of
+    a curve. Both mappings go from a registry key to (scores, confidences); ``lines`` are sorted by
+    score. At most 2,000 points are drawn, evenly spaced over the rows given, and the figure says
+    so; ``n_rows`` is the total number of rows.
     """
     colours = palette(dark)
     share = MAX_CLOUD // max(len(clouds), 1)
@@ -209,10 +209,10 @@ def losses_figure(
 ) -> go.Figure:
     """Mean log loss by predicted class and method, with intervals (Salamon et al., Figs. 17 to 19).
 
-    ``methods`` are the keys to draw, all where not given. ``beside`` adds the losses on other
-    rows as hollow marks; the paper reads noise from their distance. The axis is logarithmic,
-    so equal distances are equal ratios; it ends at a 300th of the largest loss, and smaller losses
-    are drawn at its edge.
+    ``methods`` are the keys to draw, by default all. ``beside`` adds the losses on other rows as
+    hollow marks; their distance shows the noise, as in the paper. The axis is logarithmic, so equal
+    distances are equal ratios. It starts at a 300th of the largest loss, and smaller losses are
+    drawn at its edge.
     """
     colours = palette(dark)
     keys = [key for key in losses.methods if methods is None or key in methods]
@@ -277,7 +277,7 @@ def _with_overall(overall: FloatArray, by_class: FloatArray, at: int) -> FloatAr
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers for a logarithmic axis, closer together where it spans little."""
+    """Round numbers for a logarithmic axis, closer together if its range is small."""
     mantissas = (1.0, 2.0, 5.0) if high > 8.0 * low else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
     return [float(f"{mantissa}e{power}") for power in range(-5, 2) for mantissa in mantissas]
 
@@ -352,7 +352,7 @@ def _hollow(
 
 
 def losses_words(losses: MethodLosses, methods: Sequence[str]) -> str:
-    """Which method loses least over all rows, and whether the model does clearly worse."""
+    """The method with the lowest loss over all rows, and whether the model is clearly worse."""
     at = [losses.methods.index(key) for key in methods if key in losses.methods]
     best = min(at, key=lambda i: float(losses.overall_nll[i]))
     sentence = (

@@ -1,7 +1,7 @@
 """Every colour of kdcal: the one module that holds colour literals.
 
-A colour has one meaning on every page, chart and report. Green and orange differ in lightness
-as well as in hue, so that they stay apart for a colour-blind reader and in grey print.
+A colour has one meaning on every page, chart and report. Green and orange differ in lightness as
+well as in hue, so that a colour-blind reader can tell them apart, also in grey print.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Scale = tuple[tuple[float, str], ...]
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of one mode, as ``#rrggbb``.
+    """The colours of one theme, as ``#rrggbb``.
 
     Attributes
     ----------
@@ -35,8 +35,8 @@ class Palette:
     posterior : tuple of str
         From probability 0 (blue) over the prior (white) to 1 (red), five stops.
     too_low, too_high, too_narrow, too_wide : str
-        Faults of a predictive distribution, distinct for colour-blind readers too. Too narrow
-        is over-confident and so red, too wide under-confident and so blue, as `diverging` has it.
+        Faults of a predictive distribution, distinct for colour-blind readers too. As in
+        `diverging`, too narrow (over-confident) is red and too wide (under-confident) blue.
     miss : str
         Outcomes outside their intervals (Torres et al., Fig. 3: light red).
     """
@@ -128,7 +128,7 @@ DARK = Palette(
         (0.75, "#96503f"),
         (1.0, "#ef6a5d"),
     ),
-    # white stays the prior in the dark too, only less glaring
+    # the prior is white in the dark theme too, but less bright
     posterior=("#2a6fb5", "#86b6d3", "#e9edf2", "#e39a79", "#bb2a35"),
     too_low="#ffe08a",
     too_high="#e29bd3",
@@ -139,7 +139,7 @@ DARK = Palette(
 
 
 def palette(dark: bool) -> Palette:
-    """The colours of the mode.
+    """The colours of the theme.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""PIT values: histograms with their band, small multiples of them, and the ECDF difference."""
+"""PIT values: histograms with their band, small multiples, and the ECDF difference."""
 
 from __future__ import annotations
 
@@ -26,57 +26,57 @@ FAULT_TITLES = {
     "too wide": "spread too wide",
     "other": "not uniform in another way",
 }
-_BANDS = {"simultaneous": "all at once", "pointwise": "each by itself"}
+_BANDS = {"simultaneous": "all together", "pointwise": "each alone"}
 _MAX_LEVELS = 1000
 
 
 PIT_HISTOGRAM = r"""
-Each outcome has a **PIT value** (probability integral transform): the probability that its own
-predictive distribution gave to values at or below it, $p_i = \hat F_i(y_i)$ (Torres et al., section
-2). If the distributions are right, these values are spread evenly from 0 to 1 and every bar has
-height 1, the dashed line.
+Each outcome has a **PIT value** (probability integral transform): the probability that its
+predictive distribution gives to values at or below it, $p_i = \hat F_i(y_i)$ (Torres et al.,
+section 2). If the distributions are calibrated, these values are spread evenly from 0 to 1 and
+every bar has height 1, the dashed line.
 
-**Bars high on the right**: outcomes fall above what was predicted, so predictions are too low;
-**on the left**: too high. **High at both ends** (a U): the stated spread is too narrow. **High in
+**High bars on the right**: outcomes are larger than predicted, so predictions are too low; **on the
+left**: too high. **High bars at both ends** (a U): the stated spread is too narrow. **High bars in
 the middle** (a hump): too wide.
 
-Bars of right distributions end inside the grey band, all of them at once in 95% of all samples of
-this size. Bars outside are strong, those inside pale. A flat histogram over all rows does not
-prove that the model is right: opposite faults in two places cancel. Look at neighbourhoods too.
+Bars of calibrated distributions all end inside the grey band in 95% of all samples of this size.
+Bars outside are strong, bars inside pale. A flat histogram over all rows does not prove that the
+model is right: opposite faults in two places cancel. Look at neighbourhoods too.
 """
 PIT_PANELS = r"""
 The same picture for different groups of rows, on one scale (Torres et al., Figs. 1f, 5c and 5d).
-The global histogram mixes all neighbourhoods; a model can look right in it and be too low in one
-place and too high in another. The grey band is wider where a group has fewer rows. The colour is
-that of the fault: amber too low, pink too high, red too narrow, blue too wide; slate where no fault
-was found in the model, teal where none was found after recalibration.
+The histogram over all rows mixes all neighbourhoods: a model can look right in it and be too low in
+one place and too high in another. The grey band is wider for groups with fewer rows. The colour
+shows the fault: amber too low, pink too high, red too narrow, blue too wide. Slate means that no
+fault was found in the model, teal that none was found after recalibration.
 """
 ECDF = r"""
-The share of PIT values at or below each level, minus the level itself: right distributions stay
-around 0 (Torres et al., Eq. 1, read for all levels at once). A line **above** 0 has more outcomes
-below that quantile than stated, a line **below** 0 fewer. In an S that first rises and then falls
-below 0 the stated spread is too narrow; first below and then above, too wide.
+The share of PIT values at or below each level, minus the level: calibrated distributions stay near
+0 (Torres et al., Eq. 1, for all levels). Where the line is **above** 0, more outcomes are below
+that quantile than stated; where it is **below** 0, fewer. If the line is first above and then below
+0, the stated spread is too narrow; if first below and then above, too wide.
 
-The grey band is simultaneous: right distributions stay inside everywhere in 95% of all samples.
-Unlike a histogram it needs no bins.
+The grey band is simultaneous: calibrated distributions stay inside everywhere in 95% of all
+samples. Unlike a histogram it needs no bins.
 """
 BEFORE_AFTER = r"""
-PIT values of all judged rows before and after: where each outcome fell in its own distribution
-(Torres et al., section 2). Right distributions spread them evenly, and all bars end inside the grey
-band in 95% of all samples. Every repair flattens this histogram, a global one too: that it is flat
-says nothing about single places. The maps above do.
+PIT values of all judged rows before and after: the position of each outcome in its distribution
+(Torres et al., section 2). If distributions are calibrated, these are spread evenly, and all bars
+end inside the grey band in 95% of all samples. Every repair, even a global one, flattens this
+histogram, so a flat one says nothing about single places. The maps above do.
 """
 AROUND_ROWS = r"""
 PIT values of the judged rows nearest to each picked row, before and after (Torres et al., Figs. 5c
-and 5d), in the space in which the repair looked for neighbours. High on the right: predictions
-there are too low; high at both ends: intervals too narrow. After a local repair they should be as
-flat as the grey band allows.
+and 5d), in the space in which the repair searched for neighbours. High bars on the right mean that
+predictions there are too low, high bars at both ends that intervals are too narrow. After a local
+repair the histograms should be flat up to the grey band.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class PitPanel:
-    """One histogram among several: its name, which may come from a file, and its fault's kind."""
+    """One histogram of several: its name, possibly from a file, and the kind of its fault."""
 
     name: str
     histogram: PitHistogram
@@ -85,7 +85,7 @@ class PitPanel:
 
 
 def fault_colour(kind: str, colours: Palette, who: Who = "model") -> str:
-    """The colour of a fault; where there is none, that of the model or of its recalibrator.
+    """The colour of a fault; without a fault, that of the model or of its recalibrator.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def pit_chart(histogram: PitHistogram, *, kind: str, dark: bool) -> Chart:
 def pit_panels_chart(
     panels: Sequence[PitPanel], *, name: str, columns: int, dark: bool, most: int | None = None
 ) -> Chart:
-    """Histograms of groups of rows on one scale; of the ``most`` largest groups, where given."""
+    """Histograms of groups of rows on one scale, at most the ``most`` largest groups if given."""
     largest = sorted(panels, key=lambda one: -one.histogram.n)[:most]
     drawn = [one for one in panels if one in largest]
     return Chart(
@@ -155,17 +155,16 @@ def ecdf_chart(difference: EcdfDifference, *, dark: bool) -> Chart:
 def pit_figure(
     histogram: PitHistogram, *, dark: bool, kind: str = "none", who: Who = "model"
 ) -> go.Figure:
-    """The PIT histogram (Torres et al., Fig. 1d): relative density, where 1 is a right
-    distribution.
+    """The PIT histogram (Torres et al., Fig. 1d) as a relative density, 1 if calibrated.
 
-    The grey boxes are where the bars of a right distribution would end; bars outside are
-    strong, bars inside pale. ``kind`` is the kind of a `Fault` and sets the colour.
+    Bars of calibrated distributions end inside the grey boxes; bars outside are strong, bars inside
+    pale. ``kind`` is the kind of a `Fault` and sets the colour.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=340)
     figure.add_traces(_histogram(histogram, colours, kind, who))
     figure.update_layout(
-        xaxis=_pit_axis() | {"title_text": "PIT: where the outcome fell in its distribution"},
+        xaxis=_pit_axis() | {"title_text": "PIT: position of the outcome in its distribution"},
         yaxis={
             "title_text": "Relative density",
             "range": [0, _highest([histogram])],
@@ -178,7 +177,7 @@ def pit_figure(
 
 
 def pit_panels(panels: Sequence[PitPanel], *, dark: bool, columns: int = 3) -> go.Figure:
-    """Histograms beside each other on one scale: all rows, neighbourhoods, regions, before, after.
+    """Histograms side by side on one scale: all rows, neighbourhoods, regions, before, after.
 
     Torres et al., Figs. 1f, 5c and 5d. The title of each gives its name, its rows and its fault.
     """
@@ -219,8 +218,8 @@ def ecdf_figure(
 ) -> go.Figure:
     """ECDF of the PIT values minus the uniform's, with its simultaneous band.
 
-    A line that leaves the band anywhere rejects uniformity at ``1 - level``. The band is drawn
-    around zero, once: that of the curve with the fewer rows, which is the wider one.
+    A line that leaves the band anywhere rejects uniformity at ``1 - level``. One band is drawn
+    around zero, the wider one, which is that of the curve with fewer rows.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=320)
@@ -238,7 +237,7 @@ def ecdf_figure(
             name=f"Simultaneous {widest.level:.0%} band",
         )
     )
-    figure.add_trace(_level(0.0, colours, "Right distribution"))
+    figure.add_trace(_level(0.0, colours, "Calibrated distribution"))
     for curve, colour, name in shown:
         figure.add_trace(_difference(curve, colour, name))
     figure.update_layout(
@@ -250,7 +249,7 @@ def ecdf_figure(
 
 
 def pit_table(panels: Sequence[PitPanel]) -> pd.DataFrame:
-    """The bars of several histograms, a line each."""
+    """The bars of several histograms, one row per bar."""
     tables = [shown.histogram.table().assign(histogram=shown.name) for shown in panels]
     return pd.concat(tables, ignore_index=True)
 
@@ -264,7 +263,7 @@ def _histogram(
     legend: bool = True,
     **axes: Any,
 ) -> list[Any]:
-    """Band, line of the uniform and bars, the bars outside the band in full colour."""
+    """Band, line of the uniform and bars; bars outside the band have full colour."""
     left, right = histogram.edges[:-1], histogram.edges[1:]
     low, high = histogram.density_band
     colour = fault_colour(kind, colours, who)
@@ -286,14 +285,14 @@ def _histogram(
         ),
         **axes,
     )
-    # over the bars, or tall bars would hide where they should have ended
+    # drawn over the bars, because tall bars would hide where they should end
     band = boxes(
         left,
         right,
         low,
         high,
         faded(colours.truth, 0.13),
-        name=f"Right bars end here ({histogram.level:.0%}, {_BANDS[histogram.band]})",
+        name=f"Calibrated bars end here ({histogram.level:.0%}, {_BANDS[histogram.band]})",
         showlegend=legend,
         **axes,
     )
@@ -329,7 +328,7 @@ def _difference(curve: EcdfDifference, colour: str, name: str) -> go.Scatter:
 
 
 def _thinned(levels: FloatArray) -> Any:
-    """Evenly spaced places of a curve, the ends among them."""
+    """Evenly spaced places of a curve, including its ends."""
     return np.unique(np.linspace(0, levels.size - 1, min(levels.size, _MAX_LEVELS)).astype(int))
 
 
@@ -374,28 +373,28 @@ def pit_alt(histogram: PitHistogram) -> str:
     parts = ", ".join(f"{5 * part / max(histogram.n, 1):.2f}" for part in share)
     return (
         f"Histogram of {histogram.n:,} PIT values. Relative density over five equal parts from "
-        f"0 to 1: {parts}; right distributions have 1 everywhere. {pit_words(histogram)}"
+        f"0 to 1: {parts}; calibrated distributions have 1 everywhere. {pit_words(histogram)}"
     )
 
 
 def pit_panels_words(panels: Sequence[PitPanel]) -> str:
-    """The faults of several groups of rows, and that opposite ones cancel where they do."""
+    """The faults of several groups of rows, and whether opposite ones cancel."""
     text = "; ".join(f"{shown.name}: {_panel_words(shown)}" for shown in panels)
     kinds = {shown.kind for shown in panels[1:]}
     opposite = {"too low", "too high"} <= kinds or {"too narrow", "too wide"} <= kinds
-    ending = " Opposite faults cancel where all rows are taken together." if opposite else ""
+    ending = " Opposite faults cancel over all rows." if opposite else ""
     return f"{text}.{ending}"
 
 
 def _panel_words(shown: PitPanel) -> str:
-    """The fault of one group of rows; where none is named, bars may still leave the band."""
+    """The fault of one group of rows; without a fault, bars may still leave the band."""
     out, all_bars = int(shown.histogram.outside.sum()), shown.histogram.counts.size
     but = f", but {out} of {all_bars} bars leave the band" if shown.kind == "none" and out else ""
     return f"{FAULT_TITLES[shown.kind]}{but}"
 
 
 def pit_panels_alt(panels: Sequence[PitPanel]) -> str:
-    """Alternative text of histograms beside each other."""
+    """Alternative text of histograms side by side."""
     return " ".join(f"{shown.name}: {pit_alt(shown.histogram)}" for shown in panels)
 
 

@@ -1,6 +1,6 @@
-"""Posterior heat maps side by side over two axes, and what they and the rows in a box show.
+"""Posterior heat maps side by side over two axes, their findings, and the rows in a box.
 
-The sentences hold feature and class names unescaped: escape them before they reach a screen.
+Feature and class names are not escaped in the sentences: escape them before they reach a screen.
 """
 
 from __future__ import annotations
@@ -23,56 +23,57 @@ from kdcal_core.text import escape_html
 
 MAX_POINTS = 2000
 SURE = 0.9
-VERY_FEW, FEW = 20, 100  # as the reliability diagram pales its points
+VERY_FEW, FEW = 20, 100  # the same limits as for pale points in the reliability diagram
 _NAMED = 6
-_STEADY = 5  # held-out rows below which the floor depends on single ones
+_STEADY = 5  # with fewer held-out rows below it, the floor depends on single rows
 _GAP = 0.035  # between panels, as a share of the width
-_HEIGHTS = {2: 360, 3: 280}  # of a panel, by the panels in a row; 200 for more
+_HEIGHTS = {2: 360, 3: 280}  # of a panel, by the number of panels in a row; 200 for more
 _TOP, _BOTTOM = 64, 84  # around the panels: legend and titles; axis and colour bar
 _BAR = 0.3  # of the width
 _BETWEEN = 40  # pixels from a row of panels to the next
-_STACKED = 262  # height of a panel where there are several rows of them
+_STACKED = 262  # height of a panel if there are several rows of them
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 
 
 Cells = NDArray[np.bool_]
 
 MAP = r"""
-**Colour** is the probability of the class shown: red is certain, blue is certain that it is not,
-and white is its prior, its share among the rows of the fit: the answer without any
-knowledge of the row. **The dashed box** is the range of the data. Beyond it there are no rows, and
-whatever a model says there is extrapolation.
+**Colour** is the probability of the class shown: red is near 1, blue near 0, and white is the
+prior, the class's share among the rows of the fit, which is the probability without any knowledge
+of the row. **The dashed box** is the range of the data. Beyond it there are no rows, and a model's
+probability there is extrapolation.
 
-**A forest or a ReLU network cuts its inputs into polytopes** and answers alike, or ever more
-surely, all the way out in the outermost ones (Dey et al., section 1; Fig. 8 is this picture). **The
-kernel density version** keeps the polytopes and puts a Gaussian in each, centred on its own rows
-(Eqs. 14, 15 and 19). A constant is added to every density, so that the posterior
+**A forest or a ReLU network cuts its inputs into polytopes**. In the outermost ones its confidence
+stays the same, or grows, however far away a point is (Dey et al., section 1; this picture is their
+Fig. 8). **The kernel density version** keeps the polytopes and puts a Gaussian in each, centred on
+the rows of the polytope (Eqs. 14, 15 and 19). A constant is added to every density, so the
+posterior
 
 $$g_y(x)=\frac{(\tilde f_y(x)+c)\,P(y)}{\sum_k(\tilde f_k(x)+c)\,P(k)}\qquad\text{(Eqs. 8 and 9)}$$
 
-goes to the prior where all densities are small against it (Prop. 2): far from the rows the map
-turns white. How far out that begins depends on the held-out rows: the floor $c$ is set so that all
-but a share alpha of them keep their answers. Among the data the answer is a blend of the region's
-class shares and of what the model itself says (our addition to the papers).
+goes to the prior where all densities are small compared with it (Prop. 2): far from the rows the
+map turns white. How far out that begins depends on the held-out rows: the floor $c$ is set so that
+all but a share alpha of them are above it. Inside the data the probability is a blend of the
+region's class shares and the model's own probability (our addition to the papers).
 
-**With more features than the two shown** the map is a slice: in every other direction it stays
-in the middle of the data, or at the row chosen. So a point beyond the box is still like the rows in
-most respects, and the version may stay sure there. The sentence above therefore goes by the
-density, in all features, and not by the box. The page Out of distribution shows what it says where
+**With more features than the two shown** the map is a slice: in every other direction it stays in
+the middle of the data, or at the chosen row. A point beyond the box is then still like the rows in
+most features, and the version may stay sure there. The sentence above therefore uses the density,
+which depends on all features, and not the box. The page Out of distribution shows rows for which
 all features leave the data together.
 
-**Drag a box** on any panel to see the rows in it below. A double click takes it away.
+**Drag a box** on any panel to see its rows below. A double click removes it.
 """
 IN_THE_BOX = r"""
-The rows in the box alone. **Across**: what each model states. **Up**: how often it is right. On
-the dashed diagonal the two agree; points below it are over-confident, points above it
-under-confident. Slate points are the model, teal ones its kernel density version; bars are exact
-(Clopper-Pearson) 95% intervals, grey boxes where the points of a perfectly calibrated model with
-the stated confidences would fall in 95% of all samples of this size (Salamon et al., Eq. 5, have
-the bins). Points from fewer than 100 rows are pale, from fewer than 20 paler.
+Only the rows in the box. **Horizontal axis**: the stated confidence. **Vertical axis**: how often
+the model is right. On the dashed diagonal the two agree; points below it are over-confident, points
+above it under-confident. Slate points are the model, teal ones its kernel density version. Bars are
+exact (Clopper-Pearson) 95% intervals. Grey boxes contain the points of a perfectly calibrated model
+with the stated confidences in 95% of all samples of this size (for the bins see Salamon et al., Eq.
+5). Points from fewer than 100 rows are pale, from fewer than 20 paler.
 
 A model that is well calibrated over all rows can be over-confident in one corner and
-under-confident in another: that is what the box is for.
+under-confident in another. The box shows it.
 """
 
 
@@ -109,10 +110,10 @@ def posterior_map_chart(
     equal: bool = False,
     data_box: tuple[float, float, float, float] | None = None,
 ) -> Chart:
-    """The maps of a class, or of the confidence where ``class_name`` is empty.
+    """The maps of a class, or of the confidence if ``class_name`` is empty.
 
-    ``outside`` says which cells lie beyond the range of the data, (n_y, n_x). The other parameters
-    are those of `posterior_map_figure`. The finding is the page's own: see `map_finding`.
+    ``outside`` marks the cells beyond the range of the data, (n_y, n_x). The other parameters are
+    those of `posterior_map_figure`. The page adds the finding: see `map_finding`.
     """
 
     def table() -> pd.DataFrame:
@@ -149,7 +150,7 @@ def posterior_map_chart(
 def box_reliability_chart(
     model: ReliabilityCurve, version: ReliabilityCurve | None, *, dark: bool
 ) -> Chart:
-    """The rows in a box: the model, and its kernel density version where there is one."""
+    """Reliability of the rows in a box, for the model and its kernel density version if any."""
     named = (("model", model), ("kernel density version", version))
     return Chart(
         reliability_figure(
@@ -182,7 +183,7 @@ def posterior_map_figure(
     columns: int | None = None,
     scale_title: str = "",
 ) -> go.Figure:
-    """The rows, then one heat map a panel, all on the same two axes.
+    """The rows, then one heat map per panel, all on the same two axes.
 
     Parameters
     ----------
@@ -194,15 +195,16 @@ def posterior_map_figure(
     class_name, x_title, y_title : str
         Untrusted text.
     prior : float
-        Prior of the class shown: white.
+        Prior of the class shown, drawn in white.
     equal : bool
-        One unit is as long on both axes; for axes of one kind, as those of the simulations.
+        Whether a unit has the same length on both axes; for axes of the same kind, such as those
+        of the simulations.
     data_box : (x0, x1, y0, y1), optional
-        Where the data lie; beyond it is out of distribution.
+        Range of the data; points beyond it are out of distribution.
     columns : int, optional
-        Panels in a row, the first among them the rows'; by default all.
+        Panels in a row, including that of the rows; by default all.
     scale_title : str, optional
-        What the colours show, where it is not the probability of one class. Our own text.
+        Meaning of the colours, if it is not the probability of one class. Our own text.
     """
     colours = palette(dark)
     n = len(panels) + 1
@@ -248,7 +250,7 @@ def posterior_map_figure(
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a panel stands, in shares of the plot, and the layout's height in pixels."""
+    """The position of a panel, in shares of the plot, and the layout's height in pixels."""
 
     left: float
     right: float
@@ -337,7 +339,7 @@ def _points(points: MapPoints, colours: Palette, axes: dict[str, str]) -> list[g
 
 
 def _sample(label: IntArray) -> NDArray[np.int64]:
-    """At most 2,000 rows, evenly through each class."""
+    """At most 2,000 rows, evenly spaced within each class."""
     order = np.argsort(label, kind="stable")
     if order.size <= MAX_POINTS:
         return order
@@ -349,7 +351,7 @@ def _probability(class_name: str) -> str:
 
 
 def _colour_bar(colours: Palette) -> dict[str, Any]:
-    """The scale, lying below the panels so that it takes none of their width."""
+    """The scale, placed below the panels so that it takes none of their width."""
     return {
         "orientation": "h",
         "tickvals": [0, 0.25, 0.5, 0.75, 1],
@@ -361,7 +363,7 @@ def _colour_bar(colours: Palette) -> dict[str, Any]:
         "xanchor": "right",
         "xpad": 12,
         "y": 0.0,
-        "yref": "container",  # in the plot's own coordinates it would push the panels up
+        "yref": "container",  # in paper coordinates it would push the panels up
         "yanchor": "bottom",
         "ypad": 2,
         "outlinewidth": 0,
@@ -416,21 +418,21 @@ def _box(
 def map_finding(
     model: FloatArray, kernel_density: FloatArray | None, outside: Cells, prior: float
 ) -> str:
-    """How much of the area outside the data each claims with more than 90% confidence.
+    """On how much of the area outside the data model and version are more than 90% confident.
 
     Outside means unlike the data in all features, by the density, as on the page Out of
-    distribution; the box of the rows says nothing about the features that are not drawn. There
-    the kernel density version gives at least half of its answer to the prior. Without a version
-    there is no density, and outside is beyond the range of the data along the two axes.
+    distribution; the box of the rows says nothing about features that are not drawn. There the
+    prior has at least half of the weight in the kernel density version. Without a version there is
+    no density, and outside is beyond the range of the data along the two axes.
 
     Parameters
     ----------
     model, kernel_density : (n_y, n_x)
-        Confidence on the grid; None where there is no kernel density version.
+        Confidence on the grid; None without a kernel density version.
     outside : (n_y, n_x) bool
-        Which cells the version counts as unknown; without one, which lie beyond the data's range.
+        Cells that the version counts as unknown; without one, those beyond the data's range.
     prior : float
-        The largest class prior: the confidence of an answer without any knowledge.
+        The largest class prior, which is the confidence without any knowledge of the row.
 
     Examples
     --------
@@ -470,9 +472,9 @@ def slice_words(outside: Cells, beyond: Cells, n_others: int) -> str:
     Parameters
     ----------
     outside : (n_y, n_x) bool
-        Which cells the kernel density version counts as unknown.
+        Cells that the kernel density version counts as unknown.
     beyond : (n_y, n_x) bool
-        Which lie beyond the range of the data along the two axes.
+        Cells beyond the range of the data along the two axes.
     n_others : int
         Directions that are not drawn.
 
@@ -504,26 +506,26 @@ def map_alt(
     panels: Sequence[tuple[str, FloatArray]],
     outside: Cells,
 ) -> str:
-    """Alternative text of the maps: what they show, and its mean inside and outside the data."""
+    """Alternative text of the maps: their quantity, and its mean inside and outside the data."""
     means = "; ".join(
         f"{title} {values[~outside].mean():.0%} inside the data's range, "
         f"{values[outside].mean():.0%} outside"
         for title, values in panels
     )
     return (
-        f"Heat maps of {shown} over {x_name} and {y_name}, to twice the range of the data, "
+        f"Heat maps of {shown} over {x_name} and {y_name}, up to twice the range of the data, "
         f"beside the rows. On average: {means}."
     )
 
 
 def held_words(n_others: int, row: int | None) -> str:
-    """The values at which the features that are not drawn are held; empty where there are none.
+    """The fixed values of the features that are not drawn; empty if there are none.
 
     Examples
     --------
     >>> held_words(28, None)
-    'The other 28 features are held at their medians and most frequent values. Rows are drawn by
-     their two features alone, whatever the values of the others.'
+    'The other 28 features are fixed at their medians and most frequent values. Rows are drawn by
+     the two features shown, whatever their other values are.'
     """
     if n_others == 0:
         return ""
@@ -532,8 +534,8 @@ def held_words(n_others: int, row: int | None) -> str:
     typical = own if n_others == 1 else "their medians and most frequent values"
     at = typical if row is None else f"the values of row {row + 1:,}"
     return (
-        f"{others} held at {at}. Rows are drawn by their two features alone, "
-        "whatever the values of the others."
+        f"{others} fixed at {at}. Rows are drawn by the two features shown, "
+        "whatever their other values are."
     )
 
 
@@ -555,15 +557,15 @@ def axes_words(
 
 
 def floor_words(alpha: float, n_holdout: int) -> str:
-    """How many held-out rows lie below the floor, with a caution where single ones decide.
+    """How many held-out rows lie below the floor, with a warning if single rows decide.
 
     Examples
     --------
     >>> floor_words(0.01, 999)
     'Of 999 held-out rows 9 lie below the floor.'
     >>> floor_words(0.01, 185)
-    'Of 185 held-out rows none lies below the floor: an outlier among them can carry the answers
-     far out, and a larger alpha is steadier.'
+    'Of 185 held-out rows none lies below the floor: a single outlier among them can keep the
+     version sure far away; a larger alpha is more stable.'
     """
     rank = max(1, int(np.floor(alpha * (n_holdout + 1) + 1e-9)))  # the row that sets the floor
     below = f"{rank - 1:,} {'lies' if rank == 2 else 'lie'}" if rank > 1 else "none lies"
@@ -571,8 +573,8 @@ def floor_words(alpha: float, n_holdout: int) -> str:
     if rank >= _STEADY:
         return f"{words}."
     return (
-        f"{words}: an outlier among them can carry the answers far out, and a larger alpha is "
-        "steadier."
+        f"{words}: a single outlier among them can keep the version sure far away; a larger alpha "
+        "is more stable."
     )
 
 
@@ -582,7 +584,7 @@ def box_finding(
     model: tuple[Estimate, Estimate] | None,
     kernel_density: tuple[Estimate, Estimate] | None,
 ) -> str:
-    """How many rows a box holds, and how right and how sure each model is there.
+    """The number of rows in a box, and the accuracy and confidence of each model there.
 
     Parameters
     ----------
@@ -593,8 +595,8 @@ def box_finding(
     """
     if n_inside == 0 or model is None:
         return (
-            f"None of the {n_all:,} rows lies in the box: nothing can be measured there, and "
-            "whatever the maps say about it is extrapolation."
+            f"None of the {n_all:,} rows lies in the box. Nothing can be measured there, and the "
+            "maps show only extrapolation."
         )
     rows = f"{n_inside:,} of {n_all:,} rows {'lies' if n_inside == 1 else 'lie'} in the box"
     if n_inside < VERY_FEW:
@@ -617,7 +619,7 @@ def box_finding(
 def mix_words(count: IntArray, classes: Sequence[str]) -> str:
     """The classes of rows with their shares, the most frequent first.
 
-    ``count`` holds the rows of each class, (K,).
+    ``count`` is the number of rows of each class, (K,).
 
     Examples
     --------
@@ -644,7 +646,7 @@ def _share_of_map(cells: Cells) -> str:
 
 
 def _part(share: float) -> str:
-    """A share as text; one that is neither 0 nor 1 does not round to "none" or "all"."""
+    """A share as text, which rounds to 0% or 100% only if it is exactly 0 or 1."""
     return "less than 1%" if share < 0.01 else f"{min(share, 0.99):.0%}"
 
 

@@ -20,13 +20,13 @@ _NAMES = {"model": "Model", "calibrated": "Recalibrated"}
 
 DENSITIES = r"""
 The predictive density of single rows before (slate) and after recalibration (teal), with the
-outcome as a dashed line (Torres et al., Figs. 1c and 5b); the strokes below are the central 95%
+outcome as a dashed line (Torres et al., Figs. 1c and 5b). The bars below are the central 95%
 intervals. The PIT is the share of each density to the left of the outcome.
 
-After Algorithm 1 a distribution is a set of weighted samples, which has no density of its own: the
-curve is a Gaussian kernel density of its quantiles (Silverman's bandwidth) and is called smoothed.
-Intervals and PIT values come from the samples themselves. One outcome says little about one
-density; the other pictures judge many.
+After Algorithm 1 a distribution is a set of weighted samples, which has no density. The curve is a
+Gaussian kernel density of its quantiles (Silverman's bandwidth), marked as smoothed. Intervals and
+PIT values come from the samples themselves. One outcome says little about one density; the other
+pictures judge many.
 """
 
 
@@ -54,7 +54,7 @@ def predictive_density_chart(panels: Sequence[DensityPanel], *, dark: bool, y_ti
 def predictive_density_figure(
     panels: Sequence[DensityPanel], *, dark: bool, y_title: str
 ) -> go.Figure:
-    """One panel a row: its densities, their 95% intervals as strokes below, and its outcome.
+    """One panel per row: its densities, their 95% intervals as bars below, and its outcome.
 
     Names of rows and ``y_title``, the outcome's name, are untrusted.
     """
@@ -91,7 +91,7 @@ def predictive_density_figure(
 
 
 def density_table(panels: Sequence[DensityPanel]) -> pd.DataFrame:
-    """The curves of all rows, a line each point."""
+    """The curves of all rows, one table row per point."""
     return pd.concat(
         [
             pd.DataFrame(
@@ -112,7 +112,7 @@ def density_table(panels: Sequence[DensityPanel]) -> pd.DataFrame:
 
 
 def _subtitle(shown: DensityPanel) -> str:
-    """The PIT before and after: Torres et al. write it beside the density (Fig. 1c)."""
+    """The PIT before and after, as beside the density in Torres et al., Fig. 1c."""
     return "PIT " + ", then ".join(f"{curve.pit:.4f}" for curve in shown.curves)
 
 
@@ -174,9 +174,9 @@ def _range(shown: DensityPanel) -> tuple[float, float]:
 
 
 def density_words(panels: Sequence[DensityPanel]) -> str:
-    """For each row where its outcome fell, before and after.
+    """The outcome of each row and its PIT value, before and after.
 
-    A PIT near 0 or 1 belongs to an outcome that the distribution gave almost no probability.
+    A PIT near 0 or 1 means that the distribution gave the outcome almost no probability.
     """
     text = "; ".join(
         f"{shown.name}: outcome {shown.outcome:,.6g}, PIT "

@@ -1,7 +1,7 @@
-"""What recalibration does to single rows: their intervals, misses and moments, before and after.
+"""The effect of recalibration on single rows: intervals, misses and moments, before and after.
 
-Outcomes that their intervals missed, on a map (Torres et al., Figs. 3e, 3f); true against
-estimated mean and standard deviation, where the truth is known (the same, Fig. 2).
+Misses are outcomes outside their intervals, on a map (Torres et al., Figs. 3e, 3f). If the truth is
+known, true means and standard deviations are compared with the estimates (Fig. 2).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _APART = 0.18
 
 
 INTERVALS = r"""
-For each chosen row the central interval by the model (slate) and after recalibration (teal); the
-tick is the median, the diamond the outcome. A few rows cannot show coverage: nineteen of twenty
-right 95% intervals hold their outcome, on average over many rows.
+For each chosen row the central interval of the model (slate) and after recalibration (teal); the
+tick is the median, the diamond the outcome. A few rows cannot show coverage: on average over many
+rows, nineteen of twenty calibrated 95% intervals contain their outcome.
 """
 
 
@@ -59,7 +59,7 @@ def intervals_chart(
     level: float,
     furthest_of: int | None = None,
 ) -> Chart:
-    """Intervals of some rows; where they are the furthest out, of ``furthest_of`` rows in all."""
+    """Intervals of some rows; with ``furthest_of``, the rows furthest out among so many."""
     if furthest_of is None:
         words = intervals_words(outcomes, methods, level)
     else:
@@ -88,7 +88,7 @@ def intervals_figure(
     y_title: str,
     level: float = 0.95,
 ) -> go.Figure:
-    """A line for each row: each method's interval with its median, and the outcome.
+    """One line per row: each method's interval with its median, and the outcome.
 
     The first 40 rows are drawn. Names and ``y_title``, the outcome's name, are untrusted.
     """
@@ -153,7 +153,7 @@ def intervals_table(
     outcomes: FloatArray,
     methods: Sequence[RowIntervals],
 ) -> pd.DataFrame:
-    """A line for each row with every method's interval, all rows."""
+    """One table row for each row, with every method's interval."""
     table = pd.DataFrame({"row": list(names), "outcome": outcomes})
     for shown in methods:
         table[f"{shown.label}: low"] = shown.low
@@ -165,14 +165,14 @@ def intervals_table(
 def intervals_words(
     outcomes: FloatArray, methods: Sequence[RowIntervals], level: float = 0.95
 ) -> str:
-    """How many of the chosen rows each method's intervals hold, and how wide they are.
+    """How many outcomes of the chosen rows each method's intervals contain, and their width.
 
     Examples
     --------
     >>> one = RowIntervals("model", "Model", np.zeros(2), np.ones(2), np.full(2, 2.0))
     >>> intervals_words(np.array([1.0, 5.0]), [one])
-    'Of 2 chosen rows the 95% intervals hold: Model 1, mean width 2. Few rows say little about
-     coverage; the whole set does.'
+    'Outcomes of 2 chosen rows inside their 95% intervals: Model 1, mean width 2. A few rows say
+     little about coverage; look at all rows.'
     """
     text = "; ".join(
         f"{shown.label} {int(((outcomes >= shown.low) & (outcomes <= shown.high)).sum()):,}, mean "
@@ -180,19 +180,19 @@ def intervals_words(
         for shown in methods
     )
     return (
-        f"Of {outcomes.size:,} chosen rows the {level:.0%} intervals hold: {text}. Few rows say "
-        "little about coverage; the whole set does."
+        f"Outcomes of {outcomes.size:,} chosen rows inside their {level:.0%} intervals: {text}. "
+        "A few rows say little about coverage; look at all rows."
     )
 
 
-_OTHERS = 10  # marks that are no rows, such as the ends of a line
+_OTHERS = 10  # marks that are not rows, such as the ends of a line
 
 MISSES = r"""
-Every mark is a row at its place on the map; light red ones are outcomes that their interval missed
-(Torres et al., Figs. 3e and 3f), with the triangle pointing to the side on which they lie. If
-intervals are right **everywhere**, misses are spread evenly over the rows; clusters of them, and
-regions without any, are local faults even where the total is right. The same rows are drawn on both
-sides, a uniform sample where they are too many; the counts above are those of all rows.
+Every mark is a row at its place on the map. Light red marks are outcomes outside their interval
+(Torres et al., Figs. 3e and 3f); the triangle points to the side on which they lie. If intervals
+are right **everywhere**, misses are spread evenly over the rows. Clusters of misses, and regions
+without any, are local faults even if the total is right. The same rows are drawn on both sides, a
+uniform sample if there are too many; the counts above are those of all rows.
 """
 
 
@@ -232,20 +232,20 @@ def misses_figure(
 ) -> go.Figure:
     """The same rows on the same axes for each panel: hits faint grey, misses light red.
 
-    At most 5,000 marks are sent: a uniform sample of rows, the same in every panel and drawn
-    without looking at hits and misses, so that the shares seen are the shares there are. The
-    counts in the titles are those of all rows. Triangles point to where the outcome lies.
+    At most 5,000 marks are sent: a uniform sample of rows, the same in every panel. It does not
+    depend on hits and misses, so the shares seen are unbiased. The counts in the titles are those
+    of all rows. Triangles point to the side of the outcome.
 
     Parameters
     ----------
     xy : (m, 2)
         Places of the rows on the map.
     x_title, y_title : str
-        Untrusted, as the panels' names.
+        Untrusted, like the panels' names.
     level : float
-        Of the intervals.
+        Level of the intervals.
     rows : (m,) int array, optional
-        The positions of these rows among all; None: they are all.
+        Indices of these rows among all; by default they are all rows.
     """
     colours = palette(dark)
     kept = drawn_rows(len(xy), len(panels), seed)
@@ -267,7 +267,7 @@ def misses_figure(
 
 
 def drawn_rows(n: int, n_panels: int, seed: int = 0) -> NDArray[np.int64]:
-    """The rows that are drawn, ascending: all, or a uniform sample without replacement.
+    """Indices of the rows that are drawn, ascending: all, or a uniform sample of them.
 
     Examples
     --------
@@ -287,7 +287,7 @@ def misses_table(
     y_title: str,
     rows: IntArray | None = None,
 ) -> pd.DataFrame:
-    """A line for each row, counted from 1: its place, and "hit", "below" or "above" by panel."""
+    """One table row for each row, from 1: its place, and "hit", "below" or "above" by panel."""
     numbers = (np.arange(len(xy)) if rows is None else rows) + 1
     table = pd.DataFrame({"row": numbers, f"x: {x_title}": xy[:, 0], f"y: {y_title}": xy[:, 1]})
     for shown in panels:
@@ -348,7 +348,7 @@ def _few(kept: int, n: int, colours: Palette) -> dict[str, Any]:
 
 
 def misses_words(panels: Sequence[Misses], level: float = 0.95) -> str:
-    """How many outcomes the intervals missed before and after, and on which side."""
+    """How many outcomes are outside their intervals before and after, and on which side."""
     text = "; ".join(f"{shown.name} {_missed(shown)}" for shown in panels)
     return f"Outcomes outside their {level:.0%} intervals: {text}. {1 - level:.0%} are expected."
 
@@ -366,9 +366,10 @@ def misses_alt(panels: Sequence[Misses], x_title: str, y_title: str, level: floa
 
 
 TRUTH = r"""
-Each mark is a row: its true mean or standard deviation across, the estimate up (Torres et al., Fig.
-2). Right estimates lie on the dashed diagonal. A global repair bends all rows alike; a local one
-can move each. Shown only where the truth is known, as in simulations.
+Each mark is a row, with its true mean or standard deviation on the horizontal axis and the estimate
+on the vertical axis (Torres et al., Fig. 2). Correct estimates lie on the dashed diagonal. A global
+repair changes all rows in the same way; a local one can change each row. The chart is shown only if
+the truth is known, as in simulations.
 """
 
 
@@ -377,7 +378,7 @@ class Moments:
     """Mean and standard deviation of each row's distribution, both (n,).
 
     ``key`` is "truth", "model" or a key of `RECALIBRATORS`; ``label`` is untrusted. ``std`` is
-    None where it is not known, as where a table gives the true mean alone.
+    None if it is not known, for example if a table gives only the true mean.
     """
 
     key: str
@@ -418,14 +419,14 @@ def truth_figure(
     rows: IntArray | None = None,
     seed: int = 0,
 ) -> go.Figure:
-    """Two squares, mean and standard deviation: right estimates lie on the dashed diagonal.
+    """Two squares, mean and standard deviation: correct estimates lie on the dashed diagonal.
 
     At most 5,000 marks: a uniform sample of rows, the same for every method.
 
     Parameters
     ----------
     rows : (m,) int array, optional
-        The positions of these rows among all; None: they are all.
+        Indices of these rows among all; by default they are all rows.
     """
     colours = palette(dark)
     quantities = ["mean"] + (["std"] if truth.std is not None else [])
@@ -452,7 +453,7 @@ def truth_figure(
 def truth_table(
     truth: Moments, estimates: Sequence[Moments], rows: IntArray | None = None
 ) -> pd.DataFrame:
-    """A line for each row, counted from 1, with the true and every estimated moment."""
+    """One table row for each row, from 1, with the true and every estimated moment."""
     numbers = (np.arange(len(truth.mean)) if rows is None else rows) + 1
     table = pd.DataFrame({"row": numbers})
     for shown in (truth, *estimates):

@@ -1,7 +1,7 @@
 """Recalibration methods compared: every measure before and after, and the choice of neighbours.
 
-Measures come with intervals and paired differences; the choice is of how many neighbours, and in
-which space, by cross-fitted CRPS.
+Measures have intervals and paired differences. Cross-fitted CRPS determines the number of
+neighbours and their space.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _SYMBOLS = ("square", "triangle-up", "pentagon", "star", "hexagon", "x")
 
 
 HOW_TO_READ = r"""
-Each panel is a measure, each line a method; bars are 95% intervals, and the pale band is the
-model's own. **MSE** against the outcomes has the noise in it and cannot fall to 0; that **against
-the truth** exists only where the truth is known (Torres et al., Tables 1 and 2 use one each).
+Each panel is a measure, each line a method. Bars are 95% intervals; the pale band is that of the
+model. **MSE** against the outcomes includes their noise and cannot fall to 0.
+**MSE against the truth** needs a known truth (Torres et al., Tables 1 and 2, use one each).
 **sMIS** is Torres et al., Eq. 5, as Gneiting and Raftery define the score.
 
-Two methods judged on the same rows share most of their noise: the **changes** below are paired, row
-by row, and show differences that the intervals above would hide. Recalibration is not made to lower
-the MSE (Torres et al., section 5).
+Two methods judged on the same rows share most of their noise. The **changes** below are paired, row
+by row, and show differences that the intervals above would hide. Recalibration does not aim to
+lower the MSE (Torres et al., section 5).
 
 """
 
@@ -48,12 +48,12 @@ class MeasuredRecalibration:
     Attributes
     ----------
     key : str
-        "model", "truth" or a key of `RECALIBRATORS`: it sets colour and symbol.
+        "model", "truth" or a key of `RECALIBRATORS`; it sets colour and symbol.
     label : str
         Untrusted.
     scores : RegressionScores
     differences : mapping of measure to Estimate
-        Mean paired difference to the model, row by row; below 0 is better where lower is.
+        Mean paired difference from the model, row by row.
     """
 
     key: str
@@ -99,10 +99,10 @@ def recalibration_measures_figure(
     dark: bool,
     measures: Sequence[str] | None = None,
 ) -> go.Figure:
-    """One panel a measure, one line a method: the value as a dot, its interval as a stroke.
+    """One panel per measure, one line per method: the value as a dot, its interval as a bar.
 
-    The model's interval runs through all lines as a pale band; a dashed line is the stated
-    value, where there is one. ``measures`` are keys of `MEASURES`, all that are known by default.
+    The model's interval is a pale band through all lines; a dashed line is the stated value, if
+    there is one. ``measures`` are keys of `MEASURES`, by default all that are known.
     """
     shown = _shown(methods, measures)
     figure = dot_panels(
@@ -125,7 +125,7 @@ def recalibration_measures_figure(
 def _shown(
     methods: Sequence[MeasuredRecalibration], measures: Sequence[str] | None = None
 ) -> list[str]:
-    """Those of the measures that some method has."""
+    """The measures that at least one method has."""
     return [
         key
         for key in (measures or MEASURES)
@@ -139,10 +139,9 @@ def recalibration_differences_figure(
     dark: bool,
     measures: Sequence[str] | None = None,
 ) -> go.Figure:
-    """Paired differences to the model: rows against the same rows, with their intervals.
+    """Paired differences from the model on the same rows, with their intervals.
 
-    An interval without 0 shows a difference that is more than noise. The model, at 0, is left
-    out.
+    An interval that excludes 0 shows a difference beyond noise. The model, at 0, is left out.
     """
     others = [method for method in methods if method.key != "model"]
     shown = [
@@ -159,7 +158,7 @@ def recalibration_differences_figure(
 
 
 def recalibration_measures_table(methods: Sequence[MeasuredRecalibration]) -> pd.DataFrame:
-    """A line for each method and measure, with its paired difference where there is one."""
+    """One row per method and measure, with its paired difference if there is one."""
     lines = []
     for method in methods:
         for key, estimate in method.scores.rows.items():
@@ -187,7 +186,7 @@ def _dots(
     colours: Palette,
     **axes: Any,
 ) -> go.Scatter:
-    """The methods of one panel; a method without the measure, or an infinite one, has no dot."""
+    """The methods of one panel; a missing or infinite measure has no dot."""
     known = [
         (at, method, estimate)
         for at, (method, estimate) in enumerate(zip(methods, estimates, strict=True))
@@ -202,7 +201,7 @@ def _dots(
             "size": 9,
             "color": [colour for colour, _ in styles],
             "symbol": [symbol for _, symbol in styles],
-            # a stroke has no face, only its line
+            # this symbol is only a line, without a fill
             "line": {
                 "width": [2 if symbol == "line-ns-open" else 0 for _, symbol in styles],
                 "color": [colour for colour, _ in styles],
@@ -270,23 +269,23 @@ def measures_alt(methods: Sequence[MeasuredRecalibration], measures: Sequence[st
 
 
 _CURVE_SYMBOLS = ("circle", "square", "triangle-up", "pentagon", "star", "hexagon")
-_APART = 0.012  # of the logarithmic axis, so that bars of two spaces do not lie on each other
+_APART = 0.012  # of the logarithmic axis, so that bars of two spaces do not overlap
 
 
 SELECTION = r"""
-Cross-fitted CRPS, lower is better, over the number of neighbours, one curve for each space in which
-neighbours are looked for. Few neighbours follow local faults closely but are noisy; many are steady
-but blur (Torres et al., section 3). The ring is the choice; bars are 95%
-intervals of the difference to it, row by row. Choices whose bars reach its height are as good, and
-among them a larger k is steadier. Slate is the model without any repair.
+Cross-fitted CRPS (lower is better) against the number of neighbours, with one curve for each space
+in which neighbours are searched for. Few neighbours follow local faults closely but are noisy; many
+are stable but blur local faults (Torres et al., section 3). The ring is the choice. Bars are 95%
+intervals of the difference from it, row by row: choices whose bars reach its height are as good,
+and a larger k is more stable. Slate is the model without any repair.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class SelectionCurve:
-    """A space, which may carry a file's name, and its CRPS (q,) over k (q,).
+    """A space, whose name may come from a file, and its CRPS (q,) for each k (q,).
 
-    ``low`` and ``high`` are the CRPS with the interval of its difference to the chosen one.
+    ``low`` and ``high`` are the CRPS with the interval of its difference from the chosen one.
     """
 
     space: str
@@ -304,7 +303,7 @@ def neighbour_selection_chart(
     chosen: tuple[str, int],
     model: Estimate | None = None,
 ) -> Chart:
-    """How the neighbours were chosen; ``words`` are those of the selection itself."""
+    """How the neighbours were chosen; ``words`` come from the selection."""
     return Chart(
         neighbour_selection_figure(curves, dark=dark, chosen=chosen, model=model),
         finding=words,
@@ -322,7 +321,7 @@ def neighbour_selection_figure(
     chosen: tuple[str, int],
     model: Estimate | None = None,
 ) -> go.Figure:
-    """A curve a space over the number of neighbours; the choice in teal with a ring.
+    """One curve per space against the number of neighbours; the choice is teal with a ring.
 
     ``chosen`` is the space and its number of neighbours, ``model`` the CRPS without any repair.
     """
@@ -396,7 +395,7 @@ def neighbour_selection_figure(
 
 
 def neighbour_selection_table(curves: Sequence[SelectionCurve]) -> pd.DataFrame:
-    """A line for each space and number of neighbours."""
+    """One row per space and number of neighbours."""
     return pd.concat(
         [
             pd.DataFrame(
@@ -417,7 +416,7 @@ def neighbour_selection_table(curves: Sequence[SelectionCurve]) -> pd.DataFrame:
 def _model(
     figure: go.Figure, model: Estimate, curves: Sequence[SelectionCurve], dark: bool
 ) -> None:
-    """The model's own CRPS as a grey line across, with its interval."""
+    """The model's own CRPS as a grey horizontal line, with its interval."""
     colour = palette(dark).model
     ks = np.concatenate([curve.ks for curve in curves]) if curves else np.ones(1)
     figure.add_hrect(

@@ -1,8 +1,8 @@
-"""What calibration by regions does: each region's map, reliability, AUROC and log loss.
+"""The effect of calibration by regions: each region's map, reliability, AUROC and log loss.
 
-A region's map (Platt's) turns a stated probability into a calibrated one, drawn as a line on the
-unit square. Titles of calibrators may hold names unescaped: escape the sentences before they reach
-a screen.
+A region's map (Platt's) turns a stated probability into a calibrated one; it is a line on the unit
+square. Titles of calibrators may contain names that are not escaped: escape the sentences before
+they reach a screen.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _FLAT = 0.1  # slope below which a map ignores the score
 
 MAPS = r"""
 Platt's map of each region (Durfee et al., section 2.1 and Algorithm 1): log odds times a slope plus
-an offset, fitted on the region's rows. **On the dashed line** nothing changes; a line **above** it
-says that the class is stated too low there, **below** it too high. A slope **below 1** pulls
-probabilities towards one half: the model was too sure. A slope of **0** ignores the score and gives
-the region's rate, so the maps lie between the model and the tree (section 5.2). A **negative**
-slope turns the order round and is flagged, never hidden. Regions with few rows borrow from the
-region around them; the share is given beside each.
+an offset, fitted on the region's rows. **On the dashed line** nothing changes. A line **above** it
+means that the class is stated too low there, a line **below** it too high. A slope **below 1**
+pulls probabilities towards one half: the model was too sure. A slope of **0** ignores the score and
+gives the region's rate, so the maps lie between the model and the tree (section 5.2). A
+**negative** slope reverses the order and is always flagged. Regions with few rows borrow from the
+region around them; the share is shown beside each.
 """
 
 
 def region_maps_chart(maps: Sequence[RegionMap], picked: int, words: str, *, dark: bool) -> Chart:
-    """Platt's map of every region; ``words`` say what the picked one does (`region_map_words`)."""
+    """Platt's map of every region; ``words`` describe the picked one (`region_map_words`)."""
     return Chart(
         region_maps_figure(maps, dark=dark, picked=picked),
         finding="",
@@ -56,8 +56,8 @@ def region_maps_figure(
 ) -> go.Figure:
     """Platt's map of every region on the unit square; the picked one strong, the others pale.
 
-    Each line runs over the stated probabilities that its region holds. A line on the diagonal
-    leaves the model as it is; a flat one ignores it.
+    Each line covers the stated probabilities in its region. A line on the diagonal changes nothing;
+    a flat one ignores the model.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=400)
@@ -82,7 +82,7 @@ def region_maps_table(maps: Sequence[RegionMap]) -> pd.DataFrame:
 
 
 def _lines(maps: Sequence[RegionMap], name: str, line: dict[str, object]) -> go.Scatter:
-    """Several maps as one trace, with a gap between them: a trace each is slow to make."""
+    """Several maps as one trace with gaps between them, because many traces are slow."""
     curves = [one.curve() for one in maps]
     names = [f"{one.leaf + 1}: {escape_html(one.words, limit=40)}" for one in maps]
     gap = np.array([np.nan])
@@ -100,8 +100,8 @@ def _lines(maps: Sequence[RegionMap], name: str, line: dict[str, object]) -> go.
 def region_map_words(one: RegionMap, name: str, borrowed: float, flags: Sequence[str]) -> str:
     """What a region's map does to the stated probability of the class ``name``, in a sentence.
 
-    It gives the calibrated values of a stated 20% and 80%, or of the region's lowest and highest
-    stated probabilities where those lie within, and of the mean.
+    It gives the calibrated values of the mean and of a stated 20% and 80%, or of the region's
+    lowest and highest stated probabilities if these lie between.
 
     Examples
     --------
@@ -124,7 +124,7 @@ becomes 64% (slope 0.86, offset 1.01). 10% of the map is borrowed from the regio
 
 
 def _map_does(one: RegionMap, name: str) -> str:
-    """What the whole map does, by its shifts of the log odds."""
+    """The effect of the whole map, from its shifts of the log odds."""
     if one.slope < 0:
         return (
             f"A higher stated probability of class {name} means a lower one here, so look at the "
@@ -137,16 +137,22 @@ def _map_does(one: RegionMap, name: str) -> str:
     of_mean = _shifts([one.mean], [one.mean_after])[0]
     up, down = max(low, high, of_mean) > _SHIFT, min(low, high, of_mean) < -_SHIFT
     if up and down and one.slope < 1.0:
-        return f"Class {name} is stated too surely, low ones too low and high ones too high"
+        return (
+            f"Probabilities of class {name} are too extreme, low ones too low and high ones too "
+            "high"
+        )
     if up and down:
-        return f"Class {name} is not stated surely enough, low ones too high and high ones too low"
+        return (
+            f"Probabilities of class {name} are not extreme enough, low ones too high and high "
+            "ones too low"
+        )
     if not up and not down:
         return f"Almost nothing changes for class {name}"
     return f"Class {name} is stated {'too low' if up else 'too high'}"
 
 
 def _shifts(stated: ArrayLike, after: ArrayLike) -> list[float]:
-    """How far the log odds move, for probabilities clipped to those that are reported."""
+    """Changes of the log odds, for probabilities clipped to the reported range."""
     p, q = (np.clip(values, 1.0 - _SUREST, _SUREST) for values in (stated, after))
     shifts: list[float] = np.log(q / (1.0 - q) * (1.0 - p) / p).tolist()
     return shifts
@@ -162,7 +168,7 @@ def _map_examples(one: RegionMap) -> str:
 
 
 def _ends(one: RegionMap) -> tuple[float, float]:
-    """Stated probabilities whose change is reported; the region states from ``low`` to ``high``."""
+    """Stated probabilities whose change is reported, within the region's range."""
     low, high = np.clip([one.low, one.high], 1.0 - _SUREST, _SUREST).tolist()
     first, last = _EXAMPLES
     return (
@@ -181,24 +187,23 @@ def _share(p: float) -> str:
 _LINE = 40
 
 LIFT = r"""
-How much larger the AUROC became, as a share of what it was, with the interval of
-the paired comparison on the same rows (Durfee et al., Fig. 3 draws it over runs). **One map for all
-rows cannot change the order of the rows**, and so leaves the AUROC where it was, however
-over-confident the model is (sections 2 and 4.1). Maps that differ from region to region can, and
-the best ones only raise it (Lemmas 4.3 and 4.4). Judged on rows that no map was fitted on; where
-each row is calibrated by the other folds, every fold has a map of its own, which may move the AUROC
-by a trace.
+The relative increase of the AUROC, with the interval of the paired comparison on the same rows
+(Durfee et al., Fig. 3, shows it over runs). **One map for all rows cannot change the order of the
+rows**, so it cannot change the AUROC, however over-confident the model is (sections 2 and 4.1).
+Maps that differ between regions can, and the best ones only raise it (Lemmas 4.3 and 4.4). All rows
+are judged with maps fitted on other rows. With cross-fitting every fold has its own map, which may
+change the AUROC slightly.
 """
 LOSSES = r"""
-Each row's log loss after the repair minus before it, on average over rows that no map was fitted
-on, with the interval of that difference: rows are compared with themselves. **Left of the dashed
-line** stated probabilities have become better. Here one map for all rows counts as well, so what
-lies to its left is what the regions add.
+Each row's log loss after the repair minus before it, averaged over rows on which no map was fitted,
+with the interval of that paired difference. **Left of the dashed line** stated probabilities have
+improved. One map for all rows also improves them; only what lies to its left is due to the regions.
 """
 BEFORE_AFTER = r"""
-Slate: the model as it is; teal: calibrated by regions. Judged on rows that had no part in the fit.
-Points on the diagonal say what they see. One map for all rows would correct this picture too; only
-regions can correct the order of the rows (Durfee et al., sections 2 and 4).
+Slate is the model as it is, teal the model calibrated by regions. Both are judged on rows that were
+not used in the fit. At points on the diagonal, stated and observed agree. One map for all rows
+would also correct this picture; only regions can correct the order of the rows (Durfee et al.,
+sections 2 and 4).
 """
 
 
@@ -207,7 +212,7 @@ def repair_reliability_chart(
 ) -> Chart:
     """The model as it is and its calibrated output in one diagram.
 
-    ``event`` is the class whose probability is judged; None where the confidence is.
+    ``event`` is the class whose probability is judged; None for the confidence.
     """
     return Chart(
         reliability_figure(
@@ -233,8 +238,7 @@ def auc_lift_chart(
 ) -> Chart:
     """How much each way to calibrate raised the AUROC.
 
-    ``partitions`` are the titles of those that calibrate region by region; the finding names the
-    best of them.
+    ``partitions`` are the titles of those that calibrate by regions; the finding names the best.
     """
     title, best = max(
         (line for line in lines if line[0] in partitions), key=lambda line: line[1].lift.value
@@ -263,9 +267,9 @@ def loss_change_chart(lines: Sequence[tuple[str, Estimate]], *, dark: bool) -> C
 
 
 def auc_lift_figure(lines: Sequence[tuple[str, PairedAuc]], *, dark: bool) -> go.Figure:
-    """One line a way to calibrate: (b - a) / a with its interval (Durfee et al., Fig. 3).
+    """One line per way to calibrate: (b - a) / a with its interval (Durfee et al., Fig. 3).
 
-    At 0 the order of the rows is as it was. Titles are untrusted.
+    At 0 the AUROC has not changed. Titles are untrusted.
     """
     hover = [
         f"AUROC {value_text(pair.a)} before, {value_text(pair.b)} after<br>"
@@ -281,7 +285,7 @@ def auc_lift_figure(lines: Sequence[tuple[str, PairedAuc]], *, dark: bool) -> go
 
 
 def loss_change_figure(lines: Sequence[tuple[str, Estimate]], *, dark: bool) -> go.Figure:
-    """One line a way to calibrate: its log loss minus the model's, row by row, with the interval.
+    """One line per way to calibrate: its log loss minus the model's, row by row, with an interval.
 
     Below 0 it is better than the model. Titles are untrusted.
     """
@@ -292,7 +296,7 @@ def loss_change_figure(lines: Sequence[tuple[str, Estimate]], *, dark: bool) -> 
 
 
 def auc_lift_table(lines: Sequence[tuple[str, PairedAuc]]) -> pd.DataFrame:
-    """The lifts as offered for download."""
+    """The lifts, for download."""
     return pd.DataFrame(
         [
             {
@@ -311,7 +315,7 @@ def auc_lift_table(lines: Sequence[tuple[str, PairedAuc]]) -> pd.DataFrame:
 
 
 def loss_change_table(lines: Sequence[tuple[str, Estimate]]) -> pd.DataFrame:
-    """The changes as offered for download."""
+    """The changes, for download."""
     return pd.DataFrame(
         [
             {"calibrated_by": title, "change": one.value, "low": one.low, "high": one.high}
@@ -367,16 +371,16 @@ def _changes(
 
 
 def lift_words(title: str, auc: PairedAuc) -> str:
-    """What a partition did to the AUROC."""
+    """The effect of a partition on the AUROC, in a sentence."""
     lift = auc.lift
     clear = lift.low > 0 or lift.high < 0
     if lift.value == 0.0 and lift.low == lift.high:
-        return f"With {title} the order of the rows, and so the AUROC, stays as it was."
+        return f"With {title} the order of the rows, and so the AUROC, does not change."
     verb = "rises" if lift.value > 0 else "falls"
     ending = "" if clear else "; that may be chance"
     return (
         f"With {title} the AUROC {verb} from {value_text(auc.a)} to {value_text(auc.b)}, by "
-        f"{estimate_text(lift, chance=False)} of what it was{ending}."
+        f"{estimate_text(lift, chance=False)} of its former value{ending}."
     )
 
 

@@ -1,4 +1,4 @@
-"""A partition of the inputs drawn as a tree: the root at the left, a line for each region."""
+"""A partition of the inputs drawn as a tree, with the root at the left and one line per region."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LINE = 50  # pixels for a region
 _SMALLEST, _LARGEST = 11.0, 30.0
 _LETTERS = 100  # of the conditions from the root to a region
 _STRONG = 0.2  # a gap of this size has the full colour
-_LEAST = 0.35  # share of the full colour that a clear fault has at least
+_LEAST = 0.35  # smallest share of the full colour for a clear fault
 _CAPTION_ROOM = 0.42  # of the width of the branches, at the right
 _OF_PIT = ("too low", "too high", "too narrow", "too wide")
 _LEGEND = {
@@ -42,11 +42,11 @@ class RegionMark:
     Attributes
     ----------
     caption : str
-        The text beside it: what the model says and what is seen. Untrusted.
+        The text beside it: stated and observed values. Untrusted.
     fault : str
-        The kind of a :class:`kdcal_core.diagnostics.Region`'s fault; "none" stays hollow.
+        The fault of a :class:`kdcal_core.diagnostics.Region`; with "none" the mark is hollow.
     strength : float
-        How far it is off; at 0.2 a fault of the confidence has its full colour.
+        Size of the fault; at 0.2 a fault of the confidence has its full colour.
     hover : tuple of str
         Lines of the hover box. Untrusted.
     """
@@ -60,15 +60,14 @@ class RegionMark:
 def region_tree_figure(
     tree: PartitionTree, marks: Sequence[RegionMark], *, dark: bool, picked: int | None = None
 ) -> go.Figure:
-    """The tree with its conditions on the branches and one mark a region, in leaf order.
+    """The tree with its conditions on the branches and one mark per region, in leaf order.
 
-    The marks carry their region's number as the first value of ``customdata``. ``picked`` is
-    ringed.
+    The first value of a mark's ``customdata`` is the number of its region. ``picked`` has a ring.
 
     Raises
     ------
     ValueError
-        Where there is not one mark a region.
+        If the number of marks is not that of the regions.
     """
     if len(marks) != tree.n_leaves:
         raise ValueError(f"{len(marks)} marks for {tree.n_leaves} regions")
@@ -98,7 +97,7 @@ def region_tree_figure(
 
 
 def region_colour(fault: str, strength: float, colours: Palette) -> str:
-    """The fill of a region: that of the page within chance, else the colour of its fault.
+    """The fill of a region: the page's colour if within chance, otherwise that of its fault.
 
     Examples
     --------
@@ -118,7 +117,7 @@ def region_colour(fault: str, strength: float, colours: Palette) -> str:
 
 
 def _legend(marks: Sequence[RegionMark], colours: Palette) -> list[go.Scatter]:
-    """What the colours mean, as far as they occur."""
+    """The meaning of the colours that occur."""
     there = {mark.fault for mark in marks}
     return [
         go.Scatter(
@@ -139,12 +138,12 @@ def _legend(marks: Sequence[RegionMark], colours: Palette) -> list[go.Scatter]:
 
 
 def _typical(fault: str, marks: Sequence[RegionMark]) -> float:
-    """The middle strength of a fault's marks, so that the legend has the colour that is seen."""
+    """The median strength of a fault's marks, so that the legend has a colour that occurs."""
     return float(np.median([mark.strength for mark in marks if mark.fault == fault]))
 
 
 def _heights(tree: PartitionTree, nodes: Sequence[TreeNode]) -> FloatArray:
-    """The height of each node: regions one below the other, other nodes between theirs."""
+    """The height of each node: regions one below the other, other nodes midway between them."""
     leaf = np.array([-1 if node.leaf is None else node.leaf for node in nodes])
     lines = np.where(tree.paths.T, np.arange(tree.n_leaves), np.nan)
     between = (np.nanmin(lines, axis=1) + np.nanmax(lines, axis=1)) / 2.0
@@ -192,7 +191,7 @@ def _conditions(
 
 
 def _two_lines(words: str, letters: int) -> str:
-    """The words in at most two lines, the second one cut where they are longer."""
+    """The words in at most two lines, cut if they are longer."""
     lines = textwrap.wrap(" ".join(words.split()), letters) or [""]
     if len(lines) == 1:
         return escape_html(lines[0], limit=letters)

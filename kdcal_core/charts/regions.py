@@ -1,6 +1,6 @@
-"""Regions of a search: a tree or a line each, with what is stated and what is seen there.
+"""Regions of a search, as a tree or as lines, with stated and observed values.
 
-The sentences hold names unescaped: escape them before they reach a screen.
+Names are not escaped in the sentences: escape them before they reach a screen.
 """
 
 from __future__ import annotations
@@ -40,73 +40,73 @@ FAULTS = {
 _SHORT = {"none": "within chance", "other": "wrong shape"}
 
 _MARKS = r"""
-**How to read the tree.** Every row starts at the left and follows the branches that fit it, to one
-region. Beside each region are what the model says there on average, what is observed, and the
-number of rows. The larger the mark, the more rows. **Red**: over-confident, the event is rarer than
-stated; **blue**: under-confident, more frequent; the stronger the colour, the larger the gap. A
-hollow region differs by no more than chance explains.
+**How to read the tree.** Every row starts at the left and follows the branches whose conditions it
+meets, to one region. Beside each region are the model's mean stated probability, the observed rate
+and the number of rows. Larger marks have more rows. **Red**: over-confident, the event is rarer
+than stated. **Blue**: under-confident, the event is more frequent. Stronger colours mean larger
+gaps. A hollow region differs by no more than chance explains.
 """
 _LINES = r"""
-**How to read the chart.** A line for each value of the column, or for each stretch of its numbers.
-The upright tick is what the model says there on average, the mark what the rows show, with its
-interval. **Red**: over-confident, the event is rarer than stated; **blue**: under-confident, more
-frequent; a hollow mark differs from the tick by no more than chance explains. All rows judge,
-because no outcome played a part in placing the regions; p values are corrected for their number
-(Holm).
+**How to read the chart.** There is one line for each value of the column, or for each range of its
+numbers. The vertical tick is the model's mean stated probability, the mark the observed rate with
+its interval. **Red**: over-confident, the event is rarer than stated. **Blue**: under-confident,
+the event is more frequent. A hollow mark differs from the tick by no more than chance explains. All
+rows are used to judge, because no outcome was used to define the regions; p values are corrected
+for the number of regions (Holm).
 """
 _LINES_OF_PIT = r"""
-**How to read the chart.** A line for each value of the column, or for each stretch of its numbers,
-with the mean of the PIT values there and its interval. At one half, the tick, predictions lie
-neither too high nor too low. The colours name the fault, by the place and the spread of the PIT
-values (Torres et al., section 2); a hollow mark differs by no more than chance explains. All rows
-judge, because no outcome played a part in placing the regions; p values are corrected for their
-number (Holm).
+**How to read the chart.** There is one line for each value of the column, or for each range of its
+numbers, with the mean PIT value and its interval. At one half, the tick, predictions are neither
+too high nor too low. The colours show the fault, from the location and the spread of the PIT values
+(Torres et al., section 2); a hollow mark differs by no more than chance explains. All rows are used
+to judge, because no outcome was used to define the regions; p values are corrected for the number
+of regions (Holm).
 """
 _HALVES = r"""
-**Honest by construction.** Search long enough, and some region looks wrong. So one half of the rows
-finds the regions and the other half, whose outcomes played no part in finding them, judges them; p
-values are corrected for their number (Holm). Were the model right everywhere, any region at all
-would be coloured in at most 5% of searches. The **minimum detectable gap** of a region is the one
-that would be found in four of five searches of this size: smaller faults may hide.
+**Corrected for the search.** A long enough search always finds some region that looks wrong. One
+half of the rows is therefore used to find the regions and the other half, whose outcomes were not
+used, to judge them; p values are corrected for the number of regions (Holm). If the model is right
+everywhere, at most 5% of searches colour any region. The **minimum detectable gap** of a region
+would be found in four of five searches of this size; smaller faults may be missed.
 """
 _REDRAWN = r"""
-**Honest by construction.** Search long enough, and some region looks wrong. This thorough search
-grows its tree on all rows, and then does the same again and again on outcomes drawn from the
-stated probabilities, as if the model were right everywhere. A region is coloured where its evidence
-is larger than the largest of all but 5% of those searches; its p value is the share of them that
+**Corrected for the search.** A long enough search always finds some region that looks wrong. This
+thorough search grows its tree on all rows, and then repeats this on outcomes drawn from the stated
+probabilities, as if the model were right everywhere. A region is coloured if its evidence is larger
+than the largest evidence in all but 5% of these searches; its p value is the share of them that
 reach it. Intervals are widened to hold for all regions that could be found. Evidence is the squared
 sum of outcome minus stated probability over its variance (our addition).
 """
 _PURPOSES = r"""
-**Where it is wrong** grows the tree on outcome minus stated probability: the question of a
-review (our addition). **Where classes differ** grows it on the classes, on the training rows if
-there are any, as Durfee et al. do (section 5.1, Algorithm 1). **Along a column**
-takes its values, or ten stretches of numbers.
+**Where it is wrong** grows the tree on outcome minus stated probability, the question of a review
+(our addition). **Where classes differ** grows it on the classes, on the training rows if there are
+any, as Durfee et al. do (section 5.1, Algorithm 1). **Along a column** uses its values, or ten
+ranges of numbers.
 """
 _TREE_OF_PIT = r"""
-**How to read the tree.** Every row starts at the left and takes the branch whose words fit it; at
-the end of its way it is in one region. The larger the mark, the more rows. The colours name the
-fault of the predicted distributions there, by the place and the spread of the PIT values (Torres et
-al., section 2); a hollow region differs by no more than chance explains.
+**How to read the tree.** Every row starts at the left and follows the branches whose conditions it
+meets, to one region. Larger marks have more rows. The colours show the fault of the predicted
+distributions there, from the location and the spread of the PIT values (Torres et al., section 2).
+A hollow region differs by no more than chance explains.
 
-One half of the rows finds the regions and the outcomes of the other half judge them; p values are
-corrected for their number (Holm), so that of a model that is right everywhere any region is
-coloured in at most 5% of searches (our addition).
+One half of the rows is used to find the regions, the other half to judge them; p values are
+corrected for the number of regions (Holm). If the model is right everywhere, at most 5% of searches
+colour any region (our addition).
 """
 BESIDE = r"""
-Left the rows of the picked region, right all judged rows, on one scale. Points on the dashed line:
-stated and observed agree. Grey boxes hold the points of a calibrated model in 95% of all samples
-of that size. A model can be right over all rows and wrong in every region, when faults of
-opposite sign cancel (Durfee et al., section 3 builds such a case).
+On the left are the rows of the picked region, on the right all judged rows, on one scale. At points
+on the dashed line, stated and observed agree. Grey boxes contain the points of a calibrated model
+in 95% of all samples of that size. A model can be right over all rows and wrong in every region, if
+faults of opposite sign cancel (Durfee et al., section 3, give an example).
 """
 
 
 def regions_chart(
     search: RegionSearch, *, dark: bool, picked: int | None = None, ranked: bool = True
 ) -> Chart:
-    """The regions of a search as its tree, or as the lines of a column; one of them picked.
+    """The regions of a search as a tree, or as the lines of a column; one region is picked.
 
-    Lines of a column stand as in :func:`ordered_regions`.
+    Lines of a column are ordered by :func:`ordered_regions`.
     """
     if search.tree is not None:
         figure = region_tree_figure(search.tree, region_marks(search), dark=dark, picked=picked)
@@ -130,7 +130,7 @@ def region_reliability_chart(
     of_class: bool,
     dark: bool,
 ) -> Chart:
-    """Region ``number`` beside all judged rows; None where it is all of them.
+    """Region ``number`` beside all judged rows; None if it contains all of them.
 
     ``of_class`` says whether the probability of one class is judged, not the confidence.
     """
@@ -174,32 +174,32 @@ def region_marks(search: RegionSearch) -> list[RegionMark]:
 
 
 def ordered_regions(search: RegionSearch, *, ranked: bool = True) -> tuple[Region, ...]:
-    """The regions that have rows, the strongest evidence first as in ``search.faulty``.
+    """The regions with rows, the strongest evidence first as in ``search.faulty``.
 
-    Where not ``ranked`` they stand as they are numbered: the stretches of a number from low to
-    high.
+    Without ``ranked`` they are in the order of their numbers, so that ranges of a column go from
+    low to high.
     """
     judged = [region for region in search.regions if region.n > 0]
     return tuple(sorted(judged, key=evidence_first) if ranked else judged)
 
 
 def shown_regions(search: RegionSearch, *, ranked: bool = True) -> tuple[Region, ...]:
-    """The 40 regions that are drawn at most; as :func:`ordered_regions`."""
+    """At most 40 regions to draw, in the order of :func:`ordered_regions`."""
     return ordered_regions(search, ranked=ranked)[:MAX_LINES]
 
 
 def evidence_first(region: Region) -> tuple[float, float]:
-    """The sort key of regions; small p values may all be 0, and then the gap decides."""
+    """The sort key of regions: the p value, then the gap, because small p values may all be 0."""
     return region.p_value, -abs(region.gap.value)
 
 
 def region_gaps_figure(
     search: RegionSearch, *, dark: bool, picked: int | None = None, ranked: bool = True
 ) -> go.Figure:
-    """One line a region: a tick at the stated rate, a mark at the observed one with its interval.
+    """One line per region: a tick at the stated rate, a mark and interval at the observed one.
 
-    For PIT values the tick stands at one half. The marks carry their region's number as the
-    first value of ``customdata``. Lines stand as in :func:`ordered_regions`.
+    For PIT values the tick is at one half. The first value of a mark's ``customdata`` is the number
+    of its region. Lines are ordered by :func:`ordered_regions`.
     """
     colours = palette(dark)
     regions = shown_regions(search, ranked=ranked)
@@ -285,12 +285,12 @@ def region_gaps_figure(
 
 
 def regions_table(search: RegionSearch) -> pd.DataFrame:
-    """The regions as offered for download, with the numbers that the page calls them by."""
+    """The regions for download, with their numbers on the page."""
     return search.table().assign(region=lambda table: table["region"] + 1)
 
 
 def _how_to_read(search: RegionSearch) -> str:
-    """How to read the picture of a search: its tree, or a column's regions."""
+    """How to read the picture of a search: its tree, or the regions of a column."""
     if search.tree is None:
         return _LINES_OF_PIT if search.regression else _LINES
     if search.regression:
@@ -315,7 +315,7 @@ def region_caption(region: Region, *, regression: bool = False) -> str:
     """
     number = f"{region.leaf + 1}: "
     if region.n == 0:
-        return f"{number}no rows to judge by"
+        return f"{number}no rows to judge it by"
     rows = counted(region.n, "row")
     stated, seen = _values(region)
     if regression:
@@ -335,7 +335,7 @@ def region_hover(region: Region, *, regression: bool = False) -> tuple[str, ...]
     """The lines of a region's hover box."""
     words = f"{region.leaf + 1}: {region.words}"
     if region.n == 0:
-        return (words, "no rows to judge by")
+        return (words, "no rows to judge it by")
     observed = f"{region.observed.label}: {estimate_text(region.observed, chance=False)}"
     stated = () if regression else (f"Stated: {_values(region)[0]}",)
     spread = () if region.spread is None else (f"Spread of PIT: {_spread_text(region.spread)}",)
@@ -378,7 +378,7 @@ def tree_words(search: RegionSearch) -> str:
             f"{search.n_judge:,} others"
         )
     if _judged(search) == 1:
-        why = "All rows" if search.tree is None else "No split was worth making, so all rows"
+        why = "All rows" if search.tree is None else "No split adds enough evidence, so all rows"
         return f"{how}. {why} are one region."
     every = "both" if _judged(search) == 2 else f"all {_judged(search):,}"
     return f"{how}; corrected p values hold for {every} of them together."
@@ -391,12 +391,12 @@ def _redrawn_words(search: RegionSearch) -> str:
         "states them"
     )
     if _judged(search) == 1:
-        return f"{how}. No split was worth making, so all rows are one region."
+        return f"{how}. No split adds enough evidence, so all rows are one region."
     return f"{how}; p values hold for the search as a whole."
 
 
 def tree_alt(search: RegionSearch) -> str:
-    """Alternative text of the picture: the regions with what is stated and seen, at most twelve."""
+    """Alternative text of the picture: at most twelve regions, with stated and observed values."""
     text = [
         f"{one.words}: {region_caption(one, regression=search.regression)}, {FAULTS[one.fault]}"
         for one in search.regions
@@ -410,7 +410,7 @@ def _judged(search: RegionSearch) -> int:
 
 
 def standing_out_words(search: RegionSearch) -> tuple[str, str]:
-    """How many regions stand out beyond chance, and the share of rows in them, as tiles say it."""
+    """How many regions stand out beyond chance, and the share of rows in them, for tiles."""
     if search.one_part:
         return "none", "none"
     some = sum(region.n > 0 for region in search.regions)

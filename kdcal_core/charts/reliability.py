@@ -1,6 +1,6 @@
 """Reliability diagrams, score histograms and confusion tables, with the words beside them.
 
-Scores by label stand panel by panel: training rows, held-out rows, and held-out rows calibrated.
+Scores by label have one panel each for training rows, held-out rows and calibrated held-out rows.
 """
 
 from __future__ import annotations
@@ -29,49 +29,49 @@ MAX_TICKS = 25
 MAX_PANELS = 20
 
 RELIABILITY = r"""
-**Across**: what the model states. **Up**: how often it is right. On the dashed diagonal the two
-agree. **Red** between line and diagonal: over-confident, it states more than it sees. **Blue**:
-under-confident. "Says 0.91, sees 0.83" means: stated confidence 0.91 on average, right in 83% of
-those rows, with its 95% interval.
+**Horizontal axis**: the stated confidence. **Vertical axis**: how often the model is right. On the
+dashed diagonal the two agree. **Red** between line and diagonal: over-confident, the model is right
+less often than it states. **Blue**: under-confident. "Says 0.91, sees 0.83" means: the stated
+confidence is 0.91 on average, and the model is right in 83% of those rows, with a 95% interval.
 
 **Points** are bins: the mean stated confidence and the observed share, with its exact
 (Clopper-Pearson) 95% interval. Points from fewer than 100 rows are pale, from fewer than 20 paler.
 
-**Grey boxes** are the consistency band: where the point of a perfectly calibrated model would
-fall in 95% of all samples of this size. A point inside its box is no evidence against the model.
+**Grey boxes** are the consistency band. It contains the point of a perfectly calibrated model in
+95% of all samples of this size, so a point inside its box is no evidence against the model.
 
-**The line** is a kernel average with its 95% band, **the dotted steps** the isotonic (CORP)
-curve: neither depends on the bins. **The bars below** count the rows of each bin, those where it
-happened in green and the others in orange.
+**The line** is a kernel average with its 95% band, **the dotted steps** are the isotonic (CORP)
+curve; neither depends on the bins. **The bars below** count the rows of each bin, in green where
+the event happened and in orange where it did not.
 
 A bin is $(a, b]$, the first closed at 0 (Salamon et al., Eq. 5).
 """
 BY_CLASS = """
-One diagram a class on one scale, with its number of rows. Grey boxes hold the points of a
-perfectly calibrated model in 95% of all samples. Salamon et al. (sections III and VI) read them by
-predicted class: only rows that were given the class count, right ones against wrong ones. Under
-the question "One class against the rest" every row counts in every diagram.
+One diagram per class, on one scale, with its number of rows. Grey boxes contain the points of a
+perfectly calibrated model in 95% of all samples. Salamon et al. (sections III and VI) make them by
+predicted class: only rows predicted as the class count, right ones against wrong ones. For the
+question "One class against the rest" every row counts in every diagram.
 """
 SCORES = """
-How sure the model was where it was right (above) and where it was wrong (below). The two count
-axes differ, because errors are rarer. Salamon et al. (section V) take confidence from these two:
-the share of right among all rows at one score.
+How sure the model is when it is right (above) and when it is wrong (below). The two axes of counts
+differ, because errors are rarer. Salamon et al. (section V) compute confidence from these two, as
+the share of right rows among all rows at one score.
 """
 CONFUSION = r"""
 Rows of the table are true classes, columns predicted ones (Salamon et al., Fig. 1).
 
-* **Counts**: how many rows there are; coloured by the square root, so that rare errors show.
-* **By true class**: each row adds to 1. On the diagonal, the share of a class that is found.
-* **By predicted class** (reverse confusion): each column adds to 1. On the diagonal
-  $\text{Conf}_1$, the probability that a prediction of this class is right (Eq. 1). It is what a
-  user of the prediction needs, and it is often the lower of the two.
+* **Counts**: the number of rows; coloured by the square root, so that rare errors are visible.
+* **By true class**: each row adds up to 1. The diagonal is the share of a class that is found.
+* **By predicted class** (reverse confusion): each column adds up to 1. The diagonal is
+  $\text{Conf}_1$, the probability that a prediction of this class is right (Eq. 1). A user of the
+  prediction needs this one, and it is often the lower of the two.
 """
 
 
 def reliability_chart(
     found: Reliability, class_names: Sequence[str], *, dark: bool, small: bool = False
 ) -> Chart:
-    """The diagram of one question: its first curve, as `reliability_figure` draws it.
+    """The diagram of one question: its first curve, drawn by `reliability_figure`.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def reliability_chart(
 def reliability_by_class_chart(
     found: Reliability, class_names: Sequence[str], *, dark: bool
 ) -> Chart:
-    """One small diagram a class, of the `MAX_PANELS` classes with most rows."""
+    """One small diagram per class, for the `MAX_PANELS` classes with most rows."""
     curves = largest_curves(found)
     x_title, y_title = _titles(found.kind == "class")
     return Chart(
@@ -162,11 +162,11 @@ def confusion_chart(
     )
 
 
-_SEEN = 0.002  # narrower areas are no more than a line
+_SEEN = 0.002  # narrower areas are just a line
 
 
 def _titles(of_class: bool) -> tuple[str, str]:
-    """Across and up, of the probability of one class or of the confidence."""
+    """Titles of both axes, for the probability of one class or for the confidence."""
     if of_class:
         return "Stated probability", "How often it is the class"
     return "Stated confidence", "How often it is right"
@@ -185,22 +185,22 @@ def reliability_figure(
 ) -> go.Figure:
     """One reliability diagram: a square from 0 to 1 over the counts of both outcomes.
 
-    The colour between curve and diagonal is the fault: red where more is stated than seen, blue
-    where less is. Points are the bins, with Clopper-Pearson bars; the grey boxes are the
-    consistency band, where a perfectly calibrated model's points would lie; the line is the
-    smooth curve with its band, the dotted steps the isotonic curve.
+    The colour between curve and diagonal shows the fault: red if stated exceeds observed, blue if
+    it is lower. Points are the bins, with Clopper-Pearson bars. The grey boxes are the consistency
+    band, where a perfectly calibrated model's points would lie. The line is the smooth curve with
+    its band, the dotted steps are the isotonic curve.
 
     Parameters
     ----------
     calibrated : ReliabilityCurve, optional
-        The points of a calibrator, in its own colour, called ``calibrated_name``.
+        The points of a calibrator, in its own colour, named ``calibrated_name``.
     repaired : bool
-        Draws the curve itself in that colour, for a diagram of calibrated output beside the
-        model's.
+        Whether to draw the curve itself in that colour, for a diagram of calibrated output beside
+        the model's.
     of_class : bool
-        Whether the probability of one class is stated, and not the confidence.
+        Whether the stated probability is that of one class, and not the confidence.
     small : bool
-        For a picture beside a text: lower, without a legend.
+        Whether to draw a lower picture without a legend, to be placed beside text.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def small_multiples(
     x_title: str = "Stated confidence",
     y_title: str = "How often it is right",
 ) -> go.Figure:
-    """One small reliability diagram a curve, all on one scale; ``label`` picks the class name."""
+    """One small reliability diagram per curve, all on one scale; ``label`` picks the class name."""
     colours = palette(dark)
     titles = [
         f"{class_names[curve.label] if curve.label is not None else 'All'} ({curve.n:,})"
@@ -284,7 +284,7 @@ def small_multiples(
 def score_histogram_figure(
     histogram: ScoreHistogram, *, dark: bool, x_title: str = "Stated confidence"
 ) -> go.Figure:
-    """Scores of the right predictions above and of the wrong ones below, each on its own axis."""
+    """Scores of right predictions above and of wrong ones below, each on its own axis."""
     colours = palette(dark)
     figure = new_figure(dark, height=360)
     middle = (histogram.edges[:-1] + histogram.edges[1:]) / 2
@@ -341,8 +341,8 @@ def confusion_figure(
     """One of the three tables of Salamon et al., Fig. 1, as a heat table; rows true, columns
     predicted.
 
-    Counts are coloured by their square root, so that the errors show beside the diagonal.
-    Numbers stand in the cells up to 15 classes; beyond, hovering shows them.
+    Counts are coloured by their square root, so that errors are visible beside the diagonal. With
+    up to 15 classes the cells contain numbers; with more, hovering shows them.
     """
     values = getattr(confusion, which)
     names = [escape_html(name, limit=16) for name in class_names]
@@ -388,14 +388,14 @@ def confusion_figure(
 
 
 def _cell(value: float, form: str) -> str:
-    """A cell's number; empty for 0, so that the errors stand out."""
+    """A cell's number; empty for 0, so that errors stand out."""
     return form.format(value) if value > 0 else ""
 
 
 def bin_points(
     curve: ReliabilityCurve, colour: str, name: str, scale: float = 1.0, **axes: Any
 ) -> list[go.Scatter]:
-    """The bins as points with interval bars, in one trace a tier of row counts."""
+    """The bins as points with interval bars, one trace per tier of row counts."""
     traces: list[go.Scatter] = []
     for inside, width, opacity in tiers(curve.count):
         seen, low, high = curve.accuracy[inside], curve.low[inside], curve.high[inside]
@@ -497,7 +497,7 @@ def _faults(curve: ReliabilityCurve, colours: Palette) -> list[go.Scatter]:
 
 
 def _outcomes(curve: ReliabilityCurve, colours: Palette, of_class: bool) -> list[go.Bar]:
-    """The rows of every bin, those where it happened below those where it did not."""
+    """The rows of every bin: those where the event happened, and above them the others."""
     left, right = curve.edges[:-1], curve.edges[1:]
     happened = np.where(curve.count > 0, curve.accuracy * curve.count, 0.0)
     yes, no = ("It is the class", "It is not") if of_class else ("Right", "Wrong")
@@ -523,10 +523,10 @@ def _outcomes(curve: ReliabilityCurve, colours: Palette, of_class: bool) -> list
 
 
 def histogram_words(histogram: ScoreHistogram) -> str:
-    """How sure the model was where it was wrong, against where it was right."""
+    """How sure the model is when it is wrong, and when it is right."""
     wrong, right = histogram.wrong.sum(), histogram.correct.sum()
     if wrong == 0:
-        return f"All {right:,.0f} predictions are right: there is no error to look at."
+        return f"All {right:,.0f} predictions are right: there are no errors."
     if right == 0:
         return f"All {wrong:,.0f} predictions are wrong."
     middle = (histogram.edges[:-1] + histogram.edges[1:]) / 2
@@ -535,7 +535,7 @@ def histogram_words(histogram: ScoreHistogram) -> str:
     return (
         f"Wrong predictions were stated with {middle @ histogram.wrong / wrong:.0%} confidence on "
         f"average, right ones with {middle @ histogram.correct / right:.0%}; {n_sure:,.0f} of "
-        f"{wrong:,.0f} errors were made above 90%."
+        f"{wrong:,.0f} errors have a confidence above 90%."
     )
 
 
@@ -570,10 +570,10 @@ def reliability_alt(curve: ReliabilityCurve) -> str:
 _TICKS = (0.01, 0.1, 0.5, 0.9, 0.99)
 
 SCORES_BY_LABEL = r"""
-How the scores of both labels are spread, on the scale of log odds (Durfee et al., Fig. 1). An
+The distribution of the scores of both labels, on the scale of log odds (Durfee et al., Fig. 1). An
 over-confident model separates its training rows far better than fresh rows: the two histograms are
-far apart in the left panel and overlap in the next. Calibration pulls the scores back to what fresh
-rows support. The outermost bars hold everything beyond 0.1% and 99.9%.
+far apart in the left panel and overlap in the next. Calibration moves the scores back to what fresh
+rows support. The outermost bars include everything beyond 0.1% and 99.9%.
 """
 
 
@@ -646,7 +646,7 @@ def score_panels_figure(
 
 
 def score_panels_table(panels: Sequence[ScorePanel]) -> pd.DataFrame:
-    """The histograms as offered for download."""
+    """The histograms, for download."""
     edges = 1.0 / (1.0 + np.exp(-EDGES))
     return pd.concat(
         [
@@ -666,10 +666,9 @@ def score_panels_table(panels: Sequence[ScorePanel]) -> pd.DataFrame:
 
 
 def _score_words(names: Sequence[str], shares: Sequence[tuple[float, float]]) -> str:
-    """How many rows of each label are stated as nearly certain, panel by panel.
+    """How many rows of each label have a nearly certain probability, panel by panel.
 
-    ``shares`` are the shares of rows above 0.99 of the negatives (stated below 0.01) and of the
-    positives.
+    ``shares`` are the share of negatives stated below 0.01 and that of positives stated above 0.99.
     """
     parts = "; ".join(
         f"{name.lower()} {low:.0%} and {high:.0%}"

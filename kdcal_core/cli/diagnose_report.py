@@ -395,14 +395,14 @@ def report(measured: Measured, source: str, share: float) -> str:
 
 
 def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
-    """Each estimate with its interval and what chance alone would give, its estimator below."""
+    """Each estimate with its interval and the expected value, and its full name below."""
     rows = []
     for one in estimates:
-        chance = "" if one.expected is None else value_text(one, one.expected)
+        expected = "" if one.expected is None else value_text(one, one.expected)
         bounds = interval_text(one) if math.isfinite(one.value) else ""
         bounds = "none" if bounds and math.isnan(one.low) else bounds
-        rows.append((one.label, value_text(one), bounds, chance, f"{one.n:,}"))
-    header = ("Estimate", "Value", interval, "By chance", "Rows")
+        rows.append((one.label, value_text(one), bounds, expected, f"{one.n:,}"))
+    header = ("Estimate", "Value", interval, "Expected", "Rows")
     why = [
         fill(f"{one.label} has no interval{_reason(one.interval)}.", 80)
         for one in estimates

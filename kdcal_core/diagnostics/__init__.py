@@ -49,6 +49,7 @@ from kdcal_core.diagnostics.estimate import (
     estimate_text,
     headline_estimate,
     interval_text,
+    reference_text,
     value_text,
 )
 from kdcal_core.diagnostics.far_from_data import (
@@ -284,6 +285,7 @@ __all__ = [
     "pit_histogram",
     "quantile_calibration_error",
     "quantile_reliability",
+    "reference_text",
     "region_finding",
     "regions_finding",
     "regression_findings",

@@ -39,10 +39,10 @@ def summary(
 ) -> tuple[Estimate, Estimate, Estimate, Estimate]:
     """Four tiles: accuracy, confidence gap, confidence ECE, top-label log loss.
 
-    How often the model is right; how much over- or under-confident it is; how far confidences are
-    off in both directions, compared with chance alone; and a proper score, which a calibrator
+    They show how often the model is right, how over- or under-confident it is, and how far its
+    confidences are off in both directions. The log loss is a proper score, which a calibrator
     cannot improve by stating the same confidence everywhere. All four exist for a model and for
-    calibrated confidences, so that they can be compared.
+    calibrated confidences, so the two can be compared.
 
     Parameters
     ----------
@@ -122,10 +122,10 @@ def event_calibration_error(target: Target, level: float, seed: int = 0) -> Esti
 def all_estimates(
     scored: ScoredSet, confidence: Any = None, *, level: float = 0.95, seed: int = 0
 ) -> tuple[Estimate, ...]:
-    """Every scalar estimate: of the model, or of calibrated confidences where they are given.
+    """Every scalar estimate of the model, or of calibrated confidences if they are given.
 
-    Calibrated confidences concern only the predicted class, so estimates of the full vector are
-    left out for them.
+    Calibrated confidences concern only the predicted class, so they have no estimates of the full
+    vector.
     """
     tiles = summary(scored, confidence, level=level, seed=seed)
     if confidence is None:

@@ -1,4 +1,4 @@
-"""The area under a ROC curve: its sampling error by rows, its interval, and two scores compared."""
+"""The area under a ROC curve: its sampling error, its interval, and a comparison of two scores."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def roc_area(
 ) -> tuple[float, FloatArray]:
     """Weighted area under one ROC curve, and each row's part of its sampling error (n,).
 
-    A positive's part is the share of negatives below it (ties count half) less the area, times
-    its share of the positives; a negative's likewise (DeLong's structural components). Infinite
-    scores rank like any number; each side needs a row. O(n log n).
+    A positive's part is the share of negatives below it (ties count half) minus the area, times
+    its share of the positives. A negative's part is defined in the same way (DeLong's structural
+    components). Infinite scores are ranked like any number. Each side needs at least one row.
+    O(n log n).
 
     Examples
     --------
@@ -64,18 +65,18 @@ def area_variance(
     lone: float = 0.25,
     pseudo_row: bool = False,
 ) -> tuple[float, float, float]:
-    """Variance of a sum of structural components, its degrees of freedom, and the least side.
+    """Variance of a sum of structural components, its degrees of freedom, and its smallest sample.
 
     Parameters
     ----------
     part : (n,) array
-        Of one area, a mean of areas, or a difference of two.
+        Components of one area, of a mean of areas, or of a difference of two.
     side : (n,) array of int
-        The independent samples the rows come from: positives and negatives, or the true classes.
+        The independent sample each row comes from: positives and negatives, or the true classes.
     weight : (n,) array
         Row weights; each sample counts by Kish's effective number of rows.
     lead : (n,) array, optional
-        Width of the range that each row's component can take; 1 by default.
+        Width of the range of each row's component; 1 by default.
     lone : float
         Variance of a component, in units of its range squared, for a sample of a single row,
         which gives no estimate. At most 1/4; for components with mean m it is m (1 - m).
@@ -120,13 +121,14 @@ def area_interval(
 ) -> tuple[float, float, str]:
     """Interval of an area, or of a mean of areas, from its structural components, and its name.
 
-    DeLong's error on the logit scale with a t quantile; half a pseudo-row in each sample gives
-    some variance to a few rows that all lie near the top. Where that error is far larger than the
-    area's distance from 0 or 1, the logit scale would stretch it from 0 to 1: there it is
-    Wilson's score interval for as many rows as a proportion with DeLong's variance would have
-    (Kottas, Kuss and Zapf 2014). If the sides are perfectly separated or tied, the variance is
-    zero: there the interval is Clopper-Pearson's for ``pairs`` independent pairs, by
-    default as many as the smallest sample has rows. Other arguments as in :func:`area_variance`.
+    The interval uses DeLong's error on the logit scale with a t quantile. Half a pseudo-row in each
+    sample gives some variance to a few rows that all lie near the top. If that error is far larger
+    than the area's distance from 0 or 1, the logit scale would stretch the interval from 0 to 1.
+    It is then Wilson's score interval, for the number of rows at which a proportion has DeLong's
+    variance (Kottas, Kuss and Zapf 2014). If the sides are perfectly separated or tied, the
+    variance is zero. The interval is then Clopper-Pearson's for ``pairs`` independent pairs, by
+    default the number of rows of the smallest sample. Other arguments as in
+    :func:`area_variance`.
     """
     least = area_variance(part, side, weight, lead)[2]
     pairs = least if pairs is None else pairs
@@ -155,13 +157,13 @@ def area_interval(
 class Pairing:
     """Which rows are ranked against which: one curve for each class and fold with both sides.
 
-    The one estimator of an area for K classes: class 1 where there are two, else the mean of each
-    class against the rest by the classes' weights, so that every row counts the same and a class
-    of one row moves it little. Ties count half.
+    With two classes the area is that of class 1. With more it is the mean over each class against
+    the rest, weighted by class, so that every row counts the same and a class of one row has
+    little influence. Ties count half.
 
-    Scores of different folds come from different fits, and leaving a row out moves them against
-    its own class; so rows are ranked only inside their fold (Forman and Scholz 2010). A
-    class counts by its weight, a fold by its pairs.
+    Scores of different folds come from different fits, and leaving a row out biases its score
+    against its own class. Rows are therefore ranked only within their fold (Forman and Scholz
+    2010). A class counts by its weight, a fold by its number of pairs.
     """
 
     y: IntArray
@@ -194,7 +196,7 @@ class Pairing:
         return cls(y, weight, fold, n_classes, tuple((k, f, s / total) for k, f, s in curves))
 
     def words(self, classes: Sequence[str] | None = None) -> str:
-        """Which classes the area is of; ``classes`` names them."""
+        """Which classes the area concerns; ``classes`` names them."""
         if self.n_classes == 2:
             return f"the class {classes[1]}" if classes else "the second class"
         shown = len({k for k, _, _ in self.curves})
@@ -210,7 +212,7 @@ class Pairing:
 
     @property
     def pairs(self) -> float:
-        """Independent pairs of a row of a class and one of the rest behind the mean area."""
+        """Number of independent pairs (a row of a class, a row of the rest) behind the mean."""
         shares: dict[int, float] = {}
         for k, _, share in self.curves:
             shares[k] = shares.get(k, 0.0) + share
@@ -223,7 +225,7 @@ class Pairing:
         """Mean area, and each row's part of its sampling error (n,).
 
         Parts are centred on the class's area over all folds, not on the fold's own: a fold with
-        one row of a class would show no variance of it.
+        one row of a class would otherwise show no variance for it.
         """
         value, part = 0.0, np.zeros(len(self.y))
         areas: dict[int, list[tuple[int, float, float]]] = {}
@@ -256,7 +258,7 @@ class Pairing:
         return shares
 
     def _members(self, f: int) -> IntArray | slice:
-        """The rows of a fold; where all are, a slice, which copies nothing."""
+        """The rows of a fold; a slice, which copies nothing, if the fold holds all rows."""
         inside = self.fold == f
         return slice(None) if inside.all() else np.flatnonzero(inside)
 
@@ -277,7 +279,7 @@ class PairedAuc:
     lift : Estimate
         (b - a) / a, the relative lift of Durfee et al., Tables 1 and 2.
     p_value : float
-        Against "both areas are equal", two-sided.
+        Two-sided, of the hypothesis that both areas are equal.
     """
 
     a: Estimate
@@ -288,22 +290,22 @@ class PairedAuc:
 
 
 def auc(score: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
-    """Chance that a positive row scores above a negative one, ties counting half.
+    """Probability that a positive row scores above a negative one; ties count half.
 
     Durfee et al., Def. 2.1, as one sort: O(n log n).
 
     Parameters
     ----------
     score : (n,) array-like
-        Any numbers; infinities rank like any other.
+        Any numbers; infinities are ranked like any other.
     y : (n,) array-like
         0 or 1.
     level : float
-        Of the interval: DeLong's standard error (DeLong, DeLong and Clarke-Pearson 1988) on the
-        logit scale (near 0 and 1 a score interval) with the t quantile of Satterthwaite's degrees
-        of freedom. Where the
-        classes are perfectly separated or tied it would have no width: there it is
-        Clopper-Pearson's for as many independent pairs of one row of each class as there are.
+        Level of the interval. It uses DeLong's standard error (DeLong, DeLong and Clarke-Pearson
+        1988) on the logit scale (near 0 and 1 a score interval) and the t quantile of
+        Satterthwaite's degrees of freedom. If the classes are perfectly separated or tied, that
+        interval would have no width. It is then Clopper-Pearson's for the number of independent
+        pairs of one row of each class.
     sample_weight : (n,) array-like, optional
         Positive row weights; each class counts by Kish's effective number of rows.
 
@@ -334,12 +336,11 @@ def paired_auc(
 ) -> PairedAuc:
     """AUROC of two scores of the same rows, their difference and the relative lift of b over a.
 
-    DeLong, DeLong and Clarke-Pearson's paired test (1988), with the t quantile of Satterthwaite's
-    degrees of freedom; the lift's interval is Fieller's, which excludes 0 exactly if the
-    difference's does. Scores with the same order of rows differ by exactly 0. Two scores that
-    separate the classes equally well with different orders keep some uncertainty: the interval is
-    then that of no change in as many independent pairs as there are. Arguments and errors as in
-    :func:`auc`.
+    The test is DeLong, DeLong and Clarke-Pearson's paired one (1988), with the t quantile of
+    Satterthwaite's degrees of freedom. The lift's interval is Fieller's, which excludes 0 exactly
+    if the difference's interval does. Scores that order the rows alike differ by exactly 0. If two
+    scores separate the classes equally well with different orders, the interval is that of no
+    change in the number of independent pairs. Arguments and errors as in :func:`auc`.
 
     Examples
     --------
@@ -428,7 +429,7 @@ class _Gap:
             return gap, gap, "both scores order the rows alike"
         if self.var_gap == 0.0:
             most = float(betaincinv(1.0, max(self.least, 1e-9), 0.5 + self.level / 2.0))
-            # pairs that all change: a share of them lost counts twice, not gained and turned round
+            # every pair may change: a pair that is lost and not gained counts twice
             most *= max(2.0 * abs(gap), 1.0)
             return max(gap - most, -1.0), min(gap + most, 1.0), "Clopper-Pearson of pairs"
         half = self.t * self.var_gap**0.5
@@ -440,7 +441,7 @@ class _Gap:
             return np.nan, np.nan, "not defined: the first area is 0"
         if self.var_gap == 0.0:
             return low / self.a, high / self.a, "that of the difference, divided"
-        # in the gap, because the difference of two nearly equal areas would lose digits
+        # written with the gap, because the difference of two nearly equal areas would lose digits
         gap, square = self.b - self.a, self.t**2
         covariance = 0.5 * (self.var_b - self.var_a - self.var_gap)  # of the gap and the first
         lead = self.a**2 - square * self.var_a

@@ -1,6 +1,6 @@
-"""What is measured by predicted class: confusion, losses of methods, the histogram under a curve.
+"""Measures by predicted class: confusion matrices, losses of methods, the histogram under a curve.
 
-Confusion comes as the joint, the confusion and the reverse confusion matrix.
+There are three matrices: the joint, the confusion and the reverse confusion matrix.
 
 Salamon et al., *Estimating Classification Confidence Using Kernel Densities*,
 https://arxiv.org/abs/2207.06529
@@ -35,10 +35,10 @@ from kdcal_core.text import number_text
 class Confusion:
     """Salamon et al., Fig. 1: counts, and their two normalisations. Rows true, columns predicted.
 
-    ``joint`` is (K, K) counts (weights summed); ``confusion`` is normalised by row (true
-    class), ``reverse`` by column (predicted class): its diagonal is Conf1, Eq. 1. A class
-    without rows gives NaN. ``effective`` (K,) is Kish's effective number of each predicted
-    class's rows; None where rows have no weights.
+    ``joint`` is (K, K) counts (sums of weights). ``confusion`` is normalised by row (true class),
+    ``reverse`` by column (predicted class); the diagonal of ``reverse`` is Conf1, Eq. 1. A class
+    without rows gives NaN. ``effective`` (K,) is Kish's effective number of rows of each predicted
+    class; None if rows have no weights.
     """
 
     joint: FloatArray
@@ -60,14 +60,14 @@ def confusion(
     proba_or_pred : (n, K) probabilities or (n,) predicted classes, 0 to K - 1
     y : (n,) true classes, 0 to K - 1
     n_classes : int, optional
-        K; taken from the probabilities where they are given. With predicted classes and no
-        ``n_classes``, the largest class seen plus one.
+        K. By default the number of columns of the probabilities, or, for predicted classes, the
+        largest class seen plus one.
     sample_weight : (n,) array, optional
 
     Raises
     ------
     InputError
-        For arrays not of this form; the message names the row.
+        If the arrays do not have this form; the message names the row.
 
     Examples
     --------
@@ -99,10 +99,10 @@ def confusion_finding(
 ) -> str:
     """The predicted class that is right less often than the others, if chance does not explain it.
 
-    Every class with ten predictions or more is compared with all others by Fisher's exact test,
-    one-sided, corrected for the number of classes tested (Bonferroni). The true class of most
-    of its errors is named if equal shares do not explain it, with the same correction. With
-    row weights predictions count by Kish's effective number.
+    Every class with ten predictions or more is compared with all others by Fisher's one-sided
+    exact test, corrected for the number of classes tested (Bonferroni). The sentence also names
+    the true class of most of its errors, if equal shares do not explain it at the same level. With
+    row weights the tests use Kish's effective number of predictions.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def confusion_finding(
     rows = np.rint(np.where(total > 0, share, 0.0))
     correct = np.rint(rows * np.nan_to_num(result.reverse.diagonal()))
     looked = np.flatnonzero(rows >= LEAST_ROWS)
-    # probability of so few right rows in this class if right and wrong rows were mixed at random
+    # probability of this few right rows in the class if right and wrong rows were mixed at random
     p = np.asarray(hypergeom.cdf(correct[looked], rows.sum(), correct.sum(), rows[looked]))
     worst = int(looked[np.argmin(p)]) if len(looked) else int(predicted[0])
     if len(predicted) == 1 or p.min(initial=1.0) * max(len(looked), 1) >= 1.0 - level:
@@ -182,7 +182,7 @@ class MethodLosses:
         What the rows are: "calibration set, refitted on itself", "calibration set,
         cross-fitted (5 folds)" or "evaluation set".
     n : (K,) int array
-        Rows that predict each class. A class that is never predicted has NaN losses.
+        Rows for which each class is predicted. A class that is never predicted has NaN losses.
     nll, nll_low, nll_high : (M, K) arrays
         Mean of Eq. 14 per row, confidences clipped at 1e-12, with its normal interval.
     brier, brier_low, brier_high : (M, K) arrays
@@ -190,8 +190,8 @@ class MethodLosses:
     overall_nll, overall_nll_low, overall_nll_high : (M,) arrays
         The same over all rows; likewise ``overall_brier``.
     level : float
-        Of the intervals: mean plus or minus normal quantile times its standard error, the
-        latter at least what the method's own confidences imply.
+        Level of the intervals: mean plus or minus the normal quantile times the standard error,
+        which is at least what the method's own confidences imply.
     """
 
     methods: tuple[str, ...]
@@ -252,14 +252,14 @@ def top_label_losses(
     rows : str
         What the rows are, for :attr:`MethodLosses.rows`.
     labels : sequence of str, optional
-        Short labels; the keys where not given.
+        Short labels; by default the keys.
     sample_weight : (n,) array, optional
     level : float, default=0.95
 
     Raises
     ------
     InputError
-        Where the arrays do not match.
+        If the arrays do not match.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def _row_losses(said: FloatArray, correct: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _chance(said: FloatArray, predicted: IntArray, n_classes: int) -> FloatArray:
-    """Variance that each confidence implies, with half a row each way so that 0 and 1 vary."""
+    """Variance that each confidence implies; half a row of each outcome lets 0 and 1 vary."""
     n = np.bincount(predicted, minlength=n_classes)[predicted]
     return np.asarray((said * n + 0.5) / (n + 1.0))
 
@@ -334,7 +334,7 @@ def _means(
 ) -> FloatArray:
     """Mean, low and high by class and, in the last column, over all rows: (3, K + 1).
 
-    A few rows without an error vary less than the loss would, so the variance is at least
+    A few rows without an error show too little variance. The variance is therefore at least
     ``own``, the variance of each row's loss under the method's own confidence.
     """
     mass = _with_total(bin_sums(predicted, n_classes, weight))
@@ -351,7 +351,7 @@ def _means(
 def _standard_error(
     off: FloatArray, group: IntArray, weight: FloatArray, mass: FloatArray
 ) -> FloatArray:
-    """Of a weighted mean in each group; NaN for fewer than two rows."""
+    """Standard error of a weighted mean in each group; NaN for fewer than two rows."""
     n = np.bincount(group, minlength=len(mass))
     square = np.bincount(group, weights=(weight * off) ** 2, minlength=len(mass))
     enough = n > 1
@@ -368,8 +368,8 @@ def _with_total(values: FloatArray) -> FloatArray:
 class HistogramAnchor:
     """The histogram that lies under every smooth curve (Salamon et al.): one predicted class.
 
-    ``edges`` (B + 1,), ``confidence`` (B,) TP / (TP + FP) with NaN in empty bins, ``count``
-    (B,) rows, ``low`` and ``high`` (B,) Clopper-Pearson.
+    ``edges`` (B + 1,) are the bin edges, ``confidence`` (B,) is TP / (TP + FP) with NaN in empty
+    bins, ``count`` (B,) the rows, ``low`` and ``high`` (B,) the Clopper-Pearson interval.
     """
 
     label: int
@@ -420,12 +420,12 @@ def histogram_anchor(
     Returns
     -------
     HistogramAnchor
-        NaN where a bin holds no row.
+        NaN in bins without rows.
 
     Raises
     ------
     InputError
-        Where the arrays are not of this form or there is no such class.
+        If the arrays do not have this form or the class does not exist.
 
     Examples
     --------
@@ -442,7 +442,7 @@ def histogram_anchor(
             f"There is no class {label}", fix=f"Classes are 0 to {proba.shape[1] - 1}."
         )
     if not 0 < level < 1:
-        raise InputError(f"The level is {level}", fix="Give a number between 0 and 1, as 0.95.")
+        raise InputError(f"The level is {level}", fix="Choose a number between 0 and 1.")
     predicted, score = top_label(proba)
     rows = predicted == label
     edges = uniform_edges(n_bins)
@@ -467,10 +467,10 @@ def two_halves(
     seed: int = 0,
     sample_weight: Any = None,
 ) -> tuple[HistogramAnchor, HistogramAnchor]:
-    """Anchors of two random halves of the rows: what differs between them is noise.
+    """Anchors of two random halves of the rows: differences between them are noise.
 
-    Halves are stratified by true class. Each shows the noise of half the rows, which is
-    larger than that of all of them by about the square root of two.
+    Halves are stratified by true class. Each shows the noise of half the rows, which is about the
+    square root of two times the noise of all rows.
 
     Examples
     --------

@@ -72,11 +72,11 @@ def calibration_error(
     ----------
     proba, y, kind, n_bins, strategy, level, sample_weight
         As in :func:`kdcal_core.diagnostics.reliability`. For "top-label" a class counts by its
-        share of the predictions (Gupta and Ramdas 2022), for "class" every class counts the same;
-        shares are then taken over all bins of all classes (l2 averages squares).
+        share of the predictions (Gupta and Ramdas 2022); for "class" every class counts the same.
+        The shares are then over all bins of all classes (l2 averages squares).
     norm : {"l1", "l2", "max"}
     debiased : bool
-        Subtract what noise alone adds, with 0 as the least. l2: the unbiased estimate of the square
+        Subtract what noise alone adds, but not below 0. l2: the unbiased estimate of the square
         (Kumar et al. 2019). l1: the expected excess of a folded normal in each bin (ibid.).
     n_boot : int
         Bootstrap draws behind the interval.
@@ -92,35 +92,40 @@ def calibration_error(
     Raises
     ------
     InputError
-        For arrays or settings not of this form, and for ``debiased`` with "max".
+        If arrays or settings do not have this form, and for ``debiased`` with "max".
 
     Notes
     -----
-    The percentiles of resampled errors are not a valid interval: an error is a sum of magnitudes,
-    so a resample is larger than its sample, as the sample is larger than the truth. The interval
-    is of the population's error with these bins. It holds the errors t for which the observed
-    value is not an outlier among the errors of t * u + e: an inverted test, its outliers ordered
-    by likelihood (:func:`kdcal_core.diagnostics.error_interval.lower_tail`). u has norm 1 and is
-    either of two shapes that the rows support; with fewer than 20 hits or misses either sign of
-    them; for "l2" of the confidence with fewer than 100 also the shape of odds off by one factor.
-    The interval holds the errors of all these tests
-    (:func:`kdcal_core.diagnostics.error_interval.gap_directions`). e are deviations of the gaps
-    with outcomes drawn again, half way between what a bin says and what it sees and scaled to t:
-    binomial in each bin; for "class", where a row lies in a bin of every class, by drawing labels,
-    and above 2,000 rows by resampling 2,000 random groups of rows with two pseudo-rows a bin.
+    The percentiles of resampled errors are not a valid interval. An error is a sum of magnitudes,
+    so a resample's error exceeds its sample's, as the sample's exceeds the true one.
 
-    It reaches 0 if the value is within the noise of a calibrated model. If noise raises the value
-    above all errors that the rows support, the interval ends at the value, and its lower end has
-    the whole error probability. For a debiased value the interval is of the same quantity. A
-    largest gap ("max") is of the bins that hold rows. Its interval combines Clopper-Pearson's
-    intervals of every bin, the lower end with Bonferroni's correction. It is not computed (NaN;
-    ``interval`` says why) if a bin holds fewer than 20 rows.
+    The interval covers the population's error with these bins. It inverts a test: it contains the
+    errors t for which the observed value is not an outlier among the errors of t * u + e. Outliers
+    are ordered by likelihood (:func:`kdcal_core.diagnostics.error_interval.lower_tail`).
 
-    In simulations intervals of a level of 95% held the truth in about 95% of the samples or more
-    (cells of 100 to 1,000 runs: 91 to 100%). Those of "top-label" and "class" with many thin bins
-    and of "max" are conservative: for a model that is not calibrated they held it in 97 to 100%.
-    ``tests/benchmarks/RESULTS_coverage.md`` holds the measured coverage. An interval of a higher
-    level always holds that of a lower one.
+    u has norm 1 and is one of two shapes that the rows support
+    (:func:`kdcal_core.diagnostics.error_interval.gap_directions`). With fewer than 20 hits or
+    misses both signs of each shape are tried. For "l2" of the confidence, with fewer than 100, so
+    is the shape in which all odds are off by one factor. The interval contains the errors of all
+    these tests.
+
+    e are deviations of the gaps when outcomes are redrawn with chances half way between a bin's
+    stated and observed values, scaled to t. They are binomial in each bin. For "class", where a
+    row lies in a bin of every class, labels are drawn instead; above 2,000 rows, 2,000 random
+    groups of rows are resampled with two pseudo-rows in each bin.
+
+    The interval reaches 0 if the value is within the noise of a calibrated model. If noise raises
+    the value above all errors that the rows support, the interval ends at the value, and its lower
+    end has the whole error probability. For a debiased value the interval covers the same
+    quantity. The largest gap ("max") uses only bins with rows. Its interval combines
+    Clopper-Pearson's intervals of every bin, the lower end with Bonferroni's correction. It is not
+    computed (NaN; ``interval`` says why) if a bin has fewer than 20 rows.
+
+    In simulations 95% intervals contained the truth in about 95% of the samples or more (cells of
+    100 to 1,000 runs: 91 to 100%). Those of "top-label" and "class" with many thin bins and of
+    "max" are conservative: for a model that is not calibrated they contained it in 97 to 100%.
+    ``tests/benchmarks/RESULTS_coverage.md`` lists the measured coverage. An interval of a higher
+    level always contains that of a lower one.
 
     Examples
     --------
@@ -197,13 +202,13 @@ def _estimate(
 
 
 def _no_interval(norm: Norm, tables: tuple[BinTable, ...]) -> str:
-    """Why a largest gap has no interval; empty where it has one."""
+    """Why the largest gap has no interval; empty if it has one."""
     least = min(float(t.effective[t.count > 0].min(initial=np.inf)) for t in tables)
     if norm != "max" or least >= FEWEST:
         return ""
     rows = "1 row" if least < 1.5 else f"{least:.0f} rows"
     return (
-        f"none: the largest gap is mostly that of the bins with fewest rows, here {rows}; an "
+        f"none: the largest gap mostly comes from the bins with fewest rows, here {rows}; an "
         f"interval needs {FEWEST} in every bin that is not empty"
     )
 
@@ -211,10 +216,10 @@ def _no_interval(norm: Norm, tables: tuple[BinTable, ...]) -> str:
 def _largest_gap(tables: tuple[BinTable, ...], level: float) -> tuple[float, float]:
     """Interval of the largest gap, from the exact intervals of all bins.
 
-    Its lower end misses the truth only if that of some bin does (Bonferroni). Its upper end
-    misses only if that of the one bin with the largest gap does, whichever that is, and so needs
-    no correction for the number of bins. Where several gaps are the largest, the lower end misses
-    more often, and the upper one only if those of all these bins miss at once.
+    Its lower end misses the truth only if the lower end of some bin does (Bonferroni). Its upper
+    end misses only if that of the bin with the largest gap does, so it needs no correction for the
+    number of bins. If several gaps are the largest, the lower end misses more often, and the upper
+    one only if the upper ends of all these bins miss at once.
     """
     score, rate, rows = (
         np.concatenate([getattr(t, part)[t.count > 0] for t in tables])
@@ -256,7 +261,7 @@ def _bins(n_bins: int, strategy: Strategy) -> str:
 
 
 def error_norm(share: FloatArray, gap: FloatArray, norm: Norm) -> FloatArray:
-    """Norm of the gaps over the last axis; bins without share do not count.
+    """Norm of the gaps over the last axis; bins with no share do not count.
 
     Examples
     --------
@@ -274,7 +279,7 @@ def error_norm(share: FloatArray, gap: FloatArray, norm: Norm) -> FloatArray:
 def debiased_norm(
     share: FloatArray, gap: FloatArray, variance: FloatArray, norm: Norm
 ) -> FloatArray:
-    """The norm less what the gaps' sampling variance adds to it, floored at 0; l1 and l2."""
+    """The l1 or l2 norm minus what the gaps' sampling variance adds to it, at least 0."""
     if norm == "l2":
         square = (share * (gap * gap - variance)).sum(axis=-1)
         return np.asarray(np.sqrt(np.maximum(square, 0.0)))
@@ -305,7 +310,7 @@ def _n_rows(found: tuple[Target, ...]) -> int:
 def pooled_bins(
     found: tuple[Target, ...], tables: tuple[BinTable, ...]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Share, gap and its variance for all bins of all targets in one row, each (M,)."""
+    """Share, gap and its variance for all bins of all targets together, each (M,)."""
     share = [
         t.share * table.weight / max(table.weight.sum(), 1e-300)
         for t, table in zip(found, tables, strict=True)
@@ -325,7 +330,7 @@ def _expected(
     debiased: bool,
     rng: np.random.Generator,
 ) -> float:
-    """Mean of the statistic where the stated probabilities are true."""
+    """Mean of the statistic if the stated probabilities are true."""
     share, _, _ = pooled_bins(found, tables)
     draws = [null_rates(table, NULL_DRAWS, rng, with_variance=debiased) for table in tables]
     score = np.concatenate([table.score for table in tables])
@@ -392,9 +397,9 @@ def _interval(
 
 
 def _squares_count(kind: Kind, norm: Norm) -> bool:
-    """Whether a thin bin's squared gap may have much weight: in "l2" of the confidence.
+    """Whether a thin bin's squared gap may have much weight, as in "l2" of the confidence.
 
-    By class and by predicted class thin bins are many, and overstating their noise is safer.
+    By class and by predicted class there are many thin bins; overstating their noise is safer.
     """
     return norm == "l2" and kind == "confidence"
 
@@ -402,8 +407,8 @@ def _squares_count(kind: Kind, norm: Norm) -> bool:
 def _doubts(tables: tuple[BinTable, ...], kind: Kind, norm: Norm) -> list[FloatArray]:
     """Rows of either outcome to add to each bin before its outcomes are drawn.
 
-    One row a bin gives thin bins too much noise. Where squares count, an interval then ends too
-    low, so that all bins share one row.
+    One row in each bin gives thin bins too much noise. If squares count, the interval then ends too
+    low; so all bins together share one row.
     """
     if not _squares_count(kind, norm):
         return [np.ones_like(table.effective) for table in tables]
@@ -449,7 +454,7 @@ def _drawn_labels(
     weight, size = found[0].weight, int(start[-1])
     mass = bin_sums(place.ravel(), size, np.repeat(weight, k))
     mean = bin_sums(place.ravel(), size, (weight[:, None] * likely).ravel())
-    # all rows' cumulated chances in one increasing line, so that one search draws every label
+    # the cumulative chances of all rows as one increasing array: one search draws every label
     line = (np.cumsum(likely, axis=1) + np.arange(n)[:, None]).ravel()
     line[k - 1 :: k] = np.arange(1, n + 1)
     deviation = np.empty((n_boot, size))
@@ -516,7 +521,7 @@ def _draw_counts(n_groups: int, n_boot: int, rng: np.random.Generator) -> FloatA
 
 
 def _pseudo_rows(table: BinTable, n_boot: int, rng: np.random.Generator) -> FloatArray:
-    """Excess hits of two pseudo-rows a bin (on average) of the bin's mean weight."""
+    """Excess hits of two pseudo-rows in each bin (on average), with the bin's mean weight."""
     n = table.count
     middle = np.nan_to_num(0.5 * (table.score + table.rate))
     # half a row each of hit and miss keeps a bin that says and sees 0 or 1 from having no noise

@@ -17,16 +17,16 @@ from kdcal_core.diagnostics.targets import Target, check_level, confidence_targe
 from kdcal_core.statistics import CLIP, kish
 
 CELLS = 4096
-"""Most points of a line: of more rows those of neighbouring scores are taken together."""
+"""Most points of a line; with more rows, neighbouring scores are merged."""
 
 _STEPS = 100
-_FARTHEST = 60.0  # standard errors that a limit is looked for
+_FARTHEST = 60.0  # standard errors within which a limit is searched for
 
 
 def calibration_intercept(
     score: Any, hit: Any, *, level: float = 0.95, sample_weight: Any = None
 ) -> Estimate:
-    """Number by which the log odds of all stated probabilities are off: above 0 they are too low.
+    """Offset of the log odds of all stated probabilities; above 0 they are too low.
 
     The intercept of a logistic regression of the outcome with the stated log odds as an offset
     (Cox 1958; Van Calster et al. 2019 call it calibration in the large).
@@ -34,18 +34,18 @@ def calibration_intercept(
     Parameters
     ----------
     score : (n,) array in [0, 1]
-        Stated probabilities; those within 1e-12 of 0 and 1 count as that far away.
+        Stated probabilities, clipped to [1e-12, 1 - 1e-12].
     hit : (n,) array of 0 and 1
         Whether the event happened.
     level : float
-        Of the interval, which is that of the profile likelihood.
+        Level of the interval, which is that of the profile likelihood.
     sample_weight : (n,) array, optional
-        Positive row weights; the interval then counts Kish's effective number of rows.
+        Positive row weights; the interval then uses Kish's effective number of rows.
 
     Returns
     -------
     Estimate
-        In log odds. NaN where the event happened in all rows or in none.
+        In log odds. NaN if the event happened in all rows or in none.
 
     Raises
     ------
@@ -73,8 +73,8 @@ def calibration_slope(
     Returns
     -------
     Estimate
-        NaN where the event happened in all rows or in none, where the score separates it
-        without error, or where all scores are equal.
+        NaN if the event happened in all rows or in none, if the score separates the outcomes
+        without error, or if all scores are equal.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def calibration_slope(
 
 
 def target_intercept(target: Target, level: float) -> Estimate:
-    """As :func:`calibration_intercept`, of one target."""
+    """As :func:`calibration_intercept`, for one target."""
     check_level(level)
     line = _Line.of(target)
     if (why_not := line.one_outcome) is not None:
@@ -105,7 +105,7 @@ def target_intercept(target: Target, level: float) -> Estimate:
 
 
 def target_slope(target: Target, level: float) -> Estimate:
-    """As :func:`calibration_slope`, of one target."""
+    """As :func:`calibration_slope`, for one target."""
     check_level(level)
     line = _Line.of(target)
     if (why_not := line.no_slope) is not None:
@@ -179,7 +179,7 @@ class _Line:
         return np.array([[spread.sum(), first], [first, spread @ self.odds**2]])
 
     def best_intercept(self, slope: float) -> float:
-        """The likeliest intercept at a slope: the event's rate is met."""
+        """The likeliest intercept at a slope; it reproduces the event's rate."""
         rate = self.with_event.sum()
         mass = self.with_event + self.without
 
@@ -190,7 +190,7 @@ class _Line:
         return float(brentq(excess, -far, far, xtol=1e-10))
 
     def best_slope(self) -> tuple[float, float]:
-        """The likeliest slope and its standard error, by Newton's steps, halved where they fail."""
+        """The likeliest slope and its standard error, by Newton steps, halved if they fail."""
         slope, intercept = 1.0, self.best_intercept(1.0)
         for _ in range(_STEPS):
             information = self.information(intercept, slope)
@@ -214,7 +214,7 @@ class _Line:
 def _limits(
     profile: Callable[[float], float], best: float, error: float, level: float
 ) -> tuple[float, float]:
-    """Where twice the profile's rise over its least value reaches the chi-square quantile."""
+    """Where twice the profile's rise above its minimum reaches the chi-square quantile."""
     least, allowed = profile(best), float(chi2.ppf(level, 1)) / 2.0
 
     def rise(value: float) -> float:

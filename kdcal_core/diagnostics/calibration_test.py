@@ -1,4 +1,4 @@
-"""A test of whether outcomes could have been drawn from the stated probabilities."""
+"""A test of whether the outcomes agree with the stated probabilities."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kdcal_core.diagnostics.targets import Target, confidence_target
 DEGREES = 8
 """Shapes of a fault that are tried: an offset, a slope, and six polynomials of the rank."""
 
-_REDRAWN = 5_000  # rows up to which outcomes are redrawn; with more the shapes are normal
+_REDRAWN = 5_000  # outcomes are redrawn up to this many rows; above, projections are normal
 _DRAWS, _NORMAL_DRAWS = 1_999, 19_999
 _CLIP = 1e-6
 
 
 def calibration_test(score: Any, hit: Any, *, seed: int = 0, sample_weight: Any = None) -> float:
-    """p value against "every event happens with its stated probability".
+    """p value of the hypothesis that every event happens with its stated probability.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ def calibration_test(score: Any, hit: Any, *, seed: int = 0, sample_weight: Any 
     hit : (n,) array of 0 and 1
         Whether the event happened.
     seed : int
-        Of the redrawn outcomes.
+        Seed of the redrawn outcomes.
     sample_weight : (n,) array, optional
         Positive row weights.
 
     Returns
     -------
     float
-        Above 0, at most 1. With up to 5,000 rows at least 1/2,000, else 1/20,000.
+        Above 0, at most 1. At least 1/2,000 with up to 5,000 rows, and 1/20,000 with more.
 
     Raises
     ------
@@ -45,13 +45,12 @@ def calibration_test(score: Any, hit: Any, *, seed: int = 0, sample_weight: Any 
 
     Notes
     -----
-    Fan's adaptive Neyman test (1996). The residuals are projected on orthonormal shapes: an
-    offset and a slope in the log odds, as in Cox's test, then Legendre polynomials of the
+    This is Fan's adaptive Neyman test (1996). The residuals are projected on orthonormal shapes:
+    an offset and a slope in the log odds, as in Cox's test, then Legendre polynomials of the
     score's rank. With squared projections z_j^2 the statistic is the largest of
-    ``(z_1^2 + ... + z_m^2 - m) / sqrt(2 m)`` over m, so that plain faults are found with the
-    power of few shapes and others still with that of many. Its law follows from outcomes
-    redrawn from the stated probabilities, so that the level is exact; with many rows the
-    projections are normal.
+    ``(z_1^2 + ... + z_m^2 - m) / sqrt(2 m)`` over m. Simple faults are thus found with the power
+    of few shapes, others with that of many. The null distribution comes from outcomes redrawn from
+    the stated probabilities, so the level is exact; with many rows the projections are normal.
 
     Examples
     --------
@@ -65,11 +64,11 @@ def calibration_test(score: Any, hit: Any, *, seed: int = 0, sample_weight: Any 
 
 
 def target_test(target: Target, seed: int = 0) -> float:
-    """As :func:`calibration_test`, of one target."""
+    """As :func:`calibration_test`, for one target."""
     score = np.clip(target.score, _CLIP, 1.0 - _CLIP)
     spread = np.sqrt(score * (1.0 - score)) * target.weight
     shapes = _shapes(score, spread)
-    scaled = target.weight / spread  # of a residual to variance 1
+    scaled = target.weight / spread  # gives a residual variance 1
     seen = _largest((((target.hit - score) * scaled) @ shapes)[None, :])[0]
     rng = np.random.default_rng(seed)
     if len(score) > _REDRAWN:
@@ -84,9 +83,9 @@ def target_test(target: Target, seed: int = 0) -> float:
 
 
 def _shapes(score: FloatArray, spread: FloatArray) -> FloatArray:
-    """Orthonormal columns (n, m) for residuals of variance 1; as many as differ, at most 8."""
+    """Orthonormal columns (n, m) for residuals of variance 1; m is at most 8."""
     odds = np.log(score) - np.log1p(-score)
-    # clipped, so that a few rows near 0 or 1 do not decide the slope alone
+    # clipped, so that a few rows near 0 or 1 do not determine the slope alone
     low, high = np.quantile(odds, [0.005, 0.995])
     rank = (rankdata(score) - 0.5) / len(score) * 2.0 - 1.0
     higher = legendre.legvander(rank, DEGREES - 1)[:, 2:]

@@ -1,4 +1,4 @@
-"""What a fitted calibrator does to a score: lines over all scores, and a sample of real rows."""
+"""How a fitted calibrator changes a score: lines over all scores, and a sample of real rows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Shape = Literal["event", "classes", "regions", "rows"]
 MOST_LINES = 8
 MOST_ROWS = 1000
 POINTS = 401
-_EDGE = 1e-4  # scores of exactly 0 and 1 are where some maps jump
+_EDGE = 1e-4  # some maps jump at scores of exactly 0 and 1
 
 
 @dataclass(frozen=True)
 class MapLine:
-    """What one line of the map stands for: a class or a region (untrusted text), and its rows."""
+    """The class or region (untrusted text) that one line of the map shows, and its rows."""
 
     name: str
     n: int
@@ -31,21 +31,21 @@ class MapLine:
 
 @dataclass(frozen=True, eq=False)
 class CalibratorMap:
-    """Score in, calibrated probability out.
+    """Calibrated probability against score.
 
     Attributes
     ----------
     shape : str
-        What the lines are. "event": the second of two classes; "classes": the confidence in
+        What the lines show. "event": the second of two classes; "classes": the confidence in
         predictions of each class; "regions": the second of two classes in each region; "rows":
-        there are no lines, because the answer depends on more than one score.
+        there are no lines, because the output depends on more than one score.
     lines : tuple of MapLine
     n_lines : int
-        How many there would be; the ones with most rows are kept.
+        Number of lines before the limit; those with most rows are kept.
     x : (G,) float64
         Scores of the lines.
     y : (L, G) float64
-        What comes out; NaN where a class would not be predicted.
+        Calibrated probabilities; NaN where a class would not be predicted.
     rows_x, rows_y : (m,) float64
         A sample of real rows.
     """
@@ -72,15 +72,15 @@ def calibrator_map(
     """The map of a fitted calibrator.
 
     With two classes a score is the probability of the second one. With more it is the confidence
-    in the predicted class; a calibrator that looks at the other classes' probabilities too has no
-    lines then.
+    in the predicted class; a calibrator that also uses the other classes' probabilities then has
+    no lines.
 
     Parameters
     ----------
     rows : ScoredSet
-        Rows that are drawn as they are, at most 1,000 of them.
+        Rows to show as points, at most 1,000 of them.
     X : DataFrame or None
-        Their features, for a calibrator that reads them.
+        Their features, for a calibrator that uses them.
     """
     n_classes = len(rows.classes)
     x = np.linspace(_EDGE, 1.0 - _EDGE, POINTS)

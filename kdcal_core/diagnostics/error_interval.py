@@ -1,4 +1,4 @@
-"""Intervals of calibration errors: a test inverted along the gaps that the rows make likely."""
+"""Intervals of calibration errors: a test, inverted along the gaps that the rows support."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from scipy.special import ndtr, ndtri
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.targets import with_doubt
 
-STEPS = 16  # true errors tried up to the largest one that noise could explain, and as many beyond
+STEPS = 16  # true errors tried up to the largest that noise could explain, and above it
 SMALLEST = 1e-6  # no smaller error is tried
-FEW = 20  # hits or misses; with fewer the size of the noise is uncertain
-UNSHAPED = 100  # hits or misses; with fewer the relation of gaps to the score is uncertain
+FEW = 20  # with fewer hits or misses the size of the noise is uncertain
+UNSHAPED = 100  # with fewer hits or misses the relation of gaps to the score is uncertain
 
 
 def tried_errors(value: float, noise: FloatArray, level: float, stride: int = 1) -> FloatArray:
@@ -27,7 +27,7 @@ def tried_errors(value: float, noise: FloatArray, level: float, stride: int = 1)
         Draws of the error of a calibrated model.
     level : float
     stride : int
-        Only every so many of the errors, where each is costly.
+        Keep only every ``stride``-th error, if each is costly.
 
     Notes
     -----
@@ -63,19 +63,19 @@ def inverted_test(
     truth : (T,) increasing array from 0
         True errors tried.
     drawn : iterable of (B,) arrays, one for each true error
-        Draws of the statistic where that is the true error.
+        Draws of the statistic if that is the true error.
     level : float
     shown : float, optional
-        The number that is shown with the interval, if not ``value`` (a debiased one).
+        The number shown with the interval, if it is not ``value`` (a debiased one).
 
     Notes
     -----
-    Which values are outliers follows likelihood ratios (:func:`lower_tail`), not equal tails: these
-    would hold a calibrated model's error, 0, in 97.5% of the samples at a level of 95%.
+    Likelihood ratios decide which values are outliers (:func:`lower_tail`). Equal tails would
+    contain a calibrated model's error, 0, in 97.5% of the samples at a level of 95%.
 
-    Noise adds to a magnitude, and may add so much that the shown number lies above all errors
-    in the interval. The interval then ends at that number, which cannot be too low; the whole
-    error probability 1 - level goes to the lower end, so that the coverage stays ``level``.
+    Noise adds to a magnitude, and may raise the shown number above all errors in the interval. The
+    interval then ends at that number, which cannot be too low. Its lower end has the whole error
+    probability 1 - level, so that the coverage stays ``level``.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def inverted_test(
     lower = lower_tail((every.mean(axis=1) - every[0].mean()) / spread, level)
     levels = np.column_stack([lower, lower + level, np.full(len(lower), level)])
     limits = row_quantiles(every, levels)
-    if value == 0.0:  # the errors that noise could hide
+    if value == 0.0:  # errors that noise could hide
         return 0.0, min(float(limits[0, 1]), 1.0)
     high = _crossing(truth, limits[:, 0], value)
     one_sided = high <= shown
@@ -100,10 +100,11 @@ def inverted_test(
 
 
 def row_quantiles(values: FloatArray, levels: FloatArray) -> FloatArray:
-    """Quantiles of each row (T, B) at levels (T, L) of its own, (T, L).
+    """Quantiles of each row of (T, B) at its own levels, (T, L).
 
-    To the last bit those of :func:`numpy.quantile` with ``method="weibull"``, which takes the same
-    levels for all rows: called row by row, it takes ten times as long as one sort of all rows.
+    The result equals, to the last bit, :func:`numpy.quantile` with ``method="weibull"``. That
+    function takes the same levels for all rows; calling it row by row takes ten times as long as
+    one sort of all rows.
 
     Examples
     --------
@@ -125,10 +126,11 @@ def row_quantiles(values: FloatArray, levels: FloatArray) -> FloatArray:
 def lower_tail(shift: FloatArray, level: float) -> FloatArray:
     """Probability below the accepted values, (T,), by the rule of likelihood ratios.
 
-    A true error lies at 0 or above, and values that only a negative one would explain are evidence
-    for 0. Values are accepted in the order of their likelihood over that of the error, at 0 or
-    above, that explains them best (Feldman and Cousins 1998): for a normal value ``shift``
-    standard deviations above that of 0, the lower tail grows from none of 1 - level to half of it.
+    A true error is never negative, so values that only a negative one would explain are evidence
+    for 0. Values are accepted in the order of a likelihood ratio (Feldman and Cousins 1998): their
+    likelihood over that of the error, at 0 or above, that explains them best. For a normal value
+    ``shift`` standard deviations above that of 0, the lower tail grows from none of 1 - level to
+    half of it.
 
     Examples
     --------
@@ -138,7 +140,7 @@ def lower_tail(shift: FloatArray, level: float) -> FloatArray:
     mean = np.maximum(shift, 1e-9)
     half = 0.5 * (1.0 - level)
     low, high = np.full(mean.shape, ndtri(level)), np.full(mean.shape, ndtri(1.0 - half))
-    for _ in range(40):  # the upper end, less the mean, at which both ends are as likely
+    for _ in range(40):  # the upper end, minus the mean, at which both ends are equally likely
         end = 0.5 * (low + high)
         inside = ndtr(end) - ndtr(-0.5 * mean - 0.5 * end**2 / mean)
         low, high = np.where(inside < level, end, low), np.where(inside < level, high, end)
@@ -148,10 +150,10 @@ def lower_tail(shift: FloatArray, level: float) -> FloatArray:
 def likely_gaps(score: FloatArray, gap: FloatArray, variance: FloatArray) -> FloatArray:
     """Gaps (M,) shrunk by their noise towards those of a logistic map of the scores.
 
-    Observed gaps scatter more than true ones. The map's two parameters, an offset and a slope in
-    the log-odds, move a score s by s (1 - s) (a + b logit s) to first order; they are fitted by
-    weighted least squares. The remainder is shrunk by the rule of James and Stein (1961), and by
-    one standard deviation more, so that noise alone leaves almost nothing.
+    Observed gaps scatter more than true ones. The map has two parameters, an offset and a slope in
+    the log odds, which move a score s by s (1 - s) (a + b logit s) to first order. They are fitted
+    by weighted least squares. The remainder is shrunk by the rule of James and Stein (1961) and by
+    one further standard deviation, so that noise alone leaves almost nothing.
 
     Examples
     --------
@@ -177,11 +179,11 @@ def likely_gaps(score: FloatArray, gap: FloatArray, variance: FloatArray) -> Flo
 def gap_directions(
     score: FloatArray, gap: FloatArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Two shapes that the true gaps (M,) may have: spread over the scores, and on few bins.
+    """Two shapes that the true gaps (M,) may have: spread over all scores, or in a few bins.
 
-    A fault of a few bins adds fully to the error; a fault spread over all bins is partly hidden
-    by their noise. So the same true error gives a larger or a smaller value. The first shape is
-    :func:`likely_gaps`; the second keeps the part of each gap beyond its own noise.
+    A fault in a few bins adds fully to the error; a fault spread over all bins is partly hidden
+    by their noise. The same true error can therefore give a larger or a smaller value. The first
+    shape is :func:`likely_gaps`; the second keeps the part of each gap beyond its own noise.
 
     Examples
     --------
@@ -196,9 +198,9 @@ def gap_directions(
 
 
 def offset_gaps(score: FloatArray) -> FloatArray:
-    """Gaps (M,), up to a factor, where the odds of all scores are off by one small factor.
+    """Gaps (M,), up to a factor, if the odds of all scores are off by one small factor.
 
-    Few hits or misses lie in few bins, often not in those whose squared gaps have most weight.
+    Few hits or misses lie in few bins, often not in the bins whose squared gaps have most weight.
 
     Examples
     --------
@@ -210,7 +212,7 @@ def offset_gaps(score: FloatArray) -> FloatArray:
 
 
 def rarer(rate: FloatArray, rows: FloatArray) -> float:
-    """Hits or misses, whichever are fewer, of bins with observed ``rate`` and ``rows`` (M,).
+    """Number of hits or misses, whichever is smaller, in bins with ``rate`` and ``rows`` (M,).
 
     Examples
     --------
@@ -227,10 +229,10 @@ def noise_scale(
     chance: FloatArray,
     doubt: FloatArray | float = 1.0,
 ) -> FloatArray:
-    """Noise of outcomes with true gaps ``gaps`` over that with ``chance``, in every bin (M,).
+    """Noise of outcomes with true gaps ``gaps`` relative to that with ``chance``, per bin (M,).
 
-    A rate far above the observed one scatters more than it: an interval that takes its noise
-    from few observed hits alone ends too low. ``doubt`` is that of
+    A rate far above the observed one scatters more. An interval whose noise comes from few
+    observed hits alone would end too low. ``doubt`` as in
     :func:`kdcal_core.diagnostics.targets.bin_chance`.
 
     Examples
@@ -249,10 +251,11 @@ def over_shapes(
     rate: FloatArray,
     rows: FloatArray,
 ) -> tuple[float, float]:
-    """The shortest interval that holds those ``along`` all shapes of the gaps (M,).
+    """The shortest interval that contains those ``along`` all shapes of the gaps (M,).
 
-    Few hits or misses, of bins with observed ``rate`` and ``rows``, may by chance be even fewer,
-    and then show too little noise: if an interval reaches 0, the other sign is tried too.
+    If hits or misses are few, in bins with observed ``rate`` and ``rows``, there may by chance be
+    too few, which shows too little noise. If an interval then reaches 0, the other sign is tried
+    too.
     """
     few = rarer(rate, rows) < FEW
     found = []
@@ -265,6 +268,6 @@ def over_shapes(
 
 
 def _crossing(truth: FloatArray, limit: FloatArray, value: float) -> float:
-    """Where the increasing ``limit`` first reaches ``value``; 0 where it starts above."""
+    """Where the increasing ``limit`` first reaches ``value``; 0 if it starts above."""
     rising = np.maximum.accumulate(limit)
     return float(np.interp(value, rising, truth)) if rising[0] < value else 0.0

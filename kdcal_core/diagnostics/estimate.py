@@ -28,16 +28,19 @@ class Estimate:
     value, low, high : float
         The estimate and its interval at confidence ``level``.
     n : int
-        Rows that entered it.
+        Rows used.
     interval : str
-        How the interval was made: "percentile bootstrap, 1,000 draws", "Clopper-Pearson", ...
+        How the interval was computed: "percentile bootstrap, 1,000 draws", "Clopper-Pearson", ...
     expected : float or None
-        Mean value for a perfectly calibrated model with these very confidences and row count:
-        the finite-sample floor. None where the notion does not apply.
+        Reference value to compare the estimate with: the mean for a perfectly calibrated model
+        with these confidences and this number of rows (the finite-sample floor), or the stated
+        level of a coverage. None if there is none.
     percent : bool
         Whether it is shown as a percentage.
     lower_is_better : bool or None
-        None where neither direction is better (mean max confidence).
+        None if neither direction is better (mean max confidence).
+    reference : str
+        What ``expected`` is, in words that follow the number: "expected by chance", "stated".
     """
 
     name: str
@@ -51,16 +54,17 @@ class Estimate:
     expected: float | None = None
     percent: bool = False
     lower_is_better: bool | None = True
+    reference: str = "expected by chance"
 
     @property
     def largest(self) -> float:
-        """The largest magnitude among value and interval: they are written in one form."""
+        """The largest magnitude of value and interval, which are written in the same form."""
         known = [abs(v) for v in (self.value, self.low, self.high) if math.isfinite(v)]
         return max(known, default=0.0)
 
 
 def value_text(estimate: Estimate, value: float | None = None) -> str:
-    """The estimate's value, or another number in the same form: decimals after its interval.
+    """The estimate's value, or another number, with decimals that match the interval's width.
 
     Examples
     --------
@@ -74,7 +78,7 @@ def value_text(estimate: Estimate, value: float | None = None) -> str:
 
 
 def interval_text(estimate: Estimate) -> str:
-    """The interval as "low to high", or that there is none.
+    """The interval as "low to high", or "no interval".
 
     Examples
     --------
@@ -86,8 +90,25 @@ def interval_text(estimate: Estimate) -> str:
     return f"{value_text(estimate, estimate.low)} to {value_text(estimate, estimate.high)}"
 
 
+def reference_text(estimate: Estimate) -> str:
+    """The reference value and what it is; empty if there is none.
+
+    Examples
+    --------
+    >>> reference_text(Estimate("ECE", "ECE", 0.0212, 0.0, 0.031, 569, expected=0.019))
+    '0.019 expected by chance'
+    >>> held = Estimate("Coverage", "Coverage", 0.94, 0.92, 0.96, 500, expected=0.95,
+    ...                 percent=True, reference="stated")
+    >>> reference_text(held)
+    '95.0% stated'
+    """
+    if estimate.expected is None:
+        return ""
+    return f"{value_text(estimate, estimate.expected)} {estimate.reference}"
+
+
 def estimate_text(estimate: Estimate, *, chance: bool = True) -> str:
-    """Value, interval and, where it applies and ``chance`` is asked for, what chance would give.
+    """Value, interval and, unless ``chance`` is False, the value to compare with, if there is one.
 
     Examples
     --------
@@ -104,16 +125,14 @@ def estimate_text(estimate: Estimate, *, chance: bool = True) -> str:
     """
     if not np.isfinite(estimate.value):
         return estimate.interval or "not defined"
-    expected = ""
-    if chance and estimate.expected is not None:
-        expected = f"; {value_text(estimate, estimate.expected)} expected by chance"
-    return f"{value_text(estimate)} ({interval_text(estimate)}{expected})"
+    parts = [interval_text(estimate), reference_text(estimate) if chance else ""]
+    return f"{value_text(estimate)} ({'; '.join(filter(None, parts))})"
 
 
 def headline_estimate(estimates: Sequence[Estimate]) -> Estimate | None:
     """The estimate that a finding names: a clear confidence gap, else the ECE.
 
-    A finding of "within noise" would contradict a gap whose interval does not hold 0.
+    A finding of "within noise" would contradict a gap whose interval excludes 0.
     """
     named = {estimate.label: estimate for estimate in estimates}
     gap = named.get(CONFIDENCE_GAP, named.get(EVENT_GAP))

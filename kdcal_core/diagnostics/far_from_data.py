@@ -1,7 +1,7 @@
-"""How a model answers far from its data: confidence at growing distance, and the surest rows.
+"""A model far from its data: confidence at growing distance, and the most confident rows.
 
-Beside it, how alike rows of one class and of two classes are to the model (Dey et al., section 3.1
-and Fig. 2).
+Also how similar rows of the same class and of different classes are to the model (Dey et al.,
+section 3.1 and Fig. 2).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from kdcal_core.progress import Progress
 from kdcal_core.statistics import clopper_pearson, normal_quantile
 
 SURE = 0.9
-"""A confidence above which an answer counts as sure."""
+"""Confidence above which a prediction counts as sure."""
 
 
 @dataclass(frozen=True, eq=False)
 class DistanceCurve:
-    """Mean max confidence on spheres about the data (Dey et al., Fig. 3).
+    """Mean max confidence on spheres around the data (Dey et al., Fig. 3).
 
     Attributes
     ----------
     radii : (R,)
-        Radii in units of the data's own: at 1 lies the row that is farthest from the centre.
+        Radii in units of the data's own radius: the row farthest from the centre lies at 1.
     mean : (R,)
-        Mean over the points of each sphere of their largest probability.
+        Mean of the largest probability over the points of each sphere.
     low, high : (R,)
         Percentiles ``q`` of the points' largest probabilities.
     q : tuple of two float
@@ -52,7 +52,7 @@ class DistanceCurve:
     seed: int
 
     def table(self) -> pd.DataFrame:
-        """One row a radius: the data of the figure, as offered for download."""
+        """One row per radius: the data of the figure, for download."""
         low, high = (f"percentile_{q:g}" for q in self.q)
         return pd.DataFrame(
             {
@@ -66,9 +66,10 @@ class DistanceCurve:
 
 @dataclass(frozen=True, eq=False)
 class KernelSimilarity:
-    """Mean geodesic kernel of two rows of one class, and of two classes (Dey et al., Fig. 2).
+    """Mean geodesic kernel of two rows of the same class, and of different classes.
 
-    Arrays of length L run over depths. A kind of pair that does not occur gives NaN.
+    See Dey et al., Fig. 2. Arrays of length L run over depths. A kind of pair that does not occur
+    gives NaN.
 
     Attributes
     ----------
@@ -77,11 +78,11 @@ class KernelSimilarity:
     within, between : (L,)
         Mean kernel over the pairs of rows of the same class, and of different classes.
     within_low, within_high, between_low, between_high : (L,)
-        Their intervals at ``level`` for the rows as a sample.
+        Their intervals at ``level``, with the rows as a sample.
     within_pairs, between_pairs : int
         Number of pairs behind them.
     n : int
-        Rows that were compared, all with all.
+        Rows compared, each with every other.
     """
 
     depth: IntArray
@@ -98,7 +99,7 @@ class KernelSimilarity:
     level: float
 
     def table(self) -> pd.DataFrame:
-        """One row a depth: the data of the figure, as offered for download."""
+        """One row per depth: the data of the figure, for download."""
         return pd.DataFrame(
             {
                 "depth": self.depth,
@@ -114,24 +115,24 @@ class KernelSimilarity:
 
 @dataclass(frozen=True, eq=False)
 class Surest:
-    """How confident a model is of some rows, and of which row most.
+    """How confident a model is about some rows, and the row it is most confident about.
 
     Attributes
     ----------
     n : int
         Rows, at least one.
     n_sure : int
-        Those with a confidence above `SURE`.
+        Rows with a confidence above `SURE`.
     row : int
-        The surest, from 0; of equal ones the first.
+        Index of the most confident row, from 0; the first of equal ones.
     said : float
         Its confidence.
     predicted : int
         The class predicted for it.
     n_version_sure : int or None
-        Rows of which the kernel density version is as sure; None without one.
+        Rows about which the kernel density version is sure; None without one.
     version_said : float or None
-        The version's confidence in the surest row.
+        The version's confidence in that row.
     """
 
     n: int
@@ -165,10 +166,10 @@ _BLOCK_VALUES = 2**22
 
 
 def sphere_points(n: int, n_features: int, radius: float, seed: int) -> FloatArray:
-    """``n`` points uniform on the sphere of ``radius`` about the origin, (n, n_features).
+    """``n`` points uniform on the sphere of ``radius`` around the origin, (n, n_features).
 
-    Normalised Gaussian vectors (points of a normalised cube are not uniform). The
-    directions depend on the seed alone, so that spheres of equal seeds lie on the same rays.
+    The points are normalised Gaussian vectors (normalised points of a cube are not uniform). The
+    directions depend on the seed alone, so spheres with equal seeds share their rays.
 
     Raises
     ------
@@ -182,9 +183,9 @@ def sphere_points(n: int, n_features: int, radius: float, seed: int) -> FloatArr
     """
     for name, count in (("n", n), ("n_features", n_features)):
         if count < 1:
-            raise InputError(f"{name} is {count!r}", fix="Choose a whole number from 1 on.")
+            raise InputError(f"{name} is {count!r}", fix="Choose a whole number, at least 1.")
     if not 0.0 <= radius < np.inf:
-        raise InputError(f"The radius is {radius!r}", fix="Choose a finite number from 0 on.")
+        raise InputError(f"The radius is {radius!r}", fix="Choose a finite number, at least 0.")
     directions = np.random.default_rng(seed).normal(size=(n, n_features))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     return np.asarray(radius * directions)
@@ -203,23 +204,23 @@ def max_confidence_by_distance(
 ) -> DistanceCurve:
     """Mean max confidence against the distance from the data, in units of the data's radius.
 
-    Dey et al., section 3.1.1: ``n`` points uniform on each sphere. Its radius of 1 is the largest
-    norm of the data's rows, so that no data lie beyond 1.
+    Dey et al., section 3.1.1: ``n`` points uniform on each sphere. Radius 1 is the largest norm of
+    the data's rows, so no data lie beyond it.
 
     Parameters
     ----------
     predict_proba : callable
-        Probabilities (m, K) of rows (m, d); of a frame with the columns of ``X`` where that is
-        a frame. Called for at most 16,384 rows at once.
+        Returns probabilities (m, K) for rows (m, d), given as a frame with the columns of ``X`` if
+        ``X`` is a frame. Called for at most 16,384 rows at once.
     X : (rows, d) array-like or DataFrame
-        The data that the model knows: finite numbers.
+        The data that the model knows; finite numbers.
     radii : (R,) array-like
-        Finite radii from 0 on.
+        Finite radii, at least 0.
     n, seed : int
         Points on each sphere, and the seed of their directions, which all spheres share.
     centre : (d,) array-like, optional
-        Centre of the spheres, from which the rows' distances are taken as well; by default the
-        origin, as in the paper. For tables in their own units use their mean.
+        Centre of the spheres and of the rows' distances; by default the origin, as in the paper.
+        For tables in their own units use the mean.
     q : tuple of two float
         Percentiles of the band over the points, in [0, 100].
     progress : callable, optional
@@ -244,7 +245,7 @@ def max_confidence_by_distance(
     reach = float(np.linalg.norm(matrix - middle, axis=1).max())
     if reach == 0.0:
         raise InputError(
-            "All rows lie in the centre, so that there is no distance to measure by",
+            "All rows lie in the centre, so there is no distance to measure by",
             fix="Give rows that differ, or another centre.",
         )
     directions = sphere_points(n, matrix.shape[1], reach, seed)
@@ -267,7 +268,7 @@ def confidence_by_distance(
 ) -> DistanceCurve:
     """:func:`max_confidence_by_distance` of computed probabilities (R, n, K).
 
-    ``seed`` is recorded as that of the points.
+    ``seed`` is recorded as the seed of the points.
 
     Examples
     --------
@@ -313,7 +314,7 @@ def _frame(X: Any) -> pd.DataFrame:
     if X.ndim != 2:
         raise InputError(
             f"The rows have shape {X.shape}, not (rows, columns)",
-            fix="Give one row a point and one column a feature.",
+            fix="Give one row for each point and one column for each feature.",
         )
     return pd.DataFrame(X, columns=[str(j + 1) for j in range(X.shape[1])])
 
@@ -334,8 +335,8 @@ def _checked_radii(radii: Any) -> FloatArray:
     values = np.asarray(radii, dtype=np.float64)
     if values.ndim != 1 or len(values) == 0 or not ((values >= 0) & (values < np.inf)).all():
         raise InputError(
-            "The radii are not a list of finite numbers from 0 on",
-            fix="Give at least one radius; 1 is the farthest row's.",
+            "The radii are not a list of finite numbers, at least 0",
+            fix="Give at least one radius; the farthest row lies at 1.",
         )
     return values
 
@@ -355,22 +356,23 @@ def kernel_similarity(
 ) -> KernelSimilarity:
     """Mean geodesic kernel within and between classes, for a network at each depth.
 
-    At depth l the kernel compares the activation paths through the first l layers, so that the
-    curves can only fall; a forest gives the single value of all its trees.
+    At depth l the kernel compares the activation paths through the first l layers, so the curves
+    can only fall. A forest gives a single value, over all its trees.
 
     Parameters
     ----------
     codes : LeafCodes or ActivationCodes
         Codes of N rows.
     y : (N,) array-like
-        Their classes, whole numbers from 0 on.
+        Their classes, whole numbers from 0.
     n : int
-        Rows that are compared, all with all: drawn without replacement where there are more.
+        Rows to compare, each with every other; drawn without replacement if there are more.
     seed : int
-        Of that draw.
+        Seed of that draw.
     level : float
-        Of the normal intervals. Pairs share rows, so their error is that of a U-statistic, cut
-        to [0, 1]; where all pairs are alike, Clopper-Pearson's for half as many pairs as rows.
+        Level of the normal intervals, cut to [0, 1]. Pairs share rows, so the error is that of a
+        U-statistic. If all pairs are alike, the interval is Clopper-Pearson's for half as many
+        pairs as rows.
 
     Raises
     ------

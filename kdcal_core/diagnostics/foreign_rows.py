@@ -1,4 +1,4 @@
-"""Foreign rows made from a table: on spheres, in its box, shuffled, shifted far."""
+"""Foreign rows made from a table: on spheres, in its box, shuffled, or shifted."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Extent:
     columns : tuple of str
         The numeric columns. Untrusted text.
     centre, spread : (d,) float64
-        Mean and standard deviation of each; a spread of zero counts as one.
+        Mean and standard deviation of each column; a spread of zero counts as one.
     low, high : (d,) float64
     whole : (d,) bool
         Whether a column holds whole numbers only.
     reach : float
-        Largest distance of a row from the centre, with every column in units of its spread.
+        Largest distance of a row from the centre, in units of the columns' spreads.
     """
 
     columns: tuple[str, ...]
@@ -43,13 +43,13 @@ class Extent:
 
     @property
     def bounded(self) -> NDArray[np.bool_]:
-        """Columns that cannot hold every number: whole numbers, or never below zero, (d,)."""
+        """Columns that cannot hold every number: whole numbers only, or never negative, (d,)."""
         found: NDArray[np.bool_] = self.whole | (self.low >= 0)
         return found
 
 
 def numeric_columns(frame: pd.DataFrame) -> tuple[str, ...]:
-    """The columns that can be moved by any amount: numbers, but not booleans.
+    """The columns that can be shifted by any amount: numbers, but not booleans.
 
     Examples
     --------
@@ -64,13 +64,13 @@ def numeric_columns(frame: pd.DataFrame) -> tuple[str, ...]:
 
 
 def extent(frame: pd.DataFrame) -> Extent:
-    """Where the rows of a table lie; missing values are placed in the centre.
+    """Where the rows of a table lie; missing values are placed at the centre.
 
     Raises
     ------
     InputError
-        No column is numeric, all rows lie in one point, or a value is beyond 1e100, whose square
-        would overflow.
+        If no column is numeric, all rows are the same point, or a value is beyond 1e100, whose
+        square would overflow.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def extent(frame: pd.DataFrame) -> Extent:
     filled = np.where(present, values, 0.0)
     low = np.where(present, values, np.inf).min(axis=0)
     high = np.where(present, values, -np.inf).max(axis=0)
-    # the mean of equal values rounds, and would give a constant column a spread
+    # rounding in the mean of equal values would give a constant column a spread
     centre = np.clip(filled.sum(axis=0) / counted, np.minimum(low, high), np.maximum(low, high))
     away = np.where(present, values - centre, 0.0)
     spread = np.sqrt((away**2).sum(axis=0) / counted)
@@ -109,7 +109,7 @@ def extent(frame: pd.DataFrame) -> Extent:
             "All rows lie in one point, so there is no distance to measure by",
             fix="Foreign rows of your own can still be uploaded.",
         )
-    some = present.any(axis=0)  # a column without values is placed in the centre
+    some = present.any(axis=0)  # a column without values is placed at the centre
     whole = some & (np.where(present, values, 0.0) % 1.0 == 0.0).all(axis=0)
     return Extent(
         columns,
@@ -125,12 +125,12 @@ def extent(frame: pd.DataFrame) -> Extent:
 def on_spheres(
     frame: pd.DataFrame, where: Extent, radii: tuple[float, ...], n: int, seed: int
 ) -> pd.DataFrame:
-    """``n`` rows on each sphere about the centre of the data, one sphere after the other.
+    """``n`` rows on each sphere around the centre of the data, one sphere after the other.
 
-    A radius of 1 is the distance of the farthest row, every column measured in its standard
-    deviation. All spheres share their directions, and the columns that are not
-    numeric come from rows of the data, the same on each sphere. The points probe a model and need
-    not be possible rows: an age may be -260 (:func:`impossible`).
+    A radius of 1 is the distance of the farthest row, with every column in units of its standard
+    deviation. All spheres share their directions. Columns that are not numeric come from rows of
+    the data, the same on each sphere. The points probe a model and need not be possible rows: an
+    age may be -260 (:func:`impossible`).
     """
     directions = sphere_points(n, len(where.columns), where.reach, seed)
     away = np.concatenate([radius * directions for radius in radii])
@@ -140,10 +140,10 @@ def on_spheres(
 
 
 def in_box(frame: pd.DataFrame, where: Extent, n: int, seed: int) -> pd.DataFrame:
-    """``n`` rows of uniform noise: each column on its own between its extremes.
+    """``n`` rows of uniform noise: each column varies independently between its extremes.
 
-    Every value is one that its column can hold: whole numbers stay whole, and columns that are
-    not numeric take each of their values equally often.
+    Every value is possible for its column: whole numbers stay whole, and each value of a column
+    that is not numeric is equally likely.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def in_box(frame: pd.DataFrame, where: Extent, n: int, seed: int) -> pd.DataFram
 
 
 def shuffled(frame: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
-    """At most ``n`` rows with each column shuffled on its own: no value is new, each row is."""
+    """At most ``n`` rows with each column shuffled separately: old values, new combinations."""
     rows = _sample(frame, n, seed)
     rng = np.random.default_rng(seed)
     return pd.DataFrame({name: rows[name].array[rng.permutation(len(rows))] for name in rows})
@@ -172,14 +172,14 @@ def shuffled(frame: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
 def shifted(
     frame: pd.DataFrame, where: Extent, column: str, by: float, n: int, seed: int
 ) -> pd.DataFrame:
-    """At most ``n`` rows with one column moved by so many of its standard deviations.
+    """At most ``n`` rows with one column shifted by a number of its standard deviations.
 
-    A column of whole numbers is moved by a whole number.
+    A column of whole numbers is shifted by a whole number.
 
     Raises
     ------
     InputError
-        The column is not numeric.
+        If the column is not numeric.
     """
     if column not in where.columns:
         raise InputError(
@@ -195,10 +195,10 @@ def shifted(
 
 
 def impossible(rows: pd.DataFrame, where: Extent) -> tuple[str, float, float] | None:
-    """The column whose possible values the made rows exceed most, if any.
+    """The column in which the made rows are most impossible, if any.
 
-    Of columns that are never below zero in the data, the one whose least value lies the most
-    standard deviations below it.
+    Among the columns that are never negative in the data, it is the one whose smallest made value
+    lies the most standard deviations below zero.
 
     Parameters
     ----------
@@ -207,8 +207,8 @@ def impossible(rows: pd.DataFrame, where: Extent) -> tuple[str, float, float] | 
 
     Returns
     -------
-    tuple of (column, least value in ``rows``, least value in the data), or None
-        Untrusted name.
+    tuple of (column, smallest value in ``rows``, smallest value in the data), or None
+        The name is untrusted text.
 
     Examples
     --------
@@ -226,13 +226,13 @@ def impossible(rows: pd.DataFrame, where: Extent) -> tuple[str, float, float] | 
 
 
 def _drawn(frame: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
-    """``n`` rows with repetition."""
+    """``n`` rows drawn with replacement."""
     chosen = np.random.default_rng(seed).integers(0, len(frame), n)
     return frame.iloc[chosen].reset_index(drop=True)
 
 
 def _sample(frame: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
-    """At most ``n`` rows without repetition, in the table's order."""
+    """At most ``n`` rows drawn without replacement, in the table's order."""
     if len(frame) > n:
         chosen = np.random.default_rng(seed).choice(len(frame), n, replace=False)
         frame = frame.iloc[np.sort(chosen)]
@@ -246,7 +246,7 @@ def numbers_of(frame: pd.DataFrame, columns: tuple[str, ...]) -> FloatArray:
 
 
 def with_numbers(frame: pd.DataFrame, columns: tuple[str, ...], values: FloatArray) -> pd.DataFrame:
-    """The frame with these columns replaced, in its own order of columns."""
+    """The frame with these columns replaced, in the same order of columns."""
     given = dict(zip(columns, values.T, strict=True))
     return pd.DataFrame(
         {name: given.get(name, frame[name].array) for name in frame.columns}, columns=frame.columns

@@ -33,7 +33,7 @@ def ood_calibration_error(
     prior_kind: Literal["given", "empirical"] = "given",
     level: float = 0.95,
 ) -> Estimate:
-    """OCE: mean distance of a foreign row's confidence from the prior's, Dey et al., Eq. 20.
+    """OCE: mean distance of foreign rows' confidence from the prior's (Dey et al., Eq. 20).
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ def ood_calibration_error(
     prior : (K,) array-like
         Class probabilities far from all data.
     prior_kind : {"given", "empirical"}
-        Whether the prior is the true one (Simple Calibration) or counted in the data (Deep
-        Discriminative to Kernel Density Graph); the estimate's label says which.
+        Whether the prior is the true one (Simple Calibration) or the class shares in the data
+        (Deep Discriminative to Kernel Density Graph); the estimate's label says which.
     level : float
-        Of the interval, which has four rows at the ends of the range added.
+        Level of the interval, to which four rows at the ends of the range are added.
 
     Raises
     ------
@@ -79,28 +79,28 @@ def ood_calibration_error(
 def ood_auroc(
     score_in: Any, score_out: Any, *, by: Score = "density", level: float = 0.95
 ) -> Estimate:
-    """Chance that an ordinary row scores above a foreign one, ties counting half.
+    """Probability that an ordinary row scores above a foreign one; ties count half.
 
-    Ordinary rows are the positives, and a higher score is more ordinary.
+    Ordinary rows are the positives, and a higher score means more ordinary.
 
     Parameters
     ----------
     score_in, score_out : (n,), (m,) array-like
-        Scores of ordinary and of foreign rows; infinities rank like any number.
+        Scores of ordinary and of foreign rows; infinities are ranked like any number.
     by : {"density", "confidence"}
-        Kind of score; it enters the estimate's name. Use a log density if there is one, and the
-        largest probability only for a model without a density: a foreign row gets the prior,
-        which is itself confident if one class is frequent.
+        Kind of score, for the estimate's name. Use a log density if there is one, and the largest
+        probability only for a model without a density: a foreign row gets the prior, which is
+        itself confident if one class is frequent.
         With a forest's kernel density graph in three dimensions and rows at three times the
         reach of the data, the AUROC by confidence is 0.98 with balanced classes and 0.75 with
         90% in one class; by the density it is 1.00 for both.
     level : float
-        Of the interval, made as that of :func:`kdcal_core.diagnostics.auc`.
+        Level of the interval, computed as in :func:`kdcal_core.diagnostics.auc`.
 
     Raises
     ------
     InputError
-        For a missing score (the row is named), or a side without rows.
+        For a missing score (the message names the row), or a side without rows.
 
     Examples
     --------
@@ -130,14 +130,14 @@ def ood_auroc(
 def fpr_at_95_tpr(
     score_in: Any, score_out: Any, *, by: Score = "density", level: float = 0.95
 ) -> Estimate:
-    """Share of foreign rows taken for ordinary where 95% of the ordinary rows are (FPR@95).
+    """Share of foreign rows accepted where 95% of the ordinary rows are accepted (FPR@95).
 
     The threshold is the largest score that at least 95% of the ordinary rows reach. Arguments and
     errors as for :func:`ood_auroc`.
 
-    The interval counts both samples: the true threshold lies above K of the ordinary rows with
-    K binomial(n, 0.05), and beyond a given threshold the share follows Jeffreys' beta
-    distribution. Its bounds are the quantiles of that mixture.
+    The interval accounts for both samples: the true threshold lies above K of the ordinary rows,
+    where K is binomial(n, 0.05), and beyond a given threshold the share follows Jeffreys' beta
+    distribution. The limits are quantiles of that mixture.
 
     Examples
     --------
@@ -168,12 +168,12 @@ def fpr_at_95_tpr(
 def unknown_share(unknown: Any, *, level: float = 0.95) -> Estimate:
     """Share of rows whose density lies below a graph's floor, with Clopper-Pearson's interval.
 
-    Of ordinary rows it should be small, of foreign ones large.
+    It should be small for ordinary rows and large for foreign ones.
 
     Raises
     ------
     InputError
-        For no rows.
+        If there are no rows.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Reliability diagrams: stated probabilities against observed frequencies, with intervals.
 
-Beside the bins stand a smooth and an isotonic curve. The finding says in one sentence where the
-model is over- or under-confident; class names pass through, and callers escape them.
+The diagrams also have a smooth and an isotonic curve. The finding says in one sentence where the
+model is over- or under-confident. Class names are not escaped; callers do that.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from kdcal_core.diagnostics.estimate import (
     EVENT_GAP,
     LEAST_ROWS,
     Estimate,
+    reference_text,
     value_text,
 )
 from kdcal_core.diagnostics.targets import (
@@ -46,7 +47,7 @@ BAND_DRAWS = 2000
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """One reliability diagram. Bins without rows keep count 0 and NaN elsewhere.
+    """One reliability diagram. Bins without rows have count 0 and NaN elsewhere.
 
     All arrays of length B run over the bins.
 
@@ -64,12 +65,12 @@ class ReliabilityCurve:
     low, high : (B,)
         Clopper-Pearson interval of the observed frequency.
     band_low, band_high : (B,)
-        Consistency band: where the observed frequency of a perfectly calibrated model would lie
-        with probability ``level``.
+        Consistency band: it contains the observed frequency of a perfectly calibrated model with
+        probability ``level``.
     smooth_x, smooth_y, smooth_low, smooth_high : (G,)
         Kernel-smoothed curve on the range of the data with a pointwise band.
     isotonic_x, isotonic_y : (S,)
-        The isotonic (CORP) curve as the corners of its step function.
+        Corners of the isotonic (CORP) step function.
     """
 
     label: int | None
@@ -92,7 +93,7 @@ class ReliabilityCurve:
     isotonic_y: FloatArray
 
     def table(self) -> pd.DataFrame:
-        """One row a bin: the data of the diagram, as offered for download."""
+        """One row per bin: the data of the diagram, for download."""
         return pd.DataFrame(
             {
                 "bin_low": self.edges[:-1],
@@ -143,18 +144,18 @@ def reliability(
     y : (n,) array of int
         True classes, 0 to K - 1.
     kind : {"confidence", "top-label", "class"}
-        "confidence": all rows, the top label's probability against being right. "top-label":
-        the same for the rows of each predicted class (Salamon et al., section IV). "class": p_k of
-        all rows against being of class k.
+        "confidence": for all rows, the top label's probability against whether it is right.
+        "top-label": the same for the rows of each predicted class (Salamon et al., section IV).
+        "class": for all rows, p_k against whether the class is k.
     n_bins, strategy
-        "uniform": equal widths of [0, 1]; "quantile": equal mass, where ties may merge bins.
+        "uniform": equal widths on [0, 1]; "quantile": equal mass, where ties may merge bins.
         Bins are (a, b], the first closed at 0 (Salamon et al., Eq. 5).
     level : float
         Level of all intervals and bands, between 0 and 1.
     sample_weight : (n,) array, optional
         Positive row weights; intervals then use Kish's effective number of rows.
     label : int, optional
-        Only this class's curve; not for "confidence".
+        Compute only this class's curve; not for "confidence".
     smooth : bool
         Whether to compute the smooth and isotonic curves; without them they are empty.
     seed : int
@@ -163,7 +164,7 @@ def reliability(
     Returns
     -------
     Reliability
-        One curve for "confidence", otherwise one a class.
+        One curve for "confidence", otherwise one for each class.
 
     Raises
     ------
@@ -172,9 +173,9 @@ def reliability(
 
     Notes
     -----
-    The interval of a bin is Clopper-Pearson's. The consistency band holds, with probability
+    The interval of a bin is Clopper-Pearson's. The consistency band contains, with probability
     ``level``, the frequency that the bin would show if every stated probability were right. It is
-    simulated, not approximated by a normal, so that it is right near 1 where misses are few.
+    simulated, not approximated by a normal, so it is also right near 1, where misses are few.
 
     Examples
     --------
@@ -262,10 +263,10 @@ def _curve(
 def consistency_band(
     table: BinTable, level: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Limits (B,), (B,) of each bin's frequency under perfect calibration; NaN where empty."""
+    """Limits (B,), (B,) of each bin's frequency under perfect calibration; NaN if empty."""
     rates, _ = null_rates(table, BAND_DRAWS, rng)
     tail = (1.0 - level) / 2.0
-    # frequencies are a lattice: quantiles must be values that occur, not means between them
+    # frequencies are discrete: quantiles must be values that occur, not means between them
     low, high = np.quantile(np.nan_to_num(rates), [tail, 1.0 - tail], axis=0, method="inverted_cdf")
     some = table.count > 0
     return np.where(some, low, np.nan), np.where(some, high, np.nan)
@@ -278,7 +279,7 @@ MIN_BANDWIDTH = 0.02
 
 @dataclass(frozen=True, eq=False)
 class FineCells:
-    """Rows gathered by score, in increasing order: distinct scores where n <= MAX_CELLS."""
+    """Rows grouped by score, in increasing order: distinct scores if n <= MAX_CELLS."""
 
     score: FloatArray
     weight: FloatArray
@@ -287,7 +288,7 @@ class FineCells:
 
 
 def fine_cells(target: Target) -> FineCells:
-    """Gather equal scores; above MAX_CELLS rows, MAX_CELLS equal widths of the scores' range.
+    """Group equal scores; above MAX_CELLS rows, by MAX_CELLS equal widths of the scores' range.
 
     A cell keeps the mean of its scores, so that no sum over the rows changes.
     """
@@ -312,11 +313,11 @@ def smooth_curve(
     """Kernel-smoothed observed frequency on the cells' range: x, y, low, high, each (G,).
 
     The gap (outcome minus score), not the outcome, is averaged with a Gaussian kernel and added
-    to the diagonal: a calibrated model then has no bias at the ends of the range, where the
-    mean of outcomes alone would bend inwards. The bandwidth is Silverman's 1.06 sd n^(-1/5),
-    at least 0.02. Kernels are taken as logarithms, so a wide empty stretch falls back to its
-    nearest scores. The pointwise band is Clopper-Pearson's for the kernel's effective number of
-    rows, (sum K w)^2 / sum K^2 w^2: few rows near, wide band.
+    to the diagonal. A calibrated model then has no bias at the ends of the range, where the mean
+    of outcomes alone would bend inwards. The bandwidth is Silverman's 1.06 sd n^(-1/5), at least
+    0.02. Kernels are computed as logarithms, so a wide gap without scores uses the nearest ones.
+    The pointwise band is Clopper-Pearson's for the kernel's effective number of rows,
+    (sum K w)^2 / sum K^2 w^2, so it is wide where few rows are near.
     """
     if len(cells.score) == 0:
         empty = np.empty(0)
@@ -357,7 +358,7 @@ def isotonic_curve(cells: FineCells) -> tuple[FloatArray, FloatArray]:
 
 def isotonic_values(cells: FineCells) -> FloatArray:
     """Isotonic frequency of each cell, non-decreasing in [0, 1]."""
-    # what scikit-learn's function of this name calls, without its checks, which take longer
+    # the function behind scikit-learn's isotonic_regression, without its slow checks
     fitted = isotonic_regression(cells.hits / cells.weight, weights=cells.weight).x
     return np.asarray(np.clip(fitted, 0.0, 1.0))
 
@@ -372,13 +373,14 @@ def reliability_finding(
 ) -> str:
     """Where the model is over- or under-confident, or that nothing exceeds the noise.
 
-    A single curve is judged by its mean gap, its ECE and its worst bin, tested jointly: of
-    calibrated models a share of 1 - ``level`` is named. Each of several curves is judged by
+    A single curve is judged by its mean gap, its ECE and its worst bin, tested jointly: a share of
+    1 - ``level`` of calibrated models is called faulty. Each of several curves is judged by
     whether more of its bins leave the consistency band than chance explains, or one by too much.
+
     The sentence names the run of neighbouring bins outside the band, on one side, with the largest
-    sum of gaps over rows, and the Clopper-Pearson interval of its row count (the effective one
-    with row weights). ``estimate`` is a calibration error or gap of the same rows. If its own
-    interval excludes 0 but the joint test does not reject, the sentence says so.
+    sum of gaps over rows. It gives the Clopper-Pearson interval for the run's number of rows (the
+    effective one with row weights). ``estimate`` is a calibration error or gap of the same rows.
+    If its own interval excludes 0 but the joint test does not reject, the sentence says so.
 
     Examples
     --------
@@ -425,7 +427,7 @@ class _Stretch:
 
 
 def _outside(curve: ReliabilityCurve) -> IntArray:
-    """1 where a bin sees more than its band, -1 where less, 0 inside or empty."""
+    """1 if a bin's frequency is above its band, -1 if below, 0 if inside or empty."""
     tiny = 1e-12
     above = curve.accuracy > curve.band_high + tiny
     below = curve.accuracy < curve.band_low - tiny
@@ -433,18 +435,17 @@ def _outside(curve: ReliabilityCurve) -> IntArray:
 
 
 def _departs(curve: ReliabilityCurve, level: float) -> bool:
-    """Whether mean gap, ECE and worst bin at once are rare for a calibrated model.
+    """Whether mean gap, ECE and worst bin are jointly unlikely for a calibrated model.
 
-    The smallest of their three p-values is judged by its own distribution over draws of calibrated
-    outcomes (Westfall and Young 1993), because the three are far from independent and reading all
-    of them is three tests.
+    The smallest of their three p values is compared with its own distribution over draws of
+    calibrated outcomes (Westfall and Young 1993), because the three tests are far from independent.
     """
     some = curve.count > 0
     rows = np.maximum(np.rint(curve.effective[some]), 1.0)
     said, mass = np.clip(curve.confidence[some], 0.0, 1.0), curve.weight[some]
     drawn = np.random.default_rng(0).binomial(rows.astype(np.int64), said, (NULL_DRAWS, len(rows)))
     gap = np.vstack([curve.accuracy[some], drawn / rows]) - said  # the observed one first
-    # a bin that says 0 or 1 has no noise; half a row of each outcome keeps it finite
+    # a bin that states 0 or 1 has no noise; half a row of each outcome keeps it finite
     chance = (said * rows + 0.5) / (rows + 1.0)
     size = np.abs(gap) * np.sqrt(rows / (chance * (1.0 - chance)))
     measures = (np.abs(gap @ mass), np.abs(gap) @ mass, size.max(axis=1, initial=0.0))
@@ -453,15 +454,15 @@ def _departs(curve: ReliabilityCurve, level: float) -> bool:
 
 
 def _share_above(values: FloatArray) -> FloatArray:
-    """Share of the values that reach each, up to rounding."""
+    """Share of the values that are at least as large as each, up to rounding."""
     rounded = np.round(values, 12)
     return np.asarray(rankdata(-rounded, method="max") / len(values))
 
 
 def _beyond_chance(curve: ReliabilityCurve, result: Reliability) -> bool:
-    """More bins outside the band than chance explains, or one bin too far outside for chance.
+    """Whether more bins leave the band than chance explains, or one bin leaves it too far.
 
-    Of several curves. Both are corrected for the number of curves, the second also for the number
+    For several curves. Both are corrected for the number of curves, the second also for the number
     of bins (Bonferroni).
     """
     some = curve.count > 0
@@ -554,5 +555,5 @@ def _no_stretch(result: Reliability, estimate: Estimate | None, departs: bool) -
     if clear and estimate.label in _GAP_WORDS:
         value = _gap_text(estimate)
     if estimate.expected is not None:
-        value += f" against {value_text(estimate, estimate.expected)} expected by chance"
+        value += f" against {reference_text(estimate)}"
     return f"{lead}: {value}."

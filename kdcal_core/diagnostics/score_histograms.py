@@ -1,4 +1,4 @@
-"""How scores are spread: right and wrong apart, by label on log odds, and log densities of rows."""
+"""Histograms of scores: right and wrong rows, log odds by label, and log densities of rows."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def score_histogram(
     n_bins: int = 50,
     sample_weight: Any = None,
 ) -> ScoreHistogram:
-    """Weight of rows per score bin on [0, 1], right and wrong apart.
+    """Weight of rows per score bin on [0, 1], right and wrong rows separately.
 
     Parameters
     ----------
     proba, y, kind, sample_weight
-        As in :func:`kdcal_core.diagnostics.reliability`. With "class", "correct" holds the rows
+        As in :func:`kdcal_core.diagnostics.reliability`. With "class", "correct" counts the rows
         of the class and "wrong" the others.
     label : int
         The class; required unless ``kind`` is "confidence".
@@ -69,7 +69,7 @@ def score_histogram(
     )
 
 
-FAR = 7.0  # log odds that the scale ends at: 0.09% and 99.91%
+FAR = 7.0  # log odds at the ends of the scale: 0.09% and 99.91%
 _SPREAD_BINS = 28
 EDGES = np.linspace(-FAR, FAR, _SPREAD_BINS + 1)
 """Edges of the bins, in log odds, (29,)."""
@@ -79,17 +79,17 @@ EDGES = np.linspace(-FAR, FAR, _SPREAD_BINS + 1)
 class ScoreSpread:
     """Stated probabilities of some rows by label.
 
-    Durfee et al., Heterogeneous Calibration, draw them in Figure 1.
+    See Durfee et al., Heterogeneous Calibration, Figure 1.
 
     Attributes
     ----------
     n : int
         Rows.
     other, mine : (28,) float64
-        Share of the other rows, and of the class's rows, between the `EDGES`; the outermost bins
-        include everything beyond.
+        Share of the other rows, and of the class's rows, in the bins of `EDGES`; the outermost
+        bins include everything beyond.
     certain : (float, float)
-        Share of other rows stated below 0.01, and of the class's rows stated above 0.99.
+        Share of other rows with a probability below 0.01, and of the class's rows above 0.99.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class ScoreSpread:
 
     @classmethod
     def of(cls, score: FloatArray, hit: FloatArray) -> ScoreSpread:
-        """Of stated probabilities (n,) in [0, 1], and 1.0 where a row is of the class, (n,)."""
+        """From stated probabilities (n,) in [0, 1] and whether each row is of the class, (n,)."""
         ends = np.clip(score, 1e-12, 1.0 - 1e-12)
         odds = np.clip(np.log(ends) - np.log1p(-ends), -FAR, FAR)
         other, mine = hit == 0, hit == 1
@@ -131,7 +131,7 @@ _DENSITY_BINS = 60
 
 @dataclass(frozen=True, eq=False)
 class DensityCounts:
-    """Rows of one kind by their log density.
+    """Counts of one kind of rows by log density.
 
     Attributes
     ----------
@@ -140,9 +140,9 @@ class DensityCounts:
     n : int
         Rows.
     median : float
-        Of their log densities; NaN without rows.
+        Median log density; NaN without rows.
     count : (60,) int64
-        Rows between the edges of `LogDensities`.
+        Rows in the bins of `LogDensities`.
     """
 
     name: str
@@ -152,7 +152,7 @@ class DensityCounts:
 
     @property
     def share(self) -> FloatArray:
-        """Share of the rows between the edges, (60,)."""
+        """Share of the rows in each bin, (60,)."""
         share: FloatArray = self.count / max(self.n, 1)
         return share
 
@@ -161,16 +161,16 @@ class DensityCounts:
 class LogDensities:
     """Ordinary and foreign rows by log density, with the floor.
 
-    Log densities of singleton kernels span many powers of ten, so a row's place on the axis is
-    minus the logarithm (base 10) of one plus its distance below the densest row. Minus infinity
-    counts into the first bin.
+    Log densities of singleton kernels span many powers of ten. A row's place on the axis is
+    therefore minus the logarithm (base 10) of one plus its distance below the densest row. Minus
+    infinity counts in the first bin.
 
     Attributes
     ----------
     top : float
-        The highest log density: place 0.
+        The highest log density, at place 0.
     least : float
-        The lowest finite one: the first edge.
+        The lowest finite log density, at the first edge.
     floor : float
         Log density below which rows count as unknown.
     edges : (61,) float64
@@ -202,7 +202,7 @@ class LogDensities:
         return value
 
     def table(self) -> pd.DataFrame:
-        """One row a bin and kind of rows: the data of the figure, as offered for download."""
+        """One row per bin and kind of rows: the data of the figure, for download."""
         ends = self.log_density(self.edges)
         return pd.concat(
             [
@@ -235,7 +235,7 @@ def log_densities(
     ordinary : (n,)
         Log densities; minus infinity is allowed.
     foreign : dict of str to (m,)
-        The same of foreign rows. Untrusted names.
+        Log densities of foreign rows. The names are untrusted text.
     floor : float
         Log density of the floor; minus infinity for none.
     """
@@ -259,7 +259,7 @@ def log_densities(
 
 
 def _range(parts: list[FloatArray], floor: float) -> tuple[float, float]:
-    """Highest and lowest finite log density to be shown."""
+    """Highest and lowest finite log density to show."""
     values = np.concatenate([*parts, [floor]])
     values = values[np.isfinite(values)]
     if not values.size:

@@ -1,7 +1,7 @@
 """Accuracy, proper scores, confidence and ranking, each as an estimate with its interval.
 
-The Brier score is also split into miscalibration, discrimination and uncertainty (CORP). In
-simulations, whose true posterior is known, the Hellinger distance from it is a score too.
+The Brier score can be split into miscalibration, discrimination and uncertainty (CORP). In
+simulations the true posterior is known, and the Hellinger distance from it is also a score.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _CLIPPED = "probabilities clipped at 1e-12"
 
 
 def accuracy(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
-    """Share of rows whose largest probability (the first of equals) is at the true class.
+    """Share of rows whose largest probability (the first of equals) is that of the true class.
 
-    Arguments as in :func:`kdcal_core.diagnostics.reliability`, errors as there.
+    Arguments and errors as in :func:`kdcal_core.diagnostics.reliability`.
 
     Examples
     --------
@@ -155,11 +155,11 @@ def mean_max_confidence(
     level: float = 0.95,
     sample_weight: Any = None,
 ) -> Estimate:
-    """Mean probability of the top label: MMC; over the wrong rows alone, MMC* (``of="errors"``).
+    """Mean probability of the top label: MMC; over the wrong rows only, MMC* (``of="errors"``).
 
-    NaN where there are no wrong rows. The true classes ``y`` are needed for MMC* alone. Rows of
-    one and the same confidence would give an interval without width; there two rows at each end
-    of the range, 1/K and 1, enter it.
+    NaN if there are no wrong rows. Only MMC* needs the true classes ``y``. If all rows have the
+    same confidence, the interval would have no width; two rows at each end of the range, 1/K and
+    1, are then added to it.
 
     Raises
     ------
@@ -174,7 +174,8 @@ def mean_max_confidence(
     if y is None:
         if of == "errors":
             raise InputError(
-                "The confidence on errors needs the true classes", fix="Give y, one class a row."
+                "The confidence on errors needs the true classes",
+                fix="Give y, one class for each row.",
             )
         y = np.zeros(len(check_proba(proba)), dtype=np.int64)
     (target,) = targets(proba, y, sample_weight, "confidence")
@@ -198,7 +199,7 @@ def confidence_gap(
 ) -> Estimate:
     """Mean confidence minus accuracy, in [-1, 1]: above 0 the model is over-confident.
 
-    The interval is normal with two hits and two misses at the mean confidence added to the rows
+    For the normal interval, two hits and two misses at the mean confidence are added to the rows
     (Agresti and Coull 1998), so that a model that was never wrong does not look certain.
 
     Examples
@@ -218,11 +219,11 @@ def auroc(
     sample_weight: Any = None,
     classes: Sequence[str] | None = None,
 ) -> Estimate:
-    """Area under the ROC curve; above two classes the mean of one against the rest.
+    """Area under the ROC curve; with more than two classes, the mean of one against the rest.
 
-    Two classes: the probability of the second, which ``classes`` names. Above, each class counts
-    by its share of the rows. Classes without rows, or with all of them, have no curve and are left
-    out of the mean; NaN where none is left. The interval is that of
+    With two classes it ranks rows by the probability of the second, which ``classes`` names. With
+    more, each class counts by its share of the rows. Classes without rows, or with all of them,
+    have no curve and are left out of the mean; NaN if none is left. The interval is that of
     :func:`kdcal_core.diagnostics.auc`, with the covariances between the classes' curves;
     O(K n log n).
 
@@ -255,13 +256,13 @@ def auroc(
 def target_gap(target: Target, level: float) -> Estimate:
     """Mean score minus observed frequency of one target.
 
-    Four pseudo-rows, two hits and two misses at the mean score (Agresti and Coull 1998), enter
-    the interval, so that a model that was never wrong does not look certain.
+    Four pseudo-rows, two hits and two misses at the mean score (Agresti and Coull 1998), are added
+    for the interval, so that a model that was never wrong does not look certain.
     """
     gap = target.score - target.hit
     mean = float(target.weight @ target.score / target.weight.sum())
     pseudo = np.array([mean, mean, mean - 1.0, mean - 1.0])
-    # each as heavy as one of the effective rows
+    # each weighs as much as one of the effective rows
     each = target.weight.sum() / kish(target.weight)
     widened = mean_interval(
         np.concatenate([gap, pseudo]),
@@ -304,11 +305,11 @@ def _target_loss(
     label: str,
     most: float,
 ) -> Estimate:
-    """Mean loss, given each row's were its prediction right and were it wrong.
+    """Mean loss, from each row's loss if its prediction is right (``hit``) and if it is wrong.
 
-    A few rows with no or few errors vary less than the loss would. So the interval uses at least
-    the variance of outcomes under the model's own probabilities; half a row each of hit and miss
-    is added so that a stated 0 or 1 is not certain.
+    A few rows with no or few errors show too little variance. The interval therefore uses at least
+    the variance of outcomes under the model's own probabilities. Half a hit and half a miss are
+    added to each row, so that a stated 0 or 1 is not certain.
     """
     loss = np.where(target.hit == 1.0, hit, miss)
     weight = target.weight
@@ -336,7 +337,7 @@ def _mean(
     bounds: tuple[float, float] | None = None,
     interval: str = "normal",
 ) -> Estimate:
-    """A weighted mean with its normal interval (or ``bounds``), cut to the range it can take."""
+    """A weighted mean with its normal interval (or ``bounds``), cut to its possible range."""
     check_level(level)
     value, low, high = np.nan, np.nan, np.nan
     if len(values):
@@ -379,16 +380,16 @@ def brier_decomposition(
     proba, y, level, sample_weight
         As in :func:`kdcal_core.diagnostics.reliability`.
     of : {"top-label", "vector"}
-        "top-label": is the predicted class right (Salamon et al., Eq. 15). "vector": all of it,
-        whose Brier score is the sum over the classes, each split by itself.
+        "top-label": whether the predicted class is right (Salamon et al., Eq. 15). "vector": all
+        probabilities; the Brier score is the sum over the classes, each split separately.
     seed : int
         Seed of the 50 draws behind the miscalibration's ``expected``.
 
     Returns
     -------
     tuple of three Estimate
-        Normal intervals of the rows' differences, the isotonic curve held fixed (it minimises
-        its own score, so its error is of second order).
+        With normal intervals of the rows' differences. The isotonic curve is held fixed: it
+        minimises its own score, so its error is of second order.
 
     Examples
     --------
@@ -480,7 +481,7 @@ def _row_parts(target: Target) -> FloatArray:
 
 
 def _expected_miscalibration(cells: FineCells, rng: np.random.Generator) -> float:
-    """Mean MCB where every score is the true chance: isotonic regression fits noise too."""
+    """Mean MCB if every score is the true probability; isotonic regression fits noise too."""
     n = np.maximum(np.rint(cells.weight**2 / cells.weight_sq), 1.0)
     chance = np.clip(cells.score, 0.0, 1.0)
     total = 0.0

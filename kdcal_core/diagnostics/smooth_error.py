@@ -1,4 +1,4 @@
-"""Smooth calibration error: no bins, and a bandwidth that the data determine."""
+"""Smooth calibration error, which needs no bins and takes its bandwidth from the data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CELLS_A_BANDWIDTH = 8.0
 SMALLEST = 1e-5  # the smallest bandwidth, and so the smallest error above 0
 BANDWIDTHS = np.geomspace(SMALLEST, 1.0, 65)
 DIRECTION_BINS = 10
-LEAST_ROWS = 200  # with 100 rows 92% of the 95% intervals held the truth
+LEAST_ROWS = 200  # with 100 rows 92% of the 95% intervals contained the truth
 
 
 def smooth_calibration_error(
@@ -53,7 +53,7 @@ def smooth_calibration_error(
     The gaps, outcome minus probability, are smoothed with a Gaussian kernel on [0, 1] that is
     reflected at both ends; smECE(s) is the integral of the smoothed gaps' magnitude at bandwidth
     s, and the error is the s with smECE(s) = s. That is the authors' definition and the default
-    of their package; on the logit scale, which they offer beside it, numbers are larger.
+    of their package. On the logit scale, which they also offer, numbers are larger.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def smooth_calibration_error(
     Returns
     -------
     Estimate
-        The interval is of the smooth ECE of the population, 0 for a calibrated model; it is NaN
-        on fewer than 200 rows, where it would contain the truth too rarely.
+        The interval covers the smooth ECE of the population, which is 0 for a calibrated model. It
+        is NaN with fewer than 200 rows, because it would contain the truth too rarely.
         ``expected`` is the mean for a calibrated model with these probabilities.
 
     Raises
@@ -77,13 +77,13 @@ def smooth_calibration_error(
 
     Notes
     -----
-    The reflected kernel has the cosines as its eigenfunctions: rows are laid on a fine lattice of
+    Cosines are the eigenfunctions of the reflected kernel: rows are placed on a fine lattice of
     [0, 1] and smoothed by cosine transforms; O(n).
 
-    Noise adds to a magnitude, so that resampled errors lie above the truth. The interval holds
-    the errors t for which the observed one is not an outlier (an inverted test): the gaps have one
+    Noise adds to a magnitude, so resampled errors lie above the truth. The interval inverts a
+    test: it contains the errors t for which the observed one is not an outlier. The gaps have one
     of two shapes that the rows support, stretched until their error is t, and the outcomes of each
-    cell are drawn again. Measured coverage is in ``tests/benchmarks/RESULTS_coverage.md``.
+    cell are redrawn. Measured coverage is in ``tests/benchmarks/RESULTS_coverage.md``.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def _estimate(target: Target, level: float, n_boot: int, seed: int) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Rows on a lattice of [0, 1], (C,) each: place on it, mean score, share of weight, rows."""
+    """Rows on a lattice of [0, 1], (C,) each: place, mean score, share of weight, rows."""
 
     size: int
     place: IntArray
@@ -159,7 +159,7 @@ def lattice(target: Target, size: int) -> IntArray:
 
 
 def _cells_for(bandwidth: float) -> int:
-    """Cells that hold a kernel of this bandwidth, a power of two."""
+    """Number of cells that resolve a kernel of this bandwidth, a power of two."""
     few, most = CELLS
     wanted = CELLS_A_BANDWIDTH / max(bandwidth, CELLS_A_BANDWIDTH / most)
     return int(np.clip(2 ** int(np.ceil(np.log2(wanted))), few, most))
@@ -177,7 +177,7 @@ def _cells(target: Target, size: int) -> _Cells:
 
 
 def _drawn(cells: _Cells, chance: FloatArray, n_boot: int, rng: np.random.Generator) -> FloatArray:
-    """Deviations of the gaps where each cell's rows are right with ``chance``, (draws, size)."""
+    """Deviations of the gaps if each cell's rows are right with ``chance``, (draws, size)."""
     hits = rng.binomial(cells.count.astype(np.int64), chance, size=(n_boot, len(chance)))
     mass = np.zeros((n_boot, cells.size))
     mass[:, cells.place] = cells.share * (hits / cells.count - chance)
@@ -221,9 +221,9 @@ def _interval(
 
 
 def stretched(gap: FloatArray, goal: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """How far to stretch gaps on the lattice for errors near ``goal``, and the errors then.
+    """How far to stretch gaps on the lattice for errors near ``goal``, and the resulting errors.
 
-    The kernel's width goes with the error, so that the error is not in proportion to the gaps.
+    The kernel's width depends on the error, so the error is not proportional to the gaps.
     """
     tried = np.concatenate([[0.0], np.geomspace(1e-2, 1e3, 32)])
     reached = np.maximum.accumulate(lattice_errors(tried[:, None] * gap))
@@ -234,10 +234,10 @@ def stretched(gap: FloatArray, goal: FloatArray) -> tuple[FloatArray, FloatArray
 def lattice_errors(mass: FloatArray, refine: int = 0) -> FloatArray:
     """Smooth ECE of gaps (draws, size) on a lattice of [0, 1], in shares of the rows: (draws,).
 
-    The bandwidth s at which the smoothed error equals s. The smoothed error falls as s grows: s is
-    found between two neighbours of a fixed set of bandwidths, by halving, and between them by
-    interpolation of logarithms, within half a percent; each of ``refine`` secant steps makes it
-    about a hundred times closer.
+    The result is the bandwidth s at which the smoothed error equals s. The smoothed error falls as
+    s grows, so bisection finds the two neighbours in a fixed set of bandwidths. Interpolation of
+    logarithms between them is accurate to half a percent; each of ``refine`` secant steps improves
+    that about a hundredfold.
     """
     size = mass.shape[1]
     waves = dct(mass, axis=1)
@@ -269,7 +269,7 @@ def lattice_errors(mass: FloatArray, refine: int = 0) -> FloatArray:
 
 
 def _decay(bandwidth: FloatArray, size: int) -> FloatArray:
-    """What each cosine keeps under the reflected kernel, (bandwidths, size)."""
+    """Factor of each cosine under the reflected kernel, (bandwidths, size)."""
     square = -0.5 * np.square(np.pi * np.arange(size))
     return np.asarray(np.exp(np.square(bandwidth)[:, None] * square))
 

@@ -1,6 +1,6 @@
 """The data of a diagnostic: a score, whether its event happened, and a weight; and their bins.
 
-A binned diagnostic needs only the sums over its bins, and draws of them under the null.
+A binned diagnostic needs only sums over bins, and draws of these sums under the null hypothesis.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Target:
     """One binary calibration problem.
 
     ``score`` (m,) in [0, 1] is the stated probability, ``hit`` (m,) float 0 or 1 says whether
-    the event happened, ``weight`` (m,) is positive. ``rows`` (m,) are the rows of the input
-    they came from. ``label`` is the class, None for all rows and their top label. ``share`` is
-    the target's weight in an error that pools several targets; the shares of the targets of one
-    kind sum to one.
+    the event happened, ``weight`` (m,) is positive. ``rows`` (m,) are the indices of the input's
+    rows. ``label`` is the class, None for the top label of all rows. ``share`` is the target's
+    weight in an error that pools several targets; the shares of all targets of one kind sum to
+    one.
     """
 
     label: int | None
@@ -50,9 +50,9 @@ def targets(
 ) -> tuple[Target, ...]:
     """The binary problems of ``kind``: one for "confidence", otherwise one for each class.
 
-    "confidence": all rows, top label. "top-label": for each predicted class its rows
-    (Salamon et al.). "class": all rows, p_k against whether the class is k. With ``label`` only
-    that class's problem.
+    "confidence": the top label of all rows. "top-label": the same for the rows of each predicted
+    class (Salamon et al.). "class": for all rows, p_k against whether the class is k. With
+    ``label`` only that class's problem is returned.
     """
     proba, y, weight = checked(proba, y, sample_weight)
     check_choice("kind", kind, tuple(KINDS))
@@ -85,8 +85,8 @@ def confidence_target(confidence: Any, correct: Any, sample_weight: Any = None) 
     Raises
     ------
     InputError
-        For a confidence that is missing or outside [0, 1], or lengths that differ; the first
-        faulty row is named.
+        For a confidence that is missing or outside [0, 1], or lengths that differ; the message
+        names the first faulty row.
     """
     score = np.asarray(confidence, dtype=np.float64)
     if score.ndim != 1 or len(score) == 0:
@@ -148,7 +148,7 @@ def _labels(label: int | None, kind: Kind, n_classes: int) -> list[int]:
     return [int(label)]
 
 
-SLICES = 8  # each bin is cut into so many slices where rows are drawn under the null
+SLICES = 8  # slices of each bin, for draws under the null hypothesis
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ def bin_table(target: Target, edges: FloatArray) -> BinTable:
         weight=total,
         weight_sq=total_sq,
         score=mean,
-        # a mean of zeros and ones may pass one by a rounding error once weighted
+        # a weighted mean of zeros and ones may exceed one by a rounding error
         rate=np.minimum(rate, 1.0),
         variance=variance,
         slice_n=np.maximum(np.rint(effective), slice_count > 0),
@@ -231,8 +231,7 @@ def gap_variance(
 ) -> FloatArray:
     """Unbiased variance of a bin's gap from the sum of squared weighted residuals.
 
-    A bin of one row has no residual; there s (1 - s) is used, the variance under the stated
-    probability.
+    A bin of one row has no residual; its variance is s (1 - s), that of the stated probability.
     """
     several = count > 1
     scale = np.where(several, count / np.maximum(count - 1.0, 1.0), 0.0)
@@ -241,9 +240,9 @@ def gap_variance(
 
 
 def bin_chance(table: BinTable, doubt: FloatArray | float = 1.0) -> FloatArray:
-    """Chance of a hit in each bin, half way between what it says and what it sees.
+    """Chance of a hit in each bin, half way between its stated and its observed value.
 
-    ``doubt`` rows, half of them hits, give noise also to a bin that says and sees 0 or 1.
+    ``doubt`` rows, half of them hits, also give noise to a bin in which both are 0 or 1.
     """
     return with_doubt(np.nan_to_num(0.5 * (table.score + table.rate)), table.effective, doubt)
 
@@ -267,13 +266,13 @@ def null_rates(
 ) -> tuple[FloatArray, FloatArray]:
     """Draws of each bin's frequency under the stated probabilities, (n_draws, B).
 
-    Each row is a coin with its own probability. The rows of a slice, an eighth of a bin,
-    get the slice's mean probability: the frequency's mean is exact and its variance too
-    large by less than 1/64 of the variance of the scores in the bin. With row weights a slice
-    counts as its effective number of rows, rounded.
+    Each row is a Bernoulli draw. The rows of a slice, an eighth of a bin, share the slice's mean
+    probability. The frequency's mean is then exact, and its variance too large by less than 1/64
+    of the variance of the scores in the bin. With row weights a slice counts as its effective
+    number of rows, rounded.
 
-    Also returns the residual variance of the gap in each draw, (n_draws, B); an empty array where
-    it is not asked for.
+    Also returns the residual variance of the gap in each draw, (n_draws, B), or an empty array
+    without ``with_variance``.
     """
     n_bins = len(table.count)
     some = np.flatnonzero(table.slice_n > 0)

@@ -84,7 +84,7 @@ def test_where_the_papers_floor_lets_go():
     words = " ".join(lab.DISTANCE.split())
     assert f"{one:.2f} from the centre of a polytope of one row" in words
     assert several > 50 * one
-    assert "far later where several rows lie apart in one" in words
+    assert "much farther out if several rows of a polytope lie apart" in words
 
 
 def test_a_model_is_called_a_model():

@@ -119,7 +119,7 @@ def test_the_rows_below_the_floor_are_counted(alpha: float, n: int) -> None:
     below = int((densities < data_floor(densities, alpha)).sum())
     text = posterior_map.floor_words(alpha, n)
     assert text.startswith(f"Of {n} held-out rows {below or 'none'} lie")
-    assert ("steadier" in text) == (below < 4)
+    assert ("more stable" in text) == (below < 4)
 
 
 def grid_map(width: float, *, dark: bool = False, equal: bool = True, n: int = 2) -> go.Figure:

@@ -275,7 +275,7 @@ def test_a_largest_gap_of_thin_bins_has_no_interval_and_says_why():
     assert np.isnan(e.high)
     assert e.value > 0.0
     assert e.interval.startswith(
-        "none: the largest gap is mostly that of the bins with fewest rows"
+        "none: the largest gap mostly comes from the bins with fewest rows"
     )
     score = np.repeat([0.55, 0.65, 0.75], 40)
     full = confidence_calibration_error(score, np.arange(120) % 2, norm="max")

@@ -1,4 +1,4 @@
-"""Where in the inputs a model is wrong: a search corrected for chance, and given regions."""
+"""Where in the inputs a model is wrong: a search corrected for chance, and fixed regions."""
 
 from kdcal_core.diagnostics.regions.judging import describe_pit_regions, describe_regions
 from kdcal_core.diagnostics.regions.region import (

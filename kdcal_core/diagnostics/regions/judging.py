@@ -1,6 +1,6 @@
-"""Each region of a partition judged by its rows: stated against observed, or PIT values.
+"""Test each region of a given partition: stated against observed rates, or PIT values.
 
-The partition is given, such as a column's or a calibrator's tree.
+The partition may be that of a column or a calibrator's tree.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NO_ROWS = "not defined: no rows"
 
 @dataclass(frozen=True)
 class Place:
-    """A region before it is judged."""
+    """A region that has not been judged yet."""
 
     leaf: int
     words: str
@@ -42,7 +42,7 @@ Judge = Callable[[Place, IntArray, float, float], Region]
 def judged(
     places: Sequence[Place], leaf: IntArray, weight: FloatArray, level: float, judge: Judge
 ) -> tuple[Region, ...]:
-    """The regions with their faults, p values corrected by Holm over those that have rows."""
+    """The regions with their faults; p values are Holm-corrected over the regions with rows."""
     order = np.argsort(leaf, kind="stable")
     ends = np.searchsorted(leaf[order], [place.leaf for place in places], side="left")
     stops = np.searchsorted(leaf[order], [place.leaf for place in places], side="right")
@@ -67,7 +67,7 @@ def judged(
 
 
 def by_stated(target: Target, level: float) -> Judge:
-    """Judge regions by stated probability and outcome of rows."""
+    """Judge regions by the stated probabilities and outcomes of their rows."""
 
     def judge(place: Place, rows: IntArray, share: float, found_at: float) -> Region:
         weight = target.weight[rows]
@@ -100,7 +100,7 @@ def by_stated(target: Target, level: float) -> Judge:
 
 
 def by_pit(pit: FloatArray, weight: FloatArray, level: float) -> Judge:
-    """Judge regions by the PIT values of rows: Neyman's smooth test and Kolmogorov-Smirnov's."""
+    """Judge regions by PIT values, with Neyman's smooth test and Kolmogorov-Smirnov's."""
 
     def judge(place: Place, rows: IntArray, share: float, found_at: float) -> Region:
         parts = fault_parts(pit[rows], level, weight[rows])
@@ -196,28 +196,28 @@ def describe_regions(
     target: str | int = "confidence",
     level: float = 0.95,
 ) -> RegionSearch:
-    """Each region of a given partition judged on all rows, p values corrected for all of them.
+    """Judge each region of a given partition on all rows, with p values corrected for all regions.
 
     The p values hold if these rows' outcomes did not influence the partition: a column, or a tree
-    grown on training rows or on other rows. For a tree grown on the same rows they are too small;
-    :func:`find_regions` divides the rows for that.
+    grown on other rows. For a tree grown on the same rows they are too small; use
+    :func:`find_regions`, which divides the rows.
 
     Parameters
     ----------
     scored : ScoredSet, or a Target of n rows
     leaf : (n,) array of int
-        Region of each row, from 0; a negative one leaves the row out.
+        Region of each row, from 0; a negative number leaves the row out.
     names : sequence of str, optional
-        What to call the regions; the tree's rules, or "region 1" and so on where not given.
+        Names of the regions; by default the tree's rules, or "region 1" and so on.
     tree : PartitionTree, optional
-        Whose leaves the regions are.
+        The tree whose leaves are the regions.
     target, level
         As in :func:`find_regions`.
 
     Raises
     ------
     InputError
-        For region numbers that do not fit, or no row in any region.
+        For region numbers that do not fit, or if no row lies in any region.
 
     Examples
     --------
@@ -343,12 +343,12 @@ def _places(
     if regions.shape != (n,) or regions.dtype.kind not in "iu" or not (regions >= 0).any():
         raise InputError(
             f"The regions of {n:,} rows have shape {regions.shape}, or hold no region",
-            fix="Give one whole number a row, from 0 on, and at least one row a region.",
+            fix="Give one whole number for each row, from 0, and put at least one row in a region.",
         )
     last = int(regions.max())
     if names is None and tree is None and last >= n:
         raise InputError(
-            f"A row lies in region {last:,}, and there are {n:,} rows",
+            f"A row lies in region {last:,}, but there are {n:,} rows",
             fix="Number the regions from 0 without gaps.",
         )
     count = last + 1 if names is None else len(names)

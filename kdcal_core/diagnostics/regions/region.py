@@ -1,6 +1,6 @@
 """Regions of the inputs and the fault of each: frozen results, and their findings in words.
 
-Names of columns and categories pass through: callers escape them.
+Names of columns and categories are not escaped; callers do that.
 """
 
 from __future__ import annotations
@@ -37,31 +37,32 @@ class Region:
     leaf : int
         Its number in ``RegionSearch.leaf``.
     words : str
-        Its rule, with names as they are in the table: untrusted.
+        Its rule, with names as in the table: untrusted text.
     conditions : tuple of Condition
-        The rule, one condition a column; empty for a partition that is not a tree.
+        The rule, one condition per column; empty for a partition that is not a tree.
     n : int
-        Rows judged; 0 where none fell into it.
+        Rows judged, may be 0.
     effective : float
         Kish's effective number of them.
     share : float
-        Weight of the judged rows that lie in it.
+        Share of the judged rows' weight that lies in it.
     stated : float
         Mean stated probability; 1/2 for PIT values.
     observed : Estimate
-        Rate at which the event happened; for PIT values their mean.
+        Rate at which the event happened; for PIT values the mean PIT.
     gap : Estimate
         ``observed`` minus ``stated``.
     p_value, adjusted_p : float
-        Against "nothing is wrong here"; corrected for all regions tested (Holm).
+        Of the hypothesis that nothing is wrong here, alone and Holm-corrected for all regions.
     minimum_detectable : float
         The gap, in either direction, that four of five samples of this size would find in this
         region at the strictest level of the correction. Above 1 no gap would be found.
     fault : str
-        Named where ``adjusted_p`` is below 1 - level. "over-confident": less is observed than
-        stated. For PIT values "too low", "too high", "too narrow", "too wide" or "other".
+        The fault if ``adjusted_p`` is below 1 - level, otherwise "none". "over-confident": the
+        event happens less often than stated. For PIT values "too low", "too high", "too narrow",
+        "too wide" or "other".
     spread : Estimate or None
-        For PIT values: their standard deviation over uniform's, minus 1.
+        For PIT values, their standard deviation over that of uniform ones, minus 1.
     """
 
     leaf: int
@@ -87,27 +88,27 @@ class RegionSearch:
     Attributes
     ----------
     tree : PartitionTree or None
-        None where the partition is a column's or given by numbers.
+        None if the partition is that of a column or given by numbers.
     regions : tuple of Region
-        One a leaf, in the order of the leaves.
+        One for each leaf, in the order of the leaves.
     overall : Estimate
-        Observed minus stated over all judged rows.
+        Observed minus stated rate over all judged rows.
     overall_p : float
-        Against "nothing is wrong overall", not corrected.
+        Of the hypothesis that nothing is wrong overall, not corrected.
     n_grow, n_judge : int
-        Rows that the tree was grown on, and rows that the regions are judged on.
+        Number of rows on which the tree was grown, and on which the regions are judged.
     seed, level : int, float
     target : str
         What is stated: "the stated confidence", "the probability of class X", "PIT values".
     leaf : (n,) int64
-        Region of every row, also of those that the tree was grown on; -1 where in none.
+        Region of every row, including those on which the tree was grown; -1 for no region.
     judged : (m,) int64
-        Rows that the regions were judged on.
-        Both are empty in what `without_rows` gives.
+        Rows on which the regions were judged.
+        `without_rows` empties both arrays.
     regression : bool
-        Whether it speaks of PIT values.
+        Whether the search is of PIT values.
     redraws : int
-        Draws of the outcomes that the regions are compared with; 0 where other rows judge them.
+        Redraws of the outcomes with which the regions are compared; 0 if other rows judge them.
     """
 
     tree: PartitionTree | None
@@ -125,18 +126,18 @@ class RegionSearch:
     redraws: int = 0
 
     def without_rows(self) -> RegionSearch:
-        """The same without ``leaf`` and ``judged``, so that its size does not grow with rows."""
+        """The search without ``leaf`` and ``judged``; its size does not grow with the rows."""
         none = np.empty(0, dtype=np.int64)
         return replace(self, leaf=none, judged=none)
 
     @property
     def one_part(self) -> bool:
-        """Whether all judged rows lie in one region, so that no part can differ from the rest."""
+        """Whether all judged rows lie in one region, so no part can differ from the rest."""
         return sum(region.n > 0 for region in self.regions) == 1
 
     @property
     def standing_out(self) -> tuple[Region, ...]:
-        """The faulty regions that are a part of the rows; none where one region holds all."""
+        """The faulty regions; empty if one region contains all rows."""
         return () if self.one_part else self.faulty
 
     @property
@@ -146,7 +147,7 @@ class RegionSearch:
         return tuple(sorted(found, key=lambda region: (region.p_value, -abs(region.gap.value))))
 
     def table(self) -> pd.DataFrame:
-        """One row a region: the data of the page's table, as offered for download."""
+        """One row per region: the data of the page's table, for download."""
         return pd.DataFrame(
             [
                 {
@@ -171,7 +172,7 @@ class RegionSearch:
 
 
 def _spread_columns(region: Region) -> dict[str, float]:
-    """What else of PIT values was tested; nothing for stated probabilities."""
+    """The spread, which is tested for PIT values; empty for stated probabilities."""
     spread = region.spread
     if spread is None:
         return {}
@@ -202,7 +203,7 @@ over-confident, corrected p below 0.0001.'
     """
     lead = "Over all rows" if region.words == "all rows" else f"Where {region.words}"
     if region.n == 0:
-        return f"{lead}: no rows to judge by."
+        return f"{lead}: no rows to judge it by."
     rows = counted(region.n, "row")
     seen = region.observed
     stated, value, between = (
@@ -222,7 +223,7 @@ over-confident, corrected p below 0.0001.'
 
 
 def _vary(spread: Estimate) -> str:
-    """How far the standard deviation of PIT values is from uniform's; an open parenthesis."""
+    """How far the PIT values' standard deviation is from that of uniform ones; opens a bracket."""
     side = "more" if spread.value > 0 else "less"
     return f"{value_text(spread).lstrip('-')} {side} than they should ({interval_text(spread)}"
 

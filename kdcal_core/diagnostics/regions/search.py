@@ -1,6 +1,6 @@
 """Where the model is wrong beyond chance: a tree grown on some rows and judged on the others.
 
-With few rows the tree is grown and judged on the same ones, and redrawn outcomes are the null.
+With few rows the tree is grown and judged on the same rows, against redrawn outcomes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _AT_ONCE = ", for all regions that could be found at once"
 
 
 def residuals(goal: Target, hit: FloatArray) -> Residual:
-    """Outcome minus stated probability, with its variance under the stated one."""
+    """Outcome minus stated probability, with the variance that the stated one implies."""
     return Residual(hit - goal.score, goal.score * (1.0 - goal.score), goal.weight)
 
 
@@ -56,11 +56,11 @@ def largest_when_redrawn(
     seed: int,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """Largest evidence in a leaf, of trees grown on outcomes drawn as they are stated, (redraws,).
+    """Largest evidence in a leaf of trees grown on outcomes redrawn as stated, (redraws,).
 
     Evidence is a chi-square: the squared sum of a leaf's residuals over their variance.
     """
-    # a separate stream, because a caller may have drawn the rows with the same seed
+    # a separate stream, because a caller may have used the same seed to draw the rows
     rng = np.random.default_rng([seed, redraws])
     largest = np.empty(redraws)
     for draw in range(redraws):
@@ -85,11 +85,11 @@ def judged_by_redraws(
     largest: FloatArray,
     level: float,
 ) -> tuple[Region, ...]:
-    """Regions compared with the largest evidence that chance gives.
+    """Compare regions with the largest evidence that chance gives.
 
-    A p value is the share of redraws, with the observed rows counted in, whose largest evidence
-    reaches the region's, so it is corrected for the whole search. Intervals and the minimum
-    detectable gap follow from the largest evidence that is not yet a fault.
+    A p value is the share of redraws, including the observed rows, whose largest evidence reaches
+    the region's. It is thus corrected for the whole search. Intervals and the minimum detectable
+    gap follow from the largest evidence that is not yet a fault.
     """
     refused = int(np.ceil((1.0 - level) * (len(largest) + 1.0))) - 1  # p values below 1 - level
     alone = float(2.0 * ndtr(-(np.sort(largest)[-refused] ** 0.5)))
@@ -117,15 +117,15 @@ def judged_by_redraws(
     return tuple(regions)
 
 
-_WIDTH = 2  # numbers that a residual is summed as
+_WIDTH = 2  # numbers in the sum of a residual
 
 
 class PitResidual:
-    """Evidence of a wrong location plus that of a wrong spread: one tree for both faults.
+    """Evidence of a wrong location plus evidence of a wrong spread: one tree for both faults.
 
     The residuals are PIT - 1/2, of variance 1/12, and (PIT - 1/2)^2 - 1/12, of variance 1/180,
     which are uncorrelated for uniform PIT values. A split's gain is the sum of the gains of
-    :class:`kdcal_core.partition.tree.Residual`; categories are ordered by the residual with more
+    :class:`kdcal_core.partition.tree.Residual`. Categories are ordered by the residual with more
     evidence at the node.
 
     Parameters
@@ -159,8 +159,8 @@ class PitResidual:
 
 
 GROW_SHARE = 0.5
-LEAST_ROWS = 25  # of a region, in the part that the tree is grown on
-ROWS_PER_ROOT = 2.0  # and at least this times the square root of that part's rows
+LEAST_ROWS = 25  # of a region, among the rows on which the tree is grown
+ROWS_PER_ROOT = 2.0  # and at least this times the square root of the number of those rows
 PENALTY = 12.0  # evidence, as a chi-square, that a split must add to be kept
 
 
@@ -179,10 +179,10 @@ def find_regions(
 ) -> RegionSearch:
     """Regions of the inputs where stated and observed rates differ beyond chance.
 
-    A tree is grown on the residuals of one random part of the rows, outcome minus stated
-    probability in units of p (1 - p); the other rows, which did not influence its leaves, judge
-    them. The p values hold for any way of growing, and are corrected for the number of
-    leaves (Holm): a model that is right everywhere is called faulty somewhere in at most
+    A tree is grown on one random part of the rows, on the residuals: outcome minus stated
+    probability in units of p (1 - p). Its leaves are judged on the other rows, which did not
+    influence them. The p values hold however the tree is grown, and are Holm-corrected for the
+    number of leaves: a model that is right everywhere is called faulty somewhere in at most
     1 - level of all searches.
 
     Parameters
@@ -191,53 +191,54 @@ def find_regions(
         A target (:func:`kdcal_core.diagnostics.targets.confidence_target`) where calibrated
         confidences are tested.
     X : (n, d) DataFrame or BinnedInputs
-        Numbers, categories and missing values as they are.
+        Numbers and categories, which may be missing.
     target : "confidence" or a class index
-        The top label's probability against whether it was right, or p_k against whether the
+        Test the top label's probability against whether it was right, or p_k against whether the
         class is k.
     max_depth : int
         Largest number of conditions in a rule.
     min_rows : int, optional
-        Rows of each region in the growing part; by default twice the root of that part's
-        rows, at least 25.
+        Fewest rows of a region, among the rows on which the tree is grown; by default twice the
+        square root of their number, at least 25.
     grow_share : float in (0, 1)
-        Rows that the tree is grown on.
+        Share of the rows on which the tree is grown.
     redraws : int
-        If above 0, rows are not divided: one tree is grown on all, and its regions are compared
-        with those of trees grown on this many draws of the outcomes from the stated
-        probabilities; 200 are enough. This finds more, takes that many times as long to grow, and
-        p values go down to 1 / (redraws + 1).
+        If above 0, the rows are not divided. One tree is grown on all rows, and its regions are
+        compared with those of trees grown on this many redraws of the outcomes from the stated
+        probabilities; 200 are enough. This finds more, but takes that many times as long, and the
+        smallest p value is 1 / (redraws + 1).
     seed : int
-        Of the division of the rows, or of the redraws.
+        Seed of the division of the rows, or of the redraws.
     level : float
-        Of intervals; a fault is named where its corrected p value is below 1 - level.
+        Level of the intervals; a fault is named if its corrected p value is below 1 - level.
     progress : callable, optional
-        Called before every redraw; it may raise to stop.
+        Called before every redraw; may raise to cancel.
 
     Returns
     -------
     RegionSearch
-        A split that adds less evidence than a chi-square of 12 is removed, because fewer regions
-        leave more power to each. A single region of all rows means that no split was kept.
+        A split that adds less evidence than a chi-square of 12 is removed, because each region has
+        more power if there are fewer. A single region of all rows means that no split was kept.
 
     Notes
     -----
-    Measured with 20 columns of numbers and a gap of 0.1 in 8% of the rows, cut off by one of
-    them: found in 32% of searches in 5,000 rows, 80% in 10,000, all in 20,000; a gap of 0.15 in
-    88% in 5,000. Regions that take two columns to name need more rows. Growing on 30 or 70% of
-    the rows finds nothing beyond growing on half of them. False alarms where the model is right:
-    4.0% of 1,500 searches.
+    Power was measured with 20 numeric columns and a gap in 8% of the rows, in a region that one
+    column defines. A gap of 0.1 was found in 32% of searches with 5,000 rows, in 80% with 10,000
+    and in all with 20,000; a gap of 0.15 in 88% with 5,000. Regions that two columns define need
+    more rows. Growing on 30 or 70% of the rows finds no more than growing on half of them. With a
+    model that is right, 4.0% of 1,500 searches gave a false alarm.
 
-    Redraws against halves, 5,000 rows that state 0.6 to 0.95, 20 columns, regions that are faulty
-    in most of their rows: a gap in 8% of the rows that takes two columns to name is found in 90%
-    of searches against 33% (0.15), or 37% against 3% (0.1); one that takes a single column in 53%
-    by either (0.1). False alarms: 6% of 200 searches in 600 rows. Intervals hold for the search
-    as a whole: they held the true gap in 99% of these regions.
+    Redraws were compared with halves on 5,000 rows that state 0.6 to 0.95, with 20 columns and
+    regions that are faulty in most of their rows. If two columns define a region of 8% of the
+    rows, redraws found a gap of 0.15 in 90% of searches and halves in 33%; a gap of 0.1 in 37% and
+    3%. If one column defines it, both found a gap of 0.1 in 53%. False alarms: 6% of 200 searches
+    in 600 rows. Intervals hold for the search as a whole: they contained the true gap in 99% of
+    these regions.
 
     Raises
     ------
     InputError
-        For rows that differ in number, or too few rows to grow and to judge.
+        If the numbers of rows differ, or there are too few rows to grow and to judge.
 
     Examples
     --------
@@ -275,13 +276,13 @@ def find_pit_regions(
 ) -> RegionSearch:
     """Regions of the inputs where PIT values are not uniform, beyond chance.
 
-    One tree is grown by the place and the spread of the PIT values at once; leaves are judged on
-    the other rows by the tests of :func:`kdcal_core.diagnostics.fault`, Holm-corrected.
+    One tree is grown on the location and the spread of the PIT values together. Its leaves are
+    judged on the other rows by the tests of :func:`kdcal_core.diagnostics.fault`, Holm-corrected.
 
     Parameters
     ----------
     pit : (n,) array in [0, 1]
-        Of discrete outcomes: randomised.
+        Randomised for discrete outcomes.
     sample_weight : (n,) array, optional
         Positive row weights.
 
@@ -329,7 +330,7 @@ def _redrawn(
     least = _least(n) if min_rows is None else min_rows
     if n < 2 * least:
         raise InputError(
-            f"{n:,} rows are too few to look for regions of {least:,} rows or more",
+            f"{n:,} rows are too few to search for regions of {least:,} rows or more",
             fix=f"Give at least {2 * least:,} rows, or allow smaller regions.",
         )
     every = np.arange(n)
@@ -367,7 +368,7 @@ def _grow(
     grow_share: float,
     seed: int,
 ) -> _Grown:
-    """A tree grown on a random part of the rows and cut back, and the rows left to judge by."""
+    """A tree grown on a random part of the rows and pruned, and the rows left to judge it."""
     check_seed(seed)
     binned = X if isinstance(X, BinnedInputs) else bin_inputs(X)
     n = len(criterion.stats)
@@ -381,10 +382,10 @@ def _grow(
     enough = int(np.ceil(2 * least / min(grow_share, 1.0 - grow_share)))
     if n < enough:
         raise InputError(
-            f"{n:,} rows are too few to look for regions of {least:,} rows or more",
+            f"{n:,} rows are too few to search for regions of {least:,} rows or more",
             fix=f"Give at least {enough:,} rows, or allow smaller regions.",
         )
-    # drawn independently of the outcomes: a division by them would make the two parts dependent
+    # not stratified by outcome, which would make the two parts dependent
     drawn = np.random.default_rng(seed).permutation(n)
     rows, rest = np.sort(drawn[:n_grow]), np.sort(drawn[n_grow:])
     tree = _cut_back(binned, criterion, max_depth, least, rows)
@@ -392,7 +393,7 @@ def _grow(
 
 
 def _least(n_grow: int) -> int:
-    """Fewest rows of a region, of those that the tree is grown on."""
+    """Fewest rows of a region, among those on which the tree is grown."""
     return max(LEAST_ROWS, round(ROWS_PER_ROOT * float(np.sqrt(n_grow))))
 
 

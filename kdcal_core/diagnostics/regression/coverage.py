@@ -1,4 +1,4 @@
-"""Central intervals: how often they hold, how wide they are, their proper score, their misses."""
+"""Central intervals: their coverage, width, proper score and misses."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
 
 @dataclass(frozen=True)
 class CoverageRow:
-    """The central intervals of one ``level``: how often they hold, how wide they are.
+    """Coverage, width and score of the central intervals of one ``level``.
 
-    ``level`` is the stated probability of the intervals, not that of the estimates' own.
-    ``smis`` is the interval score over the scale of the outcomes; None where no scale is given.
+    ``level`` is the stated probability of the intervals, not the level of the estimates' own
+    intervals. ``smis`` is the interval score over the scale of the outcomes; None without a scale.
     """
 
     level: float
@@ -44,14 +44,14 @@ class Coverage:
     scale: float | None
 
     def at(self, level: float) -> CoverageRow:
-        """The row of one stated level; KeyError where it was not computed."""
+        """The row of one stated level; KeyError if it was not computed."""
         for row in self.rows:
             if abs(row.level - level) < 1e-9:
                 return row
         raise KeyError(level)
 
     def table(self) -> pd.DataFrame:
-        """One row a stated level: the data of the table, as offered for download."""
+        """One row per stated level: the data of the table, for download."""
         return pd.DataFrame(
             {
                 "stated": [row.level for row in self.rows],
@@ -85,8 +85,8 @@ def coverage(
     levels : sequence of float in (0, 1)
         Stated probabilities of the intervals.
     scale : float, optional
-        Mean absolute outcome of the calibration set, which makes the interval score the scaled
-        one, sMIS; None leaves it out. Taken as fixed by the intervals.
+        Mean absolute outcome of the calibration set, by which the interval score is divided to
+        give sMIS; without it sMIS is left out. The estimates' intervals treat it as fixed.
     weight : (n,) array, optional
         Positive row weights; Clopper-Pearson's interval then uses Kish's effective number.
     level : float
@@ -95,14 +95,14 @@ def coverage(
     Raises
     ------
     InputError
-        For outcomes that do not fit the distribution or are not finite (the row is named), a
-        scale that is not positive, or levels outside (0, 1).
+        For outcomes that do not match the distribution or are not finite (the message names the
+        row), a scale that is not positive, or levels outside (0, 1).
 
     Notes
     -----
     The interval score is Gneiting and Raftery's (2007): width + (2 / (1 - level)) times the
-    distance by which the outcome misses, lower is better; Torres et al., Eq. 5 prints it with the
-    signs mixed. An outcome on an interval's end is inside.
+    distance by which the outcome misses; lower is better. Torres et al., Eq. 5, prints it with
+    some signs swapped. An outcome at an end of the interval is inside.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def coverage(
 def interval_coverage(
     low: FloatArray, high: FloatArray, y: Any, stated: float, *, weight: Any = None
 ) -> CoverageRow:
-    """The row of `coverage` for one level's intervals, given by their ends, (n,) each.
+    """As `coverage`, for one level's intervals, given by their ends, (n,) each.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def interval_scores(low: FloatArray, high: FloatArray, y: FloatArray, level: flo
 
 
 def mean_scale(y: Any) -> float:
-    """Mean absolute outcome, the scale of sMIS: give the calibration set's.
+    """Mean absolute outcome: the scale of sMIS, computed on the calibration set.
 
     Examples
     --------
@@ -157,18 +157,19 @@ def mean_scale(y: Any) -> float:
 
 
 def checked_outcome(y: Any, n_rows: int | None = None, what: str = "outcome") -> FloatArray:
-    """Outcomes, or whatever ``what`` names, as (n,) float64.
+    """Outcomes, or other values named ``what``, as (n,) float64.
 
     Raises
     ------
     InputError
-        For outcomes that are missing or infinite (the row is named), or of another number.
+        For values that are missing or infinite (the message names the row), or not ``n_rows`` of
+        them.
     """
     values = np.asarray(y, dtype=np.float64)
     if values.ndim != 1 or len(values) == 0:
         raise InputError(
             f"The {what}s must be one column with rows, but have shape {values.shape}",
-            fix=f"Give one {what} a row.",
+            fix=f"Give one {what} for each row.",
         )
     if n_rows is not None and len(values) != n_rows:
         raise InputError(
@@ -179,8 +180,8 @@ def checked_outcome(y: Any, n_rows: int | None = None, what: str = "outcome") ->
     if not finite.all():
         row = int(np.argmin(finite))
         raise InputError(
-            f"An entry of the {what}s is {values[row]:g}",
-            fix="Leave out rows without a finite one.",
+            f"One of the {what}s is {values[row]:g}",
+            fix="Leave out rows without a finite value.",
             row=row + 1,
         )
     return values
@@ -244,6 +245,7 @@ def _judged(
             expected=stated,
             percent=True,
             lower_is_better=None,
+            reference="stated",
         ),
         width=mean_estimate(
             high - low,
@@ -274,7 +276,7 @@ def _judged(
 
 
 def coverage_finding(row: CoverageRow, *, fitted_spread: bool = False) -> str:
-    """How often the intervals of one stated level hold, or those of a spread that was fitted."""
+    """Coverage of one stated level in words; ``fitted_spread`` if the model states no spread."""
     seen = row.coverage
     if fitted_spread:
         return (
@@ -296,16 +298,16 @@ def _rate(estimate: Estimate, rows: bool = True) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Misses:
-    """Whose intervals, and which outcomes lie below and above them.
+    """Which outcomes lie below and above the intervals of a method.
 
     Attributes
     ----------
     name : str
-        Untrusted text.
+        The method. Untrusted text.
     below, above : (m,) bool
-        Of the rows that a map shows.
+        For the rows that a map shows.
     n, n_below, n_above : int
-        Of all rows.
+        Counts over all rows.
     """
 
     name: str
@@ -317,12 +319,12 @@ class Misses:
 
     @property
     def missed(self) -> int:
-        """Outcomes of all rows that the intervals missed."""
+        """Number of outcomes outside the intervals."""
         return self.n_below + self.n_above
 
     @property
     def share(self) -> float:
-        """Share of all outcomes that the intervals missed; NaN without rows."""
+        """Share of outcomes outside the intervals; NaN without rows."""
         return self.missed / self.n if self.n else float("nan")
 
 
@@ -334,7 +336,7 @@ def misses_of(
     Parameters
     ----------
     rows : (m,) int array, optional
-        The rows that a map shows; None: all.
+        The rows that a map shows; by default all.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The density of one row's predictive distribution, ready to be drawn."""
+"""The density of one row's predictive distribution, ready to plot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAIL = 5e-4  # probability left out on either side
 
 @dataclass(frozen=True, eq=False)
 class DensityCurve:
-    """A predictive density to be drawn.
+    """A predictive density to plot.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class DensityCurve:
     low, high : float
         Ends of the central 95% interval.
     pit : float
-        Where the outcome fell.
+        PIT value of the outcome.
     smoothed : bool
         Whether the density is smoothed from quantiles, because the distribution has none.
     """
@@ -45,15 +45,15 @@ class DensityCurve:
 def density_curve(
     distribution: PredictiveDistribution, outcome: float, who: Who = "model"
 ) -> DensityCurve:
-    """The density of a distribution of one row, ready to be drawn.
+    """The density of a distribution of one row, ready to plot.
 
-    Samples, weighted samples and quantiles have no density of their own. For them it is a Gaussian
-    kernel density of 400 equally likely quantiles, with Silverman's bandwidth.
+    Samples, weighted samples and quantiles have no density. They get a Gaussian kernel density of
+    400 equally likely quantiles, with Silverman's bandwidth.
 
     Parameters
     ----------
     distribution : PredictiveDistribution
-        Of exactly one row.
+        A distribution of exactly one row.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data import FloatArray, check_weight
-from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.estimate import Estimate, reference_text
 from kdcal_core.diagnostics.regression.coverage import (
     checked_outcome,
     interval_scores,
@@ -30,18 +30,18 @@ def kl_divergence(
     cells: int | None = None,
     level: float = 0.95,
 ) -> Estimate:
-    """Mean over the rows of KL(true || estimate), in nats, from 0 on.
+    """Mean over the rows of KL(true || estimate), in nats, at least 0.
 
     Parameters
     ----------
     true, estimate : PredictiveDistribution
         n rows each.
     cells : int, optional
-        None: the integral of log(true density / estimated density) over the true distribution,
-        by Gauss-Legendre quadrature in its quantile levels with 64 nodes. A number: the
-        divergence of the probabilities of as many cells, equally likely under the truth. That
-        needs no density, and is never larger than the divergence of the densities; distributions
-        without one (samples) are measured so with 20 cells. Compare like with like.
+        By default the divergence is the integral of log(true density / estimated density) over the
+        true distribution, by Gauss-Legendre quadrature in its quantile levels with 64 nodes. With
+        a number it is that of the probabilities of this many cells, equally likely under the
+        truth. Cells need no density, and never give more than the densities do. Distributions
+        without a density (samples) use 20 cells. Compare only results of the same kind.
     level : float
         Level of the interval.
 
@@ -52,9 +52,9 @@ def kl_divergence(
 
     Notes
     -----
-    The true density is taken as zero beyond the outermost nodes, 0.0003 and 0.9997 in level.
-    An estimate that gives a cell or a node no probability has an infinite divergence; the mean
-    is then infinite and ``interval`` counts such rows.
+    The true density counts as zero beyond the outermost nodes, at levels 0.0003 and 0.9997. An
+    estimate that gives a cell or a node no probability has an infinite divergence. The mean is
+    then infinite, and ``interval`` counts these rows.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def kl_divergence(
             fix="Give both for the same rows.",
         )
     if cells is not None and cells < 2:
-        raise InputError(f"{cells} cells cannot show a divergence", fix="Ask for at least 2.")
+        raise InputError(f"{cells} cells cannot show a divergence", fix="Choose at least 2.")
     if cells is None and not estimate.has_density:
         cells = 20
     if cells is None:
@@ -123,9 +123,9 @@ class RegressionScores:
     """Every measure of one method's distributions.
 
     ``rows`` maps a key to its estimate, in the order shown: "crps", "log_score", "mse" (against
-    the outcomes), "rmse", "mse_truth" (against the true mean, where known), "qce",
-    "wasserstein", "smis95", "coverage95", "width95", "kl" (where the truth is known). What
-    cannot be computed is absent.
+    the outcomes), "rmse", "mse_truth" (against the true mean, if known), "qce", "wasserstein",
+    "smis95", "coverage95", "width95", "kl" (if the truth is known). Measures that cannot be
+    computed are absent.
     """
 
     name: str
@@ -133,7 +133,7 @@ class RegressionScores:
     n: int
 
     def table(self) -> pd.DataFrame:
-        """One row a measure: name, value, interval, rows."""
+        """One row per measure: name, value, interval, rows."""
         return pd.DataFrame(
             {
                 "measure": list(self.rows),
@@ -141,14 +141,15 @@ class RegressionScores:
                 "value": [e.value for e in self.rows.values()],
                 "low": [e.low for e in self.rows.values()],
                 "high": [e.high for e in self.rows.values()],
-                "expected_by_chance": [e.expected for e in self.rows.values()],
+                "expected": [e.expected for e in self.rows.values()],
+                "reference": [reference_text(e) for e in self.rows.values()],
                 "n": [e.n for e in self.rows.values()],
             }
         )
 
 
 def log_scores(distribution: PredictiveDistribution, y: FloatArray) -> FloatArray:
-    """Minus the log density at each outcome, (n,), lower is better.
+    """Minus the log density at each outcome, (n,); lower is better.
 
     Plus infinity where the density is below 1e-300, because one such outcome would determine the
     mean of all rows.
@@ -177,7 +178,7 @@ def scaled_interval_scores(
     Raises
     ------
     InputError
-        Where the scale is no number above zero.
+        If the scale is not a number above zero.
     """
     if not 0.0 < scale < np.inf:
         raise InputError(
@@ -188,15 +189,15 @@ def scaled_interval_scores(
 
 
 def climatology_crps(outcomes: Any, y: Any) -> FloatArray:
-    """CRPS of each row (n,) where every row is forecast by the same past outcomes (m,).
+    """CRPS of each row (n,) if the forecast is always the same past outcomes (m,).
 
-    The forecast is their empirical distribution: what one would say who knows nothing of a row.
+    The forecast is their empirical distribution, which uses nothing about the row. The CRPS is
     E|X - y| - E|X - X'| / 2 (Gneiting and Raftery 2007), by sorting, in O((n + m) log m).
 
     Raises
     ------
     InputError
-        For outcomes that are missing or infinite, or none.
+        For outcomes that are missing or infinite, or if there are none.
 
     Examples
     --------
@@ -222,16 +223,16 @@ def paired_difference(
     name: str = "",
     label: str = "",
 ) -> Estimate:
-    """Mean of a - b over the same rows: for scores, below 0 says that a is better.
+    """Mean of a - b over the same rows; for scores, below 0 means that a is better.
 
-    The interval is normal with the rows' own spread of the difference, far narrower than the
+    The interval is normal with the spread of the rows' differences. It is far narrower than the
     two means' intervals suggest, because the same rows are easy or hard for both. ``name`` and
     ``label`` name the score.
 
     Raises
     ------
     InputError
-        For rows that are not as many, missing, or infinite in one of the two.
+        If the numbers of rows differ, or a value is missing, or infinite in one of the two.
 
     Examples
     --------

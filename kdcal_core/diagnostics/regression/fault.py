@@ -22,7 +22,7 @@ from kdcal_core.text import counted
 
 UNIFORM_SPREAD = 12.0**-0.5
 HELD = 0.95
-"""Central interval whose share of outcomes is tested by itself."""
+"""Central interval whose coverage has its own test."""
 TESTS = 3
 _QUANTILES = (0.5, 0.75, 0.25, 0.9, 0.1, 0.95, 0.05)
 _INTERVALS = (0.9, 0.5, 0.8, 0.95)
@@ -39,7 +39,7 @@ class Fault:
     ----------
     kind : str
         "too low" and "too high" concern the predicted values, "too narrow" and "too wide" the
-        stated spread; "other" is a departure in neither; "none" if no test rejects.
+        stated spread; "other" is a fault in neither; "none" if no test rejects.
     words : str
         A sentence with numbers.
     bias : Estimate
@@ -48,7 +48,7 @@ class Fault:
         Standard deviation of the PIT values over that of uniform ones (0.2887), minus 1: above
         0 the stated spread is too narrow.
     p_value : float
-        Of uniformity; adjusted if several regions were tested.
+        Of the test of uniformity; adjusted if several regions were tested.
     n : int
     """
 
@@ -67,7 +67,7 @@ def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any 
     ----------
     pit : (n,) array in [0, 1]
     level : float
-        Level of the intervals; a fault is named where the p value is below 1 - level.
+        Level of the intervals; a fault is named if the p value is below 1 - level.
     place : str
         Where the rows lie, for the sentence: "here", "in region A". May be empty.
     sample_weight : (n,) array, optional
@@ -76,21 +76,23 @@ def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any 
     Raises
     ------
     InputError
-        For values outside [0, 1] (the row is named), or a level outside (0, 1).
+        For values outside [0, 1] (the message names the row), or a level outside (0, 1).
 
     Notes
     -----
-    Three tests share the level (Bonferroni): Neyman's smooth test of the first two Legendre
-    components of the PIT values, location and spread about 1/2; the exact test of the share that
-    the central 95% intervals hold, so that no fault is missed that the coverage shows; and
-    Kolmogorov-Smirnov's for the rest. Where the first rejects, the larger departure names the
-    fault, each in its standard errors: a mean PIT above 1/2 says that predictions are too low, a
-    variance of the PIT about its mean above 1/12 (U shape) that the stated spread is too narrow.
-    The variance is about the mean because PIT values all near 1 are evidence of predictions that
-    are too low, not too narrow.
-    If it does not reject, the smaller p value of the other two decides: the stated spread is too
-    narrow or too wide by the share that the 95% intervals hold, or the fault is "other". It is
-    "other" as well where spread and that share contradict each other.
+    Three tests share the level (Bonferroni). The first is Neyman's smooth test of the first two
+    Legendre components of the PIT values, location and spread around 1/2. The second is the exact
+    test of the coverage of central 95% intervals, so that no fault is missed that the coverage
+    shows. The third is Kolmogorov-Smirnov's, for other departures.
+
+    If the first test rejects, the larger departure, in standard errors, names the fault. A mean
+    PIT above 1/2 means that predictions are too low. A variance of the PIT around its mean above
+    1/12 (U shape) means that the stated spread is too narrow. The variance is taken around the
+    mean because PIT values all near 1 are evidence of low predictions, not of a narrow spread.
+
+    If it does not reject, the smaller p value of the other two decides: either the stated spread
+    is too narrow or too wide, as the coverage shows, or the fault is "other". The fault is also
+    "other" if spread and coverage contradict each other.
 
     Examples
     --------
@@ -139,7 +141,7 @@ def fault_parts(pit: Any, level: float, sample_weight: Any = None) -> FaultParts
 
 
 def _share_p(held: float, rows: float) -> float:
-    """Two-sided exact p value of the share that 95% intervals hold."""
+    """Two-sided exact p value of the coverage of 95% intervals."""
     n = max(round(rows), 1)
     count = round(held * n)
     tails = binom.cdf(count, n, HELD), binom.sf(count - 1, n, HELD)
@@ -163,7 +165,7 @@ def named_fault(parts: FaultParts, *, adjusted_p: float | None = None, place: st
 
 
 def _kind(parts: FaultParts) -> FaultKind:
-    """Which fault it is, given that there is one."""
+    """The kind of a fault, given that there is one."""
     alpha = (1.0 - parts.level) / TESTS
     by_share: FaultKind = "too narrow" if parts.held < HELD else "too wide"
     if parts.smooth_p < alpha:
@@ -184,7 +186,7 @@ def standard_scale(square: float) -> float:
 
 
 def leading_fault(location: float, scale: float) -> FaultKind:
-    """The fault that the larger of the two departures names."""
+    """The fault named by the larger of the two departures."""
     if abs(location) >= abs(scale):
         return "too low" if location > 0 else "too high"
     return "too narrow" if scale > 0 else "too wide"
@@ -229,7 +231,7 @@ def spread_estimate(parts: FaultParts) -> Estimate:
 
 @dataclass(frozen=True)
 class _Share:
-    """A stated share of rows, and the share seen with its interval."""
+    """A stated share of rows, and the observed share with its interval."""
 
     stated: float
     seen: float
@@ -243,7 +245,7 @@ class _Share:
 
     @property
     def pull(self) -> float:
-        """Departure in standard errors, from the stated share."""
+        """Departure from the stated share, in standard errors."""
         return float((self.seen - self.stated) / (self.stated * (1.0 - self.stated)) ** 0.5)
 
 

@@ -1,7 +1,7 @@
-"""Faults by region, by stretch of a column and by neighbourhood, corrected for all of them.
+"""Faults by region, by range of a column and by neighbourhood, corrected for all of them.
 
-Opposite local faults cancel over all rows, and show here. The findings are plain sentences with
-numbers; names of regions pass through as they are, and callers escape them.
+Opposite local faults cancel over all rows but show here. The findings are plain sentences with
+numbers. Names of regions are not escaped; callers do that.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ class RegionPit:
     Attributes
     ----------
     name : str
-        The region. Comes from the user's table: untrusted text.
+        The region's name, from the user's table: untrusted text.
     n, share : int, float
-        Its rows, and their share of all (by weight).
+        Its number of rows, and their share of the total weight.
     pit, ecdf : PitHistogram, EcdfDifference
     tests : tuple of UniformityTest
         Kolmogorov-Smirnov.
     fault : Fault
-        Judged by ``adjusted_p``: "none" where it does not reject.
+        Judged by ``adjusted_p``: "none" if it does not reject.
     p_value, adjusted_p : float
         Of the fault's test, alone and after Holm's correction for all regions tested.
     coverage : CoverageRow or None
-        Central 95% intervals; None where the distributions were not given.
+        Coverage of central 95% intervals; None if no distributions were given.
     """
 
     name: str
@@ -100,24 +100,24 @@ def pit_by_region(
     level: float = 0.95,
     sample_weight: Any = None,
 ) -> tuple[RegionPit, ...]:
-    """PIT, tests, fault and coverage of each region, p values corrected for all of them (Holm).
+    """PIT, tests, fault and coverage of each region, p values corrected for all regions (Holm).
 
     Parameters
     ----------
     pit : (n,) array in [0, 1]
     labels : (n,) array of int
-        The region of each row, an index into ``names``; a negative one leaves the row out.
+        The region of each row, an index into ``names``; a negative number leaves the row out.
         Regions without rows are left out.
     names : sequence of str, optional
-        Names of the regions; their numbers where not given.
+        Names of the regions; by default their numbers.
     distribution, y : PredictiveDistribution and (n,) array, optional
         For the coverage of the central 95% intervals.
     scale : float, optional
         Mean absolute outcome of the calibration set, for sMIS.
     bins : int
-        Of the histograms.
+        Number of bins of the histograms.
     level : float
-        Of bands and intervals; a fault is named where its corrected p value is below 1 - level.
+        Level of bands and intervals; a fault is named if its corrected p value is below 1 - level.
     sample_weight : (n,) array, optional
         Positive row weights.
 
@@ -129,7 +129,7 @@ def pit_by_region(
     Raises
     ------
     InputError
-        For values outside [0, 1], labels that do not fit, or no row in any region.
+        For values outside [0, 1], labels that do not match, or if no row lies in any region.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def pit_by_region(
     regions = _checked_labels(labels, len(values))
     used = np.unique(regions[regions >= 0])
     if len(used) == 0:
-        raise InputError("No row lies in any region", fix="Give at least one row a label.")
+        raise InputError("No row lies in any region", fix="Put at least one row in a region.")
     if names is not None and used[-1] >= len(names):
         raise InputError(
             f"A region is numbered {used[-1]}, but there are {len(names)} names",
@@ -175,10 +175,10 @@ def pit_by_column(
     ----------
     pit : (n,) array in [0, 1]
     values : (n,) column
-        Numbers are cut at their quantiles into at most ``bins`` stretches, where ties may merge
-        some; a column of at most ``bins`` different numbers keeps them separate. Text and truth
-        values form one region each; values beyond the ``levels`` most frequent, or with fewer than
-        5 rows, are pooled. Rows without a value form a separate region.
+        Numbers are cut at their quantiles into at most ``bins`` ranges; ties may merge some. A
+        column with at most ``bins`` different numbers has one region for each. Each text or truth
+        value is a region; values beyond the ``levels`` most frequent, or with fewer than 5 rows,
+        are pooled. Rows without a value form a separate region.
     bins, levels : int
     **settings
         As in :func:`pit_by_region`.
@@ -198,8 +198,8 @@ def pit_by_column(
 def crossed_groups(frame: pd.DataFrame, fewest: int = 30) -> tuple[IntArray, list[str]]:
     """Group of each row (n,) by all columns together, and the groups' names.
 
-    Each column is divided as by :func:`column_regions`, and the groups are all combinations that
-    occur. Those of fewer rows than ``fewest`` are taken together as "all others".
+    Each column is divided as in :func:`column_regions`, and the groups are all combinations that
+    occur. Groups with fewer than ``fewest`` rows are merged into "all others".
 
     Raises
     ------
@@ -232,7 +232,7 @@ def column_regions(values: Any, bins: int = 5, levels: int = 12) -> tuple[IntArr
     Raises
     ------
     InputError
-        Where the column has no rows, or fewer than one bin is asked for.
+        If the column has no rows, or ``bins`` or ``levels`` is below 1.
 
     Examples
     --------
@@ -243,8 +243,8 @@ def column_regions(values: Any, bins: int = 5, levels: int = 12) -> tuple[IntArr
     column = pd.Series(values).reset_index(drop=True)
     if len(column) == 0 or bins < 1 or levels < 1:
         raise InputError(
-            "The column has no rows, or no regions were asked for",
-            fix="Give rows, and ask for at least one region.",
+            "The column has no rows, or fewer than one region is allowed",
+            fix="Give at least one row, and allow at least one region.",
         )
     missing = column.isna().to_numpy()
     labels = np.full(len(column), -1, dtype=np.int64)
@@ -290,7 +290,7 @@ def _checked_labels(labels: Any, n_rows: int) -> IntArray:
     if values.shape != (n_rows,) or values.dtype.kind not in "iu":
         raise InputError(
             f"The regions of {n_rows:,} rows have shape {values.shape} and are not whole numbers",
-            fix="Give one whole number a row.",
+            fix="Give one whole number for each row.",
         )
     return values.astype(np.int64)
 
@@ -336,15 +336,16 @@ class LocalPit:
     bias, spread : (C,)
         As in :class:`Fault`, for the neighbourhood.
     coverage : (C,)
-        Share of the neighbourhood inside its central 95% intervals, read off the PIT values.
+        Share of the neighbourhood inside its central 95% intervals, from the PIT values.
     p_value, adjusted_p : (C,)
-        Of uniformity in the neighbourhood, alone and corrected for all neighbourhoods at once.
+        Of uniformity in the neighbourhood, alone and corrected for all neighbourhoods.
     kind : (C,) array of str
         The fault, by ``adjusted_p`` at ``level``.
     k, n : int
-        Rows of a neighbourhood, and rows in all.
+        Rows in a neighbourhood, and in total.
     draws, seed : int
-        Of the Monte Carlo law of the largest statistic, and of the choice of the centres.
+        Draws for the null distribution of the largest statistic; seed of these draws and of the
+        choice of the centres.
     near : (C, k) int
         The rows of each neighbourhood, ascending; may be left out.
     """
@@ -365,7 +366,7 @@ class LocalPit:
     near: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
 
     def around(self, row: int) -> IntArray:
-        """The rows of the neighbourhood of a centre, ascending; none where it is no centre."""
+        """The rows of the neighbourhood of a centre, ascending; empty if it is not a centre."""
         (at,) = np.nonzero(self.rows == row)
         return self.near[at[0]] if len(at) and len(self.near) else np.empty(0, np.int64)
 
@@ -374,7 +375,7 @@ class LocalPit:
         return float(np.mean(self.kind == kind))
 
     def table(self) -> pd.DataFrame:
-        """One row a neighbourhood: the data of the map, as offered for download."""
+        """One row per neighbourhood: the data of the map, for download."""
         return pd.DataFrame(
             {
                 "row": self.rows + 1,
@@ -408,30 +409,32 @@ def local_pit(
     ----------
     pit : (n,) array in [0, 1]
     space : (n, d) array
-        Where rows are near each other: inputs, or a layer of the model. Standardised first.
+        The space that defines which rows are near: inputs, or a layer of the model. Its columns
+        are standardised first.
     xy : (n, 2) array
         Coordinates of the rows on the map.
     k : int, optional
-        Rows of a neighbourhood; None: a tenth of the rows, between 50 and 500.
+        Rows in a neighbourhood; by default a tenth of the rows, between 50 and 500.
     centres : int
-        Neighbourhoods, at most n.
+        Number of neighbourhoods, at most n.
     level : float
-        A fault is named where the corrected p value is below 1 - level.
+        A fault is named if its corrected p value is below 1 - level.
     draws, seed : int
-        Of the Monte Carlo law of the largest statistic over the neighbourhoods, which overlap.
+        Draws, and their seed, for the null distribution of the largest statistic over the
+        neighbourhoods, which overlap.
     progress : callable, optional
-        Called with the share done and what is being done; may raise to cancel.
+        Called with the share done and the current step; may raise to cancel.
 
     Raises
     ------
     InputError
-        For values outside [0, 1], arrays that do not fit, or a ``k`` below 5 or above n.
+        For values outside [0, 1], arrays that do not match, or a ``k`` below 5 or above n.
 
     Notes
     -----
-    The test is :func:`kdcal_core.regression.local_uniformity`'s: Neyman's smooth one with four
-    components. The fault is named as in :func:`fault`. Row weights do not enter: each
-    neighbourhood counts its rows alike.
+    The test is that of :func:`kdcal_core.regression.local_uniformity`: Neyman's smooth test with
+    four components. The fault is named as in :func:`fault`. Row weights are not used: all rows of
+    a neighbourhood count the same.
 
     Examples
     --------
@@ -449,7 +452,7 @@ def local_pit(
     if place.shape != (len(values), 2):
         raise InputError(
             f"The map's coordinates have shape {place.shape} for {len(values):,} rows",
-            fix="Give two coordinates a row.",
+            fix="Give two coordinates for each row.",
         )
     found = local_uniformity(
         values,
@@ -490,17 +493,17 @@ def local_pit(
 
 
 def neighbourhoods(space: Any, rows: Any, k: int) -> IntArray:
-    """The ``k`` rows nearest to each of the given ``rows``, themselves among them, (c, k).
+    """The ``k`` rows nearest to each of the given ``rows``, which are included, (c, k).
 
-    Distances as in :func:`local_pit`: every column of the space divided by its standard
-    deviation, constant ones left out; of equally near rows the first.
+    Distances as in :func:`local_pit`: every column of the space is divided by its standard
+    deviation, and constant columns are left out. Ties go to the first row.
 
     Parameters
     ----------
     space : (n, d) or (n,) array, finite
     rows : (c,) array of int
     k : int
-        Capped at n.
+        At most n are returned.
 
     Examples
     --------
@@ -536,15 +539,15 @@ def regression_findings(
     Parameters
     ----------
     coverage : Coverage
-        Of all rows; the sentence speaks of its 95% intervals, or its last row where it has none.
+        Of all rows; the sentence is about 95% intervals, or those of the last row without them.
     fault : Fault
         Of all rows.
     regions : sequence of RegionPit, optional
-        A partition or the stretches of a column.
+        A partition or the ranges of a column.
     local : LocalPit, optional
         Neighbourhoods on the map.
     fitted_spread : bool
-        Whether the model gives single numbers, whose one spread was fitted to residuals.
+        Whether the model gives single numbers, with one spread fitted to residuals.
 
     Returns
     -------
@@ -573,7 +576,7 @@ def regression_findings(
 
 
 def regions_finding(regions: Sequence[RegionPit]) -> str:
-    """Which of the regions are faulty, the worst of them, and whether opposite faults cancel."""
+    """How many regions are faulty, the worst one, and whether opposite faults cancel."""
     faulty = [region for region in regions if region.fault.kind != "none"]
     if not faulty:
         return f"None of {len(regions):,} regions departs from calibration beyond chance."
@@ -619,5 +622,5 @@ def _cancel(kinds: set[FaultKind]) -> str:
 
 
 def _evidence(region: RegionPit) -> float:
-    """Squared departure times rows, which still orders faults whose p values are 0."""
+    """Squared departure times rows, which also orders faults whose p values are 0."""
     return float(region.ecdf.effective * (region.ecdf.difference @ region.ecdf.difference))

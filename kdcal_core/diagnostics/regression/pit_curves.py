@@ -1,7 +1,7 @@
-"""PIT values as a histogram and as a distribution function, with the bands of uniform ones.
+"""Histogram and distribution function of PIT values, with bands for uniform ones.
 
-Rows of a set with weights count by their weights throughout: ``n`` is the number of rows,
-``effective`` Kish's number (sum w)^2 / sum w^2, which all bands and p values use.
+Row weights are used throughout: ``n`` is the number of rows, ``effective`` Kish's effective number
+(sum w)^2 / sum w^2, which all bands and p values use.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def checked_pit(pit: Any, sample_weight: Any = None) -> tuple[FloatArray, FloatA
     Raises
     ------
     InputError
-        For no rows, a value that is missing or outside [0, 1] (the row is named), or weights
-        that do not fit.
+        If there are no rows, a value is missing or outside [0, 1] (the message names the row), or
+        the weights do not match.
     """
     values = np.asarray(pit, dtype=np.float64)
     if values.ndim != 1 or len(values) == 0:
         raise InputError(
             f"The PIT values must be one column with rows, but have shape {values.shape}",
-            fix="Give one PIT value a row.",
+            fix="Give one PIT value for each row.",
         )
     bad = ~((values >= 0.0) & (values <= 1.0))
     if bad.any():
@@ -71,7 +71,7 @@ BandKind = Literal["simultaneous", "pointwise"]
 
 @dataclass(frozen=True, eq=False)
 class PitHistogram:
-    """Counts of PIT values per bin, with the band that uniform PIT values would keep to.
+    """Counts of PIT values per bin, with a band for uniform PIT values.
 
     Attributes
     ----------
@@ -80,8 +80,8 @@ class PitHistogram:
     counts : (B,)
         Rows in each bin; with row weights rescaled so that they still sum to ``n``.
     low, high : (B,)
-        Counts between which uniform PIT values stay at ``level``: all bins at once
-        ("simultaneous"), or each bin by itself ("pointwise").
+        Counts between which uniform PIT values stay with probability ``level``: in all bins
+        together ("simultaneous"), or in each bin separately ("pointwise").
     n : int
     effective : float
     level : float
@@ -99,7 +99,7 @@ class PitHistogram:
 
     @property
     def density(self) -> FloatArray:
-        """Height of each bar where a uniform histogram has height 1, (B,)."""
+        """Height of each bar, on a scale where a uniform histogram has height 1, (B,)."""
         return np.asarray(self.counts / (self.n * np.diff(self.edges)))
 
     @property
@@ -110,11 +110,11 @@ class PitHistogram:
 
     @property
     def outside(self) -> IntArray:
-        """-1 where a bin lies below its band, 1 where above, 0 inside, (B,)."""
+        """-1 if a bin lies below its band, 1 if above, 0 if inside, (B,)."""
         return (self.counts > self.high).astype(np.int64) - (self.counts < self.low)
 
     def table(self) -> pd.DataFrame:
-        """One row a bin: the data of the figure, as offered for download."""
+        """One row per bin: the data of the figure, for download."""
         return pd.DataFrame(
             {
                 "bin_low": self.edges[:-1],
@@ -135,7 +135,7 @@ def pit_histogram(
     band: BandKind = "simultaneous",
     sample_weight: Any = None,
 ) -> PitHistogram:
-    """Counts of PIT values in bins of equal width, and where uniform ones would lie.
+    """Counts of PIT values in bins of equal width, with a band for uniform ones.
 
     Parameters
     ----------
@@ -143,18 +143,18 @@ def pit_histogram(
     bins : int
         20 by default.
     level : float
-        Probability that uniform PIT values keep to the band.
+        Probability that uniform PIT values stay inside the band.
     band : {"simultaneous", "pointwise"}
-        The binomial interval of each bin at ``level`` ("pointwise"), or at a level so much
-        higher that all bins together keep inside with probability at least ``level``
-        (Bonferroni): one bar outside the simultaneous band is then evidence by itself.
+        "pointwise": the binomial interval of each bin at ``level``. "simultaneous": at a higher
+        level, so that all bins together stay inside with probability at least ``level``
+        (Bonferroni); a single bar outside is then evidence of a fault.
     sample_weight : (n,) array, optional
         Positive row weights; the band then uses Kish's effective number of rows.
 
     Raises
     ------
     InputError
-        For values outside [0, 1] (the row is named) or settings not of this form.
+        For values outside [0, 1] (the message names the row) or settings out of range.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def pit_histogram(
 
 LEVELS: tuple[float, ...] = tuple(i / 100 for i in range(1, 100))
 BAND_DRAWS = 10_000
-_SEED = 0  # of the band's draws: part of its definition, as a table of critical values is
+_SEED = 0  # of the band's draws: part of its definition, like a table of critical values
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,8 +199,8 @@ class EcdfDifference:
     ----------
     levels, difference : (G,)
     low, high : (G,)
-        Band of the difference that uniform PIT values keep to at all levels at once, with
-        probability ``level``.
+        Band inside which the difference stays at all levels together with probability ``level``,
+        if PIT values are uniform.
     """
 
     levels: FloatArray
@@ -213,13 +213,13 @@ class EcdfDifference:
 
     @property
     def outside(self) -> IntArray:
-        """-1 where the difference lies below its band, 1 where above, 0 inside, (G,)."""
+        """-1 if the difference lies below its band, 1 if above, 0 if inside, (G,)."""
         above = self.difference > self.high + 1e-12
         below = self.difference < self.low - 1e-12
         return above.astype(np.int64) - below
 
     def table(self) -> pd.DataFrame:
-        """One row a level: the data of the figure, as offered for download."""
+        """One row per level: the data of the figure, for download."""
         return pd.DataFrame(
             {
                 "level": self.levels,
@@ -238,10 +238,10 @@ class QuantileReliability:
     ----------
     levels, observed : (G,)
     low, high : (G,)
-        Clopper-Pearson interval of ``observed``, each by itself.
+        Clopper-Pearson interval of ``observed`` at each level separately.
     band_low, band_high : (G,)
-        Where ``observed`` lies at all levels at once, with probability ``level``, were the
-        distributions calibrated.
+        Band inside which ``observed`` stays at all levels together with probability ``level``, if
+        the distributions are calibrated.
     """
 
     levels: FloatArray
@@ -255,7 +255,7 @@ class QuantileReliability:
     level: float
 
     def table(self) -> pd.DataFrame:
-        """One row a level: the data of the figure, as offered for download."""
+        """One row per level: the data of the figure, for download."""
         return pd.DataFrame(
             {
                 "level": self.levels,
@@ -278,20 +278,20 @@ def ecdf_difference(
     pit : (n,) array in [0, 1]
     levels : (g,) increasing array in (0, 1)
     level : float
-        Probability that uniform PIT values keep inside the band at all ``levels`` at once.
+        Probability that uniform PIT values stay inside the band at all ``levels`` together.
     sample_weight : (n,) array, optional
         Positive row weights; the band then uses Kish's effective number of rows.
 
     Raises
     ------
     InputError
-        For values outside [0, 1] (the row is named) or settings not of this form.
+        For values outside [0, 1] (the message names the row) or settings out of range.
 
     Notes
     -----
-    The band joins the binomial intervals of the levels, all at the one tail probability at
-    which uniform PIT values leave any of them as often as asked (Saeilynoja, Buerkner and
-    Vehtari 2022), found from 10,000 draws.
+    The band consists of the levels' binomial intervals, all with the same tail probability. It is
+    chosen from 10,000 draws so that uniform PIT values stay inside all intervals with probability
+    ``level`` (Saeilynoja, Buerkner and Vehtari 2022).
 
     Examples
     --------
@@ -319,8 +319,8 @@ def quantile_reliability(
 ) -> QuantileReliability:
     """How often outcomes lie at or below their stated quantiles (Torres et al., Eq. 1).
 
-    The outcome lies at or below the quantile of level p exactly where its PIT value is at most
-    p. Arguments and errors as in :func:`ecdf_difference`.
+    The outcome lies at or below the quantile of level p exactly if its PIT value is at most p.
+    Arguments and errors as in :func:`ecdf_difference`.
 
     Examples
     --------
@@ -361,19 +361,19 @@ def share_below(pit: FloatArray, weight: FloatArray, levels: FloatArray) -> Floa
 def simultaneous_band(
     n: int, levels: tuple[float, ...], level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Shares of n uniform values below ``levels`` keep between these at all of them, (g,) each."""
+    """Band of the shares of n uniform values below all ``levels`` at once, (g,) each."""
     at = np.asarray(levels)
     rng = np.random.default_rng(_SEED)
     cells = np.diff(at, prepend=0.0, append=1.0)
     counts = np.cumsum(rng.multinomial(n, cells, size=BAND_DRAWS)[:, :-1], axis=1)
     least = np.ones(BAND_DRAWS)
     for p, count in zip(at, counts.T, strict=True):
-        # few counts occur, so that the two binomial tails are looked up
+        # few different counts occur, so the two binomial tails are looked up
         seen = np.arange(count.min(), count.max() + 1)
         above = np.where(seen > 0, bdtrc(seen - 1.0, n, p), 1.0)
         tail = np.minimum(bdtr(seen.astype(np.float64), n, p), above)
         np.minimum(least, tail[count - seen[0]], out=least)
-    # the largest tail that at most 1 - level of the draws fall short of somewhere
+    # the largest tail probability for which at most 1 - level of the draws leave the band
     tail = np.sort(least)[int((1.0 - level) * BAND_DRAWS)] * (1.0 - 1e-9)
     low = np.asarray(binom.ppf(tail, n, at) / n)
     high = np.asarray(1.0 - binom.ppf(tail, n, 1.0 - at) / n)

@@ -1,7 +1,7 @@
 """How far PIT values are from uniform: tests, with and without row weights, and distances.
 
-The tests' p values come from the distributions of their statistics for uniform PIT values; the
-distances have an interval and the value expected by chance.
+The tests' p values come from the null distributions of their statistics. The distances have an
+interval and the value expected by chance.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BLOCK = 2**22  # floats of a block of draws: 32 MB
 
 
 def cramer_von_mises_tail(statistic: float) -> float:
-    """Limit law: chance that n times the integral of (F - u)^2 du is larger.
+    """Limit law: probability that n times the integral of (F - u)^2 du is larger.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def cramer_von_mises_tail(statistic: float) -> float:
 
 
 def anderson_darling_tail(statistic: float) -> float:
-    """Limit law: chance that n times the integral of (F - u)^2 / (u (1 - u)) du is larger.
+    """Limit law: probability that n times the integral of (F - u)^2 / (u (1 - u)) du is larger.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def anderson_darling_tail(statistic: float) -> float:
 
 @lru_cache(maxsize=64)
 def frosini_law(n: int, draws: int, seed: int) -> FloatArray:
-    """Frosini's statistic of n uniform values, drawn and sorted, (draws,).
+    """Sorted draws of Frosini's statistic for n uniform values, (draws,).
 
     Examples
     --------
@@ -80,11 +80,12 @@ def frosini_law(n: int, draws: int, seed: int) -> FloatArray:
 
 
 def _mixture_tail(x: float, weights: tuple[float, ...], mean: float, factor: float) -> float:
-    """Chance that a weighted sum of independent chi-squares of one degree exceeds ``x``.
+    """Probability that a weighted sum of independent chi-squares of one degree exceeds ``x``.
 
-    Imhof's inversion (1961) of the first terms, the mean of the others taken off x. Where it
-    falls below its accuracy the largest weight alone decides: factor * P(chi2 > x / weight),
-    factor the product of (1 - weight_j / weight_1)^(-1/2) over the others (Zolotarev 1961).
+    Computed by Imhof's inversion (1961) of the first terms; the mean of the others is subtracted
+    from x. If the result is below the inversion's accuracy, the largest weight alone decides:
+    factor * P(chi2 > x / weight), where factor is the product of (1 - weight_j / weight_1)^(-1/2)
+    over the others (Zolotarev 1961).
     """
     far = factor * float(chi2.sf(x / weights[0], 1))
     if far < 1e-5:
@@ -107,7 +108,7 @@ def _characteristic(weights: tuple[float, ...]) -> tuple[FloatArray, FloatArray,
     return u, angle, np.exp(-log_modulus), step
 
 
-LARGE = 200  # from here on the law of Frosini's statistic is that of this many rows
+LARGE = 200  # with more rows, the law of Frosini's statistic is that of this many
 LEAST_DRAWS = 10_000
 CLIP = 1e-12
 
@@ -121,13 +122,13 @@ class UniformityTest:
     name : str
         Key: "kolmogorov_smirnov", "cramer_von_mises", "anderson_darling" or "frosini".
     title : str
-        Name that is shown.
+        Name to show.
     statistic, p_value : float
     n : int
     draws, seed : int or None
-        Monte Carlo draws behind the p value, and their seed; None where it is computed.
+        Monte Carlo draws behind the p value, and their seed; None if it needs no draws.
     note : str
-        What was done to the values, such as how many were clipped. May be empty.
+        Changes to the values, such as how many were clipped. May be empty.
     """
 
     name: str
@@ -151,27 +152,26 @@ def uniformity_tests(
     draws, seed : int
         Monte Carlo draws behind the p value of Frosini's test, at least 10,000, and their seed.
     sample_weight : (n,) array, optional
-        Positive row weights. The statistics are then those of the weighted distribution
-        function, and their laws those of Kish's effective number of rows, which is approximate.
+        Positive row weights. The statistics then use the weighted distribution function, and
+        their laws Kish's effective number of rows, which is an approximation.
 
     Returns
     -------
     tuple of UniformityTest
         Kolmogorov-Smirnov (exact law); Cramer-von Mises (scipy's law; with weights its limit);
-        Anderson-Darling (limit law, right to three decimals from 5 rows on); Frosini.
+        Anderson-Darling (limit law, correct to three decimals with 5 rows or more); Frosini.
 
     Raises
     ------
     InputError
-        For values outside [0, 1] (the row is named), or fewer than 10,000 draws.
+        For values outside [0, 1] (the message names the row), or fewer than 10,000 draws.
 
     Notes
     -----
     Frosini's statistic is B = n^(-1/2) sum |u_(i) - (i - 1/2)/n| over the ordered values, large
-    where they are not uniform; p = (1 + draws at least as large) / (1 + draws).
-    Above 200 rows its law is drawn with 200, where it no longer changes. Values of exactly 0 or 1
-    would make the Anderson-Darling statistic infinite: they are clipped by 1e-12, and its
-    ``note`` counts them.
+    if they are not uniform; p = (1 + draws at least as large) / (1 + draws). Above 200 rows its
+    law is that of 200 rows, because it no longer changes. Values of exactly 0 or 1 would make the
+    Anderson-Darling statistic infinite: they are clipped by 1e-12, and its ``note`` counts them.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def uniformity_tests(
     """
     if draws < LEAST_DRAWS:
         raise InputError(
-            f"{draws:,} draws do not resolve small p values", fix="Ask for at least 10,000 draws."
+            f"{draws:,} draws do not resolve small p values", fix="Choose at least 10,000 draws."
         )
     ordered = _ordered(*checked_pit(pit, sample_weight))
     plain = sample_weight is None
@@ -206,7 +206,7 @@ def kolmogorov_smirnov(pit: Any, *, sample_weight: Any = None) -> UniformityTest
 
 @dataclass(frozen=True, eq=False)
 class _Ordered:
-    """Sorted values, their weights, and the distribution function in the middle of each jump."""
+    """Sorted values, their weights, and the distribution function midway up each jump."""
 
     u: FloatArray
     weight: FloatArray
@@ -293,8 +293,8 @@ def wasserstein(
 ) -> Estimate:
     """Wasserstein-1 distance between the PIT values and the uniform distribution, in [0, 0.5].
 
-    The area between their distribution function and the diagonal, exact. A perfectly calibrated
-    model shows ``expected``, sqrt(pi/32) / sqrt(n) (the mean area under a Brownian bridge).
+    This is the exact area between their distribution function and the diagonal. ``expected`` is
+    its mean for a calibrated model, sqrt(pi/32) / sqrt(n) (the mean area under a Brownian bridge).
 
     Parameters
     ----------
@@ -302,22 +302,22 @@ def wasserstein(
     level : float
         Level of the interval.
     seed : int
-        Of the 1,000 bootstrap draws.
+        Seed of the 1,000 bootstrap draws.
     sample_weight : (n,) array, optional
         Positive row weights; the interval then uses Kish's effective number of rows.
 
     Raises
     ------
     InputError
-        For values outside [0, 1] (the row is named), or a level outside (0, 1).
+        For values outside [0, 1] (the message names the row), or a level outside (0, 1).
 
     Notes
     -----
-    The interval reaches as far to both sides as the bootstrapped distribution function lies from
-    the observed one (in the same distance) in all but 1 - level of the draws: by the triangle
-    inequality it then holds the true distance. Simulated at 95%, perfect calibration lies inside
-    in 90% of the cases with 20 rows, 92% with 50 and 93 to 97% from 200 on; miscalibrated PIT
-    values' distance in 97% and more.
+    The interval extends on both sides by the distance between the bootstrapped and the observed
+    distribution function that a share ``level`` of the draws do not exceed. By the triangle
+    inequality it then contains the true distance. In simulations, 95% intervals contained that of
+    a calibrated model in 90% of the cases with 20 rows, 92% with 50 and 93 to 97% with 200 or
+    more, and that of miscalibrated PIT values in at least 97%.
 
     Examples
     --------
@@ -354,10 +354,10 @@ def quantile_calibration_error(
 ) -> Estimate:
     """How far observed frequencies lie from stated quantile levels, over ``levels``.
 
-    "l2" is the root of the mean squared difference (its square, summed, is Kuleshov, Fenner and
-    Ermon's calibration error, 2018); "l1" the mean absolute difference. ``expected`` is what
-    uniform PIT values give on average for as many rows. Other arguments, the interval and errors
-    as in :func:`wasserstein`.
+    "l2" is the root of the mean squared difference (the sum of squares is Kuleshov, Fenner and
+    Ermon's calibration error, 2018); "l1" is the mean absolute difference. ``expected`` is the
+    mean for uniform PIT values with the same number of rows. Other arguments, the interval and
+    errors as in :func:`wasserstein`.
 
     Examples
     --------
@@ -386,7 +386,7 @@ def quantile_calibration_error(
 
 
 def _area(u: FloatArray, weight: FloatArray) -> float:
-    """Integral over [0, 1] of |F - u| for ordered values: F is constant between them."""
+    """Integral over [0, 1] of |F - u| for ordered values; F is constant between them."""
     left = np.concatenate([[0.0], u])
     right = np.concatenate([u, [1.0]])
     share = np.concatenate([[0.0], np.cumsum(weight)])
@@ -406,7 +406,7 @@ def _norm(difference: FloatArray, norm: str) -> FloatArray:
 def _bootstrap_reach(
     pit: FloatArray, weight: FloatArray, at: FloatArray, norm: str, level: float, seed: int
 ) -> float:
-    """Distance from the observed distribution function that ``level`` of the draws keep."""
+    """Distance from the observed function that a share ``level`` of the draws do not exceed."""
     share = share_below(pit, weight, at)
     cells = np.maximum(np.diff(share, prepend=0.0, append=1.0), 0.0)
     rows = max(round(effective_rows(weight)), 1)

@@ -8,9 +8,11 @@ from scipy import integrate, stats
 
 from kdcal_core.diagnostics import (
     coverage,
+    estimate_text,
     kl_divergence,
     mean_scale,
     paired_difference,
+    reference_text,
     squared_errors,
 )
 from kdcal_core.distributions import Empirical, Gamma, Normal
@@ -47,6 +49,17 @@ def test_weighted_rows_count_by_their_weight():
     assert row.coverage.value == pytest.approx(0.5)
     found = regression_scores(states, y, scale=1.0, weight=[1.0, 1.0, 1.0, 3.0])
     assert found.rows["mse"].value == pytest.approx(81 / 2)
+
+
+def test_a_coverage_is_compared_with_its_stated_level_and_an_error_with_chance():
+    y = stats.norm.rvs(size=200, random_state=1)
+    found = regression_scores(Normal(np.zeros(200), 1.0), y, scale=1.0)
+    held, error = found.rows["coverage95"], found.rows["qce"]
+    assert estimate_text(held).endswith("; 95% stated)")
+    assert reference_text(error).endswith("% expected by chance")
+    assert reference_text(found.rows["crps"]) == ""
+    by_key = found.table().set_index("measure").reference
+    assert (by_key["coverage95"], by_key["crps"]) == ("95% stated", "")
 
 
 def test_papers_misspecified_line():
