@@ -23,15 +23,16 @@ from kdcal_core.review import (
     Review,
     Sample,
     TableInfo,
+    TablePlace,
     Which,
     Workspace,
     accept_rows,
     confirm_class,
     doubts_of_rows,
     may_be_swapped,
+    move_table,
     no_target_words,
     open_doubts,
-    remove_training,
     samples,
     score,
     settle,
@@ -41,10 +42,18 @@ from kdcal_core.review import (
 )
 from kdcal_core.text import counted, escape_markdown
 
-_SAMPLES_PER_ROW = 2
+_SAMPLES_PER_ROW = 3
 _CHOICES = 6  # in a row
 _CAPTIONED_CHOICES = 3
 _SHOWN_COLUMNS = 30
+_PLACE_WIDTH = 200
+_OUT = "out"
+_PLACES = {
+    "calibration": "Calibration set",
+    "evaluation": "Evaluation set",
+    "training": "Training set",
+    _OUT: "Take it out",
+}
 _NAMED_OUTPUTS = 12  # of a model, in one line
 _SCORING = "scoring"  # the review whose rows this session is scoring
 
@@ -82,17 +91,17 @@ def report(job: JobSnapshot) -> None:
 def welcome() -> None:
     """What kdcal is for, while nothing is open."""
     st.markdown(
-        "kdcal shows how far a model's stated confidence can be trusted: overall, class by class, "
-        "and far from the data. For a regression it shows where the predicted distributions "
-        "hold. Every number has an interval."
+        "See how far a model's stated confidence can be trusted: overall, by class, by region and "
+        "far from the data."
     )
 
 
 def sample_gallery() -> None:
     """Every shipped sample in a line, opened by one click."""
     st.subheader("Or start with a sample", anchor=False)
-    places = st.columns(_SAMPLES_PER_ROW, gap="medium")
     for at, sample in enumerate(samples()):
+        if at % _SAMPLES_PER_ROW == 0:
+            places = st.columns(_SAMPLES_PER_ROW, gap="medium")
         with places[at % _SAMPLES_PER_ROW].container(gap="xxsmall"):
             if st.button(
                 escape_markdown(sample.title),
@@ -218,12 +227,20 @@ def _settle(
 
 
 def own_files(review: Review | None) -> None:
-    """The uploaders, with the explanation of which rows belong in them."""
-    st.subheader("Your model and rows" if review is None else "Files")
-    task_choice(review)
-    uploads.upload_row(review)
-    with st.popover("Which rows belong here?", icon=":material/help:"):
-        st.markdown(WHICH_ROWS)
+    """One drop zone, the explanation of which rows belong in it, and what is there already."""
+    if review is not None:
+        st.subheader("Files")
+    uploads.drop_zone(review)
+    if review is None:
+        st.caption(
+            "Held-out rows with their true class or outcome, and the model that predicts it. "
+            "Without the model, a table needs its predictions."
+        )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(width="content"):
+            task_choice(review)
+        with st.popover("Which rows belong here?", icon=":material/help:"):
+            st.markdown(WHICH_ROWS)
     if review is None:
         return
     if review.model is not None:
@@ -232,21 +249,12 @@ def own_files(review: Review | None) -> None:
             f"Model **{escape_markdown(model.name)}**: {escape_markdown(model.kind)}, "
             f"{counted(model.n_features, 'input')}, {_answers_of(model)}"
         )
-    for which, table in review.tables.items():
-        st.caption(_table_line(f"{which.capitalize()} set", table))
-    if review.training is not None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(_table_line("Training set", review.training), width="content")
-            if st.button(
-                "Remove",
-                key="remove_training",
-                type="tertiary",
-                help="Take the training set out of this review. The scores stay.",
-            ):
-                remove_training(session.workspace(), review.id)
-                st.rerun()
+    places: dict[str, TableInfo | None] = {**review.tables, "training": review.training}
+    for place in get_args(TablePlace):
+        if (table := places.get(place)) is not None:
+            _place_of(review, place, table)
     for table in review.foreign.values():
-        st.caption(_table_line("Foreign rows", table))
+        st.caption(f"Foreign rows {_table_line(table)}")
     for note in review.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
     _first_rows(review)
@@ -269,6 +277,38 @@ def _first_rows(review: Review) -> None:
             st.caption(f"{escape_markdown(table.name)}{more}")
 
 
+def _place_of(review: Review, place: TablePlace, table: TableInfo) -> None:
+    """What a table was taken for, which can be changed."""
+    key = f"place_{review.id}_{place}_{table.digest[:8]}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.selectbox(
+            f"What {escape_markdown(table.name)} is",
+            list(_PLACES),
+            index=list(_PLACES).index(place),
+            format_func=_PLACES.__getitem__,
+            key=key,
+            label_visibility="collapsed",
+            width=_PLACE_WIDTH,
+            disabled=waiting.busy(review.id),
+            on_change=_move,
+            args=(review, place, key),
+        )
+        st.caption(_table_line(table), width="stretch")
+
+
+def _move(review: Review, place: TablePlace, key: str) -> None:
+    """Begin the change; until it has succeeded the place is shown as it is."""
+    chosen = st.session_state.pop(key)
+    to: TablePlace | None = None if chosen == _OUT else chosen
+    workspace = session.workspace()
+
+    def work(progress: Progress, cancelled: Callable[[], bool]) -> Review:
+        return move_table(workspace, review.id, place, to)
+
+    title = f"Reading the columns of the {to or place} set"
+    waiting.start(work, title=title, owner=review.id, short=True)
+
+
 def _answers_of(model: ModelInfo) -> str:
     if model.task == "classification":
         return f"{len(model.classes):,} classes"
@@ -278,9 +318,9 @@ def _answers_of(model: ModelInfo) -> str:
     return f"{noun} {escape_markdown(', '.join(model.outputs), 200)}"
 
 
-def _table_line(what: str, table: TableInfo) -> str:
+def _table_line(table: TableInfo) -> str:
     return (
-        f"{what} **{escape_markdown(table.name)}**: {table.n_rows:,} rows, "
+        f"**{escape_markdown(table.name)}**: {table.n_rows:,} rows, "
         f"{len(table.columns):,} columns. {escape_markdown(' '.join(table.notes), 400)}"
     )
 

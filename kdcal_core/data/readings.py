@@ -302,7 +302,7 @@ class _Classification(_Reader):
             return ""
         event = class_that_means_yes(classes) or classes[-1]
         share = float(np.mean(encode_labels(labels, classes) == classes.index(event)))
-        rate = f"{event[:40]} in {share:.1%} of the rows"
+        rate = f"class {event[:40]}: {share:.1%} of the rows"
         if len(classes) > 2:
             rate = f"{len(classes)} classes"
         if not roles.outputs:
@@ -458,13 +458,10 @@ class _Regression(_Reader):
         if said is not None and (level := _level(said)) is not None:
             return _as_intervals(self.frame, roles, [replace(one, level=level)], doubts)
         held = self._held(roles, one.lower, one.upper)
-        choices = [
-            Choice(f"{level:g}", f"{level:.0%}", f"the middle {level:.0%} of outcomes")
-            for level in LEVELS
-        ]
+        choices = [Choice(f"{level:g}", f"{level:.0%}") for level in LEVELS]
         if roles.parameters:
             point = roles.parameters[0][1]
-            choices.append(Choice(NO_LEVEL, f"Use {point[:40]} alone", "one spread for all rows"))
+            choices.append(Choice(NO_LEVEL, f"Use {point[:40]} alone"))
         doubt = Doubt(
             "level",
             f"The columns {one.lower[:60]!r} and {one.upper[:60]!r} are the ends of an interval, "

@@ -6,6 +6,14 @@ and from then on everything reads the same small arrays. Nothing here depends on
 app and the command line call the same steps.
 """
 
+from kdcal_core.review.arrivals import (
+    TABLE_SUFFIXES,
+    Arrival,
+    TablePlace,
+    add_files,
+    move_table,
+    places_of,
+)
 from kdcal_core.review.doubts import (
     accept_rows,
     confirm_class,
@@ -63,6 +71,8 @@ from kdcal_core.review.workspace import Workspace
 
 __all__ = [
     "PARTS",
+    "TABLE_SUFFIXES",
+    "Arrival",
     "ColumnInfo",
     "Limit",
     "Part",
@@ -73,10 +83,12 @@ __all__ = [
     "Sample",
     "SetInfo",
     "TableInfo",
+    "TablePlace",
     "View",
     "Which",
     "Workspace",
     "accept_rows",
+    "add_files",
     "add_foreign",
     "add_model",
     "add_table",
@@ -95,8 +107,10 @@ __all__ = [
     "load_regression_set",
     "load_set",
     "may_be_swapped",
+    "move_table",
     "no_target_words",
     "open_doubts",
+    "places_of",
     "read_review",
     "remove_foreign",
     "remove_training",

@@ -14,7 +14,7 @@ from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
 from kdcal_core.review.requirements import check_foreign, check_training
-from kdcal_core.review.review import Review
+from kdcal_core.review.review import Review, TableInfo
 from kdcal_core.review.steps import Cancelled, change_review, one_file_at_a_time, read_upload
 from kdcal_core.review.workspace import Workspace
 
@@ -49,7 +49,7 @@ def add_training(
     ):
 
         def change(review: Review) -> Review:
-            check_training(table, _roles_of(review))
+            check_aside(review, table, foreign=False)
             return replace(review, training=table)
 
         return change_review(workspace, review_id, change)
@@ -89,7 +89,7 @@ def add_foreign(
     ):
 
         def change(review: Review) -> Review:
-            check_foreign(table, _roles_of(review))
+            check_aside(review, table, foreign=True)
             return replace(review, foreign={**review.foreign, name: table})
 
         return change_review(workspace, review_id, change)
@@ -103,6 +103,18 @@ def remove_foreign(workspace: Workspace, review_id: str, name: str) -> Review:
         return replace(review, foreign=rest)
 
     return change_review(workspace, review_id, change)
+
+
+def check_aside(review: Review, table: TableInfo, *, foreign: bool) -> None:
+    """Refuse training or foreign rows that do not fit the review.
+
+    Raises
+    ------
+    InputError
+        Where there is no calibration table yet, or a column that is needed is missing.
+    """
+    check = check_foreign if foreign else check_training
+    check(table, _roles_of(review))
 
 
 def _roles_of(review: Review) -> Roles:

@@ -86,9 +86,6 @@ def add_model(
     InputError
         The file is a pickle, is not a model, crashes its reader, or takes too much time or memory.
     """
-    from kdcal_core.models import refuse_pickle
-
-    refuse_pickle(name, _head(source))
     with one_file_at_a_time(workspace, review_id, cancelled):
         return _add_model(workspace, review_id, source, name, progress, cancelled)
 
@@ -102,18 +99,40 @@ def _add_model(
     cancelled: Cancelled | None,
 ) -> Review:
     before = workspace.read(review_id)
-    path = workspace.keep(review_id, source, name)
-    with _new_files(path):
-        understood = _inspect(before, path, name, before.chosen_task, progress, cancelled)
-
-    def change(review: Review) -> Review:
-        changed = replace(understood(review), sample=None, title=name)
-        return _unscored(keep_fitting(changed))
-
+    change = read_model_file(workspace, before, source, name, progress, cancelled)
     return change_review(workspace, review_id, change)
 
 
-def _inspect(
+def read_model_file(
+    workspace: Workspace,
+    before: Review,
+    source: BinaryIO | Path,
+    name: str,
+    progress: Progress | None,
+    cancelled: Cancelled | None,
+) -> Callable[[Review], Review]:
+    """Read a model in the worker and keep its file; return how the review changes with it.
+
+    Raises
+    ------
+    InputError
+        As `add_model`.
+    """
+    from kdcal_core.models import refuse_pickle
+
+    refuse_pickle(name, head_of(source))
+    path = workspace.keep(before.id, source, name)
+    with _new_files(path):
+        understood = inspect(before, path, name, before.chosen_task, progress, cancelled)
+
+    def change(review: Review) -> Review:
+        changed = replace(understood(review), sample=None, title=name)
+        return unscored(keep_fitting(changed))
+
+    return change
+
+
+def inspect(
     before: Review,
     path: Path,
     name: str,
@@ -150,7 +169,7 @@ def _inspect(
             classes=model.classes,
             notes=(*review.notes, *notes),
         )
-        return changed if reading is None else _with_reading(changed, reading)
+        return changed if reading is None else with_reading(changed, reading)
 
     return change
 
@@ -190,7 +209,7 @@ def set_task(
             changed = replace(understood(review), chosen_task=task)
             if before.task == task:
                 return replace(review, chosen_task=task)
-            return _unscored(keep_fitting(changed))
+            return unscored(keep_fitting(changed))
 
         return change_review(workspace, review_id, change)
 
@@ -206,18 +225,16 @@ def _under_task(
     folder = workspace.folder(before.id)
     if before.model is not None and before.model_file is not None:
         path = folder / before.model_file
-        return _inspect(before, path, before.model.name, task, progress, cancelled)
+        return inspect(before, path, before.model.name, task, progress, cancelled)
     table = before.tables.get("calibration")
     if table is None:
         return lambda review: replace(review, doubts=())
-    reading = _read_again(before, folder, task, {})
+    reading = read_again(before, folder, task, {})
     classes = default_classes(None, reading.roles, table)
-    return lambda review: replace(_with_reading(review, reading), classes=classes, answers={})
+    return lambda review: replace(with_reading(review, reading), classes=classes, answers={})
 
 
-def _read_again(
-    review: Review, folder: Path, task: Task | None, answers: dict[str, str]
-) -> Reading:
+def read_again(review: Review, folder: Path, task: Task | None, answers: dict[str, str]) -> Reading:
     """What the columns are taken for with these answers; the calibration table decides."""
     table = next(iter(review.tables.values()))
     kwargs = {
@@ -255,18 +272,18 @@ def settle(workspace: Workspace, review_id: str, about: str, answer: str) -> Rev
             fix="Load the page again, and choose one of the answers that it shows.",
         )
     answers = {**before.answers, about: answer}
-    reading = _read_again(before, workspace.folder(review_id), before.task, answers)
+    reading = read_again(before, workspace.folder(review_id), before.task, answers)
 
     def change(now: Review) -> Review:
         check_unchanged(before, now)
-        changed = replace(_with_reading(now, reading), answers=answers)
+        changed = replace(with_reading(now, reading), answers=answers)
         classes = default_classes(now.model, reading.roles, next(iter(now.tables.values())))
-        return _unscored(keep_fitting(replace(changed, classes=classes)))
+        return unscored(keep_fitting(replace(changed, classes=classes)))
 
     return change_review(workspace, review_id, change)
 
 
-def _with_reading(review: Review, reading: Reading) -> Review:
+def with_reading(review: Review, reading: Reading) -> Review:
     """The review with what its calibration table was taken for; a note is not repeated."""
     notes = tuple(note for note in reading.notes if note not in review.notes)
     roles = reading.roles
@@ -326,7 +343,7 @@ def _add_table(
     upload = read_upload(workspace, review_id, source, name, progress, cancelled, target)
     with upload as (table, reading):
         return change_review(
-            workspace, review_id, lambda review: _with_table(review, which, table, reading)
+            workspace, review_id, lambda review: with_table(review, which, table, reading)
         )
 
 
@@ -345,6 +362,22 @@ def read_upload(
     Its Arrow file is deleted if the body fails, and errors inside name the table.
     """
     before = workspace.read(review_id)
+    table, reading = read_table_file(workspace, before, source, name, progress, cancelled, target)
+    with _new_files(workspace.folder(review_id) / table.file), _named(name):
+        yield table, reading
+
+
+def read_table_file(
+    workspace: Workspace,
+    before: Review,
+    source: BinaryIO | Path,
+    name: str,
+    progress: Progress | None,
+    cancelled: Cancelled | None,
+    target: str | None = None,
+) -> tuple[TableInfo, Reading]:
+    """Read a table in the worker and keep it in the review's folder, which its record does not."""
+    review_id = before.id
     path = workspace.keep(review_id, source, name)
     frame_path = workspace.new_file(review_id, "table.arrow")
     kwargs = {
@@ -367,7 +400,7 @@ def read_upload(
             )
         finally:
             path.unlink(missing_ok=True)  # the Arrow file has everything that is needed
-        yield decode_table(reply["table"], name, frame_path), decode(Reading, reply["reading"])
+        return decode_table(reply["table"], name, frame_path), decode(Reading, reply["reading"])
 
 
 def set_roles(
@@ -401,7 +434,7 @@ def set_roles(
             review, roles=replace(review.roles, class_by=roles.class_by), doubts=()
         ):
             return changed
-        return _unscored(keep_fitting(changed))
+        return unscored(keep_fitting(changed))
 
     return change_review(workspace, review_id, change)
 
@@ -488,7 +521,7 @@ def split_table(workspace: Workspace, review_id: str) -> Review:
             roles=replace(roles, split=None),
             notes=(*now.notes, note),
         )
-        return _unscored(keep_fitting(divided))
+        return unscored(keep_fitting(divided))
 
     return change_review(workspace, review_id, change)
 
@@ -554,7 +587,8 @@ def decode_set(reply: Any, folder: Path) -> SetInfo:
     return replace(decode(SetInfo, reply), folder=folder.name)
 
 
-def _with_table(review: Review, which: Which, table: TableInfo, reading: Reading) -> Review:
+def with_table(review: Review, which: Which, table: TableInfo, reading: Reading) -> Review:
+    """The review with a table as one of its sets; the calibration table decides the roles."""
     guessed = reading.roles
     tables = {**review.tables, which: table}
     before = review.roles
@@ -589,7 +623,7 @@ def _with_table(review: Review, which: Which, table: TableInfo, reading: Reading
         doubts=reading.doubts if first else review.doubts,
         answers={} if first else review.answers,
     )
-    return _unscored(keep_fitting(changed))
+    return unscored(keep_fitting(changed))
 
 
 @contextmanager
@@ -607,7 +641,8 @@ def one_file_at_a_time(
         yield
 
 
-def _unscored(review: Review) -> Review:
+def unscored(review: Review) -> Review:
+    """The review without its scored sets."""
     return replace(review, sets={})
 
 
@@ -619,7 +654,8 @@ def _model_of(review: Review, folder: Path) -> dict[str, str] | None:
     return {"path": str(folder / review.model_file), "name": review.model.name}
 
 
-def _head(source: BinaryIO | Path) -> bytes:
+def head_of(source: BinaryIO | Path) -> bytes:
+    """The first bytes of a file."""
     if isinstance(source, Path):
         with source.open("rb") as file:
             return file.read(_HEAD_BYTES)
@@ -655,6 +691,11 @@ def _files_of(review: Review) -> set[str]:
 
 def _new_folder(folder: Path) -> Path:
     return folder / f"set-{secrets.token_hex(8)}"
+
+
+def remove_file(workspace: Workspace, review: Review, table: TableInfo) -> None:
+    """Delete the file of a table that did not become part of the review."""
+    _remove(workspace.folder(review.id) / table.file)
 
 
 def _remove(path: Path) -> None:

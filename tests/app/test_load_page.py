@@ -24,9 +24,18 @@ def _assert_healthy(app):
 
 
 def _upload(app, which, name, content):
-    uploader = next(u for u in app.get("file_uploader") if u.key.startswith(f"{which}_file"))
-    uploader.upload(name, content)
+    """Drop a file; a model is known by its suffix, and the first table is the calibration set."""
+    named = f"{which} {name}" if which in ("evaluation", "training") else name
+    next(u for u in app.get("file_uploader") if u.key.startswith("files_")).upload(named, content)
     return app.run()
+
+
+def _place(app, place, to):
+    """Change what a table was taken for."""
+    box = next(box for box in app.selectbox if f"_{place}_" in box.key)
+    box.select(to)
+    app.run()
+    return settle(app)
 
 
 def _csv(frame):
@@ -238,8 +247,9 @@ def test_parquet_is_read_as_csv_is(app):
 
 
 def test_the_page_says_what_is_still_missing(app, texts):
-    _upload(app, "evaluation", "only.csv", _csv(_predictions()))
+    _upload(app, "calibration", "only.csv", _csv(_predictions()))
     settle(app)
+    _place(app, "calibration", "evaluation")
     _assert_healthy(app)
     texts([box.value for box in app.info], "the calibration set")
     _upload(app, "calibration", "features.csv", _csv(_predictions()[["diagnosis"]].assign(a=1.5)))
@@ -266,21 +276,15 @@ def test_a_sample_says_where_it_comes_from(app):
     assert "XGBoost" in words
 
 
-def _uploader(app, which):
-    return next(u for u in app.get("file_uploader") if u.key.startswith(f"{which}_file"))
-
-
 def test_training_rows_come_and_go_beside_the_scores(app):
-    assert _uploader(app, "training").disabled
     app.button(key="open_breast_cancer").click()
     app.run()
-    assert not _uploader(app, "training").disabled
     rows = (samples_root() / "breast_cancer" / "calibration.parquet").read_bytes()
     _upload(app, "training", "mine <b>.parquet", rows)
     settle(app)
     _assert_healthy(app)
     assert not app.error
-    words = next(text.value for text in app.caption if text.value.startswith("Training set"))
+    words = next(text.value for text in app.caption if "training" in text.value)
     assert "<b>" not in words
     assert any("fit for" in title.value for title in app.subheader)
     n = len(pd.read_parquet(io.BytesIO(rows)))
@@ -292,11 +296,10 @@ def test_training_rows_come_and_go_beside_the_scores(app):
         shown = [unescape(warning.value)[: len(copies)] for warning in app.warning]
         assert shown.count(copies) == 1, page
     app.switch_page("../pages/load.py").run()
-    app.button(key="remove_training").click()
-    app.run()
+    _place(app, "training", "out")
     _assert_healthy(app)
     assert not app.warning
-    assert not any(text.value.startswith("Training set") for text in app.caption)
+    assert not any("_training_" in box.key for box in app.selectbox)
     assert any("fit for" in title.value for title in app.subheader)
 
 
@@ -429,3 +432,31 @@ def test_what_the_rows_say_against_the_roles_can_be_accepted(app):
     _press(app, "The roles are right")
     _assert_healthy(app)
     assert not app.warning
+
+
+@pytest.mark.usefixtures("real_workers")
+def test_all_files_are_dropped_at_once_and_each_finds_its_place(app):
+    folder = samples_root() / "breast_cancer"
+    names = ("evaluation.parquet", "model.skops", "training.parquet", "calibration.parquet")
+    files = [(name, (folder / name).read_bytes(), "") for name in names]
+    next(u for u in app.get("file_uploader") if u.key.startswith("files_")).set_value(files)
+    app.run()
+    settle(app)
+    _assert_healthy(app)
+    assert not app.error
+    places = [box.value for box in app.selectbox if box.key.startswith("place_")]
+    assert places == ["calibration", "evaluation", "training"]
+    _press(app, "Score the rows")
+    settle(app)
+    _assert_healthy(app)
+    assert any("fit for" in title.value for title in app.subheader)
+
+
+def test_two_tables_exchange_their_places(app):
+    for name in ("first.csv", "second.csv"):
+        _upload(app, "calibration", name, _csv(_predictions(seed=len(name))))
+        settle(app)
+    _place(app, "evaluation", "calibration")
+    _assert_healthy(app)
+    words = [text.value for text in app.caption if "rows, 3 columns" in text.value]
+    assert ["second" in one for one in words] == [True, False]

@@ -20,8 +20,9 @@ pytestmark = pytest.mark.usefixtures("work_here", "stay_on_load")
 
 
 def upload(app: AppTest, which: str, name: str, frame: pd.DataFrame) -> AppTest:
-    uploader = next(u for u in app.get("file_uploader") if u.key.startswith(f"{which}_file"))
-    uploader.upload(name, frame.to_csv(index=False).encode())
+    named = f"{which} {name}" if which in ("evaluation", "training") else name
+    uploader = next(u for u in app.get("file_uploader") if u.key.startswith("files_"))
+    uploader.upload(named, frame.to_csv(index=False).encode())
     return app.run()
 
 

@@ -15,12 +15,12 @@ pytestmark = pytest.mark.browser
 PAGES = ["Reliability", "Confidence by class", "Load"]
 
 
-def _upload(app, which, path):
-    """Give a file to an uploader, once no job keeps it disabled, as a person would have to."""
+def _upload(app, *paths):
+    """Give files to the uploader, once no job keeps it disabled, as a person would have to."""
     app.idle()
-    chosen = f'[class*="st-key-{which}_file"] [data-testid="stFileUploader"] input[type=file]'
+    chosen = '[class*="st-key-files_file"] [data-testid="stFileUploader"] input[type=file]'
     app.page.wait_for_selector(f"{chosen}:enabled", state="attached", timeout=60_000)
-    app.page.set_input_files(chosen, str(path))
+    app.page.set_input_files(chosen, [str(path) for path in paths])
     app.idle()
 
 
@@ -61,9 +61,8 @@ def test_a_sample_opens_in_one_click_and_survives_pages_themes_and_a_reload(app)
 def test_own_model_and_table_are_scored_and_diagnosed(app):
     folder = samples_root() / "breast_cancer"
     app.open()
-    _upload(app, "model", folder / "model.skops")
+    _upload(app, folder / "calibration.parquet", folder / "model.skops")
     app.wait_for_text("30 inputs")  # a sample's card speaks of a random forest too
-    _upload(app, "calibration", folder / "calibration.parquet")
     app.page.get_by_role("button", name="Score the rows").click()
     app.wait_for_overview()
     app.assert_healthy()
@@ -77,10 +76,10 @@ def test_predictions_as_csv_and_a_refused_pickle(app, tmp_path):
     _predictions(table)
     refused.write_bytes(pickle.dumps({"a": 1}))
     app.open()
-    _upload(app, "model", refused)
+    _upload(app, refused)
     app.wait_for_text("pickle")
     app.assert_healthy()
-    _upload(app, "calibration", table)
+    _upload(app, table)
     app.page.get_by_role("button", name="Score the rows").click()
     app.wait_for_overview()
     app.visit("Confidence by class")

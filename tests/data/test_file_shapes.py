@@ -370,8 +370,8 @@ def test_every_answer_settles_its_question(shape: str, about: str) -> None:
 def test_a_target_is_chosen_with_the_rate_and_the_mean_prediction_in_view() -> None:
     _, found = reading_of(csv(LOANS))
     feature, target = (choice.shows for choice in found.doubts[0].choices)
-    assert f"1 in {OTHER.mean():.1%} of the rows, mean prediction {P.mean():.1%}" in feature
-    assert f"1 in {EVENT.mean():.1%} of the rows, mean prediction {P.mean():.1%}" in target
+    assert f"class 1: {OTHER.mean():.1%} of the rows, mean prediction {P.mean():.1%}" in feature
+    assert f"class 1: {EVENT.mean():.1%} of the rows, mean prediction {P.mean():.1%}" in target
     assert "AUROC" in target
 
 

@@ -1,0 +1,200 @@
+"""Several files at once: each finds its place, and one that is refused does not stop the others."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import Cancelled
+from kdcal_core.review import (
+    Arrival,
+    Review,
+    TableInfo,
+    Workspace,
+    add_files,
+    add_table,
+    create_review,
+    move_table,
+    places_of,
+    read_review,
+    score,
+    settle,
+)
+from kdcal_core.review.samples import samples_root
+
+pytestmark = pytest.mark.usefixtures("work_here")
+CANCER = samples_root() / "breast_cancer"
+N = 200
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def workspace(tmp_path) -> Workspace:
+    return Workspace(tmp_path / "home")
+
+
+def table(seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    p = rng.random(N)
+    return pd.DataFrame({"p_1": p, "y": (rng.random(N) < p).astype(int)})
+
+
+def arrived(name: str, frame: pd.DataFrame | None = None, content: bytes = b"a,b\n") -> Arrival:
+    return Arrival(
+        io.BytesIO(content if frame is None else frame.to_csv(index=False).encode()), name
+    )
+
+
+def with_tables(**names: str) -> Review:
+    info = {which: TableInfo(name, "", 1, (), (), 1, "f") for which, name in names.items()}
+    return Review("some-id", tables=info)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("names", "places"),
+    [
+        (["rows.csv"], ["calibration"]),
+        (["a.csv", "b.csv"], ["calibration", "evaluation"]),
+        (["test.csv", "calib.csv"], ["evaluation", "calibration"]),
+        (["X_test.parquet", "X_val.parquet"], ["evaluation", "calibration"]),
+        (["val.csv", "cal.csv"], ["evaluation", "calibration"]),
+        (["train.csv", "test.csv"], ["training", "calibration"]),
+        (["train.csv"], ["training"]),
+        (["credit-holdout.csv", "rows.csv"], ["evaluation", "calibration"]),
+        (
+            ["m.onnx", "eval.csv", "cal.csv", "train.csv"],
+            ["model", *("evaluation", "calibration", "training")],
+        ),
+        (["forest.skops", "shifted_rows.csv", "rows.csv"], ["model", "foreign", "calibration"]),
+        (["net.pkl", "latest.csv"], ["model", "calibration"]),  # "test" is no word of "latest"
+        (["a.csv", "b.csv", "c.csv"], ["calibration", "evaluation", None]),
+    ],
+)
+def test_places_by_name(names: list[str], places: list[str]) -> None:
+    files = [arrived(name) for name in names]
+    assert list(places_of(files, Review("some-id"))) == places
+
+
+def test_a_text_file_is_a_model_where_it_begins_as_one() -> None:
+    files = [arrived("model.txt", content=b"tree\nversion=v4\n"), arrived("rows.txt")]
+    assert places_of(files, Review("some-id")) == ("model", "calibration")
+
+
+def test_places_beside_what_is_there() -> None:
+    one = with_tables(calibration="mine.csv")
+    assert places_of([arrived("more.csv")], one) == ("evaluation",)
+    assert places_of([arrived("mine.csv")], one) == ("calibration",)
+    assert places_of([arrived("test.csv")], one) == ("evaluation",)
+    both = with_tables(calibration="mine.csv", evaluation="yours.csv")
+    assert places_of([arrived("more.csv")], both) == (None,)
+    assert places_of([arrived("yours.csv")], both) == ("evaluation",)
+    assert places_of([arrived("new cal.csv")], both) == ("calibration",)
+
+
+@pytest.mark.usefixtures("real_workers")
+def test_model_and_tables_in_any_order_make_a_review(workspace: Workspace) -> None:
+    names = ("training.parquet", "evaluation.parquet", "model.skops", "calibration.parquet")
+    files = [Arrival(CANCER / name, name) for name in names]
+    shares: list[float] = []
+    review = add_files(
+        workspace, create_review(workspace).id, files, progress=lambda s, _: shares.append(s)
+    )
+    assert review.model is not None
+    assert {which: one.name for which, one in review.tables.items()} == {
+        "calibration": "calibration.parquet",
+        "evaluation": "evaluation.parquet",
+    }
+    assert review.training is not None
+    assert review.training.name == "training.parquet"
+    assert review.title == "model.skops"
+    assert shares == sorted(shares)
+    assert score(workspace, review.id).ready
+    # step by step the same is found
+    one = create_review(workspace).id
+    for name in ("model.skops", "calibration.parquet", "evaluation.parquet", "training.parquet"):
+        stepwise = add_files(workspace, one, [Arrival(CANCER / name, name)])
+    assert stepwise.roles == review.roles
+    assert stepwise.classes == review.classes
+
+
+def test_a_file_that_is_refused_does_not_stop_the_others(workspace: Workspace) -> None:
+    review_id = create_review(workspace).id
+    files = [arrived("eval.csv", content=b"p,p\n1,2\n"), arrived("cal.csv", table())]
+    with pytest.raises(InputError, match=r"more than once.*eval\.csv"):
+        add_files(workspace, review_id, files)
+    review = read_review(workspace, review_id)
+    assert list(review.tables) == ["calibration"]
+    assert score(workspace, review_id).ready
+    with pytest.raises(InputError, match=r"lacks a column.*test\.csv"):
+        add_files(workspace, review_id, [arrived("test.csv", table().drop(columns="y"))])
+    kept = {one.name for one in workspace.folder(review_id).glob("*.arrow")}
+    assert kept == {review.tables["calibration"].file}
+
+
+def test_a_table_without_a_place_is_refused_by_name(workspace: Workspace) -> None:
+    files = [arrived(f"{name}.csv", table(at)) for at, name in enumerate("abc")]
+    with pytest.raises(InputError, match=r"not known which set.*c\.csv"):
+        add_files(workspace, create_review(workspace).id, files)
+
+
+@pytest.mark.usefixtures("real_workers")
+def test_nothing_is_left_of_files_whose_reading_was_stopped(workspace: Workspace) -> None:
+    review_id = create_review(workspace).id
+    files = [arrived("cal.csv", table()), arrived("eval.csv", table(1))]
+    with pytest.raises(Cancelled):
+        add_files(workspace, review_id, files, cancelled=lambda: True)
+    assert read_review(workspace, review_id).tables == {}
+    assert [one.name for one in workspace.folder(review_id).iterdir()] == ["review.json"]
+
+
+def test_tables_exchange_their_places(workspace: Workspace) -> None:
+    review_id = create_review(workspace).id
+    add_files(workspace, review_id, [arrived("a.csv", table()), arrived("b.csv", table(1))])
+    scored = score(workspace, review_id)
+    moved = move_table(workspace, review_id, "evaluation", "calibration")
+    assert {which: one.name for which, one in moved.tables.items()} == {
+        "calibration": "b.csv",
+        "evaluation": "a.csv",
+    }
+    assert not moved.scored
+    assert moved.title == "b.csv"
+    again = score(workspace, review_id)
+    assert again.sets["calibration"].accuracy == scored.sets["evaluation"].accuracy
+    aside = move_table(workspace, review_id, "evaluation", "training")
+    assert aside.training is not None
+    assert aside.training.name == "a.csv"
+    assert list(aside.tables) == ["calibration"]
+    score(workspace, review_id)
+    gone = move_table(workspace, review_id, "training", None)
+    assert gone.training is None
+    assert gone.scored  # training rows are never scored
+    empty = move_table(workspace, review_id, "calibration", None)
+    assert (empty.tables, empty.roles) == ({}, None)
+    with pytest.raises(InputError, match="no table in this place"):
+        move_table(workspace, review_id, "training", "calibration")
+
+
+def test_another_calibration_table_asks_its_own_questions(workspace: Workspace) -> None:
+    review_id = create_review(workspace).id
+    loans = table().rename(columns={"y": "defaulted", "p_1": "p_default"})
+    loans = loans.assign(default=RNG.integers(0, 2, N))
+    files = [arrived("cal.csv", loans), arrived("eval.csv", loans.sample(frac=1.0))]
+    assert [one.about for one in add_files(workspace, review_id, files).doubts] == ["target"]
+    assert settle(workspace, review_id, "target", "defaulted").doubts == ()
+    moved = move_table(workspace, review_id, "evaluation", "calibration")
+    assert [one.about for one in moved.doubts] == ["target"]
+    assert moved.answers == {}
+
+
+def test_a_review_of_one_table_after_another_is_as_before(workspace: Workspace) -> None:
+    one, two = create_review(workspace).id, create_review(workspace).id
+    for which in ("calibration", "evaluation"):
+        add_table(workspace, one, which, arrived("", table()).source, f"{which}.csv")
+    files = [arrived(f"{which}.csv", table()) for which in ("evaluation", "calibration")]
+    together = add_files(workspace, two, files)
+    assert together.roles == read_review(workspace, one).roles
+    assert together.classes == read_review(workspace, one).classes
