@@ -44,7 +44,7 @@ from kdcal_core.data.schema import Family, Roles, Table, Task
 from kdcal_core.errors import InputError
 from kdcal_core.text import listed
 
-About = Literal["target", "scale", "order", "level", "outputs"]
+About = Literal["target", "classes", "scale", "order", "level", "outputs"]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # of an interval whose level no name says
 NO_LEVEL = "none"
@@ -87,8 +87,9 @@ class Doubt:
     Attributes
     ----------
     about : str
-        "target": which column; "scale": percentages or not; "order": which column belongs to
-        which class; "level": that of an interval; "outputs": why there are none.
+        "target": which column; "classes": the order of a model's classes whose file does not name
+        them; "scale": percentages or not; "order": which column belongs to which class; "level":
+        that of an interval; "outputs": why there are none.
     sentence : str
         Untrusted text.
     choices : tuple of Choice
@@ -102,11 +103,15 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Reading:
-    """The roles of a table's columns, the open doubts about them, and notes in sentences."""
+    """The roles of a table's columns, the open doubts about them, and notes in sentences.
+
+    ``classes`` are the names that an answer gave to the classes of a model without names.
+    """
 
     roles: Roles
     doubts: tuple[Doubt, ...] = ()
     notes: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
 
 
 def read_columns(
@@ -237,7 +242,8 @@ class _Classification(_Reader):
         if len(options) > 1:
             doubts.append(self._target_doubt(roles, options))
         if self.model:
-            return Reading(roles, tuple(doubts), notes)
+            given, order = self._class_names(roles)
+            return Reading(roles, (*doubts, *order), notes, given)
         if (top := self._top_label(roles)) is not None:
             return Reading(replace(roles, outputs=(), class_by="name"), (*doubts, top), notes)
         if (scaled := self._percentages(roles)) is not None:
@@ -272,6 +278,31 @@ class _Classification(_Reader):
         if not self.model and any(one.outputs for one in found):
             found = [one for one in found if one.outputs]
         return found
+
+    def _class_names(self, roles: Roles) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
+        """The labels as names of a model's classes where its file only counts them."""
+        n = self.n_classes
+        if self.classes or n is None or roles.target is None:
+            return (), ()
+        labels = classes_of(self.frame[roles.target])
+        if len(labels) != n or class_columns(self.frame[[roles.target]], set(), _counted(n)):
+            return (), ()
+        orders = {"natural": labels, "reversed": labels[::-1]}
+        orders = orders if n == 2 else {"natural": labels}
+        if (said := self.said.get("classes")) in orders:
+            return orders[said], ()
+        doubt = Doubt(
+            "classes",
+            f"The model's file does not name its {n} classes, and the labels are "
+            f"{listed([repr(label[:40]) for label in labels], _MOST_CHOICES)}. In which order "
+            "does the model give their probabilities? Libraries sort the labels, unless they were "
+            "told another order.",
+            tuple(
+                Choice(answer, listed([name[:40] for name in one], _MOST_CHOICES, last="then"))
+                for answer, one in orders.items()
+            ),
+        )
+        return (), (doubt,)
 
     def _is_plausible(self, name: str, roles: Roles) -> bool:
         others = [roles.target or "", *(column for _, column in roles.outputs)]
@@ -569,6 +600,10 @@ def _between(frame: pd.DataFrame, lower: str, point: str, upper: str) -> bool:
         pd.to_numeric(frame[name], errors="coerce") for name in (lower, point, upper)
     )
     return bool(((low <= middle) & (middle <= high)).all())
+
+
+def _counted(n: int) -> tuple[str, ...]:
+    return tuple(map(str, range(n)))
 
 
 def _columns(roles: Roles) -> Iterator[str]:

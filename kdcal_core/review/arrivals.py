@@ -20,7 +20,6 @@ from kdcal_core.review.further_tables import check_aside
 from kdcal_core.review.requirements import (
     check_columns,
     check_unchanged,
-    default_classes,
     keep_fitting,
 )
 from kdcal_core.review.review import WHICH, Review, TableInfo
@@ -223,8 +222,6 @@ def move_table(
         result = replace(now, tables=after.tables, training=after.training, sample=None)
         if reading is not None:
             result = replace(with_reading(result, reading), answers={})
-            first = next(iter(result.tables.values()))
-            result = replace(result, classes=default_classes(result.model, reading.roles, first))
         elif not result.tables:
             result = replace(result, roles=None, doubts=(), answers={})
         for table in result.tables.values():
@@ -299,7 +296,7 @@ def _read_with_model(workspace: Workspace, review_id: str, alone: Reading) -> No
         if understood is not None:
             return understood(now)
         assert reading is not None
-        return replace(with_reading(now, reading), classes=model.classes)
+        return with_reading(now, reading)
 
     change_review(workspace, review_id, change)
 

@@ -230,8 +230,7 @@ def _under_task(
     if table is None:
         return lambda review: replace(review, doubts=())
     reading = read_again(before, folder, task, {})
-    classes = default_classes(None, reading.roles, table)
-    return lambda review: replace(with_reading(review, reading), classes=classes, answers={})
+    return lambda review: replace(with_reading(review, reading), answers={})
 
 
 def read_again(review: Review, folder: Path, task: Task | None, answers: dict[str, str]) -> Reading:
@@ -276,9 +275,7 @@ def settle(workspace: Workspace, review_id: str, about: str, answer: str) -> Rev
 
     def change(now: Review) -> Review:
         check_unchanged(before, now)
-        changed = replace(with_reading(now, reading), answers=answers)
-        classes = default_classes(now.model, reading.roles, next(iter(now.tables.values())))
-        return unscored(keep_fitting(replace(changed, classes=classes)))
+        return unscored(keep_fitting(replace(with_reading(now, reading), answers=answers)))
 
     return change_review(workspace, review_id, change)
 
@@ -290,7 +287,14 @@ def with_reading(review: Review, reading: Reading) -> Review:
     if (other := review.tables.get("evaluation")) is not None:
         roles, lost = shared_features(review, roles, other)
         notes += tuple(note for note in lost if note not in review.notes)
-    return replace(review, roles=roles, doubts=reading.doubts, notes=(*review.notes, *notes))
+    table = next(iter(review.tables.values()))
+    return replace(
+        review,
+        roles=roles,
+        classes=reading.classes or default_classes(review.model, roles, table),
+        doubts=reading.doubts,
+        notes=(*review.notes, *notes),
+    )
 
 
 def add_table(

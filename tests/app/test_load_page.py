@@ -205,7 +205,8 @@ def test_rows_deleted_behind_the_app_are_missed_on_every_page(app, tmp_path):
         assert "no longer kept" in app.error[0].value
 
 
-def test_a_model_that_only_counts_its_classes_can_be_given_their_names(app, tmp_path):
+@pytest.mark.parametrize("by", ["a click", "their names"])
+def test_a_model_that_only_counts_its_classes_can_be_given_their_names(app, tmp_path, by, texts):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 2))
     data = xgboost.DMatrix(x, x[:, 0] > 0, feature_names=["a", "b"])
@@ -215,14 +216,18 @@ def test_a_model_that_only_counts_its_classes_can_be_given_their_names(app, tmp_
     settle(app)
     _upload(app, "calibration", "t.csv", _csv(table))
     settle(app)
-    _press(app, "Score the rows")
-    settle(app)
-    assert "only counts its classes" in app.error[0].value
-    app.text_input[0].set_value("well, sick")
-    _press(app, "Apply roles")
+    texts([unescape(one.value) for one in app.warning])
+    if by == "a click":
+        _press(app, "well then sick")
+        settle(app)
+    else:
+        app.text_input[0].set_value("well, sick")
+        _press(app, "Apply roles")
+    assert not app.warning
     _press(app, "Score the rows")
     settle(app)
     _assert_healthy(app)
+    assert not app.warning  # sick and well are not swapped
     assert any("fit for" in title.value for title in app.subheader)
 
 

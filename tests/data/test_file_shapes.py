@@ -409,6 +409,20 @@ def test_what_a_model_reads_is_no_target() -> None:
     assert [doubt.about for doubt in found.doubts] == ["target"]
 
 
+def test_a_model_that_names_no_classes_asks_for_their_order() -> None:
+    table = frame(age=AGE, y=yes_no(EVENT))
+    found = read_columns(table, n_classes=2, n_features=1)
+    assert [choice.answer for choice in found.doubts[0].choices] == ["natural", "reversed"]
+    for answer, names in (("natural", ("no", "yes")), ("reversed", ("yes", "no"))):
+        settled = read_columns(table, n_classes=2, n_features=1, answers={"classes": answer})
+        assert (settled.classes, settled.doubts) == (names, ())
+    # labels counted from 1 are named by one click; those that count from 0 need none
+    three = read_columns(frame(age=AGE, y=KIND + 1), n_classes=3, n_features=1)
+    assert [choice.words for choice in three.doubts[0].choices] == ["1, 2 then 3"]
+    assert read_columns(frame(age=AGE, y=KIND), n_classes=3, n_features=1).doubts == ()
+    assert read_columns(table, classes=("no", "yes"), n_classes=2, n_features=1).doubts == ()
+
+
 def test_an_index_that_the_model_reads_stays() -> None:
     found = read_columns(frame(index=np.arange(N), y=EVENT), feature_names=("index",))
     assert (found.roles.features, found.notes) == (("index",), ())
