@@ -39,7 +39,7 @@ from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.venn_abers import VennAbers
 from kdcal_core.offers import import_modules
 
-# files and formats offer no calibrator
+# the folder export defines no calibrators
 import_modules(__path__, __name__, without=("export",))
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Compiled loops of kernel sums and of Venn-Abers prediction.
 
-Imported only on use because numba loads slowly.
+Imported only when used, because numba loads slowly.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def sum_kernels(
     value: Array,
     slope: Array,
 ) -> None:
-    """Log sum over the cells ``low`` to ``high`` of each place, and its slope.
+    """Log sum over the cells ``low`` to ``high`` at each place, and its slope.
 
-    Kernels are divided by the nearest score's, so that the largest of a sum is near one.
+    Kernels are divided by that of the nearest score, so that the largest in a sum is near one.
     """
     by_second = 0.5 / bandwidth**2
     by_third = 1.0 / (6.0 * bandwidth**3)
@@ -55,7 +55,7 @@ compiled = njit(nogil=True, cache=True)
 
 @compiled
 def joined_as_yes(yes: Array, mass: Array) -> Array:
-    """Isotonic fit at each score with one more row there that is a yes, (m,).
+    """Isotonic fit at each score with one more yes row there, (m,).
 
     ``yes`` and ``mass`` (m,) are the weights of the yes rows and of all rows at each distinct
     score, ascending.

@@ -14,26 +14,26 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
 
 LOWEST, HIGHEST = 0.05, 20.0
-# Awards are found as A / T: thirty is a confidence of 1 - 1e-13.
+# Awards are fitted as A / T; thirty means a confidence of 1 - 1e-13.
 LARGEST_AWARD = 30.0
 _STARTS = (0.3, 0.6, 1.0, 1.6, 3.0)
 _LOOKED_AT = np.geomspace(LOWEST, HIGHEST, 17)
 _SUBSAMPLE = 20_000
 _BLOCK = 8192
-# Stands for minus infinity in the predicted class's own column, and survives 0 * x.
+# Replaces minus infinity in the predicted class's own column, because 0 * x stays finite.
 _ABSENT = -1e5
 
-# The prior around T = 1, as a number of rows with outcomes exactly as the model states.
+# The prior around T = 1: the number of rows with outcomes exactly as the model states.
 _PRIOR_ROWS = 5.0
 _MOST_PRIOR_ROWS = 2000
-# A temperature that loses at most this much is as good as the best: one standard error.
+# A temperature with at most this much more loss is as good as the best: one standard error.
 _TOLERATED_NATS = 0.5
 _MOST_CELLS = 2_000_000
 _EXACT = 1e-10  # of log T
 
 
 def tempered(proba: FloatArray, temperature: float) -> FloatArray:
-    """softmax(log p / T) of every row, (n, K); with T = 1 the rows as they are.
+    """softmax(log p / T) of every row, (n, K); with T = 1 the rows unchanged.
 
     Examples
     --------
@@ -61,8 +61,8 @@ def safe_temperature(
 
     The best one minimises the loss of the rows and of five more with outcomes exactly as the model
     states (a conjugate prior around T = 1). "Nearly as well" is a loss that is larger by at most
-    half a nat, which is one standard error of log T. So few rows, or rows that a calibrated model
-    could produce, leave the model unchanged.
+    half a nat, which is one standard error of log T. Few rows, or rows that a calibrated model
+    could produce, thus leave the model unchanged.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def safe_temperature(
     y : (n,) array of int
     weight : (n,) array
     loss : {"top-label", "brier", "full"}
-        Squared errors count in nats by their mean at the best temperature.
+        Squared errors are converted to nats by their mean at the best temperature.
     thinned : bool
         Whether to use an even subsample of the rows, at most 20,000 and two million entries.
 
@@ -130,9 +130,9 @@ class TemperatureRows:
         return cls(others, best, truth, correct, weight, predicted)
 
     def with_prior(self, proba: FloatArray, n_rows: float) -> TemperatureRows:
-        """These rows and further rows, spread over them, with outcomes exactly as in ``proba``.
+        """These rows plus further rows, spread over them, with outcomes exactly as in ``proba``.
 
-        All belong to group 0.
+        All rows belong to group 0.
         """
         few = slice(None, None, -(-len(proba) // _MOST_PRIOR_ROWS))
         proba, some = proba[few], self.take(few, group=0)
@@ -175,7 +175,7 @@ class TemperatureRows:
         The slope is the derivative by log T.
         """
         n = len(self.best)
-        if self.others.shape[1] == 2:  # one other class: nothing to add up
+        if self.others.shape[1] == 2:  # one other class: nothing to sum
             return self.best / temperature, -self.best / temperature
         log_sum, mean = np.empty(n), np.empty(n)
         for start in range(0, n, _BLOCK):
@@ -193,7 +193,7 @@ def _objective(
 ) -> tuple[float, FloatArray]:
     """Mean loss and its gradient at (log T, or log T and A / T of each group).
 
-    The loss is NaN where it is not ``valued``: its logarithms take longer than the gradient.
+    The loss is NaN unless ``valued``, because its logarithms take longer than the gradient.
     """
     temperature = float(np.exp(parameters[0]))
     rest, rest_slope = rows.rest(temperature)
@@ -223,8 +223,7 @@ def _objective(
 
 
 def _dot(one: FloatArray, other: FloatArray) -> float:
-    """Sum of products in this thread; on a busy machine the threads of BLAS wait for each other
-    a thousand times longer than they compute."""
+    """Sum of products in this thread, because BLAS threads wait long for each other."""
     return float(np.einsum("i,i->", one, other))
 
 
@@ -244,7 +243,7 @@ def best_temperature(
         return _best_alone(rows, few, loss), np.zeros(n_groups)
     nothing = np.zeros(1 + n_groups)
     starts = [np.concatenate([[np.log(t)], np.zeros(n_groups)]) for t in _STARTS]
-    # Eq. 15 can have several valleys: every start goes down before the best is chosen
+    # Eq. 15 can have several valleys: descend from every start, then choose the best
     if loss == "brier":
         starts = [_descend(one, few, n_groups, loss) for one in starts]
     start = min(starts, key=lambda p: _objective(p, few, n_groups, loss)[0])
@@ -257,10 +256,10 @@ def best_temperature(
 
 
 def _best_alone(rows: TemperatureRows, few: TemperatureRows, loss: str) -> float:
-    """The temperature of the lowest valley: a root of the slope, found without a general solver.
+    """The temperature of the lowest valley, a root of the slope found without a general solver.
 
-    Valleys are searched among ``few`` of the rows, between neighbours of ``_LOOKED_AT``: the Brier
-    loss may have several.
+    Valleys are searched on the rows ``few``, between neighbours of ``_LOOKED_AT``, because the
+    Brier loss may have several.
     """
 
     def at(log_temperature: float, of: TemperatureRows) -> float:
@@ -274,7 +273,7 @@ def _best_alone(rows: TemperatureRows, few: TemperatureRows, loss: str) -> float
     ends = [grid[0]] if slopes[0] >= 0 else []
     ends += [grid[-1]] if slopes[-1] <= 0 else []
     for left, right, down, up in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
-        if down < 0 <= up:  # often exactly 0 with few, equal rows
+        if down < 0 <= up:  # often exactly 0 with few or equal rows
             ends.append(brentq(slope, left, right, args=(few,), xtol=_EXACT))
     end = min(ends, key=lambda one: at(one, few))
     if len(few.best) < len(rows.best):
@@ -287,7 +286,7 @@ def _best_alone(rows: TemperatureRows, few: TemperatureRows, loss: str) -> float
 def _nearest_valley(
     slope: Callable[[float], float], start: float, lowest: float, highest: float
 ) -> float:
-    """Where the slope is zero downhill from the start, or the bound that is met before."""
+    """The zero of the slope downhill from the start, or the bound that is reached before."""
     step = 0.01
     here = slope(start)
     while here != 0:

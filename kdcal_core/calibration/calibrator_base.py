@@ -1,6 +1,6 @@
 """The common part of calibrators: checks of inputs and of saved state, classes, full vectors.
 
-Fitted state that was read from a file is checked, so that predicting from it is safe.
+Fitted state from a file is checked, so that predicting with it is safe.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 
-# No fit leaves larger numbers; sums and products of smaller ones stay finite.
+# No fit gives larger numbers; sums and products of smaller ones stay finite.
 LARGEST = 1e100
 
 
 def demand(holds: bool, what: str) -> None:
-    """Refuse fitted state unless it ``holds``; ``what`` names the part that does not.
+    """Refuse fitted state unless it ``holds``; ``what`` names the part that is wrong.
 
     Examples
     --------
@@ -55,10 +55,10 @@ def check_array(
     dtype: Any = np.float64,
     nan: bool = False,
 ) -> NDArray[Any]:
-    """The array in an attribute, of this shape and type, and all of it within [low, high].
+    """The array in an attribute, after a check of shape, type and range [low, high].
 
-    ``None`` in the shape stands for any length. Infinity is refused, and so is NaN unless it has
-    a meaning there.
+    ``None`` in the shape means any length. Infinity is refused, and NaN too unless it has a
+    meaning.
     """
     return _checked(getattr(owner, name, None), name, shape, low, high, dtype, nan)
 
@@ -113,30 +113,30 @@ ROWS_PER_PARAMETER = 10
 class Calibrator(BaseEstimator, metaclass=ABCMeta):
     """Base class of all classification calibrators.
 
-    Most are fitted by ``fit(proba, y, sample_weight=None)`` and answer ``predict_proba(proba)``
-    with (n, K) rows that sum to one. Those with ``needs_inputs`` read the rows' features too:
-    ``fit(proba, y, X, sample_weight=None)`` and ``predict_proba(proba, X)``.
+    Most have ``fit(proba, y, sample_weight=None)`` and ``predict_proba(proba)``, which returns (n,
+    K) rows that sum to one. Those with ``needs_inputs`` also read the rows' features: ``fit(proba,
+    y, X, sample_weight=None)`` and ``predict_proba(proba, X)``.
     :func:`kdcal_core.calibration.fit_calibrator` and :func:`kdcal_core.calibration.calibrated`
-    treat all alike.
+    handle both kinds.
 
-    All fitted state is in attributes whose names end with an underscore, and each holds None, a
-    bool, an int, a float, a str, an array, a frozen dataclass of such, a nested calibrator, or a
-    tuple or str-keyed dict of such; parameters are JSON values. So a calibrator can be written
-    to a file without pickle and read back (:meth:`check_state`).
+    All fitted state is in attributes whose names end with an underscore. Each holds None, a bool,
+    an int, a float, a str, an array, a frozen dataclass of these, a nested calibrator, or a tuple
+    or str-keyed dict of these; parameters are JSON values. A calibrator can therefore be written to
+    a file without pickle and read back (:meth:`check_state`).
 
     Attributes
     ----------
     needs_inputs : bool
-        Of the class: whether ``fit`` and ``predict_proba`` take the features X.
+        Class attribute: whether ``fit`` and ``predict_proba`` take the features X.
     keeps_prediction : bool
-        Of the class: whether the predicted class stays the model's, even where another entry of
+        Class attribute: whether the predicted class stays the model's, even where another entry of
         the calibrated vector is larger (Salamon et al., section XI).
     n_classes_ : int
         Number of probability columns K.
     notes_ : tuple of str
-        Notes on this fit for the user, as sentences. Classes have their names
-        where :func:`~kdcal_core.calibration.fit_calibrator` knows them, else their column index,
-        counted from 0.
+        Notes on this fit for the user, as sentences. They name classes where
+        :func:`~kdcal_core.calibration.fit_calibrator` knows the names, or else give the column
+        index, counted from 0.
     """
 
     needs_inputs: ClassVar[bool] = False
@@ -186,14 +186,14 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
                 )
 
     def check_state(self) -> None:
-        """Refuse fitted state that contradicts itself, as a damaged file may hold it.
+        """Refuse fitted state that contradicts itself, as in a damaged file.
 
-        After it every ``predict`` stays within its arrays. Subclasses check what they add.
+        Afterwards every ``predict`` stays within its arrays. Subclasses check what they add.
 
         Raises
         ------
         InputError
-            An attribute is missing, or of another kind, shape or range than a fit leaves.
+            If an attribute is missing, or does not have the kind, shape or range of a fit.
         """
         n_classes, notes = getattr(self, "n_classes_", None), getattr(self, "notes_", None)
         demand(type(n_classes) is int and n_classes >= 2, "the number of classes")
@@ -204,19 +204,19 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
     def rows_needed(self, n_classes: int) -> int:
         """Fewest calibration rows for a useful fit; with fewer rows a note reports this number.
 
-        Ten for each number that is fitted. A curve without parameters needs as many as bring its
-        error to that of Platt's map of two classes on 20 rows, as measured on over-confident
-        scores; 0 where nothing is fitted.
+        Ten rows for each fitted number. A curve without parameters needs so many that its error
+        equals that of Platt's map of two classes on 20 rows, as measured on over-confident scores;
+        0 where nothing is fitted.
 
         Parameters
         ----------
         n_classes : int
-            Probability columns, K.
+            Number of probability columns, K.
         """
         return 0
 
     def few_rows(self, n_rows: int) -> str | None:
-        """A note on too few calibration rows; None if they suffice.
+        """A note on too few calibration rows; None if there are enough.
 
         Examples
         --------
@@ -231,7 +231,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
         return f"{rows} few for this calibrator; at least about {needed:,} would do."
 
     def unseen(self, X: pd.DataFrame) -> dict[str, int]:
-        """Rows of each column with a category that the fit did not see; only where there are any.
+        """Number of rows with a category that the fit did not see, for each column that has any.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
         return {}
 
     def _class(self, label: int) -> str:
-        """The class at this column, as notes name it."""
+        """The name of the class in notes."""
         names = self._class_names
         return f"Class {label if names is None else names[label][:60]}"
 
@@ -250,14 +250,14 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
             self._note(sentence)
 
     def _note(self, sentence: str, *, warn: bool = False) -> None:
-        """Keep a sentence for the user; ``warn`` if a number is not the requested one."""
+        """Store a note for the user; ``warn`` if a number differs from the requested one."""
         self.notes_ = (*self.notes_, sentence)
         if warn:
             warnings.warn(sentence, InputWarning, stacklevel=2)
 
 
 class TopLabelCalibrator(Calibrator):
-    """Learns how often the predicted class is right, given the model's probabilities.
+    """Estimates how often the predicted class is right, given the model's probabilities.
 
     Subclasses implement ``_fit(proba, y, weight)`` and ``_confidence(proba)`` on checked
     arrays.
@@ -281,7 +281,7 @@ class TopLabelCalibrator(Calibrator):
         Raises
         ------
         InputError
-            Where an array is not of this form; the message names the row.
+            If an array does not have this form; the message names the row.
         """
         self._validate_params()
         proba = check_proba(proba)
@@ -298,17 +298,17 @@ class TopLabelCalibrator(Calibrator):
         return np.clip(self._confidence(self._checked(proba)), 0.0, 1.0)
 
     def predict_proba(self, proba: Any) -> FloatArray:
-        """Full vectors, (n, K): the confidence at the predicted class, rows summing to one.
+        """Full vectors, (n, K), with the confidence at the predicted class; rows sum to one.
 
-        The other entries are the model's, scaled to fill up to one; calibrators that change the
-        whole vector document it. The predicted class stays where the model put it, even where its
-        calibrated probability is no longer the largest (Salamon et al., section XI).
+        The other entries are the model's, scaled so that the sum is one; calibrators that change
+        the whole vector say so. The predicted class stays the model's, even where its calibrated
+        probability is no longer the largest (Salamon et al., section XI).
         """
         return self._vectors(self._checked(proba))
 
     @property
     def follows_score(self) -> bool:
-        """Whether the predicted class and its score alone decide the confidence, once fitted."""
+        """Whether a fitted confidence depends only on the predicted class and its score."""
         return True
 
     def _checked(self, proba: Any) -> FloatArray:
@@ -316,21 +316,21 @@ class TopLabelCalibrator(Calibrator):
         return check_proba(proba, n_classes=self.n_classes_)
 
     def _counted(self, weight: FloatArray) -> FloatArray:
-        """How many rows each row counts as in the fit."""
+        """The number of rows that each row counts as in the fit."""
         return weight
 
     @abstractmethod
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None: ...
 
     def _note_class(self, label: int, words: str, *, warn: bool = False) -> None:
-        """Keep what follows a class's name in a sentence, as a note of the fit and of the class."""
+        """Store the words after a class's name as a note of the fit and of the class."""
         self._class_notes = {**self._class_notes, label: (*self.notes_of(label), words)}
         self._note(f"{self._class(label)}{words}", warn=warn)
 
     def notes_of(self, label: int) -> tuple[str, ...]:
         """The notes on one class, each without the class's name.
 
-        Empty if there are none, and for a calibrator from a file.
+        Empty without notes, and for a calibrator from a file.
 
         Parameters
         ----------
@@ -377,10 +377,10 @@ class TopLabelCalibrator(Calibrator):
 
 
 class VectorCalibrator(TopLabelCalibrator):
-    """A calibrator that computes a full vector; the confidence is one entry of it.
+    """A calibrator that computes a full vector, of which the confidence is one entry.
 
-    ``predict_proba`` returns that vector as it is, and ``predict_confidence`` its entry at the
-    class the model predicted. On its own it predicts the class of its largest entry.
+    ``predict_proba`` returns that vector, and ``predict_confidence`` its entry at the class the
+    model predicted. The calibrator alone predicts the class of the largest entry.
     """
 
     keeps_prediction: ClassVar[bool] = False
@@ -408,7 +408,7 @@ class VectorCalibrator(TopLabelCalibrator):
 
 
 def n_maps(n_classes: int) -> int:
-    """Maps of one class against the rest: with two classes the second's alone."""
+    """Number of maps of one class against the rest: one with two classes, else one for each."""
     return 1 if n_classes == 2 else n_classes
 
 
@@ -419,7 +419,7 @@ def top_label(proba: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def rows_by_class(predicted: IntArray, n_classes: int) -> Iterator[tuple[int, IntArray]]:
-    """Each class that is predicted at all, with the rows that predict it in ascending order."""
+    """Each predicted class with the rows that predict it, in ascending order."""
     small = predicted.astype(np.int16) if n_classes < 2**15 else predicted
     order = np.argsort(small, kind="stable")
     ends = np.cumsum(np.bincount(predicted, minlength=n_classes))
@@ -431,10 +431,10 @@ def rows_by_class(predicted: IntArray, n_classes: int) -> Iterator[tuple[int, In
 def spread(
     proba: FloatArray, confidence: FloatArray, predicted: IntArray | None = None
 ) -> FloatArray:
-    """Put ``confidence`` at the predicted class and scale the other entries to fill up to one.
+    """Set the predicted class to ``confidence`` and scale the other entries to sum to the rest.
 
-    Where the others are all zero they share the remainder equally. The predicted class is that
-    of the largest entry where it is not given.
+    Where the others are all zero, they share the rest equally. By default the predicted class is
+    that of the largest entry.
 
     Examples
     --------

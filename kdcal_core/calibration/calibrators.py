@@ -1,8 +1,8 @@
 """The list of calibrators that pages, reports and the command line offer.
 
-A calibrator offers itself at the end of the module that defines it (`CalibratorEntry.offer`), and
-with the list every module of `kdcal_core.calibration` is imported. So a new calibrator is one new
-file: the class, its entry, and how it is written in ONNX.
+Each module adds its calibrators to the list at its end (`CalibratorEntry.offer`), and importing the
+list imports every module of `kdcal_core.calibration`. So a new calibrator is one new file: the
+class, its entry, and its ONNX nodes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CalibratorEntry:
     label : str
         Short label, as in the paper.
     factory : callable
-        Makes a fresh, unfitted calibrator with its default settings.
+        Makes an unfitted calibrator with its default settings.
     reference : str
         Where it is described.
     description : str
@@ -46,9 +46,9 @@ class CalibratorEntry:
     offered : bool
         Whether a comparison of all families includes it by default.
     needs : tuple of str
-        Further data that it reads besides probabilities and classes: "inputs", "model".
+        Data that it reads in addition to probabilities and classes: "inputs", "model".
     binary_only : bool
-        Whether it calibrates two classes only.
+        Whether it calibrates only two classes.
     """
 
     key: str
@@ -69,12 +69,12 @@ class CalibratorEntry:
         return self.compared or self.family in ("model", "top-label", "temperature")
 
     def offer(self) -> None:
-        """Put the calibrator into the list.
+        """Add the calibrator to the list.
 
         Raises
         ------
         ValueError
-            Another calibrator has its key.
+            If another calibrator has its key.
         """
         offer(self, CALIBRATORS, get_args(Family))
 
@@ -85,9 +85,9 @@ class CalibratorEntry:
         ----------
         n_classes : int
         n_inputs : int
-            Feature columns that the rows have.
+            Number of feature columns of the rows.
         has_codes : bool
-            Whether there is a model, and it is read as a partition of its inputs.
+            Whether there is a model that can be read as a partition of its inputs.
 
         Examples
         --------
@@ -104,7 +104,7 @@ class CalibratorEntry:
 
 
 CALIBRATORS: dict[str, CalibratorEntry] = {}
-"""Every calibrator by key, in the order in which it is shown: by family, then as offered."""
+"""Every calibrator by key, in the order shown: by family, then as added."""
 
 
 def methods_by_class() -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def methods_by_class() -> tuple[str, ...]:
 
 
 def calibrator_entry(key: str) -> CalibratorEntry:
-    """The entry of a key.
+    """The entry for a key.
 
     Raises
     ------
@@ -133,12 +133,12 @@ def calibrator_entry(key: str) -> CalibratorEntry:
 
 
 def score_calibrator(key: str) -> TopLabelCalibrator:
-    """A fresh calibrator that reads only probabilities.
+    """An unfitted calibrator that reads only probabilities.
 
     Raises
     ------
     InputError
-        There is no such calibrator, or it reads more than probabilities.
+        If there is no such calibrator, or it reads more than probabilities.
     """
     calibrator = calibrator_entry(key).factory()
     if not isinstance(calibrator, TopLabelCalibrator):

@@ -1,7 +1,7 @@
 """Confidence from rates of right predictions, by predicted class.
 
-The rate of the class alone (Conf1), cumulative rates (Cum, Cum+ and CwOC), and the rate in bins of
-the score, all of Salamon et al.; and the model's own score, for comparison.
+These are the rate of the class (Conf1), cumulative rates (Cum, Cum+ and CwOC) and the rate in bins
+of the score, all by Salamon et al., and the model's own score for comparison.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class UncalibratedConfidence(TopLabelCalibrator):
     _why_no_onnx = None
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        """Nothing to learn."""
+        """Nothing to fit."""
 
     def _confidence(self, proba: FloatArray) -> FloatArray:
         return top_label(proba)[1]
@@ -83,10 +83,10 @@ class TopLabelConfidence(ShrunkConfidence):
     Parameters
     ----------
     shrinkage : "auto", float or None, default="auto"
-        Number of rows added to each class, with outcomes as a safe temperature for all classes
-        states (:mod:`kdcal_core.calibration.shrinkage`); the confidence then grows slightly with
-        the score. "auto" chooses by held-out log loss; None adds none, as in the paper, where a
-        class of three right rows has confidence 1.
+        Number of rows added to each class, with the outcomes that a safe temperature for all
+        classes predicts (:mod:`kdcal_core.calibration.shrinkage`); the confidence then grows
+        slightly with the score. "auto" chooses it by held-out log loss. None adds no rows, as in
+        the paper, where a class of three right rows has confidence 1.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class TopLabelConfidence(ShrunkConfidence):
     rows_ : (K,) array
         Weight of the rows that predict each class.
     shrinkage_, anchor_temperature_ : float
-        The rows added, and the safe temperature. With shrinkage only.
+        The number of rows added, and the safe temperature. Only with shrinkage.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class TopLabelConfidence(ShrunkConfidence):
 
     def _answers(self, proba: FloatArray) -> Answers:
         predicted, _ = top_label(proba)
-        # files from before shrinkage lack the rows
+        # files older than shrinkage lack the rows
         rows = getattr(self, "rows_", np.zeros(self.n_classes_))
         return self.confidence_[predicted], rows[predicted]
 
@@ -168,23 +168,24 @@ class CumulativeConfidence(ShrunkConfidence):
         gives the smallest negative log likelihood Eq. 14 on the calibration set (CwOC, Eq. 13),
         the lowest of equally good ones. A number: that score for all classes.
     shrinkage : "auto", float or None, default="auto"
-        Number of rows added to each share, with outcomes as a safe temperature for all classes
-        states (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log loss;
-        None adds none, as in the paper, where the best three scores, all right, give 1.
+        Number of rows added to each share, with the outcomes that a safe temperature for all
+        classes predicts (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses it by held-out
+        log loss. None adds no rows, as in the paper, where the best three scores, all right, give
+        1.
 
     Attributes
     ----------
     cutoffs_ : (K,) array
         Cutoff of each class; 0 where there is none.
     shrinkage_, anchor_temperature_ : float
-        The rows added, and the safe temperature. With shrinkage only.
+        The number of rows added, and the safe temperature. Only with shrinkage.
 
     Notes
     -----
-    Intervals are [S, infinity) and [0, cutoff), so each score has one answer.
-    Above the largest score of a class the last value is held. If [0, cutoff) holds no row,
-    Conf1 of the class is used there. Log likelihoods are clipped at 1e-12.
-    The curve of each class needs 50 rows; 90 if the cutoff is chosen too.
+    The intervals are [S, infinity) and [0, cutoff), so each score has one answer. Above the largest
+    score of a class the last value is used. If [0, cutoff) holds no row, Conf1 of the class is used
+    there. Log likelihoods are clipped at 1e-12. The curve of each class needs 50 rows; 90 if the
+    cutoff is chosen too.
 
     Examples
     --------
@@ -264,7 +265,7 @@ class CumulativeConfidence(ShrunkConfidence):
             step = np.searchsorted(value, score[rows], side="left").clip(max=len(value) - 1)
             low = score[rows] < self.cutoffs_[label]
             confidence[rows] = np.where(low, self._below_[label], above[step])
-            if hasattr(self, "_rows_"):  # files from before shrinkage lack it
+            if hasattr(self, "_rows_"):  # files older than shrinkage lack it
                 behind[rows] = np.where(low, self._rows_below_[label], self._rows_[label][step])
         return confidence, behind
 
@@ -272,7 +273,7 @@ class CumulativeConfidence(ShrunkConfidence):
 def _tally(
     score: FloatArray, correct: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Distinct scores in ascending order with the weight of right and of wrong rows at each."""
+    """Distinct scores in ascending order, with the weights of right and wrong rows at each."""
     value, index = np.unique(score, return_inverse=True)
     right = bin_sums(index, len(value), weight * correct)
     wrong = bin_sums(index, len(value), weight * (1.0 - correct))
@@ -311,7 +312,7 @@ def _optimal_cutoff(
 
 
 def _loss(confidence: FloatArray, right: FloatArray, wrong: FloatArray) -> FloatArray:
-    """Eq. 14 of groups of rows that share a confidence."""
+    """Eq. 14 for groups of rows with the same confidence."""
     kept = np.clip(confidence, CLIP, 1.0 - CLIP)
     loss: FloatArray = -right * np.log(kept) - wrong * np.log1p(-kept)
     return loss
@@ -357,12 +358,12 @@ class TopLabelHistogram(ShrunkConfidence):
     ----------
     n_bins : int, default=10
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width on [0, 1] (the paper's), or of equal mass in each
-        class; equal scores stay in one bin, so there may be fewer bins.
+        Bins of equal width on [0, 1], as in the paper, or of equal mass in each class. Equal scores
+        stay in one bin, so there may be fewer bins.
     shrinkage : "auto", float or None, default="auto"
-        Number of rows added to each bin, with outcomes as a safe temperature for all classes states
-        (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log loss; None adds
-        none, as in the paper, where a bin of three right rows gives 1.
+        Number of rows added to each bin, with the outcomes that a safe temperature for all classes
+        predicts (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses it by held-out log loss.
+        None adds no rows, as in the paper, where a bin of three right rows gives 1.
 
     Attributes
     ----------
@@ -373,7 +374,7 @@ class TopLabelHistogram(ShrunkConfidence):
     rows_ : tuple of K (B,) arrays
         Weight of the rows in each bin.
     shrinkage_, anchor_temperature_ : float
-        The rows added, and the safe temperature. With shrinkage only.
+        The number of rows added, and the safe temperature. Only with shrinkage.
 
     Examples
     --------
@@ -442,7 +443,7 @@ class TopLabelHistogram(ShrunkConfidence):
         if empty.any():
             stands_in = f"the class's overall confidence {conf1:.3f} is used there instead"
             if self.shrinkage is not None:
-                stands_in = "the shared temperature answers there"
+                stands_in = "the shared temperature is used there"
             self._note(
                 f"{self._class(label)}: {int(empty.sum())} of {n_bins} bins hold no row; "
                 f"{stands_in}."
@@ -466,7 +467,7 @@ class TopLabelHistogram(ShrunkConfidence):
         for label, rows in rows_by_class(predicted, self.n_classes_):
             index = bin_index(score[rows], self.edges_[label])
             confidence[rows] = self.values_[label][index]
-            if hasattr(self, "rows_"):  # files from before shrinkage lack it
+            if hasattr(self, "rows_"):  # files older than shrinkage lack it
                 behind[rows] = self.rows_[label][index]
         return confidence, behind
 

@@ -1,4 +1,4 @@
-"""One way to fit and apply any calibrator, whatever it reads."""
+"""One interface to fit and apply any calibrator, whatever data it reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kdcal_core.progress import Progress
 Training = tuple[pd.DataFrame, IntArray]
 
 TREES = ("tree", "forest", "boosted", "auc")
-"""Partitions by trees, which can also be grown on a hidden layer's activations."""
+"""Partitions by trees, which can also be grown on the activations of a hidden layer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,8 @@ class Calibrated:
     proba : (n, K) array
         Calibrated probabilities, rows summing to one.
     predicted : (n,) int array
-        The model's predicted class where the calibrator keeps it (top-label calibrators,
-        temperatures), else the class of the largest calibrated probability.
+        The model's predicted class if the calibrator keeps it (top-label calibrators,
+        temperatures), otherwise the class with the largest calibrated probability.
     confidence : (n,) array
         The probability of that class.
     """
@@ -53,36 +53,37 @@ def fit_calibrator(
     layer: str | None = None,
     progress: Progress | None = None,
 ) -> Calibrator:
-    """Fit a calibrator, or a fresh one of this key, with the given data that it needs.
+    """Fit a calibrator, or a new one for a key, with those of the given data that it needs.
 
     Parameters
     ----------
     calibrator : Calibrator or str
-        Fitted in place; or a key of :data:`kdcal_core.calibration.CALIBRATORS`.
+        A calibrator, which is fitted in place, or a key of
+        :data:`kdcal_core.calibration.CALIBRATORS`.
     rows : ScoredSet
         The calibration set.
     X : pandas.DataFrame of n rows, optional
-        Its features; for calibrators that read them.
+        Its features, for calibrators that read them.
     training : (DataFrame, (m,) int array), optional
         Features and classes of the model's training rows, on which partitions are grown.
     model : Model, optional
-        The open model; for calibrators that use it.
+        The open model, for calibrators that use it.
     layer : str, optional
-        A hidden layer of the model, whose activations are the inputs in place of the features
-        (Durfee et al., section 5); for partitions that are trees.
+        A hidden layer of the model whose activations replace the features as inputs (Durfee et al.,
+        section 5), for partitions by trees.
     progress : callable, optional
-        Called with the share done in [0, 1] and a sentence by slow calibrators; may raise to
+        Called by slow calibrators with the share done in [0, 1] and a sentence; may raise to
         cancel.
 
     Raises
     ------
     InputError
-        There is no such calibrator, or data that it needs are missing or do not fit the rows.
+        If there is no such calibrator, or data that it needs are missing or do not match the rows.
 
     Warns
     -----
     InputWarning
-        There are fewer rows than the calibrator needs; its ``notes_`` say the same.
+        If there are fewer rows than the calibrator needs; its ``notes_`` say the same.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def fit_calibrator(
         given["model"] = model
     if has_fit_parameter(calibrator, "progress"):
         given["progress"] = progress
-    calibrator._class_names = rows.classes  # for the notes of this fit alone
+    calibrator._class_names = rows.classes  # only for the notes of this fit
     try:
         fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=rows.weight, **given)
     finally:
@@ -141,18 +142,18 @@ def check_layer(calibrator: Calibrator) -> None:
 
 
 def layer_inputs(model: Model | None, X: Any, layer: str) -> pd.DataFrame:
-    """The activations of a hidden layer for rows, (n, units), columns "unit 1", "unit 2", ...
+    """The activations of a hidden layer for rows, (n, units), in columns "unit 1", "unit 2", ...
 
     Raises
     ------
     InputError
-        There is no model, or it has no such layer.
+        If there is no model, or it has no such layer.
     """
     from kdcal_core.calibration.regions import layer_frame
 
     if model is None:
         raise InputError(
-            f"The regions are cut from the model's hidden layer {layer[:80]!r}, and no model was "
+            f"The regions are built on the model's hidden layer {layer[:80]!r}, and no model was "
             "given",
             fix="Give the model too.",
         )
@@ -167,12 +168,12 @@ def calibrated(calibrator: Calibrator, proba: Any, X: pd.DataFrame | None = None
     proba : (n, K) array
         The model's probabilities; rows sum to one.
     X : pandas.DataFrame of n rows, optional
-        Their features; for calibrators that read them.
+        Their features, for calibrators that read them.
 
     Raises
     ------
     InputError
-        The values are not probabilities, or features are missing or do not fit.
+        If the values are not probabilities, or features are missing or do not match.
     """
     proba = check_proba(proba)
     inputs = (_inputs(X, len(proba)),) if calibrator.needs_inputs else ()
@@ -185,7 +186,7 @@ def _inputs(X: pd.DataFrame | None, n_rows: int) -> pd.DataFrame:
     if X is None:
         raise InputError(
             "This calibrator reads the features of the rows, and none were given",
-            fix="Give the rows' features, or choose a calibrator that reads probabilities alone.",
+            fix="Give the rows' features, or choose a calibrator that reads only probabilities.",
         )
     if len(X) != n_rows:
         raise InputError(

@@ -55,7 +55,7 @@ _MOST_LOG_ROWS = 50.0  # no calibration set holds exp(50) rows
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceCurve:
-    """Confidence against score for one predicted class, with the two densities behind it.
+    """Confidence against score for one predicted class, with its two densities.
 
     Attributes
     ----------
@@ -64,27 +64,27 @@ class ConfidenceCurve:
     score : (G,)
         Model's top-label probability, from ``lower_limit`` to 1.
     confidence : (G,)
-        Conf_KDE(score), Salamon et al., Eq. 9 (or Conf1 where the class fell back).
+        Conf_KDE(score), Salamon et al., Eq. 9 (or Conf1 as a fallback).
     density_tp, density_fp : (G,)
         Kernel densities of the scores of true and false positives, Eqs. 7 and 8.
     bandwidth : float
-        In score units; NaN where the class fell back to Conf1.
+        In score units; NaN if the class falls back to Conf1.
     n_tp, n_fp : int
-        True and false positives behind the curve.
+        Numbers of true and false positives of the curve.
     lower_limit : float
-        Below it the curve is held constant.
+        The curve is constant below it.
     fallback : str
-        Why the class fell back to Conf1; empty where it did not.
+        Why the class falls back to Conf1; empty if it does not.
     rows : (G,)
-        Kernel-weighted rows behind each score, A + B: a row at the score counts 1, one a bandwidth
-        away 0.61.
+        Kernel-weighted number of rows at each score, A + B: a row at the score counts 1, and one a
+        bandwidth away 0.61.
     shrinkage : float or None
-        Rows m that were added to them (infinite where the shared temperature answers alone).
-        None if ``confidence`` is used unchanged.
+        Number m of rows added to them (infinite where only the shared temperature is used). None if
+        ``confidence`` is used unchanged.
     safe : (G,)
         The calibrator's answer at a score, (A + m c) / (A + B + m). With more than two classes c
-        differs between rows of equal score; here it is its mean over the class's calibration rows
-        near the score. NaN where there are none.
+        differs between rows of equal score, so this uses its mean over the class's calibration rows
+        near the score. NaN if there are none.
     """
 
     label: int
@@ -116,68 +116,67 @@ class ConfidenceCurve:
 
 @storable
 class TopLabelKDE(ShrunkConfidence):
-    """Density of true positives as a share of all at a score (Salamon et al., Eqs. 7 to 9).
+    """Density of true positives as a share of that of all positives (Salamon et al., Eqs. 7 to 9).
 
-    For each predicted class, the scores of its right and of its wrong predictions are blurred
-    with a normal kernel of one common bandwidth, and
+    For each predicted class, the scores of its right and of its wrong predictions are smoothed with
+    a normal kernel of one common bandwidth, and
 
     ``Conf(S) = K_TP(S) |TP| / (K_TP(S) |TP| + K_FP(S) |FP|) = A / (A + B)``,
 
-    A and B being the right and wrong rows at S, weighted by the kernel (1 at its peak). With few
-    errors in a class this is wrongly 0 or 1, so by default it is shrunk towards a safe temperature
-    for all classes, c(row), as if m further rows at S had outcomes as c states:
+    where A and B are the right and wrong rows at S, weighted by the kernel (1 at its peak). With
+    few errors in a class this is wrongly 0 or 1. So by default it is shrunk towards a safe
+    temperature for all classes, c(row), as if m further rows at S had the outcomes that c predicts:
 
     ``Conf(row) = (A + m c(row)) / (A + B + m)``.
 
     Parameters
     ----------
     bandwidth : {"mon2", "mon", "mon4", "loo"} or float, default="mon2"
-        "mon2" is the paper's recommendation: the smallest bandwidth whose curve changes the
-        sign of its slope at most twice, so it has at most one local minimum (Eq. 20). "mon"
-        and "mon4" allow no and four changes (Eq. 19); "loo" minimises the leave-one-out
-        Eq. 14 loss and is usually too wiggly (section XII). A number is a bandwidth in units
-        of the score, for every class.
+        "mon2" is the paper's recommendation: the smallest bandwidth at which the curve's slope
+        changes sign at most twice, so that it has at most one local minimum (Eq. 20). "mon" and
+        "mon4" allow no and four changes (Eq. 19); "loo" minimises the leave-one-out Eq. 14 loss and
+        is usually too wiggly (section XII). A number is a bandwidth in units of the score, for
+        every class.
     n_grid : int, default=1000
-        Points at which slopes are computed, from the lower limit to 1; a coarser grid misses
-        wiggles and gives other bandwidths.
+        Number of points at which slopes are computed, from the lower limit to 1. A coarser grid
+        misses wiggles and gives other bandwidths.
     lower_limit : float or None, default=None
-        The curve is held constant below the class's lower limit, where the tails of far
-        kernels carry no information (section XIII.D). None: the class's smallest
-        score in the calibration set. A number (the paper's plots have 0.15): that, or the smallest
-        score where it is larger.
+        The curve is constant below the class's lower limit, where the tails of far kernels have no
+        information (section XIII.D). None uses the class's smallest score in the calibration set. A
+        number (0.15 in the paper's plots) is used unless the smallest score is larger.
     min_count : int, default=1
         A class with fewer true or fewer false positives falls back to Conf1 (Eq. 1) with an
-        :class:`InputWarning`. One of each is what the equations need; with fewer than 20 of
-        either ``notes_`` carries the paper's advice for sparse data (section XIII.D), and the
-        rows with which there would be 20.
+        :class:`InputWarning`. The equations need one of each. With fewer than 20 of either,
+        ``notes_`` gives the paper's advice for sparse data (section XIII.D) and the number of rows
+        that would have 20.
     shrinkage : "auto", float or None, default="auto"
-        m. "auto" chooses it by held-out log loss, with infinity among the choices, where the safe
-        temperature is used alone (:mod:`kdcal_core.calibration.shrinkage`). None is the paper,
-        Eq. 9 alone. With it a class falls back to Conf1 everywhere; with shrinkage Conf1 counts
-        where the class's rows lie (a kernel of Silverman's bandwidth), and c elsewhere.
+        The number m. "auto" chooses it by held-out log loss; one choice is infinity, which uses
+        only the safe temperature (:mod:`kdcal_core.calibration.shrinkage`). None is Eq. 9 alone, as
+        in the paper. A class that falls back to Conf1 then does so everywhere. With shrinkage it
+        uses Conf1 where its rows lie (a kernel of Silverman's bandwidth), and c elsewhere.
 
     Attributes
     ----------
     shrinkage_, anchor_temperature_ : float
-        m, and the temperature of c; 1 is the model as it is. With shrinkage only.
+        m, and the temperature of c; 1 is the model as it is. Only with shrinkage.
     rule_shrinkage_ : dict of str to float
-        m of each of the rules in ``rule_bandwidths_``, where it was chosen.
+        m for each of the rules in ``rule_bandwidths_``, if it was chosen.
     bandwidths_ : (K,) array
-        Bandwidth of each class, NaN where the class fell back to Conf1.
+        Bandwidth of each class; NaN if the class falls back to Conf1.
     rule_bandwidths_ : dict of str to (K,) array
-        What "mon4", "mon2" and "mon" give, whichever rule was asked for (they come in one
-        search). Empty where the bandwidth is a number or "loo".
+        Bandwidths by the rules "mon4", "mon2" and "mon", which one search finds together. Empty if
+        the bandwidth is a number or "loo".
     lower_limits_ : (K,) array
     fallback_ : tuple of K str
-        Why a class fell back to Conf1; empty where it did not.
+        Why a class falls back to Conf1; empty if it does not.
 
     Notes
     -----
-    The bandwidth search goes up from a thousandth of the plotted range in steps of 5% to
-    twenty times the range; slopes below 1e-9 a step are flat. Perfectly separated classes get
-    the smallest bandwidth. Kernel sums are taken in the log domain, so a score far from all
-    data gets the answer of the nearest ones, never 0/0. The confidence differs from that of the
-    exact sum of Eq. 9 by less than 1e-6. No boundary correction (section XIII.E).
+    The bandwidth search goes from a thousandth of the plotted range up to twenty times the range in
+    steps of 5%; slopes below 1e-9 per step count as flat. Perfectly separated classes get the
+    smallest bandwidth. Kernel sums are computed in the log domain, so a score far from all data
+    gets the answer of the nearest ones, never 0/0. The confidence differs from that of the exact
+    sum of Eq. 9 by less than 1e-6. There is no boundary correction (section XIII.E).
 
     Examples
     --------
@@ -225,7 +224,7 @@ class TopLabelKDE(ShrunkConfidence):
 
     def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
         for name in ("rule_shrinkage_", "_rows_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
+            self.__dict__.pop(name, None)  # from an earlier fit
         return super().fit(proba, y, sample_weight)
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
@@ -241,7 +240,7 @@ class TopLabelKDE(ShrunkConfidence):
             self._fit_class(label)
 
     def _trial(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> Self:
-        """Without curves, and with the bandwidths of all rows, whose search is long."""
+        """A fit without curves and with the bandwidths of all rows, whose search is slow."""
         other: Self = clone(self).set_params(shrinkage=None)
         other.n_classes_, other.notes_ = self.n_classes_, ()
         with warnings.catch_warnings():
@@ -251,7 +250,7 @@ class TopLabelKDE(ShrunkConfidence):
         return other
 
     def _place(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        """Keep the scores of each class as kernels, and note which class lacks a kind."""
+        """Store the scores of each class as kernels, and why classes fall back."""
         predicted, score = top_label(proba)
         correct = predicted == y
         n = self.n_classes_
@@ -301,7 +300,7 @@ class TopLabelKDE(ShrunkConfidence):
             )
 
     def _reason(self, label: int, score: FloatArray) -> str:
-        """Why the class must fall back to Conf1, or an empty string; keeps the notes."""
+        """Why the class must fall back to Conf1, or an empty string; adds the notes."""
         n_right, n_wrong = (int(count) for count in self._counts_[label])
         few, kind = min((n_right, "true"), (n_wrong, "false"))
         reason, wanted = "", f"about {_wanted(n_right + n_wrong, few):,} predictions of it would"
@@ -356,7 +355,7 @@ class TopLabelKDE(ShrunkConfidence):
         return fit_rows_curve(self._everyone[label], self._reach(label))
 
     def _reach(self, label: int) -> float:
-        """Bandwidth at which a class's rows count: that of its curve, or else Silverman's."""
+        """Bandwidth for counting a class's rows: that of its curve, or else Silverman's."""
         if label in self._kernels:
             return float(self.bandwidths_[label])
         return self._everyone[label].silverman()
@@ -374,24 +373,24 @@ class TopLabelKDE(ShrunkConfidence):
         if not reached:
             self._note_class(
                 label,
-                ": no bandwidth up to 20 times the range makes the curve as smooth as asked; the "
+                ": no bandwidth up to 20 times the range makes the curve smooth enough; the "
                 "largest is used.",
                 warn=True,
             )
         return bandwidth
 
     def with_rule(self, rule: str) -> TopLabelKDE:
-        """The fitted calibrator under another rule ("mon", "mon2", "mon4"), without refitting.
+        """The fitted calibrator with another rule ("mon", "mon2", "mon4"), without a fit.
 
         Raises
         ------
         InputError
-            Where this one was fitted with "loo" or a number, or comes from a file.
+            If this one was fitted with "loo" or a number, or comes from a file.
         """
         check_is_fitted(self, "n_classes_")
         if rule not in self.rule_bandwidths_:
             raise InputError(
-                f"This calibrator does not know the bandwidth rule {rule!r}",
+                f"This calibrator has no bandwidths for the rule {rule!r}",
                 fix="Fit it with the bandwidth 'mon', 'mon2' or 'mon4' first.",
             )
         self._known_kernels()
@@ -402,7 +401,7 @@ class TopLabelKDE(ShrunkConfidence):
         return other
 
     def _under(self, rule: str) -> Self:
-        """This fit with the bandwidths of another rule, and the curves of its own."""
+        """This fit with the bandwidths of another rule and their curves."""
         other: Self = clone(self).set_params(bandwidth=rule)
         parameters = other.get_params()
         other.__dict__.update({k: v for k, v in vars(self).items() if k not in parameters})
@@ -413,7 +412,7 @@ class TopLabelKDE(ShrunkConfidence):
         return other
 
     def _trials(self, proba: FloatArray) -> Sequence[Answers]:
-        """By the kernels themselves, under each of the rules that came in one search."""
+        """Answers from the kernels, for each of the rules found in one search."""
         rules = [self._under(rule) for rule in self.rule_bandwidths_] or [self]
         return [one._kernel_answers(proba) for one in rules]
 
@@ -442,7 +441,7 @@ class TopLabelKDE(ShrunkConfidence):
         for label, rows in rows_by_class(predicted, self.n_classes_):
             curve = self._curves_[label]
             if curve is not None:
-                # the limit is the first node, and the last is 1
+                # the first node is the limit, and the last is 1
                 confidence[rows] = curve(np.clip(score[rows], curve.at[0], curve.at[-1]))
             if self._shrunk and (many := self._rows_[label]) is not None:
                 behind[rows] = np.exp(many(np.clip(score[rows], many.at[0], many.at[-1])))
@@ -461,24 +460,24 @@ class TopLabelKDE(ShrunkConfidence):
         return nodes.node("Exp", nodes.cubic(score, curve.at, curve.pieces()))
 
     def _known_kernels(self) -> dict[int, tuple[KernelSum, KernelSum]]:
-        """The scores behind the curves: kept in memory after a fit, never in a file."""
+        """The scores of the curves, which are kept in memory after a fit but not in a file."""
         kernels: dict[int, tuple[KernelSum, KernelSum]] | None = getattr(self, "_kernels", None)
         if kernels is None:
             raise InputError(
-                "A calibrator from a file knows its curves, not the scores behind them",
+                "A calibrator from a file holds its curves but not their scores",
                 fix="Fit it again on the calibration set.",
             )
         return kernels
 
     def curve(self, label: int, n_points: int = 400) -> ConfidenceCurve:
-        """Conf_KDE of one predicted class with the two densities behind it, for a figure.
+        """Conf_KDE of one predicted class with its two densities, for a figure.
 
         Parameters
         ----------
         label : int
             The predicted class, 0 to K - 1.
         n_points : int
-            Evenly spaced scores from the lower limit to 1.
+            Number of evenly spaced scores from the lower limit to 1.
 
         Raises
         ------
@@ -522,7 +521,7 @@ class TopLabelKDE(ShrunkConfidence):
     def _safe(
         self, label: int, score: FloatArray, confidence: FloatArray, rows: FloatArray
     ) -> FloatArray:
-        """The calibrator's confidence at a score; where rows of it differ, the mean nearby."""
+        """The calibrator's confidence at a score; the mean nearby where rows of a score differ."""
         if label not in self._everyone:
             return np.full_like(score, np.nan)
         if self.follows_score:
@@ -536,9 +535,9 @@ class TopLabelKDE(ShrunkConfidence):
 
 
 def _wanted(n: int, few: int) -> int:
-    """Predictions that hold :data:`SPARSE` of a kind of which n hold ``few``, at the same rate.
+    """Predictions with :data:`SPARSE` of a kind, at the rate at which n hold ``few``.
 
-    None in n is evidence of a rate below one in n + 1.
+    If n hold none, the rate is taken as one in n + 1.
 
     >>> _wanted(100, 4), _wanted(8, 0)
     (500, 180)
@@ -591,7 +590,7 @@ CalibratorEntry(
     partial(TopLabelKDE, "mon2"),
     "Salamon et al. 2024, Eqs. 9 and 20",
     "The share of right predictions among similar scores, smoothed until it has at most one "
-    "dip: what Salamon et al. recommend.",
+    "dip, as Salamon et al. recommend.",
     "top-label",
     offered=True,
 ).offer()

@@ -1,15 +1,15 @@
-"""Sums of Gaussian kernels over scores: the sums, their bandwidths, and curves through them.
+"""Sums of Gaussian kernels over scores, their bandwidths, and curves through them.
 
-The sums are in the log domain: exact where it matters, never zero. A sum of n kernels is needed at
-thousands of places for a hundred bandwidths. So scores are gathered into cells that are narrow
-relative to the scale on which the kernel changes, and a cell is represented by its weight, mean,
-second and third central moment (a Hermite expansion). At distance d from the nearest score the
-kernel changes on the scale ``b * min(1, b / d)``, so the cells shrink with the distance: far from
-all data the nearest scores still decide, as in an exact log-sum-exp. The confidence differs from
-that of the exact sum by less than 1e-6; up to ``SMALL`` distinct scores are not gathered at all.
+The sums are in the log domain and never zero. A sum of n kernels is needed at thousands of places
+for a hundred bandwidths. So scores are gathered into cells that are narrow relative to the scale on
+which the kernel changes. A cell is represented by its weight, mean, and second and third central
+moments (a Hermite expansion). At distance d from the nearest score the kernel changes on the scale
+``b * min(1, b / d)``, so the cells shrink with the distance. Far from all data the nearest scores
+therefore decide, as in an exact log-sum-exp. The confidence differs from that of the exact sum by
+less than 1e-6; up to ``SMALL`` distinct scores are not gathered at all.
 
-A bandwidth is chosen for few changes of slope, or for the leave-one-out likelihood. A curve is a
-piecewise cubic: as exact as the sums, and fast for millions of rows.
+A bandwidth is chosen for few changes of slope, or by the leave-one-out likelihood. A curve is a
+piecewise cubic, as exact as the sums and fast for millions of rows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Cells:
     third: FloatArray
 
     def gathered(self, width: float) -> Cells:
-        """The same mass in cells of the regular lattice of this width."""
+        """The same mass in cells of a regular lattice of this width."""
         lattice = np.floor(self.centre / width)
         start = np.flatnonzero(np.diff(lattice, prepend=-np.inf))
         if len(start) == len(lattice):
@@ -90,7 +90,7 @@ class KernelSum:
     ) -> tuple[FloatArray, FloatArray]:
         """Logarithm of the sum, and its derivative by S, each (m,).
 
-        ``nearest`` is the :meth:`distance` of these places, where it is known already.
+        ``nearest`` is the :meth:`distance` of these places, if it is known.
         """
         if nearest is None:
             nearest = self.distance(at)
@@ -124,16 +124,16 @@ class KernelSum:
         return nearest
 
     def places(self, bandwidth: float) -> Cells:
-        """The scores; many scores are gathered into cells much narrower than the bandwidth."""
+        """The scores; many are gathered into cells much narrower than the bandwidth."""
         if len(self.score) <= SMALL:
             return self._exact
         return self._cells(int(np.ceil(np.log2(CELLS_PER_SCALE / bandwidth))))
 
     def without_own(self, places: Cells, bandwidth: float) -> FloatArray:
-        """Log sum at each of the :meth:`places` with one row there (of mean weight) left out.
+        """Log sum at each of the :meth:`places`, with one row there (of mean weight) left out.
 
         Where a row is nearly alone, the others are summed separately, because subtraction would
-        lose their sum to rounding. The result is -inf where there are no others.
+        lose their sum by rounding. The result is -inf if there are no others.
         """
         own = places.weight / places.count
         log_sum, _ = self(places.centre, bandwidth)
@@ -202,7 +202,7 @@ def bandwidth_grid(span: float) -> FloatArray:
 
 
 def sign_changes(confidence: FloatArray, flat: float = FLAT) -> int:
-    """How often the slope of a sampled curve changes sign; steps below ``flat`` are ignored.
+    """Number of sign changes of a sampled curve's slope; steps below ``flat`` are ignored.
 
     Examples
     --------
@@ -215,26 +215,26 @@ def sign_changes(confidence: FloatArray, flat: float = FLAT) -> int:
 
 
 def log_odds(right: KernelSum, wrong: KernelSum, at: FloatArray, bandwidth: float) -> FloatArray:
-    """Logarithm of Conf / (1 - Conf), Conf of Salamon et al., Eq. 9."""
+    """Logarithm of Conf / (1 - Conf), with Conf of Salamon et al., Eq. 9."""
     return right(at, bandwidth)[0] - wrong(at, bandwidth)[0]
 
 
 def smooth_bandwidths(
     right: KernelSum, wrong: KernelSum, grid: FloatArray
 ) -> dict[str, tuple[float, bool]]:
-    """First bandwidths, going up, whose curve on ``grid`` has at most 4, 2 and 0 sign changes.
+    """Smallest bandwidths whose curve on ``grid`` has at most 4, 2 and 0 sign changes.
 
-    Salamon et al., Eqs. 19 and 20. Each comes with True if it was found; else it is
-    the largest bandwidth tried.
+    See Salamon et al., Eqs. 19 and 20. Each comes with True if it was found; otherwise it is the
+    largest bandwidth tried.
 
-    A coarse grid comes first: if the curve has too many changes on every m-th point of the
-    grid, each larger than m times ``FLAT``, it has at least as many on the full grid.
+    A coarse grid is tried first: if the curve has too many changes on every m-th point of the grid,
+    each larger than m times ``FLAT``, it has at least as many on the full grid.
     """
     found: dict[str, tuple[float, bool]] = {}
     wanted = list(SIGN_CHANGES)
     bandwidths = bandwidth_grid(grid[-1] - grid[0])
     whole = (grid, right.distance(grid), wrong.distance(grid))
-    # in one piece, since the compiled loop would be compiled again for places far apart in memory
+    # contiguous, because the loop would be compiled again for strided arrays
     grids = [(m, [np.ascontiguousarray(one[::m]) for one in whole]) for m in (16, 4, 1)]
     for bandwidth in bandwidths:
         allowed = SIGN_CHANGES[wanted[0]]
@@ -254,10 +254,10 @@ def smooth_bandwidths(
 
 
 def leave_one_out_bandwidth(right: KernelSum, wrong: KernelSum, span: float) -> float:
-    """The bandwidth of the grid with the smallest leave-one-out Eq. 14 loss.
+    """The bandwidth of the grid with the smallest leave-one-out loss (Eq. 14).
 
-    A row's confidence is computed with its own kernel left out. Above 256 distinct scores, rows
-    closer together than an eighth of the bandwidth are placed at their common mean.
+    A row's confidence is computed without its own kernel. Above 256 distinct scores, rows closer
+    than an eighth of the bandwidth are placed at their common mean.
     """
     bandwidths = bandwidth_grid(span)
     loss = [_leave_one_out_loss(right, wrong, float(b)) for b in bandwidths]
@@ -275,7 +275,7 @@ def _leave_one_out_loss(right: KernelSum, wrong: KernelSum, bandwidth: float) ->
 
 TOLERANCE = 1e-7
 _SMALLEST_INTERVAL = 1e-14
-# Kernels of rows further away than this many bandwidths are negligible.
+# Kernels of rows farther away than this many bandwidths are negligible.
 _REACH = 7.0
 # A function's values and slopes, each (m,), at m places.
 Sampled = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -284,7 +284,7 @@ Sampled = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 @storable
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A piecewise cubic: its nodes, its values and its slopes there, (g,) each, g >= 2."""
+    """A piecewise cubic: its nodes and its values and slopes there, (g,) each, g >= 2."""
 
     at: FloatArray
     value: FloatArray
@@ -306,8 +306,8 @@ def fit_curve(
 ) -> Curve:
     """Piecewise cubic through Conf_KDE(S) (Salamon et al., Eq. 9) on [lower, upper].
 
-    It starts from nodes a quarter of the bandwidth apart and from the middle of every wide gap
-    between scores (far from all data the curve bends only there), and halves each interval
+    It starts with nodes a quarter of the bandwidth apart and in the middle of every wide gap
+    between scores, where alone the curve bends far from all data. It then halves each interval
     whose middle is off by more than 1e-7.
     """
     middles = [_gap_middles(kernels.score, bandwidth) for kernels in (right, wrong)]
@@ -317,10 +317,10 @@ def fit_curve(
 
 
 def fit_rows_curve(everyone: KernelSum, bandwidth: float) -> Curve:
-    """Piecewise cubic through the logarithm of the kernel-weighted rows at a score.
+    """Piecewise cubic through the logarithm of the kernel-weighted number of rows at a score.
 
-    It spans all scores and seven bandwidths more on either side, where a row counts as 2e-11.
-    Far from all data it is less exact, because there are no rows.
+    It spans all scores and seven more bandwidths on either side, where a row counts as 2e-11. Far
+    from all data it is less exact.
     """
     lower = max(0.0, everyone.score[0] - _REACH * bandwidth)
     upper = min(1.0, everyone.score[-1] + _REACH * bandwidth)

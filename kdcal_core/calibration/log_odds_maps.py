@@ -1,4 +1,4 @@
-"""Platt scaling and beta calibration: a curve of each class's log odds against the rest."""
+"""Platt scaling and beta calibration: curves of each class's log odds against the rest."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ Columns = list[FloatArray]
 
 
 def log_odds(proba: FloatArray) -> FloatArray:
-    """log p_j / (1 - p_j) of every entry, (n, K), finite: either side is at least 1e-12.
+    """log p_j / (1 - p_j) of every entry, (n, K), finite because both sides are at least 1e-12.
 
-    1 - p of the largest entry is the sum of the others, which avoids the rounding of the
-    difference.
+    1 - p of the largest entry is the sum of the others, which avoids rounding in the difference.
 
     Examples
     --------
@@ -61,7 +60,7 @@ def _log_odds_nodes(nodes: Nodes, proba: str, n_classes: int) -> str:
 
 
 class _LogOddsMaps(RarerRows):
-    """New log odds of each class against the rest from its old ones, then rows sum to one.
+    """Maps the log odds of each class against the rest, then scales rows to sum to one.
 
     With two classes only the second is mapped and the first is its complement.
     """
@@ -149,10 +148,10 @@ class _LogOddsMaps(RarerRows):
 class PlattScaling(_LogOddsMaps):
     """expit(a s + b) of the log odds s of each class against the rest (Durfee et al., section 2.1).
 
-    With two classes it is Platt's scaling of the logit: a = 1 and b = 0 leave the
-    model as it is. With more, each class is scaled against the rest and the rows are scaled to
-    sum to one; then a = 1 and b = 0 give nearly, but not exactly, the model.
-    :class:`SigmoidConfidence` is scikit-learn's, on the probability instead of its log odds.
+    With two classes it is Platt's scaling of the logit: a = 1 and b = 0 do not change the model.
+    With more, each class is scaled against the rest and the rows are scaled to sum to one; then a =
+    1 and b = 0 give nearly, but not exactly, the model. :class:`SigmoidConfidence` is
+    scikit-learn's, on the probability instead of its log odds.
 
     Parameters
     ----------
@@ -162,13 +161,13 @@ class PlattScaling(_LogOddsMaps):
     Attributes
     ----------
     slopes_, offsets_ : (K,) arrays, or (1,) for two classes
-        a and b of each class; with two classes of the second.
+        a and b of each class; with two classes, of the second.
 
     Notes
     -----
-    Maximum likelihood by Newton's method on Platt's soft targets, (n1 + 1) / (n1 + 2) and
-    1 / (n0 + 2), so that it is finite for separated classes too. A negative slope, under which a
-    higher score means a lower probability, is kept and noted.
+    Maximum likelihood by Newton's method on Platt's soft targets, (n1 + 1) / (n1 + 2) and 1 / (n0 +
+    2), which keep it finite for separated classes. A negative slope, with which a higher score
+    means a lower probability, is kept and noted.
 
     Examples
     --------
@@ -191,7 +190,7 @@ class PlattScaling(_LogOddsMaps):
         self.slopes_ = np.ascontiguousarray(parameters[:, 0])
         self.offsets_ = np.ascontiguousarray(parameters[:, 1])
         for at, label in enumerate(self._mapped):
-            if self.slopes_[at] < -1e-6:  # less is rounding, around the 0 of a class without rows
+            if self.slopes_[at] < -1e-6:  # less is rounding at the 0 of a class without rows
                 self._note(
                     f"{self._class(label)}: the slope is negative ({self.slopes_[at]:.3g}), so "
                     "a higher score means a lower probability.",
@@ -214,9 +213,9 @@ class PlattScaling(_LogOddsMaps):
 class BetaCalibration(_LogOddsMaps):
     """expit(a log p - b log(1 - p) + c) of each class against the rest, with a, b >= 0.
 
-    The curve that fits scores which are beta distributed in each class (Kull, Silva Filho and
-    Flach, 2017). Unlike Platt's it can bend its two ends differently, and a = b = 1, c = 0 leaves
-    the model as it is. With more than two classes the rows are scaled to sum to one afterwards.
+    This curve is right for scores that are beta distributed in each class (Kull, Silva Filho and
+    Flach, 2017). Unlike Platt's, its two ends can bend differently; a = b = 1 and c = 0 do not
+    change the model. With more than two classes the rows are scaled to sum to one afterwards.
 
     Parameters
     ----------
@@ -226,13 +225,13 @@ class BetaCalibration(_LogOddsMaps):
     Attributes
     ----------
     a_, b_, c_ : (K,) arrays, or (1,) for two classes
-        a and b are zero or more, so the curve never falls.
+        a and b are at least zero, so the curve never falls.
 
     Notes
     -----
-    Maximum likelihood on Platt's soft targets. Where the free optimum has a negative a or b, the
-    optimum under the bound lies where one of the two is zero: both are tried, and the better one
-    is kept.
+    Maximum likelihood on Platt's soft targets. If the free optimum has a negative a or b, the
+    constrained optimum has one of the two at zero: both cases are tried, and the better one is
+    kept.
 
     Examples
     --------
@@ -292,7 +291,7 @@ def _sides(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _one_sided(
     columns: Columns, position: int, target: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, float]:
-    """The optimum with one of a and b at zero and the other not below it, and its loss."""
+    """The optimum with one of a and b at zero and the other at least zero, and its loss."""
     slopes, loss = fit_logistic(columns, target, weight)
     if slopes[0] < 0:
         constant, loss = fit_logistic([], target, weight)

@@ -1,7 +1,7 @@
 """Calibration of one class against the rest: isotonic, sigmoid and histogram binning.
 
-Isotonic and sigmoid calibration are scikit-learn's, as baselines. The sigmoid is a logistic
-regression of few columns on soft targets, by Newton's method on all rows.
+Isotonic and sigmoid calibration are baselines as in scikit-learn. The sigmoid is a logistic
+regression on soft targets, fitted by Newton's method on all rows.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _SUBSAMPLE = 20_000
 def fit_logistic(
     columns: Sequence[FloatArray], target: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Slopes and offset of expit(slopes . columns + offset), and its mean log loss.
+    """Slopes and offset of expit(slopes . columns + offset), and the mean log loss.
 
-    The targets are Platt's, (n1 + 1) / (n1 + 2) for a yes and 1 / (n0 + 2) for a no, so that the
-    minimum is finite even if the classes are separated or one is absent.
+    The targets are Platt's, (n1 + 1) / (n1 + 2) for a yes and 1 / (n0 + 2) for a no. They keep the
+    minimum finite even if the classes are separated or one is absent.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def fit_logistic(
 
     Notes
     -----
-    The search starts from the answer of an even subsample, which saves full passes.
+    The search starts from the result on an even subsample, which saves full passes.
     """
     n_yes = float(weight @ target)
     n_no = float(weight.sum()) - n_yes
@@ -78,7 +78,7 @@ def fit_logistic(
 def _newton(
     at: FloatArray, columns: Sequence[FloatArray], soft: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Newton's method with halved steps on the weighted log loss."""
+    """Newton's method with step halving on the weighted log loss."""
     share = weight / weight.sum()
     linear = np.array([*(share @ (soft * column) for column in columns), share @ soft])
 
@@ -109,7 +109,7 @@ def _newton(
 
 
 def _curvature(columns: Sequence[FloatArray], bend: FloatArray) -> FloatArray:
-    """Second derivatives, with a very small ridge for columns that do not vary."""
+    """Second derivatives, with a very small ridge for constant columns."""
     p = len(columns)
     found = 1e-12 * np.eye(p + 1)
     found[p, p] += bend.sum()
@@ -123,14 +123,14 @@ def _curvature(columns: Sequence[FloatArray], bend: FloatArray) -> FloatArray:
 
 
 class RarerRows(ShrunkVectors):
-    """Maps of each class against the rest; a class's answer is based on the rarer side's rows.
+    """Maps of each class against the rest, whose evidence is the number of rows of the rarer side.
 
     Attributes
     ----------
     rows_ : (K,) array
-        Weight of the rows of each class, or of all others if that is less. Each side counts the
-        rows that it has or that the model expected, whichever is more, because the absence of a
-        class that was expected often is strong evidence.
+        Weight of the rows of each class, or of all others if that is less. Each side counts its
+        observed or its expected rows, whichever is more, because the absence of a class that the
+        model expected often is strong evidence.
     """
 
     rows_: FloatArray
@@ -153,7 +153,7 @@ class RarerRows(ShrunkVectors):
         """The values of each class's map, (n, K), before rows are scaled to sum to one."""
 
     def _drawn_nodes(self, nodes: Nodes, columns: str, proba: str) -> str:
-        """Nodes of the maps shrunk towards the shared temperature, rows summing to one."""
+        """Nodes of the maps shrunk towards the shared temperature; rows sum to one."""
         if self._shrunk:
             anchor = self._anchor_nodes(nodes, proba)
             columns = self._pooled_nodes(nodes, columns, self.rows_[None, :], anchor)
@@ -165,16 +165,16 @@ class RarerRows(ShrunkVectors):
 class OneVersusRest(RarerRows):
     """Calibrates each probability column against the rest, then scales rows to sum to one.
 
-    As scikit-learn's ``CalibratedClassifierCV`` does: with two classes only the second column
-    is calibrated and the first is its complement; a row of zeros becomes uniform. Subclasses fit
-    one column, keep what was fitted and map scores by it.
+    As in scikit-learn's ``CalibratedClassifierCV``, with two classes only the second column is
+    calibrated and the first is its complement; a row of zeros becomes uniform. Subclasses fit the
+    map of one column, store it and apply it to scores.
 
     Parameters
     ----------
     shrinkage : "auto", float or None, default="auto"
-        Number of rows added to each class, with outcomes as a safe temperature for all classes
-        states (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log loss; None
-        uses each class's own map alone.
+        Number of rows added to each class, with the outcomes that a safe temperature for all
+        classes predicts (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses it by held-out
+        log loss; None uses only each class's own map.
     """
 
     _rows_per_map: ClassVar[int]
@@ -201,15 +201,15 @@ class OneVersusRest(RarerRows):
     def _fit_column(
         self, score: FloatArray, target: FloatArray, weight: FloatArray
     ) -> tuple[Any, ...]:
-        """What is kept of one column's fit."""
+        """The fitted map of one column."""
 
     @abstractmethod
     def _keep(self, maps: list[Any]) -> None:
-        """Keep what all columns' fits gave."""
+        """Store the maps of all columns."""
 
     @abstractmethod
     def _map(self, j: int, score: FloatArray) -> FloatArray:
-        """Calibrated probabilities by the map at position ``j``."""
+        """Calibrated probabilities from the map with index ``j``."""
 
     def _columns(self, proba: FloatArray) -> FloatArray:
         if self.n_classes_ == 2:
@@ -237,7 +237,7 @@ class OneVersusRest(RarerRows):
         return self._drawn_nodes(nodes, nodes.columns(parts), proba)
 
     def _map_nodes(self, nodes: Nodes, j: int, score: str) -> str:
-        """Nodes of the map at position ``j`` for a column of scores, (n, 1)."""
+        """Nodes of the map with index ``j`` for a column of scores, (n, 1)."""
         raise NotImplementedError(self._why_no_onnx)
 
 
@@ -251,13 +251,13 @@ class IsotonicConfidence(OneVersusRest):
     Parameters
     ----------
     shrinkage : "auto", float or None, default="auto"
-        As in :class:`OneVersusRest`; None is scikit-learn's.
+        As in :class:`OneVersusRest`; None as in scikit-learn.
 
     Attributes
     ----------
     corners_, values_ : tuple of (g,) arrays
-        Corners of each class's map and what it says there, straight in between; with two classes
-        one map, of the second.
+        Corners of each class's map and its values there, with linear interpolation; with two
+        classes only the second's map.
 
     Examples
     --------
@@ -305,18 +305,18 @@ class SigmoidConfidence(OneVersusRest):
     which class was predicted. ``predict_proba`` returns the rescaled vector itself, the
     confidence is its entry at the model's predicted class.
 
-    The sigmoid acts on the probability itself, ``expit(a p + b)``, so no parameters leave the
-    model as it is; :class:`PlattScaling` acts on the log odds.
+    The sigmoid is applied to the probability, ``expit(a p + b)``, so it always changes the model;
+    :class:`PlattScaling` is applied to the log odds.
 
     Parameters
     ----------
     shrinkage : "auto", float or None, default="auto"
-        As in :class:`OneVersusRest`; None is scikit-learn's.
+        As in :class:`OneVersusRest`; None as in scikit-learn.
 
     Attributes
     ----------
     slopes_, offsets_ : (K,) arrays, or (1,) for two classes
-        a and b of each class's sigmoid; with two classes of the second.
+        a and b of each class's sigmoid; with two classes, of the second.
 
     Examples
     --------
@@ -401,8 +401,8 @@ class ClasswiseHistogram(OneVersusRest):
     Notes
     -----
     A bin with r rows of the class among m has the value (r + q) / (m + 1), where q is the share of
-    the class among all rows, with one row of each class added. So a bin without rows has the value
-    q, and no bin has 0 or 1, which could make the log loss infinite.
+    the class among all rows, with one row of each class added. A bin without rows thus has the
+    value q, and no bin has 0 or 1, which could make the log loss infinite.
 
     Examples
     --------
@@ -471,7 +471,7 @@ class ClasswiseHistogram(OneVersusRest):
 
 
 def _equal_mass(score: FloatArray, n_bins: int, weight: FloatArray) -> FloatArray:
-    """Edges of equal mass, halfway between scores, so that no rounding moves a row.
+    """Edges of equal mass, halfway between scores, so that rounding moves no row.
 
     Scores of exactly 0 that would fill a bin get a separate bin.
     """
@@ -482,7 +482,7 @@ def _equal_mass(score: FloatArray, n_bins: int, weight: FloatArray) -> FloatArra
         edges = np.insert(edges, 1, 0.0)
     inner = edges[1:-1]
     edges[1:-1] = 0.5 * (inner + known[np.searchsorted(known, inner, side="right")])
-    return np.unique(edges)  # the middle of neighbouring doubles is one of them
+    return np.unique(edges)  # the midpoint of adjacent doubles is one of them
 
 
 CalibratorEntry(

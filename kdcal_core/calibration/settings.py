@@ -16,15 +16,15 @@ from kdcal_core.calibration.fitting import TREES
 from kdcal_core.errors import InputError
 from kdcal_core.text import listed
 
-# No data need more bins or more rows in each region than the upper limit, which also bounds the
-# memory; no bandwidth or strength needs to be nearer to zero than the lower one.
+# Limits of settings. The upper one bounds the memory for bins and rows in each region; no bandwidth
+# or strength needs to be below the lower one.
 LEAST, MOST = 1e-6, 1e6
 UNREAD = object()
-"""Marks a text that is not a valid value of a parameter."""
+"""Marks text that is not a valid value of a parameter."""
 
 
 def read(constraints: list[Any], text: str) -> Any:
-    """The value that a text stands for, or ``UNREAD``.
+    """The value that a text describes, or ``UNREAD``.
 
     Several names are separated by commas; a name with a comma is written in double quotes.
 
@@ -44,7 +44,7 @@ def read(constraints: list[Any], text: str) -> Any:
 
 
 def in_reach(value: float) -> bool:
-    """Whether a number is zero, or neither tiny nor huge.
+    """Whether a number is zero, or not too small or large.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def in_reach(value: float) -> bool:
 
 
 def allowed(constraints: list[Any]) -> str:
-    """What a parameter with these constraints may be, in words.
+    """The allowed values of a parameter with these constraints, in words.
 
     Examples
     --------
@@ -148,7 +148,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter that a calibrator's maker may choose.
+    """A parameter of a calibrator that the user may choose.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Setting:
     default : Any
         A JSON value.
     allowed : str
-        What it may be, in words.
+        Its allowed values, in words.
     """
 
     name: str
@@ -165,7 +165,7 @@ class Setting:
 
 
 def settings_of(key: str) -> tuple[Setting, ...]:
-    """The settings of a calibrator: its parameters without its seed and those that its key fixes.
+    """The settings of a calibrator: its parameters except its seed and those that its key fixes.
 
     Raises
     ------
@@ -188,14 +188,14 @@ def settings_of(key: str) -> tuple[Setting, ...]:
 
 
 def setting_from_text(key: str, name: str, text: str) -> Any:
-    """The value of a setting that a user wrote.
+    """The value of a setting from the user's text.
 
     Several names are separated by commas; a name with a comma is written in double quotes.
 
     Raises
     ------
     InputError
-        There is no such setting, or it cannot be this.
+        If there is no such setting, or it cannot have this value.
 
     Examples
     --------
@@ -215,23 +215,23 @@ def setting_from_text(key: str, name: str, text: str) -> Any:
 
 
 def configured(key: str, settings: Mapping[str, Any], *, seed: int = 0) -> Calibrator:
-    """A fresh calibrator of this key with these settings.
+    """An unfitted calibrator for this key with these settings.
 
     Parameters
     ----------
     key : str
-        Of :data:`kdcal_core.calibration.CALIBRATORS`.
+        Key in :data:`kdcal_core.calibration.CALIBRATORS`.
     settings : mapping
         JSON values by the names of :func:`settings_of`. With a ``column``, the calibrator
-        "heterogeneous_tree" divides the rows by its values in place of a tree; with a list of
-        them by their combinations.
+        "heterogeneous_tree" divides the rows by its values instead of a tree; with a list of
+        columns, by their combinations.
     seed : int
-        Of the calibrator's own draws, where it has any.
+        Seed of the calibrator's random draws, if it has any.
 
     Raises
     ------
     InputError
-        There is no such calibrator or setting, or the calibrator cannot have it.
+        If there is no such calibrator or setting, or the setting cannot have this value.
 
     Examples
     --------

@@ -1,28 +1,29 @@
-"""Shrinkage: the answer of a class's own rows, shrunk towards a map that all classes share.
+"""Shrinkage of the answers of each class's own rows towards a map that all classes share.
 
-A curve of each predicted class, or of each class against the rest, is 0 or 1 where a few rows were
-all wrong or all right. With the setting ``shrinkage`` its answer f is pooled with the
-answer c of a safe temperature for all classes (:func:`safe_temperature`),
+A curve for each predicted class, or for each class against the rest, is 0 or 1 where a few rows
+were all wrong or all right. With the setting ``shrinkage`` its answer f is pooled with the answer c
+of a safe temperature for all classes (:func:`safe_temperature`),
 
     ``(n f + m c) / (n + m)``,
 
-as if m further rows had outcomes exactly as c states: the mean of a Beta distribution of m rows. n
-is the number of rows behind f, which each method defines: the kernel-weighted rows at the score
-(kernel 1 at its peak), the rows of the bin, or of the class. With many rows the result is close to
-f, and without rows it is c.
+as if m further rows had the outcomes that c predicts, which corresponds to a Beta prior worth m
+rows. n is the number of rows on which f is based. Each method defines it: the kernel-weighted rows
+at the score (kernel 1 at its peak), the rows of the bin, or those of the class. With many rows the
+result is close to f, and without rows it is c.
 
-m is one for all classes. "auto" takes the largest of :data:`AMOUNTS` whose total held-out log loss
-in five-fold cross-validation is within two nats of the smallest. Infinity is among them: then the
-safe temperature answers alone. Differences of two nats are what chance brings among so many
-amounts, and caution costs little where they mean something.
+m is the same for all classes. "auto" chooses the largest of :data:`AMOUNTS` whose total held-out
+log loss in five-fold cross-validation is within two nats of the smallest. One of them is infinity,
+which uses only the safe temperature. Among so many amounts, chance alone gives differences of two
+nats, and where such a difference is real, this caution costs little.
 
-With row weights, rows are counted as :func:`effective` says: only the ratios of weights matter.
+Rows with weights are counted by :func:`effective`, so only the ratios of weights matter.
 
-Measured on 23 tables (15 real ones), 100 and 300 calibration rows, kernel densities with b_mon2,
-mean top-label log loss against the safe temperature: the smallest held-out loss +0.0015 and
--0.0038, at worst +0.017 and +0.010; largest within one standard error -0.0004 and -0.0037, at
-worst +0.0053 and +0.0045; largest within two nats -0.0014 and -0.0042, at worst +0.0028 and
-+0.0024. The best amount of the grid, chosen on the test rows, would have given -0.0048 and -0.0063.
+Measured on 23 tables (15 real ones) with 100 and 300 calibration rows and kernel densities with
+b_mon2, as the mean change of the top-label log loss from that of the safe temperature: the amount
+with the smallest held-out loss gave +0.0015 and -0.0038 (at worst +0.017 and +0.010), the largest
+within one standard error -0.0004 and -0.0037 (at worst +0.0053 and +0.0045), and the largest within
+two nats -0.0014 and -0.0042 (at worst +0.0028 and +0.0024). The best amount of the grid, chosen on
+the test rows, would have given -0.0048 and -0.0063.
 """
 
 from __future__ import annotations
@@ -62,13 +63,13 @@ SHRINKAGE: list[Any] = [
     Interval(Real, 0, np.inf, closed="right"),
     None,
 ]
-"""What the parameter may be."""
+"""The allowed values of the parameter."""
 _TOLERATED_NATS = 2.0
 _FOLDS = 5
 _FEWEST_ROWS = 30
 _MOST_ROWS = 20_000
 
-# A method's answers for some rows, and the rows behind each answer.
+# A method's answers for some rows, and the number of rows on which each is based.
 Answers = tuple[FloatArray, FloatArray]
 
 
@@ -87,9 +88,10 @@ def pooled(own: FloatArray, rows: FloatArray, shared: FloatArray, amount: float)
 
 
 def effective(weight: FloatArray) -> FloatArray:
-    """The weights, scaled so that they add up to Kish's effective number of rows.
+    """The weights scaled to sum to Kish's effective number of rows.
 
-    That number is (sum of w)^2 / (sum of w^2), the number of rows where all weigh the same.
+    That number is (sum of w)^2 / (sum of w^2), which is the number of rows if all weights are
+    equal.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ def effective(weight: FloatArray) -> FloatArray:
     >>> effective(np.array([3.0, 1.0])).round(6).tolist()
     [1.2, 0.4]
     """
-    share = weight / weight.max()  # squares of vast weights are still finite
+    share = weight / weight.max()  # keeps squares of huge weights finite
     scaled: FloatArray = share * (share.sum() / (share @ share))
     return scaled
 
@@ -113,17 +115,18 @@ class _Shrinkable(TopLabelCalibrator):
     Attributes
     ----------
     shrinkage_ : float
-        m in force; infinite where the shared temperature answers alone. Only where ``shrinkage``
-        is not None.
+        The value of m in use; infinite where only the shared temperature is used. Only if
+        ``shrinkage`` is not None.
     anchor_temperature_ : float
-        The shared temperature that answers are drawn to; 1 is the model as it is. As above.
+        The shared temperature towards which answers are shrunk; 1 is the model as it is. Only if
+        ``shrinkage`` is not None.
     """
 
     shrinkage: Any
 
     def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
         for name in ("shrinkage_", "anchor_temperature_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
+            self.__dict__.pop(name, None)  # from an earlier fit
         return super().fit(proba, y, sample_weight)
 
     def _counted(self, weight: FloatArray) -> FloatArray:
@@ -145,18 +148,18 @@ class _Shrinkable(TopLabelCalibrator):
 
     @abstractmethod
     def _answers(self, proba: FloatArray) -> Answers:
-        """The answer of the fit alone for each row, and the rows behind it."""
+        """Each row's answer without shrinkage, and the number of rows on which it is based."""
 
     @abstractmethod
     def _loss(self, answers: Answers, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
-        """Log loss of each row, (n,), under an amount; ``shared`` are the tempered rows."""
+        """Log loss of each row, (n,), with an amount; ``shared`` are the tempered rows."""
 
     def _trials(self, proba: FloatArray) -> Sequence[Answers]:
-        """Answers under each of the settings that share one fit; the first is this one's."""
+        """Answers with each of the settings that share one fit; the first is this one."""
         return (self._answers(proba),)
 
     def _keep_amounts(self, amounts: list[float]) -> None:
-        """Keep the amount of each of the trials."""
+        """Store the amount chosen for each trial."""
         (self.shrinkage_,) = amounts
 
     @property
@@ -164,7 +167,7 @@ class _Shrinkable(TopLabelCalibrator):
         return hasattr(self, "shrinkage_")
 
     def _held_out_losses(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> FloatArray:
-        """Total held-out log loss of each trial and amount, (T, M)."""
+        """Total held-out log loss for each trial and amount, (T, M)."""
         stride = max(1, -(-len(y) // _MOST_ROWS))
         proba, y, weight = proba[::stride], y[::stride], weight[::stride]
         if len(y) < _FEWEST_ROWS:
@@ -184,7 +187,7 @@ class _Shrinkable(TopLabelCalibrator):
         return np.asarray(total)
 
     def _trial(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> Self:
-        """The same method fitted alone on some of the rows, without warnings."""
+        """The same method fitted without shrinkage on some of the rows, without warnings."""
         other: Self = clone(self).set_params(shrinkage=None)
         other.n_classes_, other.notes_ = self.n_classes_, ()
         with warnings.catch_warnings():
@@ -198,11 +201,11 @@ class _Shrinkable(TopLabelCalibrator):
         return self._own_nodes(nodes, proba)
 
     def _own_nodes(self, nodes: Nodes, proba: str) -> str:
-        """Nodes of the answers without shrinkage or with a finite one, (n, K)."""
+        """Nodes of the answers without shrinkage or with a finite amount, (n, K)."""
         raise NotImplementedError(self._why_no_onnx)
 
     def _anchor_nodes(self, nodes: Nodes, proba: str) -> str:
-        """Nodes of the shared temperature's probabilities, the goal of the shrinkage, (n, K)."""
+        """Nodes of the shared temperature's probabilities, the target of shrinkage, (n, K)."""
         if self.anchor_temperature_ == 1.0:
             return proba
         logs = nodes.node("Div", nodes.log(proba, CLIP), self.anchor_temperature_)
@@ -228,10 +231,10 @@ class _Shrinkable(TopLabelCalibrator):
 
 
 class ShrunkConfidence(_Shrinkable):
-    """Shrinkage of methods that give a confidence for the predicted class, (n,).
+    """Shrinkage for methods that give a confidence for the predicted class, (n,).
 
-    With shrinkage the other entries of ``predict_proba`` are the shared temperature's, and rows of
-    equal score differ with more than two classes, unless that temperature is 1.
+    With shrinkage the other entries of ``predict_proba`` are those of the shared temperature. With
+    more than two classes rows of equal score then differ, unless that temperature is 1.
     """
 
     @property
@@ -282,29 +285,29 @@ class ShrunkConfidence(_Shrinkable):
         rest = nodes.less(1.0, top)
         others = nodes.mul(proba, rest)
         none = nodes.double(nodes.node("Equal", nodes.row_sum(others), 0.0))
-        # where all others are zero they share what is left equally
+        # where all others are zero, they share the rest equally
         others = nodes.add(others, nodes.mul(rest, none))
         share = nodes.node("Div", nodes.less(1.0, confidence), nodes.row_sum(others))
         return nodes.add(nodes.mul(others, share), nodes.mul(top, confidence))
 
     def _class_nodes(self, nodes: Nodes, j: int, score: str) -> str:
-        """Nodes of the confidence where class ``j`` is predicted with this score, (n, 1)."""
+        """Nodes of the confidence for predictions of class ``j`` with this score, (n, 1)."""
         raise NotImplementedError(self._why_no_onnx)
 
     def _class_rows_nodes(self, nodes: Nodes, j: int, score: str) -> str:
-        """Nodes of the rows behind that confidence, (n, 1)."""
+        """Nodes of the number of rows on which that confidence is based, (n, 1)."""
         raise NotImplementedError(self._why_no_onnx)
 
 
 class ShrunkVectors(VectorCalibrator, _Shrinkable):
-    """Shrinkage of methods that give every class a probability, (n, K), scaled to sum to one.
+    """Shrinkage for methods that give every class a probability, (n, K), scaled to sum to one.
 
-    The rows behind an answer are (n, K), or what can be spread to it.
+    The numbers of rows are (n, K), or broadcast to it.
     """
 
     @abstractmethod
     def _own_vectors(self, proba: FloatArray) -> FloatArray:
-        """Probabilities without shrinkage, rows summing to one."""
+        """Probabilities without shrinkage; rows sum to one."""
 
     def _vectors(self, proba: FloatArray) -> FloatArray:
         if not self._shrunk:
@@ -323,6 +326,6 @@ class ShrunkVectors(VectorCalibrator, _Shrinkable):
 
 
 def _cautious(losses: FloatArray) -> list[float]:
-    """The largest amount of each row of total losses that is nearly as good as the best."""
+    """For each row of total losses, the largest amount that is nearly as good as the best."""
     near = losses <= losses.min(axis=1, keepdims=True) + _TOLERATED_NATS
     return [max(m for m, good in zip(AMOUNTS, row, strict=True) if good) for row in near]

@@ -1,6 +1,6 @@
 """Vector and Dirichlet scaling: a linear map of the log probabilities before the softmax.
 
-The fit is of softmax(W z + b) on log probabilities z, with W whole or diagonal.
+The fitted map is softmax(W z + b) of log probabilities z, with W full or diagonal.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 _BLOCK = 8192
 _SUBSAMPLE = 20_000
-_MOST_SCALED = 1000  # weights; with more the second derivatives take longer than the search
+_MOST_SCALED = 1000  # with more weights the second derivatives take longer than the search
 _EXACT: dict[str, Any] = {"ftol": 1e-12, "gtol": 1e-7, "maxiter": 1000, "maxcor": 30}
-# With more weights than this, each step is too slow to search for the last digits.
+# With more weights, each step is too slow to search for the last digits.
 _ROUGH: dict[str, Any] = {"ftol": 1e-7, "gtol": 1e-6, "maxiter": 60, "maxcor": 15}
 _ROUGHEST: dict[str, Any] = {"ftol": 1e-5, "gtol": 1e-5, "maxiter": 25, "maxcor": 15}
 
 
 def log_proba(proba: FloatArray) -> FloatArray:
-    """Log probabilities, (n, K), those below 1e-12 as 1e-12."""
+    """Log probabilities, (n, K), clipped at 1e-12."""
     logs: FloatArray = np.log(np.maximum(proba, CLIP))
     return logs
 
@@ -58,7 +58,7 @@ class SoftmaxMap:
 
     @classmethod
     def identity(cls, n_classes: int, *, whole: bool) -> SoftmaxMap:
-        """The map that leaves every row as it is."""
+        """The map that does not change any row."""
         return cls(np.eye(n_classes) if whole else np.ones(n_classes), np.zeros(n_classes))
 
     def logits(self, z: FloatArray) -> FloatArray:
@@ -72,7 +72,7 @@ class SoftmaxMap:
         return np.concatenate([self.weights.ravel(), self.offsets])
 
     def like(self, parameters: FloatArray) -> SoftmaxMap:
-        """The map of this shape with these parameters."""
+        """A map of this shape with these parameters."""
         k = len(self.offsets)
         return SoftmaxMap(parameters[:-k].reshape(self.weights.shape), parameters[-k:])
 
@@ -81,8 +81,9 @@ class SoftmaxMap:
 class Pull:
     """Strength of the penalty towards the identity, in units of one row's log loss.
 
-    Half the ``diagonal`` times each squared distance of a diagonal weight from one, and half the
-    ``rest`` times each squared other weight and offset, is added to the sum of the rows' losses.
+    Added to the sum of the rows' losses are half the ``diagonal`` times the squared distances of
+    diagonal weights from one, and half the ``rest`` times the squares of the other weights and of
+    the offsets.
     """
 
     diagonal: float
@@ -101,7 +102,7 @@ class Pull:
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxRows:
-    """Log probabilities (n, K), true classes (n,) and weights (n,) of the rows of a fit."""
+    """Log probabilities (n, K), true classes (n,) and weights (n,) of fit rows."""
 
     z: FloatArray
     y: IntArray
@@ -116,9 +117,9 @@ class SoftmaxRows:
         return value / float(self.weight.sum())
 
     def fit(self, start: SoftmaxMap, pull: Pull, *, trial: bool = False) -> SoftmaxMap:
-        """The map of the smallest loss, found from an even subsample's where rows are many.
+        """The map with the smallest loss, searched first on an even subsample of many rows.
 
-        A ``trial`` with very many weights stops at a rough minimum.
+        A ``trial`` with very many weights stops at an approximate minimum.
         """
         stride = len(self.y) // _SUBSAMPLE
         scale = None
@@ -161,11 +162,11 @@ class SoftmaxRows:
         return start.like(start.vector() + moved(found.x))
 
     def _scale(self, at: SoftmaxMap, pull: Pull) -> FloatArray | None:
-        """Steps with the same curvature of the loss in all directions, as columns; (p, p).
+        """Steps with the same curvature of the loss in all directions, as columns, (p, p).
 
-        Log probabilities rise and fall together, so the curvature of the loss is a thousand times
-        larger in some directions of W than in others, and the search would be slow. None for a
-        diagonal map, which does not need it, and for too many parameters.
+        Log probabilities are correlated, so the curvature of the loss is a thousand times larger in
+        some directions of W than in others, which makes the search slow. None for a diagonal map,
+        which does not need it, and for too many parameters.
         """
         if at.weights.ndim == 1 or at.weights.size > _MOST_SCALED:
             return None
@@ -187,7 +188,7 @@ class SoftmaxRows:
         return np.linalg.inv(np.linalg.cholesky(matrix)).T
 
     def _diagonal_scale(self, at: SoftmaxMap, pull: Pull) -> FloatArray:
-        """Steps with the same curvature of the loss along every parameter, (p,)."""
+        """Steps with the same curvature of the loss for every parameter, (p,)."""
         bends, of_offsets = np.zeros_like(at.weights), np.zeros_like(at.offsets)
         for start in range(0, len(self.y), _BLOCK):
             part = slice(start, start + _BLOCK)
@@ -229,7 +230,7 @@ _TRIAL_ROWS = 10_000
 
 
 class _SoftmaxMaps(ShrunkVectors):
-    """softmax(W log p + b), W diagonal or whole; every answer is based on all rows."""
+    """softmax(W log p + b), with W diagonal or full; every answer is based on all rows."""
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._note_absent(y)
@@ -269,30 +270,30 @@ class _SoftmaxMaps(ShrunkVectors):
 class VectorScaling(_SoftmaxMaps):
     """softmax of (w_j log p_j + b_j): a temperature and an offset for each class.
 
-    Vector scaling (Guo, Pleiss, Sun and Weinberger, 2017); w = 1 and b = 0 leave the model as it
-    is. Unlike Salamon et al.'s class-specific temperature, the weight belongs to the class of
-    the entry, not to the class that is predicted, and the largest entry may change.
+    Vector scaling is by Guo, Pleiss, Sun and Weinberger (2017); w = 1 and b = 0 do not change the
+    model. Unlike the class-specific temperature of Salamon et al., the weight belongs to the class
+    of the entry and not to the predicted class, and the largest entry may change.
 
     Parameters
     ----------
     shrinkage : "auto", float or None, default="auto"
-        Number of rows added to those of the fit, with outcomes as a safe temperature for all
-        classes states (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log
-        loss; None uses the map alone, as Guo et al. do.
+        Number of rows added to those of the fit, with the outcomes that a safe temperature for all
+        classes predicts (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses it by held-out
+        log loss; None uses only the map, as in Guo et al.
 
     Attributes
     ----------
     weights_, offsets_ : (K,) arrays
         w and b.
     rows_ : float
-        Rows of the fit, the effective number where they have weights.
+        Number of fit rows, or the effective number if they have weights.
     shrinkage_, anchor_temperature_ : float
-        The rows added, and the safe temperature. With shrinkage only.
+        The number of rows added, and the safe temperature. Only with shrinkage.
 
     Notes
     -----
-    Maximum likelihood by L-BFGS. Parameters are drawn to 1 and 0 as strongly as one row would,
-    which keeps them finite where classes are parted or absent and is nothing where rows are many.
+    Maximum likelihood by L-BFGS. Parameters are shrunk towards 1 and 0 with the strength of one
+    row, which keeps them finite for separated or absent classes and is negligible with many rows.
 
     Examples
     --------
@@ -325,36 +326,36 @@ class VectorScaling(_SoftmaxMaps):
 
 @storable
 class DirichletScaling(_SoftmaxMaps):
-    """softmax(W log p + b) with a whole matrix W, drawn to a diagonal one (Kull et al., 2019).
+    """softmax(W log p + b) with a full matrix W, shrunk towards a diagonal one (Kull et al., 2019).
 
-    The map that is right where the probabilities of each class's rows are Dirichlet distributed.
-    W = 1 and b = 0 leave the model as it is.
+    This map is right if the probabilities of each class's rows are Dirichlet distributed. W = 1 and
+    b = 0 do not change the model.
 
     Parameters
     ----------
     strength : "auto" or float, default="auto"
-        How strongly W's entries off the diagonal and b are drawn to zero (ODIR): half of it times
-        their squares is added to the sum of the log losses of all rows, so it counts in rows.
-        "auto" takes the one of 0.1, 1, ... 10,000 with the smallest log loss in three-fold
-        cross-validation on at most 10,000 rows; with fewer than 30 rows the largest.
+        Strength of the penalty on W's off-diagonal entries and b (ODIR), in rows: half of it times
+        their squares is added to the sum of the log losses of all rows. "auto" chooses among 0.1,
+        1, ... 10,000 the one with the smallest log loss in three-fold cross-validation on at most
+        10,000 rows, and the largest with fewer than 30 rows.
     shrinkage : "auto", float or None, default="auto"
-        As in :class:`VectorScaling`; None is as Kull et al. have it.
+        As in :class:`VectorScaling`; None as in Kull et al.
 
     Attributes
     ----------
     weights_ : (K, K) array
     offsets_ : (K,) array
     strength_ : float
-        The one in force.
+        The strength in use.
     rows_, shrinkage_, anchor_temperature_ : float
         As in :class:`VectorScaling`.
 
     Notes
     -----
-    The diagonal is drawn to one as strongly as one row would, so that all stays finite. Strengths
-    are tried from the largest down, until two in a row are worse than the best. With more than
-    1,000 weights (31 classes) the search ends where a step gains less than 1e-7 of the loss; 214
-    classes and 3,000 rows then take some ten seconds, where they took minutes. The trials that
+    The diagonal is shrunk towards one with the strength of one row, which keeps everything finite.
+    Strengths are tried from the largest down, until two in a row are worse than the best. With more
+    than 1,000 weights (31 classes) the search stops when a step gains less than 1e-7 of the loss;
+    214 classes and 3,000 rows then take about ten seconds instead of minutes. The trials that
     choose the shrinkage use the strength of the whole fit.
 
     Examples
@@ -403,7 +404,7 @@ class DirichletScaling(_SoftmaxMaps):
 
 
 def _chosen(rows: SoftmaxRows, start: SoftmaxMap) -> tuple[float, SoftmaxMap]:
-    """The strength of the smallest cross-validated loss, the largest of equal ones."""
+    """The strength with the smallest cross-validated loss, the largest of equal ones."""
     few = rows.take(slice(None, None, -(-len(rows.y) // _TRIAL_ROWS)))
     if len(few.y) < 10 * _FOLDS:
         return _STRENGTHS[0], start
@@ -417,7 +418,7 @@ def _chosen(rows: SoftmaxRows, start: SoftmaxMap) -> tuple[float, SoftmaxMap]:
             for (fit, _), at in zip(parts, found, strict=True)
         ]
         loss.append(sum(judge.log_loss(at) for (_, judge), at in zip(parts, found, strict=True)))
-        # weaker ones are then worse, and slower to fit
+        # weaker ones are then worse and slower to fit
         if len(loss) > 1 and loss[-1] > loss[-2] > min(loss):
             break
     return _STRENGTHS[int(np.argmin(loss))], start
@@ -440,8 +441,8 @@ CalibratorEntry(
     "Dirichlet",
     DirichletScaling,
     "Kull et al. 2019",
-    "Each class's new log probability is a weighted sum of all the old ones; weights between "
-    "classes are held small.",
+    "Each class's new log probability is a weighted sum of all old ones; weights between "
+    "classes are kept small.",
     "standard",
     compared=False,
     offered=True,

@@ -49,41 +49,41 @@ class TemperatureScaling(ShrunkVectors):
     ----------
     scope : {"shared", "class"}, default="shared"
     awards : bool, default=False
-        Whether the predicted class's log probability gets an additive award, which may be
-        negative. The predicted class stays what the model said even where an award moves the
-        largest entry elsewhere (section XI).
+        Whether the predicted class's log probability gets an additive award, which may be negative.
+        The predicted class stays the model's even if an award makes another entry the largest
+        (section XI).
     loss : {"top-label", "brier", "full"}, default="top-label"
-        What is minimised over the calibration set: Eq. 14 on "is the predicted class right"
-        (the paper's choice), Eq. 15 on the same, or the log loss of the whole vector (the
-        usual temperature scaling).
+        The loss to minimise on the calibration set: Eq. 14 on whether the predicted class is right
+        (the paper's choice), Eq. 15 on the same, or the log loss of the whole vector (the usual
+        temperature scaling).
     shrinkage : "auto", float or None, default="auto"
-        How far each class is drawn to one safe temperature for all
-        (:mod:`kdcal_core.calibration.shrinkage`): as if this many further rows of the class had
-        outcomes as it states. "auto" chooses it by held-out log loss; None is the paper. The shared
-        scope without awards has nothing to draw: there any shrinkage gives a safe temperature,
-        the one nearest to 1 that explains the rows nearly as well as the best.
+        Shrinkage of each class towards one safe temperature for all
+        (:mod:`kdcal_core.calibration.shrinkage`), as if this many further rows of the class had the
+        outcomes that it predicts. "auto" chooses it by held-out log loss; None as in the paper. In
+        the shared scope without awards there is nothing to shrink, and any value gives the safe
+        temperature, the one nearest to 1 that explains the rows nearly as well as the best.
 
     Attributes
     ----------
     temperatures_ : (K,) array in [0.05, 20]
-        The same number throughout under the shared scope. A class that is never predicted has
-        temperature 1 and award 0 under the class scope, and award 0 under the shared one.
+        In the shared scope all are equal. A class that is never predicted has award 0 and, in the
+        class scope, temperature 1.
     awards_ : (K,) array
         The A_k of Eq. 18; |A / T| is at most 30.
     rows_ : (K,) array
         Weight of the calibration rows that predict each class.
     shrinkage_, anchor_temperature_ : float
-        The rows in force, and the safe temperature. With shrinkage only.
+        The number of rows in use, and the safe temperature. Only with shrinkage.
 
     Notes
     -----
-    ``predict_proba`` returns the scaled vector itself. Probabilities are clipped at 1e-12
-    before the logarithm. Without awards T is a root of the loss's slope: the
-    lowest of those between neighbours of 17 temperatures from 0.05 to 20. With awards L-BFGS with
-    exact gradients on (log T, A / T) starts from the best of five temperatures; for Eq. 15, which
-    can have several minima, all five go down and the best end is kept, which may still be a local
-    one. Minima are first looked for on an even subsample of 20,000 rows, and then found on all
-    rows. Where that is no better than doing nothing (with awards: worse), T = 1 and A = 0 are kept.
+    ``predict_proba`` returns the scaled vector. Probabilities are clipped at 1e-12 before the
+    logarithm. Without awards T is the root of the loss's slope with the lowest loss, among those
+    between neighbours of 17 temperatures from 0.05 to 20. With awards L-BFGS with exact gradients
+    on (log T, A / T) starts from the best of five temperatures. For Eq. 15, which can have several
+    minima, it starts from all five, and the best result is kept, which may still be a local
+    minimum. Minima are first searched on an even subsample of 20,000 rows and then refined on all
+    rows. T = 1 and A = 0 are kept if the result is not better (with awards: if it is worse).
 
     Examples
     --------
@@ -207,7 +207,7 @@ CalibratorEntry(
     "STS",
     TemperatureScaling,
     "Salamon et al. 2024, Eqs. 16 and 17",
-    "One temperature softens or sharpens the probabilities of all classes alike.",
+    "One temperature softens or sharpens the probabilities of all classes.",
     "temperature",
     offered=True,
 ).offer()
@@ -218,7 +218,7 @@ CalibratorEntry(
     "CSTS",
     partial(TemperatureScaling, "class"),
     "Salamon et al. 2024, section X",
-    "Each predicted class has a temperature of its own.",
+    "Each predicted class has its own temperature.",
     "temperature",
 ).offer()
 
@@ -228,7 +228,7 @@ CalibratorEntry(
     "TSwA",
     partial(TemperatureScaling, "shared", awards=True),
     "Salamon et al. 2024, Eq. 18",
-    "One temperature for all, and an award for each class that counts when it is predicted.",
+    "One temperature for all, and an award for each class that applies when it is predicted.",
     "temperature",
     offered=True,
 ).offer()
@@ -239,6 +239,6 @@ CalibratorEntry(
     "CSTSwA",
     partial(TemperatureScaling, "class", awards=True),
     "Salamon et al. 2024, section XI and appendix",
-    "Each predicted class has a temperature and an award of its own.",
+    "Each predicted class has its own temperature and award.",
     "temperature",
 ).offer()

@@ -15,31 +15,31 @@ Steps = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 @storable
 class VennAbers(OneVersusRest):
-    """Isotonic regression with the row itself among the data, once as a no and once as a yes.
+    """Isotonic regression with the row itself added to the data, once as a no and once as a yes.
 
-    Inductive Venn-Abers prediction (Vovk, Petej and Fedorova, 2015): the two isotonic fits give p0
-    and p1, one of which is calibrated whatever the data, and p1 / (1 - p0 + p1) is the number
-    between them that minimises the log loss. With more than two classes each is mapped against the
-    rest and the rows are scaled to sum to one; with two, only the second is mapped.
+    This is inductive Venn-Abers prediction (Vovk, Petej and Fedorova, 2015). The two isotonic fits
+    give p0 and p1, one of which is calibrated for any data, and p1 / (1 - p0 + p1) is the number
+    between them that minimises the worst-case log loss. With more than two classes each is mapped
+    against the rest and the rows are scaled to sum to one; with two, only the second is mapped.
 
     Parameters
     ----------
     shrinkage : "auto", float or None, default="auto"
-        As in :class:`~kdcal_core.calibration.one_vs_rest.OneVersusRest`; :meth:`interval` is of
-        the prediction alone.
+        As in :class:`~kdcal_core.calibration.one_vs_rest.OneVersusRest`; :meth:`interval` does not
+        use it.
 
     Attributes
     ----------
     lower_scores_, lower_ : tuple of (g,) arrays
-        p0 of each class as steps: the value at the last of these scores that is not above the
-        row's own, 0 below all.
+        p0 of each class as a step function: the value at the last of these scores up to the row's
+        score, 0 below all.
     upper_scores_, upper_ : tuple of (g,) arrays
-        p1 likewise: the value at the first of these scores that is not below the row's, 1 above
-        all.
+        p1 of each class as a step function: the value at the first of these scores from the row's
+        score on, 1 above all.
 
     Notes
     -----
-    One pass over the sorted scores finds all p0 and p1: O(n log n). A weight counts as so many
+    One pass over the sorted scores finds all p0 and p1 in O(n log n). A row of weight w counts as w
     equal rows.
 
     Examples
@@ -66,7 +66,7 @@ class VennAbers(OneVersusRest):
         mass = np.bincount(index, weights=weight)
         yes = np.bincount(index, weights=weight * target)
         upper = joined_as_yes(yes, mass)
-        # a no among rising scores is a yes among falling ones
+        # a no among ascending scores is a yes among descending ones
         lower = 1.0 - joined_as_yes((mass - yes)[::-1].copy(), mass[::-1].copy())[::-1]
         first = np.diff(lower, prepend=-1.0) != 0
         last = np.diff(upper, append=2.0) != 0

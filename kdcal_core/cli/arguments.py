@@ -10,18 +10,18 @@ from typing import Any, NoReturn
 from kdcal_core import __version__
 from kdcal_core.text import printable
 
-# As kdcal_core.data.schema has them: their import would make --help slow.
+# The same as in kdcal_core.data.schema, whose import would make --help slow.
 TASKS = ("classification", "regression")
 FAMILIES = (
     *("point", "log_point", "normal", "lognormal", "gamma", "student_t"),
     *("quantiles", "samples", "dropout"),
 )
-_NEGATIVE = re.compile(r"-[\d.]")  # no option begins so
+_NEGATIVE = re.compile(r"-[\d.]")  # no option begins like this
 _ROWS = "rows for --model (CSV, Parquet); - is standard input"
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports an error in one line."""
+    """An argument parser that reports errors in one line."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Read "-1=p" after an option as its value, because a class may be called -1."""
@@ -78,7 +78,7 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         "--target", metavar="COLUMN", required=True, help="the true class or outcome"
     )
     command.add_argument(
-        "--task", choices=TASKS, help="what the model does; without it the files decide"
+        "--task", choices=TASKS, help="what the model does; by default the files decide"
     )
     command.add_argument("--weight", metavar="COLUMN", help="row weights")
     command.add_argument(
@@ -186,7 +186,7 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
     command.add_argument(
         "--layer",
         metavar="NAME",
-        help="cut the regions from this hidden layer of --model instead of from the columns",
+        help="build the regions on this hidden layer of --model instead of on the columns",
     )
     command.add_argument("--data", metavar="TABLE", help=_ROWS)
     command.add_argument(
@@ -274,7 +274,7 @@ def _convert(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Comma-separated names, none empty and none twice."""
+    """Comma-separated names, all different and not empty."""
     found = tuple(name.strip() for name in text.split(","))
     if not all(found) or len(set(found)) < len(found):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of different names")
@@ -297,7 +297,7 @@ def parameters(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def setting(text: str) -> tuple[str, str]:
-    """A setting's name and what it is set to.
+    """A setting's name and its value.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def outputs(text: str) -> tuple[tuple[str, str], ...]:
-    """Classes and their columns, "no=p_0,yes=p_1"; of several = signs the last one counts.
+    """Classes and their columns, "no=p_0,yes=p_1"; the last of several = signs separates them.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> str:
     Raises
     ------
     InputError
-        For what cannot be used, with its file, column and row. Nothing is written then.
+        For input that cannot be used, with its file, column and row. Nothing is written then.
     """
     if options.list:
         return _listed() if options.calibrator is None else _described(options.calibrator)
@@ -100,27 +100,27 @@ def fit_and_save(
     home : str
         Folder of the workspace.
     settings : dict
-        As :func:`kdcal_core.calibration.settings.configured` takes them.
+        As for :func:`kdcal_core.calibration.settings.configured`.
     layer : str or None
-        Hidden layer of the model whose activations its regions are cut from.
+        Hidden layer of the model on whose activations the regions are built.
     out : str
         The file to write.
     seed : int
-        Of every draw.
+        Seed of every draw.
 
     Returns
     -------
     dict
-        ``title``, ``rows``, ``notes``, and ``estimates`` as the file's card has them, each with
-        its ``change``, ``change_low``, ``change_high`` and ``verdict``; None for a bound of an
-        interval that is not given.
+        ``title``, ``rows``, ``notes``, and ``estimates`` as in the file's card, each with its
+        ``change``, ``change_low``, ``change_high`` and ``verdict``. A bound is None where there is
+        no interval.
 
     Raises
     ------
     InputError
-        The calibrator needs data that the review does not have, or the rows do not suffice.
+        The calibrator needs data that the review does not have, or there are too few rows.
     """
-    # only the worker needs what judges, which is slow to import
+    # slow to import, and only the worker needs it
     from kdcal_core.cli.diagnose_report import plain
     from kdcal_core.tasks.export_fit import READS, Wanted, fit_and_judge
 
@@ -136,7 +136,7 @@ def fit_and_save(
 
 
 def _with_changes(made: Fitted) -> list[dict[str, Any]]:
-    """The card's estimates, each with its change on the same rows and the verdict."""
+    """The card's estimates, each with its change on the same rows and its verdict."""
     if made.found is None:
         return []
     from kdcal_core.tasks.export_fit import Gain
@@ -183,7 +183,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings by name, each checked."""
+    """The checked settings, by name."""
     key, found = options.calibrator, dict[str, Any]()
     for name, text in options.set:
         if name in found:
@@ -193,7 +193,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     if options.layer is not None:
         if not options.model:
             raise InputError(
-                "--layer needs --model", fix="A hidden layer is the model's: give --model."
+                "--layer needs --model", fix="The layer is one of the model's: give --model."
             )
         check_layer(calibrator)
     return found
@@ -208,7 +208,7 @@ def _listed() -> str:
         rows.append((key, family, "yes" if entry.offered else "", needs))
         below.append(entry.description + (f" Settings: {settings}." if settings else ""))
     head = ("Key", "Family", "Offered", "Also reads")
-    more = "What a setting may be: kdcal calibrate --list --calibrator KEY"
+    more = "Allowed values of settings: kdcal calibrate --list --calibrator KEY"
     return f"{table(head, rows, range(4), below)}\n\n{more}"
 
 
@@ -218,7 +218,7 @@ def _described(key: str) -> str:
     parts = [f"{entry.name}. {entry.description} Described in {entry.reference}."]
     rows = [(one.name, _text(one.default), one.allowed) for one in settings]
     if rows:
-        head = ("Setting", "Default", "It may be")
+        head = ("Setting", "Default", "Allowed values")
         parts.append(table(head, rows, left=range(3)))
         parts.append("Set one with --set NAME=VALUE, once for each.")
     else:
@@ -252,7 +252,7 @@ def _report(review: Review, found: dict[str, Any], warnings: tuple[str, ...], ou
 def _gains(found: dict[str, Any]) -> list[tuple[str, ...]]:
     """Each measure: Change is After less Before, and all three have the same decimals.
 
-    The interval is that of the change; the file's card has that of After.
+    The interval is that of the change; the file's card gives that of After.
     """
     rows: list[tuple[str, ...]] = []
     for one in found["estimates"]:

@@ -1,4 +1,4 @@
-"""``kdcal diagnose``: the app's estimates for a pipeline, through the same review room."""
+"""``kdcal diagnose``: the app's estimates for a pipeline, computed from the same review."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from kdcal_core.review import (
 from kdcal_core.text import printable
 
 _BINS = 15
-_PIT_BINS = 20  # of the PIT histogram
+_PIT_BINS = 20  # bins of the PIT histogram
 
 
 def run(options: argparse.Namespace) -> str:
-    """Measure, write the JSON file if asked, and return the report or the JSON itself.
+    """Measure, write the JSON file if requested, and return the report or the JSON.
 
     Raises
     ------
     InputError
-        For what cannot be used, with its file, column and row.
+        For input that cannot be used, with its file, column and row.
     """
     with with_standard_input(options) as given:
         return _run(given)
@@ -110,7 +110,7 @@ def _measured(
 def _measured_regression(
     workspace: Workspace, review: Review, sets: Sequence[Which], options: argparse.Namespace
 ) -> list[MeasuredRegression]:
-    """Every set's results; the scale of sMIS is the calibration set's."""
+    """Every set's results; the scale of sMIS is that of the calibration set."""
     scale = mean_scale(load_regression_set(workspace, review.id, "calibration").y)
     found = []
     for which in sets:
@@ -136,7 +136,7 @@ def _measured_regression(
 
 
 def _notes(workspace: Workspace, review: Review, which: Which) -> tuple[str, ...]:
-    """Notes on what the rows cannot support; the doubts are printed above everything else."""
+    """Cautions about the rows, without the doubts, which are printed first."""
     flags = ReviewReader(workspace, review.id).fitness(which).flags
     others = (flag for flag in flags if flag not in review.sets[which].doubts)
     return (*others, *table_notes(review, which))

@@ -1,4 +1,4 @@
-"""What ``kdcal diagnose`` finds in a scored set: its measurements, as JSON and as text.
+"""What ``kdcal diagnose`` measures in a scored set, as JSON and as text.
 
 The same input gives the same bytes of JSON.
 """
@@ -111,7 +111,7 @@ def measure(
     return Measured(scored, findings, notes, estimates, by_class, diagram, counts)
 
 
-#: What rows are grouped by where no column is given
+#: What groups the rows where no column is given
 PREDICTED_MEAN = "predicted mean"
 
 
@@ -151,20 +151,20 @@ def measure_regression(
     ----------
     scored : RegressionSet
     columns : mapping of name to (n,) column
-        Each is divided into regions, which are judged; without columns, the predicted mean. The
-        p values are corrected for the regions of a column (Holm).
+        Each is divided into regions, which are judged; without columns, the predicted mean is. The
+        p values are corrected for the number of regions of a column (Holm).
     notes : tuple of str
         Cautions about the rows.
     scale : float
-        Mean absolute outcome of the calibration set, which sMIS is divided by.
+        Mean absolute outcome of the calibration set, the divisor of sMIS.
     n_bins : int
         Bins of the PIT histogram.
     level : float
         Level of all intervals and bands, between 0 and 1.
     seed : int
-        Of the randomised PIT values and of the Monte Carlo tests.
+        Seed of the randomised PIT values and of the Monte Carlo tests.
     fitted_spread : bool
-        Whether the model gives single numbers, whose one spread was fitted to residuals.
+        Whether the model gives single numbers, with one spread fitted to the residuals.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def measure_regression(
     )
 
 
-# Raised when a field is renamed, removed or changes its meaning; new fields do not raise it.
+# Increased when a field is renamed or removed or changes its meaning, not for new fields.
 FORMAT = 1
 
 
@@ -232,7 +232,7 @@ def record(
     Parameters
     ----------
     measured : list of Measured or of MeasuredRegression
-        One a set.
+        One for each set.
     task : str
         "classification" or "regression".
     inputs : dict
@@ -263,7 +263,7 @@ def record(
 
 
 def record_text(content: dict[str, Any]) -> str:
-    """JSON that every parser reads: no NaN, no infinity."""
+    """JSON that every parser can read: no NaN, no infinity."""
     return json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -350,7 +350,7 @@ def _bins(curve: ReliabilityCurve) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """NumPy's types as Python's, and what is not a finite number as None.
+    """Replace NumPy's types by Python's, and numbers that are not finite by None.
 
     Examples
     --------
@@ -412,7 +412,7 @@ def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
 
 
 def _reason(interval: str) -> str:
-    """What follows "has no interval"."""
+    """The words after "has no interval"."""
     said = interval.removeprefix("none")
     return said if said != interval else f": {interval}"
 
@@ -441,7 +441,7 @@ def _diagram(result: Reliability, interval: str) -> str:
 
 
 def _said_and_seen(curve: ReliabilityCurve, j: int) -> tuple[str, str, str, str]:
-    """Mean confidence, share right with its interval, and rows of one bin that holds rows."""
+    """Mean confidence, share right with its interval, and number of rows of a non-empty bin."""
     low, high = float(curve.low[j]), float(curve.high[j])
     said, seen = (
         number_text(float(value), high - low) for value in (curve.confidence[j], curve.accuracy[j])

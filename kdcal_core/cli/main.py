@@ -20,7 +20,7 @@ from kdcal_core.text import printable
 
 BAD_INPUT = 2
 UNFORESEEN = 70  # "internal software error" of sysexits.h
-CLOSED_PIPE = 141  # what a shell reports for a program ended by SIGPIPE, as other tools are
+CLOSED_PIPE = 141  # what a shell reports for a program ended by SIGPIPE
 CANCELLED = 130  # what a shell reports for a program ended by Ctrl-C
 
 
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        The words after ``kdcal``; those of this process by default.
+        The words after ``kdcal``; by default those of this process.
 
     Returns
     -------
@@ -53,10 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # A class name that the terminal cannot show must not end the command.
+            # A class name that the terminal cannot show must not stop the command.
             stream.reconfigure(errors="replace")
     options = parser().parse_args(arguments)
-    # The reader of the report does not need a library's deprecation warnings.
+    # Users do not need a library's deprecation warnings.
     warnings.simplefilter("ignore", category=FutureWarning)
     warnings.simplefilter("ignore", category=DeprecationWarning)
     try:
@@ -76,18 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Open closed streams on the null device, as a daemon does.
+    """Open closed standard streams on the null device, as a daemon does.
 
-    Python has None for them, and prints the text for a closed stderr to stdout.
+    Python sets them to None, and prints what is meant for a closed stderr to stdout.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # opened in this order, each gets its own number, so that no other file gets it
+            # opened in this order, each takes its own number, which no other file can then take
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _say(text: str) -> int:
-    """Print what a command found, now that all its files are written."""
+    """Print the report of a command, after all its files are written."""
     try:
         print(text)
         sys.stdout.flush()
@@ -102,7 +102,7 @@ def _say(text: str) -> int:
 
 @contextmanager
 def _unwound_when_terminated() -> Iterator[None]:
-    """Let SIGTERM end the body as Ctrl-C does, so that no partial file is left."""
+    """End the body on SIGTERM as on Ctrl-C, so that no partial file is left."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

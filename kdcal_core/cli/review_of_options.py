@@ -1,7 +1,7 @@
-"""From the options of a command to a scored review: its files, its roles and its doubts.
+"""Make a scored review from the options of a command: its files, roles and doubts.
 
-``kdcal diagnose`` and ``kdcal calibrate`` name the same files and columns. What the user leaves out
-is guessed as in the app.
+``kdcal diagnose`` and ``kdcal calibrate`` take the same files and columns. What the user does not
+give is guessed as in the app.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SHOWN = 3
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """Refuse files that do not go together or do not exist, before any is read."""
+    """Refuse files that do not fit together or do not exist, before reading any."""
     if options.data and not options.model:
         raise InputError("--data needs --model", fix="Or give --predictions alone.")
     if options.predictions and options.model:
@@ -110,8 +110,8 @@ class _Wanted:
                 raise InputError(
                     "No column holds, by its name and values, the model's "
                     "probabilities of the target's classes",
-                    fix="Name them: --outputs CLASS=COLUMN for each class, or for one of two; of "
-                    "logits also --output-kind logit, of percentages --output-kind percent. Where "
+                    fix="Name them: --outputs CLASS=COLUMN for each class, or for one of two; for "
+                    "logits also --output-kind logit, for percentages --output-kind percent. Where "
                     "the target is a quantity, give --task regression.",
                     file=table.name,
                 )
@@ -136,7 +136,7 @@ class _Wanted:
 
     def _named(self, outputs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
         if self.classes is None or len(self.classes) != len(outputs):
-            return outputs  # a wrong number of names is reported where they are set
+            return outputs  # a wrong number of names is reported when the names are set
         columns = (column for _, column in outputs)
         return tuple(zip(self.classes, columns, strict=True))
 
@@ -148,12 +148,12 @@ class _Wanted:
 
 
 def _refuse_unread(review: Review, options: argparse.Namespace) -> None:
-    """Refuse columns that may be predictions where only a person knows how to read them.
+    """Refuse columns that may be predictions if only the user can say how to read them.
 
     Raises
     ------
     InputError
-        For the first such question that no option answers.
+        For the first such question that the options do not answer.
     """
     fixes = {
         "order": "Name them: --outputs CLASS=COLUMN for each class.",
@@ -193,7 +193,7 @@ def _refuse_regression_options(options: argparse.Namespace) -> None:
 
 
 def _regression_roles(review: Review, options: argparse.Namespace) -> Roles:
-    """The role of each column: as the user says, and for the rest as the app guesses.
+    """The role of each column: as given by the user, otherwise as guessed by the app.
 
     A weight is used only if the user names it.
 
@@ -237,7 +237,7 @@ def _regression_roles(review: Review, options: argparse.Namespace) -> Roles:
 
 
 def need(table: TableInfo, column: str, what: str) -> None:
-    """Refuse a table without this column, and name those it has.
+    """Refuse a table without this column, and list the columns it has.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def table_notes(review: Review, which: Which) -> tuple[str, ...]:
 
 
 def doubts_words(review: Review) -> tuple[str, ...]:
-    """The open doubts of the classes, the last of them with the option that settles it."""
+    """The open doubts about the classes, the last one with the option that settles it."""
     doubts = list(open_doubts(review))
     if doubts:
         doubts[-1] += _fix(review)
@@ -279,10 +279,10 @@ def doubts_words(review: Review) -> tuple[str, ...]:
 
 
 def copies_words(workspace: Workspace, review: Review) -> tuple[str, ...]:
-    """Warnings of more equal rows in two of the review's tables than chance gives."""
+    """Warnings about more equal rows in two of the review's tables than by chance."""
     if len(review.all_tables) < 2:
         return ()
-    from kdcal_core.tasks import Sets, equal_sets  # imports much
+    from kdcal_core.tasks import Sets, equal_sets  # slow to import
 
     found = equal_sets(Sets(ReviewReader(workspace, review.id, review=review)))
     return tuple(printable(note.sentence, 1000) for note in found.notes if note.about == "copies")

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> str:
     Raises
     ------
     InputError
-        For what cannot be used, with its file, column and row. Nothing is written then.
+        For input that cannot be used, with its file, column and row. Nothing is written then.
     """
     with with_standard_input(options) as given:
         return _score(given)

@@ -1,6 +1,6 @@
-"""What every command reads and writes: tables and progress on a terminal, standard input, files.
+"""Input and output of every command: tables and progress on a terminal, standard input, files.
 
-A table from standard input is kept in a file, because every reader needs one. The file to write is
+A table from standard input is stored in a file, because the readers need one. The output file is
 checked before anything is computed.
 """
 
@@ -21,7 +21,7 @@ from kdcal_core.progress import Progress
 from kdcal_core.text import printable
 
 _WIDEST = 80
-_NARROWEST = 12  # of a column of text
+_NARROWEST = 12  # least width of a column of text
 
 
 def table(
@@ -30,7 +30,7 @@ def table(
     left: Sequence[int] = (0,),
     below: Sequence[str] = (),
 ) -> str:
-    """Rows under a header in aligned columns: those in ``left`` to the left, others to the right.
+    """Rows under a header in columns, aligned to the left for those in ``left``, else to the right.
 
     The table is at most 80 columns wide, the width of a plain terminal, unless its numbers are
     wider: the text of the widest columns in ``left`` is wrapped.
@@ -38,7 +38,7 @@ def table(
     Parameters
     ----------
     header : sequence of str
-    rows : sequence of rows of as many cells
+    rows : sequence of rows, each with as many cells as the header
     left : sequence of int
         Columns of text.
     below : sequence of str
@@ -96,7 +96,7 @@ def width(text: str) -> int:
     return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
 
 
-_WIDTH = 79  # a full line would break on some terminals
+_WIDTH = 79  # a full line would wrap on some terminals
 
 
 @contextmanager
@@ -160,7 +160,7 @@ def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> 
     out : str
         The file to write.
     reads : iterable of str or None
-        The files that are read; those not given are None. None of them is ever overwritten.
+        The files that are read, or None where one is not given. They are never overwritten.
     force : bool
         Whether another existing file may be overwritten.
 

@@ -62,8 +62,8 @@ def sampled(frame: pd.DataFrame, columns: Sequence[str]) -> FloatArray:
 
 
 _LOOKED_AT = 10_000  # rows, evenly spread
-_FEW = 20  # values that no table has too few rows for
-_MANY = 254  # categories that a tree over the inputs tells apart
+_FEW = 20  # distinct values for which every table has enough rows
+_MANY = 254  # categories that a tree over the inputs can distinguish
 IDS = ("id", "index", "row", "row_id", "unnamed_0", "rowid", "uuid")
 
 

@@ -63,7 +63,7 @@ class CsvFormat:
 
 
 def detect_encoding(head: bytes) -> str:
-    """``utf-8``, UTF-16 or UTF-32 of either byte order or, where it is none of them, ``cp1252``.
+    """``utf-8``, UTF-16 or UTF-32 in either byte order, or else ``cp1252``.
 
     Examples
     --------

@@ -42,7 +42,7 @@ from kdcal_core.evaluation.ranks import (
 )
 from kdcal_core.offers import import_modules
 
-# a measure offers itself where it is defined
+# importing a module adds its measures to the list
 import_modules(__path__, __name__)
 
 __all__ = [

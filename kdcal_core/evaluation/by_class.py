@@ -30,11 +30,12 @@ class Losses:
     Attributes
     ----------
     resubstitution : MethodLosses
-        On the very rows of the fit, as in the paper. It flatters methods that can follow noise.
+        On the rows of the fit themselves, as in the paper. This flatters methods that can fit
+        noise.
     cross_fitted : MethodLosses
-        On the calibration set, each row by calibrators fitted on the other folds.
+        On the calibration set; each row is judged by calibrators fitted on the other folds.
     evaluation : MethodLosses or None
-        On the evaluation set, by the calibrators fitted on the whole calibration set.
+        On the evaluation set, with calibrators fitted on the whole calibration set.
     """
 
     resubstitution: MethodLosses
@@ -58,11 +59,11 @@ def losses_by_class(
     rows : ScoredSet
         The calibration set.
     evaluation : ScoredSet or None
-        Rows that had no part in fitting.
+        Rows that were not used for fitting.
     methods : sequence of str
-        Keys of calibrators that read nothing but probabilities.
+        Keys of calibrators that need only probabilities.
     folds, seed : int
-        Of the cross-fitting.
+        Number of folds and seed of the cross-fitting.
     progress : callable, optional
         Called with the share done and a sentence; may raise to cancel.
 
@@ -73,8 +74,8 @@ def losses_by_class(
 
     Notes
     -----
-    The confidence is what each method says of the class that the model predicts. Fits, folds and
-    answers are those of :func:`kdcal_core.evaluation.compare`.
+    The confidence is the probability that each method gives to the class that the model predicts.
+    Fits, folds and answers are those of :func:`kdcal_core.evaluation.compare`.
 
     Examples
     --------
@@ -87,7 +88,7 @@ def losses_by_class(
     if not methods:
         raise InputError("No method is given", fix=f"Methods are {', '.join(methods_by_class())}.")
     for key in methods:
-        score_calibrator(key)  # refuses one that reads more
+        score_calibrator(key)  # raises for one that needs more than probabilities
     if evaluation is not None and evaluation.classes != rows.classes:
         raise InputError(
             "The evaluation set has other classes than the calibration set",

@@ -1,6 +1,6 @@
 """One fair comparison of any calibrators: the same rows, the same folds, the same draws.
 
-They are compared on held-out rows, and on rows far from the data where the model can be asked.
+They are compared on held-out rows and, where the model is loaded, on rows far from the data.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ Against = Literal["model", "best"]
 
 @dataclass(frozen=True, eq=False)
 class MethodScores:
-    """All that was measured of one method.
+    """All measures of one method.
 
     Attributes
     ----------
     key, name, family : str
         Names of a user's own calibrators are untrusted text.
     scores : dict of measure key to Estimate
-        On fewer than 20 rows without an interval: ``low`` and ``high`` are NaN.
+        On fewer than 20 rows there is no interval: ``low`` and ``high`` are NaN.
     fit_seconds, predict_seconds_per_million : float
-        Wall clock. The only numbers here that another run does not give again.
+        Wall-clock times, the only numbers here that differ between runs.
     size_bytes : int
-        Of the fitted state.
+        Size of the fitted state.
     reliability : Reliability
-        Of the confidence in the predicted class, on the judged rows.
+        Reliability of the confidence in the predicted class, on the judged rows.
     notes : tuple of str
-        Of the fit on the whole calibration set.
+        Notes on the fit on the whole calibration set.
     """
 
     key: str
@@ -84,25 +84,26 @@ class Comparison:
     Attributes
     ----------
     methods : tuple of MethodScores
-        The model first, then in the order asked for.
+        The model first, then the others in the requested order.
     measured : tuple of str
         Keys of the measures that are defined on these rows.
     reference : str
         Key of the model's method.
     best : dict of measure key to method key
     paired : dict of (measure key, "model" or "best") to tuple of PairedDifference
-        One for each method, in the order of ``methods``; measures of group "speed" have none.
+        One for each method, in the order of ``methods``; measures of group "speed" are not paired.
     n : int
-        Rows that judge.
+        Number of judged rows.
     folds : int
-        0 where the evaluation set judges.
+        0 where methods are judged on the evaluation set.
     judged : str
         In words: "cross-fitted on the calibration set" or "evaluation set".
     overlap : int or None
-        Rows of the evaluation set that the calibration set has too; None without one.
+        Rows of the evaluation set that are also in the calibration set; None without an evaluation
+        set.
     seed : int
     notes : tuple of Note
-        What the reader must know, in plain sentences.
+        What the reader must know, in sentences.
     failed : dict of method key to sentence
         Why a method is not among ``methods``.
     level : float
@@ -136,7 +137,7 @@ class Comparison:
         return MEASURES[key]
 
     def close_to_best(self, measure: str) -> tuple[str, ...]:
-        """Keys of the best method and of all that cannot be told apart from it.
+        """Keys of the best method and of all that cannot be distinguished from it.
 
         The truly best method is among them with probability ``level``.
         """
@@ -187,15 +188,15 @@ class FarRows:
 
 
 def far_rows(review: ReviewData, seed: int) -> FarRows:
-    """The review's foreign rows, at most 10,000; else 1,000 on a sphere about the data.
+    """Foreign rows of the review, at most 10,000, or else 1,000 points on a sphere around the data.
 
-    The sphere's radius is five times the distance of the farthest row from the centre, every
-    column measured in its standard deviation (Dey et al., section 3.1.1).
+    The sphere's radius is five times the distance of the farthest row from the centre, with every
+    column in units of its standard deviation (Dey et al., section 3.1.1).
 
     Raises
     ------
     InputError
-        Where there is no model to ask or no feature that is a number.
+        Where no model is loaded or no feature is numeric.
     """
     model, reference = review.model, review.inputs.get("calibration")
     if model is None or reference is None or reference.shape[1] == 0:
@@ -247,60 +248,62 @@ def compare(
         Keys of :data:`kdcal_core.calibration.CALIBRATORS`, or a name with an unfitted calibrator.
         The model's own scores always take part.
     review : ReviewData
-        What calibrators need beyond probabilities (features, training rows, the open model) is
-        taken from it where it is there.
+        Calibrators that need more than probabilities (features, training rows, the open model) take
+        it from the review where it has them.
     folds, seed : int
-        Folds of the calibration set, stratified by class and the same for all methods, and the
-        seed of all draws.
+        Number of folds of the calibration set, which are stratified by class and the same for all
+        methods, and the seed of all draws.
     n_boot : int
-        Resamples behind the intervals of calibration errors and their differences (of smooth ECE
-        at most 200); at least 100.
+        Number of resamples for the intervals of calibration errors and of their differences, at
+        least 100 (smooth ECE uses at most 200).
     far : bool, optional
-        Whether to ask far from the data too: about the review's foreign rows, or 1,000 rows on a
-        sphere at five times the distance of the farthest one. By default where there is a model.
+        Whether to judge far from the data too: on the review's foreign rows, or on 1,000 points on
+        a sphere at five times the distance of the farthest row. The default is to do so where a
+        model is loaded.
     judge : {"evaluation", "cross-fitted"}, optional
-        "evaluation": fitted once on the calibration set, judged on the evaluation set; the
-        default where there is one. "cross-fitted": every row of the calibration set is judged by
-        calibrators fitted on the other folds.
+        "evaluation" fits once on the calibration set and judges on the evaluation set; it is the
+        default where there is one. With "cross-fitted", every row of the calibration set is judged
+        by calibrators fitted on the other folds.
     level : float
     progress : callable, optional
         Called with the share done and a sentence; may raise to cancel.
     executor : concurrent.futures.Executor, optional
-        Whose workers fit. All but wall-clock times is the same whoever fits.
+        Its workers fit the calibrators. Only wall-clock times depend on it.
 
     Raises
     ------
     InputError
-        For a setting out of range, an unknown calibrator, too few rows for the folds, or where
+        For a setting out of range, an unknown calibrator or too few rows for the folds, or where
         the model's own scores cannot be judged. A method that cannot be fitted is reported in
-        ``failed``, and the others go on.
+        ``failed``, and the comparison goes on without it.
 
     Notes
     -----
-    *Means* (log loss, Brier, accuracy, OCE) are compared by the paired t test of their row
-    losses. It speaks of the calibrators fitted here: for cross-fitting of their mean over the
-    folds (Bayle, Bayle, Janson and Mackey 2020), not of what another calibration set would fit.
-    *AUROC* is compared by DeLong's covariances (1988) with t quantiles, rows ranked inside their
-    fold alone. Two equal methods were told apart in 2 to 4% of simulated runs with 6 to 20 rows of
-    the rarer class, in one fold or five.
+    *Means* (log loss, Brier, accuracy, OCE) are compared by the paired t test of their row losses.
+    The test concerns the calibrators fitted here (with cross-fitting their mean over the folds:
+    Bayle, Bayle, Janson and Mackey 2020), not those that another calibration set would give.
+    *AUROC* is compared by DeLong's covariances (1988) with t quantiles; rows are ranked only within
+    their fold. In simulations of two equal methods with 6 to 20 rows of the rarer class, the test
+    found a difference in 2 to 4% of runs, with one fold or five.
 
-    *Calibration errors* are magnitudes, which noise lifts: the more bins a method fills, and the
-    smaller its true error, the more. Their plain difference therefore favours methods that say
-    little. Here both methods' gaps are resampled with the same rows, at every pair of true errors
-    that the observed values allow, and the least favourable pair counts. The difference shown is
-    that of the two estimates shown; its interval and its verdict allow for the noise, and the
-    interval reaches to the difference at least. Where both errors are equal, "better" was said in
-    about 4% of simulated runs at most, and "worse" likewise (errors of opposite sign); mostly in
-    none. The plain bootstrap says one of them in up to 85% where one method states few values.
+    *Calibration errors* are magnitudes, so noise increases them, and more so the more bins a method
+    fills and the smaller its true error is. Their plain difference therefore favours methods that
+    state few values. Here both methods' gaps are resampled with the same rows, at every pair of
+    true errors that the observed values allow, and the least favourable pair counts. The difference
+    shown is that of the two estimates shown. Its interval and its verdict allow for the noise, and
+    the interval always includes the difference. In simulations with equal errors, the verdict was
+    "better" in at most about 4% of runs, and "worse" likewise (errors of opposite sign); mostly in
+    none. The plain bootstrap gives one of these verdicts in up to 85% of runs where one method
+    states few values.
 
-    *Best*: whoever leads on these rows is picked by them, which flatters it. A method is called
-    worse than the best only where the joint test over all methods refuses that no other is
-    better (Hansen 2005), so that the methods not refused hold the truly best one with probability
-    ``level``.
+    *Best*: the method that leads on these rows was selected on them, which flatters it. A method is
+    called worse than the best only where the joint test over all methods rejects the hypothesis
+    that no other method is better (Hansen 2005). The methods that are not rejected therefore
+    include the truly best one with probability ``level``.
 
-    p values are adjusted by Holm's method over the methods, for each measure on its own. Fewer
-    than 20 rows are not tested: nothing can be told apart on them. Their estimates have no
-    interval (NaN): rows that happen to be alike would make it too narrow, up to none.
+    p values are adjusted by Holm's method over the methods, separately for each measure. Fewer than
+    20 rows are too few for a test, and their estimates have no interval (NaN): rows that happen to
+    be alike would make it too narrow.
 
     Examples
     --------
@@ -389,7 +392,7 @@ def compare(
 
 
 def _distant(review: ReviewData, far: bool | None, seed: int, notes: list[Note]) -> FarRows | None:
-    """Far rows, where they are wanted; if there are none, the notes say why."""
+    """Far rows where they are wanted; where there are none, a note is added that says why."""
     if far is False:
         return None
     try:
@@ -409,7 +412,7 @@ def _prior(rows: ScoredSet) -> FloatArray:
 
 
 def _shared(review: ReviewData, notes: list[Note]) -> int | None:
-    """Rows that are in both sets: a note, or a warning where there are more than chance gives."""
+    """Rows that are in both sets; adds a note, or a warning where there are more than by chance."""
     found = overlap(review)
     if found is None:
         return None
@@ -426,7 +429,7 @@ def _readings(scored: Sequence[Scored], judged: Judged, distant: FarRows | None)
     if len(judged.y) < LEAST_ROWS:
         few = (
             f"{'1 row judges' if len(judged.y) == 1 else f'{len(judged.y)} rows judge'}, too few "
-            "to tell calibrators apart: no interval is given, as it would be too narrow, and no "
+            "to distinguish calibrators: no interval is given, as it would be too narrow, and no "
             f"test was made. At least {LEAST_ROWS} rows are needed, and small differences take "
             "hundreds."
         )
@@ -438,10 +441,10 @@ def _readings(scored: Sequence[Scored], judged: Judged, distant: FarRows | None)
         )
         notes.append(Note(far, "outside"))
     if not any(one.measure.key == "auc" for one in scored):
-        none = "There is no AUROC: the rows that judge are all of one class."
+        none = "There is no AUROC: the judged rows are all of one class."
         notes.append(Note(none, "ranking"))
     elif judged.n_classes > 2:
-        mean = "AUROC is the mean of each class against the rest, by the classes' shares."
+        mean = "AUROC is the mean of each class against the rest, weighted by the classes' shares."
         notes.append(Note(mean, "ranking"))
     return notes
 
@@ -495,5 +498,5 @@ def _method_scores(
 
 
 def _best(measure: Measure, values: Sequence[float]) -> int:
-    """Place of the best value; of equal ones the first."""
+    """Index of the best value; the first of equal ones."""
     return int(np.argmin(values) if measure.lower_is_better else np.argmax(values))

@@ -1,4 +1,4 @@
-"""Measures of predictive distributions, and all of them of one method at once."""
+"""Measures of predictive distributions, and a function that computes all of them for one method."""
 
 from __future__ import annotations
 
@@ -84,23 +84,23 @@ def regression_scores(
     scale : float
         Mean absolute outcome of the calibration set, for sMIS.
     true_mean : (n,) array, optional
-        The true conditional means, for "mse_truth": the MSE of Torres et al., Table 1; Table 2's is
-        against the outcomes.
+        The true conditional means, for "mse_truth". This is the MSE of Torres et al., Table 1; the
+        MSE of Table 2 is against the outcomes.
     true_distribution : PredictiveDistribution, optional
         The true distributions, for "kl", and for "mse_truth" where ``true_mean`` is not given.
     pit : (n,) array, optional
-        PIT values, where they are computed already; otherwise randomised ones with ``seed``.
+        PIT values where they have been computed; otherwise they are randomised with ``seed``.
     rows : mapping of str to (n,) array, optional
-        What :func:`row_scores` gives, where it is computed already.
+        Result of :func:`row_scores` where it has been computed.
     weight : (n,) array, optional
         Positive row weights; KL does not take them into account.
     level, seed, name
-        Level of the intervals; seed of all that is drawn; the method's name.
+        Level of the intervals, seed of all draws, and the method's name.
 
     Raises
     ------
     InputError
-        For outcomes, means, weights or a scale that do not fit; the row is named.
+        For invalid outcomes, means, weights or scale; the row is named.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def _mean(key: str, name: str) -> OfDistributions:
 
 
 def _log_score(found: PredictedRows) -> Estimate:
-    """Minus the mean log density; infinite as soon as one outcome has almost no density."""
+    """Minus the mean log density; infinite if a single outcome has almost no density."""
     score = found.rows["log_score"]
     title = "Log score, minus the mean log density"
     title += "" if found.distribution.has_density else " of a Gaussian kernel estimate"
@@ -177,7 +177,7 @@ def _log_score(found: PredictedRows) -> Estimate:
 
 
 def _root(found: PredictedRows) -> Estimate:
-    """RMSE with the interval of the MSE, rooted: monotone, so its coverage carries over."""
+    """RMSE with the square root of the MSE's interval, which keeps its coverage (monotone)."""
     mse = found.mean(found.rows["mse"], "")
     value, low, high = (float(max(v, 0.0) ** 0.5) for v in (mse.value, mse.low, mse.high))
     return replace(
@@ -231,8 +231,8 @@ Measure(
 Measure(
     "log_score",
     "Log score",
-    "Minus the logarithm of the stated density at the outcome, on average, lower is "
-    "better: sure predictions that are wrong cost most.",
+    "Minus the logarithm of the stated density at the outcome, on average. Lower is "
+    "better: confident predictions that are wrong cost most.",
     "nats",
     True,
     "distribution",

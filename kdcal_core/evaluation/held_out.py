@@ -1,4 +1,4 @@
-"""Methods' answers to rows that they were not fitted on, by a split or by cross-fitting."""
+"""Methods' answers for rows that they were not fitted on, by a split or by cross-fitting."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ Judge = Literal["evaluation", "cross-fitted"]
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Methods' answers to the rows that judge; no method was fitted on any of them.
+    """Methods' answers for the judged rows; no method was fitted on the rows that it answers for.
 
     Attributes
     ----------
     judge : {"evaluation", "cross-fitted"}
     rows : ScoredSet of n rows
-        Those that judge.
+        The judged rows.
     fold : (n,) int array
-        The fold of each; 0 on the evaluation set.
+        The fold of each row; 0 on the evaluation set.
     methods : tuple of Method
-        Those that could be fitted on every part.
+        Methods that could be fitted on every part.
     said : tuple of Calibrated
-        One a method, in the order of ``rows``.
+        One for each method, in the order of ``rows``.
     fits : tuple of tuple of Answer
-        One a method: of each fold, and last of the fit on the whole calibration set.
+        For each method, the answers of each fold, and last those of the fit on the whole
+        calibration set.
     failed : dict of method key to sentence
     """
 
@@ -63,35 +64,36 @@ def held_out_answers(
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> HeldOut:
-    """Fit methods on a review's calibration set and ask them about rows held out from the fit.
+    """Fit methods on a review's calibration set and apply them to rows held out from the fit.
 
     Parameters
     ----------
     methods : sequence of Method
-        As :func:`kdcal_core.evaluation.methods_of` makes them.
+        As returned by :func:`kdcal_core.evaluation.methods_of`.
     review : ReviewData
-        What calibrators need beyond probabilities (features, training rows, the open model) is
-        taken from it where it is there.
+        Calibrators that need more than probabilities (features, training rows, the open model) take
+        it from the review where it has them.
     judge : {"evaluation", "cross-fitted"}, optional
-        "evaluation": one fit, asked about the evaluation set; the default where there is one.
-        "cross-fitted": each row of the calibration set by fits on the other folds.
+        "evaluation" fits once and applies the fit to the evaluation set; it is the default where
+        there is one. "cross-fitted" applies to each row of the calibration set a fit on the other
+        folds.
     folds, seed : int
-        Folds are stratified by class and the same for all methods.
+        Number of folds, which are stratified by class and the same for all methods; and the seed.
     also : mapping of str to (probabilities, features or None), optional
-        Further rows to ask the fit on the whole calibration set about; its last ``Answer`` has
-        what it says, under the same names.
+        Further rows, to which the fit on the whole calibration set is applied. The last ``Answer``
+        holds the results under the same names.
     timed : bool
-        Whether to measure the pace of predictions.
+        Whether to measure the speed of predictions.
     progress : callable, optional
         Called with the share done and a sentence; may raise to cancel.
     executor : concurrent.futures.Executor, optional
-        Whose workers fit.
+        Its workers fit the methods.
 
     Raises
     ------
     InputError
-        Where the rows are too few or the sets do not go together. A method that cannot be fitted
-        is named in ``failed``, and the others go on.
+        Where there are too few rows or the sets do not match. A method that cannot be fitted is
+        named in ``failed``, and the others are still fitted.
 
     Examples
     --------
@@ -124,20 +126,20 @@ def held_out_answers(
 
 
 def _failure(answers: Sequence[Answer | None]) -> str | None:
-    """The first sentence that says why a method could not be fitted."""
+    """The first reason why a method could not be fitted, as a sentence."""
     return next((one.failure for one in answers if one is not None and one.failure), None)
 
 
 def judging_rows(
     review: ReviewData, judge: Judge, folds: int, seed: int
 ) -> tuple[ScoredSet, IntArray]:
-    """The rows that judge, and the fold of each (0 on the evaluation set).
+    """The rows on which methods are judged, and the fold of each (0 on the evaluation set).
 
     Raises
     ------
     InputError
-        Where there is no evaluation set, it has one row or other classes, or rows are too few for
-        the folds.
+        Where there is no evaluation set, where it has one row or other classes, or where there are
+        too few rows for the folds.
     """
     if judge == "cross-fitted":
         rows = review.calibration
@@ -160,7 +162,7 @@ def judging_rows(
 def parts_of(
     review: ReviewData, rows: ScoredSet, fold: IntArray, also: Mapping[str, Rows], timed: bool
 ) -> list[Part]:
-    """One part for each fold left out, and last the fit on the whole calibration set."""
+    """One part for each fold left out, then one for the fit on the whole calibration set."""
     asked = dict(also)
     X = _inputs(review, "calibration")
     if rows is not review.calibration:
@@ -180,7 +182,7 @@ def parts_of(
 
 
 def joined(answers: Sequence[Answer], fold: IntArray) -> Calibrated:
-    """One method's answers to the rows that judge, in their order."""
+    """One method's answers for the judged rows, in their order."""
     judged = [one.answers["judged"] for one in answers if "judged" in one.answers]
     order = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
     return Calibrated(
@@ -191,7 +193,7 @@ def joined(answers: Sequence[Answer], fold: IntArray) -> Calibrated:
 
 
 def _inputs(review: ReviewData, which: str) -> pd.DataFrame | None:
-    """Features of a set; None where no column is one."""
+    """Features of a set; None where no column is a feature."""
     frame = review.inputs.get(which)
     return None if frame is None or frame.shape[1] == 0 else frame.reset_index(drop=True)
 
@@ -201,7 +203,7 @@ def _taken(X: pd.DataFrame | None, index: IntArray) -> pd.DataFrame | None:
 
 
 def _subset(rows: ScoredSet, index: IntArray) -> ScoredSet:
-    """Some of the rows. The whole set's digest may stay, because nothing is cached by it."""
+    """Some of the rows. They keep the whole set's digest, because nothing is cached by it."""
     return ScoredSet(
         rows.proba[index],
         rows.y[index],

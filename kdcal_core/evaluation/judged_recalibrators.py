@@ -1,6 +1,6 @@
-"""Recalibrators fitted by a split or by cross-fitting, and judged beside the model.
+"""Recalibrators fitted by a split or by cross-fitting, and judged against the model.
 
-Every recalibrator is fitted, asked and measured on the same rows, which no fit has seen.
+Every recalibrator is measured on the same rows, which its fit has not seen.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ from kdcal_core.regression.neighbour_search import Kernel
 
 MODEL = "model"
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Stated probabilities of the central intervals that are kept for every row."""
+"""Nominal levels of the central intervals that are kept for every row."""
 GRID = np.round(np.arange(1, 200) / 200, 3)
 """Levels of the quantiles that are kept for the shown rows, (199,)."""
 MOST_SHOWN = 5_000
-"""Rows whose whole distribution is kept: all where there are no more, else a random choice."""
+"""Most rows whose whole distribution is kept; of more rows a random sample is drawn."""
 
 Keep = Callable[[NDArray[Any]], NDArray[Any]]
-"""Stores an array of answers where it need not stay in memory, and gives it back."""
+"""Stores an array of answers, for example on disk, and returns what replaces it."""
 
 _BLOCK_ROWS = 5_000
 _COUNTS = (10, 25, 50, 100, 250, 500, 1000, 2000)
-_LEAST_SCALE = 1e-100  # squares of what is divided by less are no numbers
-_FEWEST = 20  # rows that a local test can say anything about
+_LEAST_SCALE = 1e-100  # dividing by less makes squares overflow
+_FEWEST = 20  # fewest rows for a local test
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +82,11 @@ class Space:
 
     @property
     def judged(self) -> FloatArray:
-        """The rows that results are judged on."""
+        """The rows on which results are judged."""
         return self.calibration if self.evaluation is None else self.evaluation
 
     def single(self) -> Space:
-        """The same in single precision, as spaces are kept."""
+        """The same space in single precision, in which spaces are stored."""
         calibration = cast(FloatArray, self.calibration.astype(np.float32))
         if self.evaluation is None:
             return Space(self.name, calibration, None)
@@ -100,23 +100,23 @@ class RecalibratorScores:
     Attributes
     ----------
     key : str
-        `MODEL`, or that of the recalibrator.
+        `MODEL` or the recalibrator's key.
     title : str
     scores : RegressionScores
-        Every measure with its interval. What is infinite is absent, and the notes say so.
+        Every measure with its interval. Infinite ones are left out, and the notes say so.
     coverage : Coverage
     tests : tuple of UniformityTest
     fault : Fault
-        Of all rows together.
+        Fault of all rows together.
     differences : dict
-        Estimate of the paired difference to the model, below 0 where the method is better:
-        every measure that is a mean over the rows, where finite. Empty for the model.
-    needed : int
-    looked_at : int
-        Neighbourhoods of the space that are miscalibrated beyond chance, of so many looked at.
+        Estimates of the paired difference from the model, for every measure that is a mean over the
+        rows and is finite; below 0 where the method is better. Empty for the model.
+    needed, looked_at : int
+        Number of neighbourhoods in the space that are miscalibrated beyond chance, and number of
+        neighbourhoods tested.
     fit_seconds, predict_seconds : float
     notes : tuple of str
-        What its fits warned of, in plain sentences.
+        Warnings of its fits, in sentences.
     """
 
     key: str
@@ -135,7 +135,7 @@ class RecalibratorScores:
 
 @dataclass(frozen=True, eq=False)
 class RowAnswers:
-    """One method's answers for the judged rows, (n,) each unless said otherwise.
+    """One method's answers for the judged rows, of shape (n,) unless another is given.
 
     Attributes
     ----------
@@ -143,9 +143,9 @@ class RowAnswers:
         Randomised where the distributions have jumps.
     mean, std, crps : float64
     low, high : (n, 5) float64
-        Central intervals of the probabilities `STATED`.
+        Central intervals at the levels `STATED`.
     quantiles : (r, 199) float32
-        Quantiles at the levels `GRID`, of the shown rows.
+        Quantiles of the shown rows at the levels `GRID`.
     """
 
     pit: FloatArray
@@ -157,7 +157,7 @@ class RowAnswers:
     quantiles: np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """The central interval of one of the levels `STATED`, (n,) each."""
+        """Limits of the central interval at one of the levels `STATED`, (n,) each."""
         at = STATED.index(level)
         return self.low[:, at], self.high[:, at]
 
@@ -169,13 +169,13 @@ class RowAnswers:
 
 @dataclass(frozen=True, eq=False)
 class JudgedRecalibrators:
-    """The model and every recalibrator on the same rows; see :func:`judge_recalibrators`.
+    """The model and every recalibrator judged on the same rows; see :func:`judge_recalibrators`.
 
     Attributes
     ----------
     judge : {"evaluation", "cross-fitted"}
     scale : float
-        Mean absolute outcome of the calibration set, which makes sMIS.
+        Mean absolute outcome of the calibration set, the divisor of sMIS.
     shown : (r,) int64
         Judged rows whose quantiles are kept, ascending.
     methods : tuple of RecalibratorScores
@@ -215,25 +215,25 @@ def judge_recalibrators(
         Each recalibrator is fitted once on the calibration set and judged on the evaluation set.
         Without one, every calibration row is judged by fits on the other folds.
     space : Space
-        Where neighbours are sought.
+        Space in which neighbours are searched.
     settings : mapping of str to value, optional
-        Of the recalibrators by name; each takes those that it has.
+        Settings of the recalibrators by name; each takes those that it has.
     folds, seed : int
-        Of the cross-fitting, with at most one fold a row, and of all that is drawn.
+        Number of folds of the cross-fitting, at most one for each row, and the seed of all draws.
     keep : callable, optional
-        What becomes of the arrays of answers of one method before the next is fitted.
+        Applied to one method's arrays of answers before the next method is fitted.
     progress : callable, optional
         Called with the share done and a sentence; may raise to cancel.
 
     Raises
     ------
     InputError
-        Where rows, outcomes and space do not go together. A recalibrator that cannot be fitted
-        is named in ``failed``, and the others go on.
+        Where rows, outcomes and space do not match. A recalibrator that cannot be fitted is named
+        in ``failed``, and the others are still judged.
 
     Notes
     -----
-    Weights count in the measures; a fit counts every row once.
+    The measures use the weights; the fits do not.
 
     Examples
     --------
@@ -298,9 +298,10 @@ def choose_neighbours(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> NeighbourSelection:
-    """The space and the number of neighbours of the least cross-fitted CRPS.
+    """The space and the number of neighbours with the least cross-fitted CRPS.
 
-    Numbers from 10 to 2,000 are tried, and ``k``, each capped by the rows that a fold learns from.
+    Tries numbers from 10 to 2,000 and ``k``, each at most the number of rows that a fold is fitted
+    on.
     """
     n = calibration.n_rows
     folds = min(folds, n)
@@ -320,9 +321,10 @@ def choose_neighbours(
 def recommended(methods: Sequence[RecalibratorScores]) -> str:
     """Key of the method with the least CRPS on the judged rows, among those that repair the model.
 
-    Where none lowers the CRPS beyond chance it is the model itself, or "where_needed" where that
-    is among the methods: it leaves alone what cannot be distinguished from calibrated, so it costs
-    almost nothing (tests/benchmarks/RESULTS_ensembles.md) and repairs what later rows may show.
+    Where none lowers the CRPS beyond chance, it is "where_needed" if that is among the methods, and
+    otherwise the model itself. "where_needed" does not change what cannot be distinguished from
+    calibrated, so it costs almost nothing (tests/benchmarks/RESULTS_ensembles.md) and can still
+    correct faults that only later rows show.
     """
     changes = {
         one.key: one.differences["crps"]
@@ -337,7 +339,7 @@ def recommended(methods: Sequence[RecalibratorScores]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """What every method is fitted and judged on."""
+    """The rows and the space on which every method is fitted and judged."""
 
     fit: RegressionSet
     judged: RegressionSet
@@ -365,7 +367,7 @@ def _answered(
     seed: int,
     progress: Progress,
 ) -> tuple[_KeptAnswers, tuple[float, float]]:
-    """The answers of one method for all judged rows, and seconds to fit and to predict."""
+    """One method's answers for all judged rows, and the seconds to fit and to predict."""
     answers = _KeptAnswers(np.asarray(rows.judged.y), rows.shown, rows.scale, seed)
     fitting = predicting = 0.0
     done, title = 0, _title(spec)
@@ -429,7 +431,7 @@ def _scores(
     )
     finite = {name: one for name, one in scores.rows.items() if _is_finite(one)}
     none = int((answers.scores["log_score"] == np.inf).sum())
-    if none:  # of one row every mean lacks its interval, and that is no matter of density
+    if none:  # with one row no mean has an interval, whatever the densities
         outcomes = f"{none:,} outcomes lie" if none != 1 else "1 outcome lies"
         notes = (
             *notes,
@@ -466,7 +468,7 @@ def _differences(
 
 
 def _local_test(pit: FloatArray, space: FloatArray, seed: int) -> tuple[int, int]:
-    """How many neighbourhoods are miscalibrated beyond chance, of how many looked at."""
+    """Number of neighbourhoods miscalibrated beyond chance, and number of those tested."""
     if len(pit) < _FEWEST:
         return 0, 0
     found = local_uniformity(pit, space, seed=seed)
@@ -478,10 +480,10 @@ def _is_finite(estimate: Estimate) -> bool:
 
 
 class _KeptAnswers:
-    """What measures need from n distributions at their own outcomes, filled in block by block.
+    """What measures need from n distributions at their outcomes, filled in block by block.
 
-    It answers as a `PredictiveDistribution` does, but only for outcomes already known, so the
-    diagnostics measure any number of rows without their distributions in memory.
+    It has the methods of a `PredictiveDistribution`, but answers only for these outcomes. The
+    diagnostics can thus measure any number of rows without holding their distributions in memory.
 
     Parameters
     ----------
@@ -490,9 +492,10 @@ class _KeptAnswers:
     shown : (r,) int, ascending
         Rows whose quantiles are kept.
     scale : float
-        For the scores of `row_scores`.
+        Scale of the scores of `row_scores`.
     seed : int
-        Of the randomised PIT values: the same as `randomised_pit` gives for all rows at once.
+        Seed of the randomised PIT values, which equal those of `randomised_pit` on all rows at
+        once.
     """
 
     def __init__(self, y: FloatArray, shown: IntArray, scale: float, seed: int) -> None:
@@ -510,7 +513,7 @@ class _KeptAnswers:
         return len(self._y)
 
     def fill(self, rows: IntArray, distribution: PredictiveDistribution) -> None:
-        """Take the answers of these rows' distributions, given in the rows' order."""
+        """Store the answers of these rows' distributions, given in the rows' order."""
         y = self._y[rows]
         self.has_density = self.has_density and distribution.has_density
         self._foot[rows] = distribution.pit(y, np.zeros(len(y)))
@@ -532,12 +535,12 @@ class _KeptAnswers:
         return even(self._foot, self._top, self._seed)
 
     def kept(self, keep: Keep) -> RowAnswers:
-        """What a result stores of them, with every array as ``keep`` returns it."""
+        """The answers that a result stores, with every array as ``keep`` returns it."""
         crps = self.scores["crps"]
         arrays = (self.pit, self._mean, self._std, crps, self._low, self._high, self._quantiles)
         return RowAnswers(*(keep(values) for values in arrays))
 
-    # as a PredictiveDistribution answers
+    # the methods of a PredictiveDistribution
 
     def mean(self) -> FloatArray:
         return self._mean

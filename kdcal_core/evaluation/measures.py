@@ -1,9 +1,9 @@
 """The list of measures: name, meaning, unit and direction of each, and how methods are compared.
 
-A measure offers itself at the end of the module that defines it (`Measure.offer`), and with the
-room every module of `kdcal_core.evaluation` is imported. So a new measure is one new file. What
-pages, comparisons, charts, the card of an exported file and the command line say of a measure, they
-read in `MEASURES`.
+Each module adds its measures to the list at its end (`Measure.offer`), and importing
+`kdcal_core.evaluation` imports all its modules, so a new measure is one new file. Pages,
+comparisons, charts, the card of an exported file and the command line read everything about a
+measure from `MEASURES`.
 """
 
 from __future__ import annotations
@@ -47,41 +47,41 @@ OfDistributions = Callable[["PredictedRows"], Estimate | None]
 
 @dataclass(frozen=True)
 class Measure:
-    """What a model or a calibrator is measured by.
+    """A measure of models and calibrators.
 
     Attributes
     ----------
     key, title : str
-        Stable identifier, and its name for people: the label of its estimates.
+        Stable identifier, and the name on screens, which labels its estimates.
     meaning : str
-        What it says, in a sentence or two for readers to whom the name means nothing.
+        What it measures, in a sentence or two for readers who do not know its name.
     unit : str
-        Of its values: "nats", "probability", "share", "the outcome's unit", "seconds", ...
+        Unit of its values: "nats", "probability", "share", "the outcome's unit", "seconds", ...
     lower_is_better : bool or None
         None where neither direction is better.
     family : str
-        What it looks at, which orders the list. Of calibrators that are compared: "inside", how
-        well confidence fits on data like the calibration set's; "outside", what is said far from
-        it; "ranking", which rows and classes come first; "speed", time and size. Of a set alone:
-        "confidence" in the predicted class, "foreign" rows, a "simulation" whose truth is known,
-        the predictive "distribution" of a regression, and the "fault" of its PIT values.
+        What it concerns; the list is ordered by it. Measures by which calibrators are compared:
+        "inside", how well confidence fits on data like the calibration set; "outside", confidence
+        far from it; "ranking", the order of rows and classes; "speed", time and size. Measures of a
+        set alone: "confidence" in the predicted class, "foreign" rows, a "simulation" whose truth
+        is known, the predictive "distribution" of a regression, and the "fault" of its PIT values.
     test : str or None
-        How two methods are told apart on the same rows.
+        The test of the difference between two methods on the same rows.
     by_row : callable or None
-        ``(proba, y) -> (n,)``: each row's part, where the measure is the mean of the rows. Of a
-        predictive distribution ``(distribution, y, scale) -> (n,)``, where lower is better.
+        ``(proba, y) -> (n,)``: each row's part, where the measure is a mean over the rows. For
+        predictive distributions ``(distribution, y, scale) -> (n,)``, lower is better.
     by_set : callable or None
         ``(proba, y, *, level, sample_weight) -> Estimate`` over the rows of a set.
     paired : callable or None
-        ``(proba_a, proba_b, y, *, level, sample_weight) -> Estimate``: that of a less that of b
-        over the same rows, for these two alone.
+        ``(proba_a, proba_b, y, *, level, sample_weight) -> Estimate``: the measure of a less that
+        of b over the same rows, for this pair alone.
     compared : callable or None
-        Estimates of all methods on the rows that judge, with how they vary together; None of it
-        where the measure is not defined on these rows.
+        Estimates of all methods on the judged rows, with their joint variation; returns None where
+        the measure is not defined on these rows.
     of_distributions : callable or None
-        ``(PredictedRows) -> Estimate`` of predictive distributions, or None where it is not
-        defined on these rows. By default the mean of ``by_row``. Of the distributions themselves
-        it may ask mean, spread, density, CRPS and the 95% interval; of many rows no more is kept.
+        ``(PredictedRows) -> Estimate`` of predictive distributions, or None where it is not defined
+        on these rows. By default the mean of ``by_row``. It may use the distributions' mean,
+        standard deviation, density, CRPS and 95% interval; of many rows no more is kept.
     """
 
     key: str
@@ -99,27 +99,27 @@ class Measure:
 
     @property
     def group(self) -> Group | None:
-        """The family as a group of Compare; None where calibrators are not compared by it."""
+        """The family as a group of Compare; None where it does not compare calibrators."""
         return cast(Group, self.family) if self.family in get_args(Group) else None
 
     def offer(self) -> None:
-        """Put the measure into the list.
+        """Add the measure to the list.
 
         Raises
         ------
         ValueError
-            Another measure has its key.
+            If another measure has its key.
         """
         offer(self, MEASURES, get_args(Family))
 
 
 MEASURES: dict[str, Measure] = {}
-"""Every measure by key, in the order in which it is shown: by family, then as offered."""
+"""Every measure by key, in the order shown: by family, then in the order of `Measure.offer`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The draws that all measures of a comparison share, with the level and the seed."""
+    """The random draws that all measures of a comparison share, with the level and the seed."""
 
     rows: RowDraws
     level: float
@@ -128,9 +128,9 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The rows that judge (n of them), and each method's answers to them and to the far rows.
+    """The n judged rows, with each method's answers for them and for the far rows.
 
-    ``far`` are their probabilities (m, K), a method each; empty without far rows.
+    ``far`` holds each method's probabilities (m, K) for the far rows; empty without far rows.
     """
 
     y: IntArray
@@ -153,7 +153,7 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class PredictedRows:
-    """Predictive distributions of n rows with all that measures ask of them.
+    """Predictive distributions of n rows with all that measures need.
 
     Attributes
     ----------
@@ -164,14 +164,14 @@ class PredictedRows:
         Mean absolute outcome of the calibration set, for sMIS.
     pit : (n,)
     rows : mapping of measure key to (n,)
-        Each row's part, of the measures that have ``by_row``.
+        Each row's part of the measures that have ``by_row``.
     central : CoverageRow
-        What the central 95% intervals hold.
+        Coverage of the central 95% intervals.
     weight : (n,) or None
     true_mean : (n,) or None
     true_distribution : PredictiveDistribution or None
     level : float
-        Of intervals.
+        Level of the intervals.
     seed : int
     """
 
@@ -188,7 +188,7 @@ class PredictedRows:
     seed: int
 
     def mean(self, rows: FloatArray, name: str) -> Estimate:
-        """The weighted mean of a value of each row, with its normal interval."""
+        """The weighted mean of one value for each row, with its normal interval."""
         return mean_estimate(rows, check_weight(self.weight, len(rows)), self.level, name, "")
 
 
@@ -209,7 +209,7 @@ def scored_measures(
     seed: int,
     progress: Progress | None = None,
 ) -> tuple[Scored, ...]:
-    """All measures but those of speed; those that are not defined on these rows are left out."""
+    """All measures except those of speed and those that are not defined on these rows."""
     draws = row_draws(len(judged.y), n_boot, np.random.default_rng(seed))
     drawn = Drawn(draws, level, seed)
     asked = [one for one in MEASURES.values() if one.compared is not None]
@@ -230,7 +230,7 @@ def scored_measures(
 
 
 def compared_measures() -> tuple[Measure, ...]:
-    """The measures that calibrators are compared by, in the order in which they are shown.
+    """The measures by which calibrators are compared, in the order shown.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def compared_measures() -> tuple[Measure, ...]:
 
 
 def meaning_of(estimate: Estimate) -> str:
-    """What an estimate means, for readers who do not know its name; "" for an unknown one.
+    """What an estimate means, for readers who do not know its name; "" if it is unknown.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def meaning_of(estimate: Estimate) -> str:
 
 
 def meanings(keys: Iterable[str]) -> str:
-    """What some measures say, as a list in Markdown.
+    """The meanings of some measures, as a list in Markdown.
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """The methods of a comparison, and the fit of each on every part of the rows.
 
-Methods come from the registry or are a user's own; they are fitted here or by an executor's
-workers.
+Methods come from the registry or from the user; they are fitted here or by an executor's workers.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ REFERENCE = "uncalibrated"
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A calibrator that takes part, unfitted."""
+    """An unfitted calibrator that takes part in a comparison."""
 
     key: str
     name: str
@@ -46,20 +45,20 @@ class Method:
 
     @property
     def asks_model(self) -> bool:
-        """Whether its fit takes the open model, which cannot go to another process."""
+        """Whether its fit needs the open model, which cannot be sent to another process."""
         return bool(has_fit_parameter(self.calibrator, "model"))
 
 
 def methods_of(
     calibrators: Sequence[str | tuple[str, Calibrator]], seed: int = 0
 ) -> tuple[Method, ...]:
-    """The model's own scores first, then the methods asked for.
+    """The model's own scores first, then the requested methods.
 
     Parameters
     ----------
     calibrators : sequence of str or (str, Calibrator)
     seed : int
-        Of the draws of those named by their key, as where they are exported.
+        Seed of the calibrators named by their key, the same as in an export.
 
     Raises
     ------
@@ -80,7 +79,7 @@ def methods_of(
     if twice is not None:
         raise InputError(
             f"The calibrator {twice!r} is named twice",
-            fix="Give each calibrator a name of its own.",
+            fix="Give each calibrator its own name.",
         )
     return tuple(found)
 
@@ -95,14 +94,14 @@ def _method(one: str | tuple[str, Calibrator], seed: int) -> Method:
 
 Rows = tuple[FloatArray, pd.DataFrame | None]
 
-IN_FLIGHT = 16  # parts that wait for a worker at once: each is sent with its rows
+IN_FLIGHT = 16  # most parts that wait for a worker at once: each is sent with its rows
 TIMED_ROWS = 10_000
-SHORT = 0.1  # seconds; a faster answer is timed again on more rows
+SHORT = 0.1  # seconds; a faster prediction is timed again on more rows
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows to fit on, and rows to ask about: probabilities with the features, by name."""
+    """Rows to fit on, and named rows to predict for: probabilities with the features."""
 
     words: str
     rows: ScoredSet
@@ -123,9 +122,9 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The result of a task; where it could not be done, ``failure`` says why.
+    """The result of a task; where it failed, ``failure`` says why.
 
-    ``n_regions`` counts those of all partitions of a calibrator by regions.
+    ``n_regions`` counts the regions of all partitions of a calibrator by regions.
     """
 
     answers: dict[str, Calibrated] = field(default_factory=dict)
@@ -142,8 +141,8 @@ def run_tasks(
 ) -> list[Answer | None]:
     """Answers in the order of the tasks; None where the method had failed before.
 
-    Tasks that ask the model are done here, whoever does the others. Fits do not depend on each
-    other, so that their answers do not depend on who does them or when.
+    Tasks that need the model always run in this process. Fits do not depend on each other, so their
+    answers do not depend on where or when they run.
     """
     answers: list[Answer | None] = [None] * len(tasks)
     away = [at for at, task in enumerate(tasks) if executor and not task.method.asks_model]
@@ -160,7 +159,7 @@ def run_tasks(
         report(task)
 
     if executor is not None:
-        # threads share one list of filters, and each would give it back while others still warn
+        # threads share one list of filters: each would restore it while others still warn
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
             _send(tasks, away, answers, executor, answered)
@@ -184,7 +183,7 @@ def _send(
     executor: Executor,
     report: Callable[[Task], None],
 ) -> None:
-    """Run the tasks elsewhere, a few at a time, and wait for all that were begun."""
+    """Run the tasks on the executor, a few at a time, and wait for all that were started."""
     waiting, running = iter(away), dict[Future[Answer], int]()
     try:
         while True:
@@ -203,7 +202,7 @@ def _send(
 
 
 def carry_out(task: Task, progress: Progress | None = None) -> Answer:
-    """Fit a method, time it and ask it. An error of one method is reported, and stops no other."""
+    """Fit a method, time it and apply it. An error is reported and does not stop other methods."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)  # notes say it once, for all rows
@@ -213,7 +212,7 @@ def carry_out(task: Task, progress: Progress | None = None) -> Answer:
 
 
 FIT_ERRORS = (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError)
-"""What a method may raise, ``InputError`` among them, where it cannot be fitted on some rows."""
+"""What a method may raise (``InputError`` too) where it cannot be fitted on some rows."""
 
 
 def why_it_failed(error: Exception) -> str:
@@ -235,7 +234,7 @@ def _carried_out(task: Task, progress: Progress | None) -> Answer:
     n_classes = part.rows.proba.shape[1]
     if method.binary_only and n_classes > 2:
         raise InputError(
-            f"It calibrates two classes, and here are {n_classes}", fix="Choose another one."
+            f"It calibrates two classes, and there are {n_classes} here", fix="Choose another one."
         )
     begin = perf_counter()
     fitted = fit_calibrator(
@@ -272,7 +271,7 @@ def _timed(fitted: Calibrator, proba: FloatArray, X: pd.DataFrame | None, index:
 
 
 def state_bytes(fitted: Any) -> int:
-    """Bytes of the fitted state: of every array, number and text in attributes that end with "_".
+    """Bytes of the fitted state: all arrays, numbers and texts in attributes that end with "_".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows that two sets of a review have in common: one rule for any two of them."""
+"""Rows that two sets of a review have in common, with one rule for any two sets."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Note:
     sentence : str
         Untrusted text where a table or a column is named.
     about : str or None
-        "copies" of more equal rows in two sets than chance gives; or the group of measures that
-        alone it concerns.
+        "copies" where two sets have more equal rows than by chance; otherwise the only group of
+        measures that it concerns.
     foreign : str
-        Name of the table of foreign rows that it is about; empty where there is none. Untrusted.
+        Name of the table of foreign rows that it is about, or empty. Untrusted text.
     """
 
     sentence: str
@@ -38,11 +38,11 @@ SetKind = Literal["training", "calibration", "evaluation", "foreign"]
 _HARM: dict[SetKind, dict[SetKind, str]] = {
     "evaluation": {
         "calibration": "results on that set flatter every calibrator fitted on them",
-        "training": "results on that set flatter the model, because it has learnt from them",
+        "training": "results on that set flatter the model, because it was trained on them",
     },
     "calibration": {
         "training": "a calibrator that is fitted there trusts the model too much, because the "
-        "model has learnt from them",
+        "model was trained on them",
     },
 }
 _NOT_FOREIGN = "rows of the data are not foreign, and the model may well be sure of them"
@@ -50,19 +50,19 @@ _NOT_FOREIGN = "rows of the data are not foreign, and the model may well be sure
 
 @dataclass(frozen=True, eq=False)
 class SetRows:
-    """The rows of one set, as far as they are compared with those of others.
+    """The rows of one set, with what is compared with other sets.
 
     Attributes
     ----------
     kind : {"training", "calibration", "evaluation", "foreign"}
     inputs : (n, d) data frame or None
-        What describes the rows; None where nothing does.
+        The columns that describe the rows; None where there are none.
     y : (n,) array or None
         Their classes as indices, or their outcomes; None for foreign rows.
     proba : (n, K) array or None
         The model's probabilities, which are compared where ``inputs`` cannot be.
     name : str
-        Of a table of foreign rows. Untrusted text.
+        Name of a table of foreign rows. Untrusted text.
     """
 
     kind: SetKind
@@ -73,17 +73,18 @@ class SetRows:
 
     @property
     def title(self) -> str:
-        """What the set is called in a sentence."""
+        """The name of the set in a sentence."""
         return f"table {self.name[:80]!r}" if self.kind == "foreign" else f"{self.kind} set"
 
 
 def shared(rows: SetRows, other: SetRows) -> EqualRows | None:
-    """Rows of a set that lie in the other too; None where nothing of them can be compared.
+    """Rows of a set that are also in the other; None where they have nothing to compare.
 
-    Equal are rows with the same inputs and class or outcome, as :func:`kdcal_core.data.equal_rows
-    .equal_rows` counts them; foreign rows, which have neither, by their inputs alone. Without
-    inputs, the same probabilities and class. Where inputs number the rows, so that none match,
-    probabilities may serve, and ``rows`` is 0 unless more of them match than by chance.
+    Rows are equal if they have the same inputs and the same class or outcome, as counted by
+    :func:`kdcal_core.data.equal_rows.equal_rows`. Foreign rows have no class, so only their inputs
+    count. Without inputs, rows are equal if they have the same probabilities and class. Where
+    inputs number the rows, so that none match, probabilities are compared, and ``rows`` is 0 unless
+    more of them match than by chance.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def shared(rows: SetRows, other: SetRows) -> EqualRows | None:
 
 
 def shared_note(found: EqualRows, rows: SetRows, other: SetRows) -> Note | None:
-    """What is to be said of what :func:`shared` found; None where no rows are equal."""
+    """A note on what :func:`shared` found; None where no rows are equal."""
     harm = _NOT_FOREIGN if rows.kind == "foreign" else _HARM[rows.kind][other.kind]
     sentence = found.words(rows.title, other.title, harm)
     if sentence is None:
@@ -116,9 +117,9 @@ def shared_note(found: EqualRows, rows: SetRows, other: SetRows) -> Note | None:
 
 
 def overlap(review: ReviewData) -> EqualRows | None:
-    """Rows of the evaluation set that lie in the calibration set; None without one.
+    """Rows of the evaluation set that are also in the calibration set; None without one.
 
-    As :func:`shared` counts them.
+    They are counted as in :func:`shared`.
     """
     evaluation, calibration = review.evaluation, review.calibration
     if evaluation is None:

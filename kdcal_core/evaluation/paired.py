@@ -1,4 +1,4 @@
-"""Differences between methods on the same rows, and the verdicts that they support."""
+"""Differences between methods on the same rows, and their verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kdcal_core.evaluation.spread import Spread
 from kdcal_core.statistics import holm
 
 JOINT_DRAWS = 4000
-LEAST_ROWS = 20  # the mean loss of fewer rows is too far from normal for a test to hold
+LEAST_ROWS = 20  # the mean loss of fewer rows is too far from normal for a valid test
 
 
 Verdict = Literal["better", "worse", "cannot be told apart"]
@@ -25,20 +25,20 @@ Verdict = Literal["better", "worse", "cannot be told apart"]
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """A method less its reference, on the same rows.
+    """A method's value less its reference's, on the same rows.
 
     Attributes
     ----------
     key : str
-        Of the method.
+        Key of the method.
     difference : Estimate
-        In the measure's own unit. Its interval is for this pair alone where the other is the
-        model; where it is the best, it allows for the best having been picked on these rows.
+        In the measure's unit. Against the model, its interval is for this pair alone; against the
+        best, it allows for the best having been selected on these rows.
     p_value, adjusted_p : float
-        Against "no difference" from the model, or "no worse than any other"; the second with
-        Holm's correction over the methods.
+        Against the hypothesis "no difference from the model", or "no worse than any other";
+        ``adjusted_p`` has Holm's correction over the methods.
     verdict : str
-        What ``adjusted_p`` allows to say: of the best, a method is "worse" or not told apart.
+        What ``adjusted_p`` supports. Against the best, a method is "worse" or cannot be told apart.
     """
 
     key: str
@@ -50,17 +50,17 @@ class PairedDifference:
 
 @dataclass(frozen=True)
 class BesideModel:
-    """A method beside the model on the same rows, as if no other had been tried.
+    """A method and the model on the same rows, as if no other method had been tried.
 
     Attributes
     ----------
     log_loss : Estimate
-        The method's.
+        Log loss of the method.
     difference : Estimate
-        Log loss less the model's, row by row.
+        The method's log loss less the model's, paired by row.
     auc : PairedAuc or None
-        The model's (a) and the method's (b); None for more than two classes, and where the rows
-        hold one class only.
+        AUROC of the model (a) and the method (b); None for more than two classes, and where the
+        rows are all of one class.
     """
 
     log_loss: Estimate
@@ -69,7 +69,7 @@ class BesideModel:
 
 
 def beside_model(proba: FloatArray, rows: ScoredSet) -> BesideModel:
-    """A method's probabilities (n, K) compared with the model's, of which ``rows`` are.
+    """A method's probabilities (n, K) compared with the model's, which are those of ``rows``.
 
     Examples
     --------
@@ -91,14 +91,14 @@ def beside_model(proba: FloatArray, rows: ScoredSet) -> BesideModel:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """All methods compared with one, (M, P) over the pairs of true errors that are possible."""
+    """All methods compared with one, (M, P) over the possible pairs of true errors."""
 
     gap: FloatArray  # observed difference less its bias
     error: FloatArray  # its standard error
     allowed: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 
     def limits(self, quantile: float) -> tuple[FloatArray, FloatArray]:
-        """Least and largest difference that is not refused, (M,) each."""
+        """Least and largest difference that is not rejected, (M,) each."""
         low = np.where(self.allowed, self.gap - quantile * self.error, np.inf).min(axis=1)
         high = np.where(self.allowed, self.gap + quantile * self.error, -np.inf).max(axis=1)
         return low, high
@@ -113,10 +113,10 @@ class Held:
         return larger, smaller
 
     def directed(self, shown: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The same scores, none above 0 for a direction that the differences shown do not have.
+        """The same scores, at most 0 in the direction that the shown differences do not have.
 
-        The test corrects for the bias of a magnitude and the numbers on the screen do not: without
-        this a method could be called better beside a difference that says worse.
+        The test corrects for the bias of a magnitude, and the numbers on the screen do not. Without
+        this, a method could be called better next to a difference that says worse.
         """
         larger, smaller = self.scores()
         return (
@@ -128,10 +128,9 @@ class Held:
 def held_against(spread: Spread, other: int) -> Held:
     """Every method less the one at ``other``.
 
-    The two true errors are not known, and the bias of the difference depends on them. So every pair
+    The two true errors are unknown, and the bias of the difference depends on them. So every pair
     of errors that the two observed values allow is examined, and every pair of equal errors, which
-    is the hypothesis of no difference. The least favourable pair counts (a projected test; Dufour
-    1990).
+    is the null hypothesis. The least favourable pair counts (a projected test; Dufour 1990).
     """
     m, t = spread.bias.shape
     variance = np.einsum("itit->it", spread.covariance)
@@ -141,7 +140,7 @@ def held_against(spread: Spread, other: int) -> Held:
     gap = (spread.value - spread.value[other])[:, None, None] - bias
     same = np.arange(m) == other
     gap[same], square[same] = 0.0, 0.0
-    # a rounding error is no variance: methods that agree on every row differ by exactly 0
+    # ignore rounding errors: methods that agree on every row differ by exactly 0
     scale = variance[:, :, None] + variance[other]
     square = np.where(square < 1e-13 * scale, 0.0, square) + spread.floor**2 * ~same[:, None, None]
     shape = (m, t * t)
@@ -179,13 +178,12 @@ def against_best(
     level: float,
     seed: int,
 ) -> tuple[PairedDifference, ...]:
-    """Each method less the best on these rows, corrected for having picked the best.
+    """Each method less the best on these rows, corrected for having selected the best.
 
-    The p value of a method is that of "no other method is better than this one", by the largest
-    of its standardised losses to the others, whichever method is the best: the test of Hansen
-    (2005) with each method as the benchmark. So the methods it does not refuse hold the truly
-    best one with probability ``level``, and with Holm's correction over the methods no best one
-    at all is called worse.
+    A method's p value tests "no other method is better than this one" by the largest of its
+    standardised losses to the others. This is the test of Hansen (2005) with each method as the
+    benchmark. The methods that it does not reject include the truly best one with probability
+    ``level``; with Holm's correction over the methods, no best one is called worse.
     """
     m = len(keys)
     sign = 1 if measure.lower_is_better else -1
@@ -228,7 +226,7 @@ def untested(pairs: tuple[PairedDifference, ...]) -> tuple[PairedDifference, ...
 
 
 def without_interval(estimate: Estimate) -> Estimate:
-    """The same number, without an interval where it is of fewer than :data:`LEAST_ROWS` rows.
+    """The same number, without its interval on fewer than :data:`LEAST_ROWS` rows.
 
     Examples
     --------
@@ -255,7 +253,7 @@ def _pairs(
     how: str,
 ) -> tuple[PairedDifference, ...]:
     # The difference is that of the two estimates shown. The limits allow for the bias of a
-    # magnitude, so that they may pass it by: they are widened to it, which keeps their level.
+    # magnitude and may exclude it, so they are widened to include it, which keeps their level.
     value = spread.shown - spread.shown[other]
     low, high = np.minimum(limits[0], value), np.maximum(limits[1], value)
     name = f"{measure.title}: difference from {keys[other]} on the same rows"
@@ -282,7 +280,7 @@ def _pairs(
 
 
 def _joint(spread: Spread, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Normal draws (B, M) with the methods' covariance near their likely errors, and that."""
+    """Normal draws (B, M) and their covariance, that of the methods near their likely errors."""
     m, t = spread.bias.shape
     at = np.abs(np.arange(t) - _likely(spread)[:, None]).argmin(axis=1)
     every = np.arange(m)
@@ -292,7 +290,7 @@ def _joint(spread: Spread, seed: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _root(covariance: FloatArray) -> FloatArray:
-    """Symmetric square root (M, M) of a covariance, the same whatever basis a library returns.
+    """Symmetric square root (M, M) of a covariance, whatever basis a library returns.
 
     Methods that agree on every row repeat an eigenvalue or make it 0: its eigenvectors are then
     any basis of their space, and the root of a rounding error is far larger than the error.
@@ -303,14 +301,14 @@ def _root(covariance: FloatArray) -> FloatArray:
 
 
 def _likely(spread: Spread) -> FloatArray:
-    """Place on the grid in the middle of what is possible for each method, (M,)."""
+    """Grid index in the middle of the possible errors of each method, (M,)."""
     place = np.arange(spread.possible.shape[1])
     weights = spread.possible / spread.possible.sum(axis=1, keepdims=True)
     return np.asarray(weights @ place)
 
 
 def _standard(joint: tuple[FloatArray, FloatArray], i: int) -> FloatArray:
-    """Draws of method i less each other, standardised, (B, M); 0 where they never differ."""
+    """Draws of method i less each other method, standardised, (B, M); 0 where they never differ."""
     draws, covariance = joint
     variance = np.diag(covariance)
     square = variance[i] + variance - 2.0 * covariance[i]
@@ -320,10 +318,10 @@ def _standard(joint: tuple[FloatArray, FloatArray], i: int) -> FloatArray:
 
 
 def _largest(joint: tuple[FloatArray, FloatArray], i: int, p: FloatArray) -> float:
-    """Chance of a loss as large as method i's largest, from its p values against each (M,).
+    """Probability of a loss as large as method i's largest, from its p values against each (M,).
 
-    Both the share of the joint draws, one counted in, and Bonferroni's bound are at least the
-    chance; the smaller is taken, as draws cannot show a chance below their number.
+    Both the share of the joint draws (plus one) and Bonferroni's bound are at least this
+    probability. The smaller is taken, because B draws cannot show a probability below 1 / B.
     """
     least = float(np.delete(p, i).min(initial=1.0))
     bound = min(least * (len(p) - 1), 1.0)

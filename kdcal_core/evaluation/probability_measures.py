@@ -51,7 +51,7 @@ SMOOTH_DRAWS = 200
 
 
 def _less(title: str, by_row: ByRow) -> Paired:
-    """How two methods differ in the mean of a row's loss."""
+    """Difference of two methods in the mean of a row's loss."""
 
     def paired(
         a: Any, b: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None, **given: Any
@@ -71,13 +71,13 @@ def _less(title: str, by_row: ByRow) -> Paired:
 def _less_area(
     a: Any, b: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
 ) -> Estimate:
-    """How two methods differ in the AUROC of the second of two classes."""
+    """Difference of two methods in the AUROC of the second of two classes."""
     (score_a, score_b) = (np.asarray(proba)[:, 1] for proba in (a, b))
     return paired_auc(score_b, score_a, y, level=level, sample_weight=sample_weight).difference
 
 
 def _mean(by_set: BySet, by_row: ByRow) -> Compared:
-    """How methods are compared by the mean of a row's loss."""
+    """Comparison of methods by the mean of a row's loss."""
 
     def compared(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
         y, weight = judged.y, judged.weight
@@ -90,7 +90,7 @@ def _mean(by_set: BySet, by_row: ByRow) -> Compared:
 
 
 def _binned(norm: Norm, debiased: bool) -> Compared:
-    """How methods are compared by a calibration error of the confidence."""
+    """Comparison of methods by a calibration error of the confidence."""
 
     def compared(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
         problems = [judged.confidence(one) for one in judged.found]
@@ -150,7 +150,7 @@ def _classwise(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
 
 
 def _far(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
-    """Distance to the prior's confidence: far away a lower one is no better than the prior's."""
+    """Distance to the prior's confidence: far from the data, less than the prior's is no better."""
     if not judged.far:
         return None
     expected = float(judged.prior.max())
@@ -163,10 +163,10 @@ def _far(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
 
 
 def _auc(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
-    """The model's own area is that of all rows, as on every page.
+    """Areas under the ROC curve; the model's is over all rows, as on every page.
 
-    A method's is the model's plus the difference of the two where rows are ranked inside their
-    fold alone; in one fold that is the method's area over all rows.
+    A method's area is the model's plus the difference between the two with rows ranked only within
+    their fold. With one fold that is the method's area over all rows.
     """
     whole = Pairing.of(judged.y, judged.weight, judged.n_classes)
     inside = Pairing.of(judged.y, judged.weight, judged.n_classes, judged.fold)
@@ -232,12 +232,12 @@ def _accuracy(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
 def row_measure(
     key: str, title: str, meaning: str, unit: str, by_row: ByRow, by_set: BySet | None = None
 ) -> Measure:
-    """A measure that is the mean of a loss of each row, by which calibrators are compared.
+    """A measure that is the mean of a row's loss, by which calibrators are compared.
 
     Parameters
     ----------
     key, title, meaning, unit : str
-        As of `Measure`.
+        As in `Measure`.
     by_row : callable
         ``(proba, y) -> (n,)``, lower is better.
     by_set : callable, optional
@@ -265,7 +265,7 @@ def row_measure(
 
 
 def estimates_of(scored: ScoredSet, *, level: float = 0.95) -> tuple[Estimate, ...]:
-    """Every estimate of a set: those of `all_estimates`, and any further measure of the list."""
+    """Every estimate of a set: those of `all_estimates`, and all further measures of the list."""
     known = all_estimates(scored, level=level)
     labels = {one.label for one in known}
     return (
@@ -284,14 +284,14 @@ _DELONG = "DeLong's covariances, with t quantiles"
 _BY_CHANCE = "It is above 0 by chance alone, so compare it with what chance gives."
 _OCE = (
     "Out-of-distribution calibration error: how far the confidence on foreign rows lies from the "
-    "prior's, on average. 0 is best: of a row unlike the data nothing is known but how often each "
+    "prior's, on average. 0 is best: of a row unlike the data, all that is known is how often each "
     "class occurs."
 )
 
 row_measure(
     "log_loss",
     "Log loss",
-    "A score of the whole stated probability, lower is better: sure predictions that are "
+    "A score of the whole stated probability. Lower is better: confident predictions that are "
     "wrong cost most.",
     "nats",
     log_losses,
@@ -301,8 +301,8 @@ row_measure(
 row_measure(
     "brier",
     "Brier score",
-    "Squared distance between the stated probabilities and the true class, lower is "
-    "better: like log loss, but a sure prediction that is wrong costs at most 2.",
+    "Squared distance between the stated probabilities and the true class. Lower is "
+    "better: like log loss, but a confident prediction that is wrong costs at most 2.",
     "squared probability",
     brier_losses,
     brier,
@@ -392,7 +392,7 @@ Measure(
     "auc",
     "AUROC",
     "The chance that a row of the second class is given a higher probability of it than a "
-    "row of the first. 1 is best, 0.5 is guessing. It looks at the order of the rows "
+    "row of the first. 1 is best, 0.5 is guessing. It depends on the order of the rows "
     "alone.",
     "share",
     False,
@@ -436,7 +436,7 @@ Measure(
 Measure(
     "size_bytes",
     "Bytes when fitted",
-    "What the fitted calibrator takes in memory.",
+    "Memory that the fitted calibrator takes.",
     "bytes",
     True,
     "speed",
@@ -445,7 +445,8 @@ Measure(
 Measure(
     "top_label_log_loss",
     "Top-label log loss",
-    "A score of the stated confidence, lower is better: sure predictions that are wrong cost most.",
+    "A score of the stated confidence. Lower is better: confident predictions that are wrong "
+    "cost most.",
     "nats",
     True,
     "confidence",
@@ -456,7 +457,7 @@ Measure(
     "confidence_gap",
     "Confidence gap",
     "Stated confidence minus accuracy, on average and in percentage points: above 0 the "
-    "model is too sure, below 0 not sure enough.",
+    "model is over-confident, below 0 under-confident.",
     "percentage points",
     None,
     "confidence",
@@ -478,7 +479,7 @@ Measure("oce_prior", "OCE, empirical prior", _OCE, "probability", True, "foreign
 Measure(
     "foreign_auc",
     "AUROC, foreign rows",
-    "How well ordinary and foreign rows are told apart: the chance that an ordinary row "
+    "How well ordinary and foreign rows are distinguished: the chance that an ordinary row "
     "scores above a foreign one. 1 is best, 0.5 is guessing.",
     "share",
     False,
@@ -497,7 +498,7 @@ Measure(
 Measure(
     "unknown",
     "Called unknown",
-    "Ordinary rows that lie below the floor and so count as unknown: the price of caution, "
+    "Ordinary rows that lie below the floor and therefore count as unknown: the price of caution, "
     "set by alpha.",
     "share",
     True,
@@ -526,9 +527,9 @@ Measure(
 Measure(
     "box",
     "Hellinger, box",
-    "The same over the points of the map that lie in the box, as the papers have it. It counts "
-    "places without rows as well, where no method can know the class; the interval takes the "
-    "points for a random sample.",
+    "The same over the points of the map that lie in the box, as in the papers. It counts "
+    "places without rows as well, where no method can know the class; the interval treats the "
+    "points as a random sample.",
     "0 to 1",
     True,
     "simulation",

@@ -1,4 +1,4 @@
-"""Methods over several data sets: mean ranks, who cannot be told apart, relative improvement."""
+"""Methods over several data sets: mean ranks, critical differences, relative improvement."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class CriticalDifference:
     mean_rank : (k,)
         1 is best on every data set; equal scores share their ranks.
     friedman_p : float
-        Against "all methods are alike": Iman and Davenport's F form of Friedman's test.
+        p value against "all methods are alike", by Iman and Davenport's F form of Friedman's test.
     critical_difference : float
-        Of mean ranks, by Nemenyi's test for all pairs at once.
+        Critical difference of mean ranks, by Nemenyi's test for all pairs at once.
     groups : tuple of tuple of int
         Largest runs of methods, by mean rank, within the critical difference: they cannot be told
-        apart. Where Friedman's test does not refuse that all are alike, one group of all.
+        apart. One group of all methods where Friedman's test does not reject that all are alike.
     pair_p : (k, k)
         Wilcoxon's signed-rank test of each pair, two-sided, with Holm's correction over the
         pairs. Unlike mean ranks it does not depend on which other methods take part (Benavoli,
@@ -59,17 +59,18 @@ def critical_difference(
     Parameters
     ----------
     scores : (N, k) array-like
-        One row a data set, one column a method. Data sets are to be independent of each other.
+        One row for each data set, one column for each method. Data sets must be independent of each
+        other.
     methods : tuple of k str, optional
-        Names; "1", "2", ... where not given.
+        Names; "1", "2", ... by default.
     lower_is_better : bool
     level : float
 
     Raises
     ------
     InputError
-        For a missing score (its row is named), fewer than two data sets or methods, or names of
-        another number.
+        For a missing score (its row is named), fewer than two data sets or methods, or a wrong
+        number of names.
 
     Examples
     --------
@@ -165,12 +166,12 @@ def _checked(scores: Any, methods: tuple[str, ...] | None) -> tuple[FloatArray, 
 
 
 def relative_improvement(model: Any, method: Any) -> FloatArray:
-    """(E_p - E_M) / E_p, Dey et al., Eq. 21: 1 is no error left, 0 no change, below 0 worse.
+    """(E_p - E_M) / E_p, Dey et al., Eq. 21: 1 means no error left, 0 no change, below 0 worse.
 
     Parameters
     ----------
     model, method : float or array-like
-        Errors (error rate, ECE, OCE) from 0 on; shapes that broadcast.
+        Errors (error rate, ECE, OCE), at least 0; their shapes must broadcast.
 
     Returns
     -------
@@ -181,7 +182,7 @@ def relative_improvement(model: Any, method: Any) -> FloatArray:
     Raises
     ------
     InputError
-        For an error that is missing, infinite or negative; of a list the row is named.
+        For an error that is missing, infinite or negative; for lists the row is named.
 
     Examples
     --------

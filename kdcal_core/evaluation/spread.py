@@ -1,6 +1,6 @@
-"""One measure of all methods on the same rows, with what is needed to compare any two.
+"""One measure of all methods on the same rows, with what comparing any two needs.
 
-Of means and areas the rows' own parts are enough; calibration errors are resampled.
+For means and areas the rows' own parts are enough; calibration errors are resampled.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from kdcal_core.diagnostics.targets import Norm, Strategy, Target, bin_table, ed
 from kdcal_core.statistics import kish
 
 GRID = 16
-PLAUSIBLE = 3.0  # standard errors within which a true error is held possible
+PLAUSIBLE = 3.0  # standard errors within which a true error counts as possible
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
     """Values of M methods, and how they vary together over the rows.
 
-    A calibration error is a magnitude, so that noise adds to it, and adds more where the true
-    error is small. Bias and covariance are therefore kept for T true errors, those of the grid;
-    a mean has no bias, and T is 1.
+    A calibration error is a magnitude, so noise increases it, and more so where the true error is
+    small. Bias and covariance are therefore kept for the T true errors of a grid. A mean has no
+    bias, and its T is 1.
 
     Attributes
     ----------
     value : (M,)
         The statistic as observed.
     shown : (M,)
-        The estimate of each method that stands beside the difference, where it is another
-        estimator of the same thing (debiased, or on a finer lattice).
+        The estimate of each method that is shown next to the difference; it may be another
+        estimator of the same quantity (debiased, or on a finer lattice).
     bias : (M, T)
-        Mean of the statistic less the true error, where that is the grid's.
+        Mean of the statistic at each true error of the grid, less that error.
     possible : (M, T) bool
         Whether the observed value could come from this true error.
     covariance : (M, T, M, T)
-        Of the statistics; a row holds a method at a true error.
+        Covariance of the statistics; one row for each method and true error.
     freedom : float
         Degrees of freedom of t quantiles.
     floor : float
@@ -65,8 +65,8 @@ class Spread:
 def of_means(losses: FloatArray, weight: FloatArray, floor: float = 0.0) -> Spread:
     """Weighted means of row losses (M, n), paired by row.
 
-    ``floor`` is the range of one row's difference where rows that agree must not look certain:
-    as if half a row at each end of it were added, which for a share of right rows is the
+    ``floor`` is the range of one row's difference. It keeps rows that agree from looking certain,
+    as if half a row at each end of the range were added. For the share of right rows this is the
     interval of Agresti and Min (2005) for matched pairs.
     """
     n = losses.shape[1]
@@ -80,11 +80,11 @@ def of_means(losses: FloatArray, weight: FloatArray, floor: float = 0.0) -> Spre
 def of_areas(
     value: FloatArray, part: FloatArray, lead: FloatArray, side: IntArray, weight: FloatArray
 ) -> Spread:
-    """Areas under ROC curves (M,) from the parts of the rows (M, n) in their sampling error.
+    """Areas under ROC curves (M,), from each row's contribution (M, n) to their sampling error.
 
-    Each true class is a sample of its own, as in :func:`kdcal_core.diagnostics.auc
-    .area_variance`; the degrees of freedom are those of the pair of methods that has the fewest.
-    A class of one row has no variance: a difference is then as uncertain as its ``lead`` allows.
+    Each true class is its own sample, as in :func:`kdcal_core.diagnostics.auc.area_variance`. The
+    degrees of freedom are those of the pair of methods that has the fewest. A class of one row has
+    no variance, so a difference is then as uncertain as its ``lead`` allows.
     """
     m = len(value)
     covariance, doubt, lone = np.zeros((m, m)), np.zeros((m, m)), 0.0
@@ -132,7 +132,7 @@ def of_errors(value: FloatArray, truth: FloatArray, draws: FloatArray) -> Spread
     flat = (draws - mean[:, :, None]).reshape(m * t, n_draws)
     covariance = (flat @ flat.T / (n_draws - 1)).reshape(m, t, m, t)
     error = np.sqrt(np.einsum("itit->it", covariance))
-    # between two neighbours of the grid, or within the noise of one
+    # between two neighbours on the grid, or within the noise of one
     above = mean >= value[:, None]
     next_to = np.zeros_like(above)
     next_to[:, 1:] |= above[:, 1:] & ~above[:, :-1]
@@ -144,14 +144,14 @@ def of_errors(value: FloatArray, truth: FloatArray, draws: FloatArray) -> Spread
 
 
 def error_grid(most: float) -> FloatArray:
-    """True errors from 0 to ``most``, closer to each other near 0, (T,)."""
+    """True errors from 0 to ``most``, more closely spaced near 0, (T,)."""
     return most * (np.arange(GRID) / (GRID - 1)) ** 2
 
 
-ROOM = 1.25  # the grid of true errors goes so far above the largest observed
+ROOM = 1.25  # the grid of true errors ends at this multiple of the largest observed one
 SMOOTH_GRID = slice(0, None, 3)  # every third true error, for what is slow to draw
-CHANCE_BINS = 10  # of the rates by which outcomes are drawn
-COARSE = 512  # cells of [0, 1] behind the draws
+CHANCE_BINS = 10  # bins of the rates by which outcomes are drawn
+COARSE = 512  # cells of [0, 1] used for the draws
 
 
 def binned_spread(
@@ -162,11 +162,11 @@ def binned_spread(
     draws: RowDraws,
     seed: int,
 ) -> Spread:
-    """Norms of the gaps in bins, as observed and where the true gaps are larger or smaller.
+    """Norms of the gaps in bins, as observed and as they would be for other true gaps.
 
     With gaps g of norm T and resampled deviations e, the statistic at a true error t is drawn as
-    the norm of (t / T) g + e: the observed direction, at another length. The rows drawn are the
-    same for all methods, so that what they share cancels in a difference.
+    the norm of (t / T) g + e: the observed direction with another length. All methods use the same
+    resampled rows, so what they share cancels in a difference.
     """
     parts = []
     for found in problems:
@@ -174,7 +174,7 @@ def binned_spread(
         share, gap, _ = pooled_bins(found, tables)
         value = float(error_norm(share, gap, norm))
         drawn = resampled(found, tables, gap, draws, np.random.default_rng(seed))
-        # gaps of 0 have no direction; an error everywhere alike stands in
+        # gaps of 0 have no direction: use the same error everywhere
         unit = gap / value if value > 1e-12 else np.where(share > 0, 1.0, 0.0)
         parts.append((value, unit, drawn))
     observed = np.array([one for one, _, _ in parts])
@@ -189,11 +189,11 @@ def binned_spread(
 
 
 def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread:
-    """Smooth ECE likewise: the gaps lie on a lattice of [0, 1].
+    """Smooth ECE, as observed and for other true gaps, on a lattice of [0, 1].
 
-    Where a kernel holds hardly any rows, a miss drawn twice or not at all stays where it is, and
-    resampled rows show about half of the noise. So new outcomes are drawn, a row being right
-    with its stated probability plus the gap of its bin, by one uniform number for all methods.
+    Where a kernel covers few rows, resampling rows does not move their outcomes and shows only
+    about half of the noise. So new outcomes are drawn instead: a row is right with its stated
+    probability plus the gap of its bin, by one uniform number for all methods.
     """
     places = [lattice(one, COARSE) for one in problems]
     chances = [_chance(one) for one in problems]
@@ -220,7 +220,7 @@ def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread
 
 
 def _chance(one: Target) -> FloatArray:
-    """How likely each row is right: its stated probability plus the gap of its equal-mass bin."""
+    """Each row's probability to be right: the stated one plus the gap of its equal-mass bin."""
     edges = edges_for(one, CHANCE_BINS, "quantile")
     table = bin_table(one, edges)
     gap = np.nan_to_num(table.rate - table.score)

@@ -72,7 +72,7 @@ def grace_seconds() -> float:
 
 
 def _set(name: str, default: float) -> float:
-    """A number from the environment; the default where there is none that makes sense."""
+    """A number from the environment, or the default if it is missing or invalid."""
     try:
         value = float(os.environ[name])
     except (KeyError, ValueError):

@@ -1,7 +1,7 @@
-"""Models in: one adapter a file format, all behind one small protocol.
+"""Model files: one adapter for each format, all behind one small protocol.
 
-A review of predictions only has no model: its table carries the probabilities, and nothing
-here is called.
+A review of predictions only has no model: its table holds the probabilities, and this room is not
+used.
 """
 
 from __future__ import annotations

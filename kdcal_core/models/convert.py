@@ -26,7 +26,7 @@ from kdcal_core.text import listed
 
 _TORCH_SUFFIXES = (".pt", ".pth", ".ckpt")
 _TRIAL_ROWS = 64
-# Files keep float32 leaves where the model in memory may hold more digits.
+# Files store float32 leaves; the model in memory may hold more digits.
 _TOLERANCE = 1e-5
 
 
@@ -39,22 +39,21 @@ def convert(
 ) -> str:
     """Open a pickle that the user trusts and save its model in a format that kdcal opens.
 
-    The written file is loaded again, with all checks, and must give the same answers as the
-    model in memory on 64 random rows; otherwise nothing is left behind.
+    The written file is loaded again with all checks and must give the same answers as the model in
+    memory on 64 random rows. Otherwise the file is deleted.
 
     Parameters
     ----------
     source : str or Path
-        A pickle or joblib file, or a whole PyTorch module saved by ``torch.save``. Opening it
-        runs whatever code its author put into it.
+        A pickle or joblib file, or a whole PyTorch module saved by ``torch.save``. Opening it runs
+        any code that it contains.
     out : str or Path
-        Where to write, with a suffix of the format of the model's library: ``.skops`` for
-        scikit-learn, ``.json`` or ``.ubj`` for XGBoost.
+        File to write, with a suffix of the library's format: ``.skops`` for scikit-learn, ``.json``
+        or ``.ubj`` for XGBoost.
     kind : str, optional
-        The package whose model the file must hold, such as "sklearn" or "torch". Found out by
-        default.
+        The package whose model the file must hold, such as "sklearn" or "torch"; any by default.
     example_width : int, optional
-        Number of input columns of a PyTorch module, which does not know it.
+        Number of input columns of a PyTorch module, which does not store it.
 
     Returns
     -------
@@ -64,7 +63,7 @@ def convert(
     Raises
     ------
     InputError
-        The file cannot be opened, holds no model that kdcal knows, or ``out`` has the wrong
+        The file cannot be opened or holds no model that kdcal knows, or ``out`` has the wrong
         suffix.
 
     Examples
@@ -129,11 +128,11 @@ def _open(source: Path, *, is_torch: bool) -> Any:
         import joblib  # type: ignore[import-untyped]
 
         return joblib.load(source)
-    except Exception as error:  # a pickle may raise whatever its classes raise
+    except Exception as error:  # a pickle may raise any error
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"The file cannot be opened as a pickle: {line[:200]}",
-            fix="Open it where the packages are installed with which it was saved.",
+            fix="Open it where the packages that saved it are installed.",
             file=source.name,
         ) from error
 
@@ -165,8 +164,8 @@ def _compare(before: Model | Regressor, after: Model | Regressor) -> str:
     rows = _random_rows(before)
     one, other = _answers(before, rows), _answers(after, rows)
     if one.shape != other.shape:
-        raise InputError("The converted model gives another number of columns")
-    # Probabilities are compared as they are, other numbers by their size.
+        raise InputError("The converted model gives a different number of columns")
+    # Probabilities are compared by absolute difference, other numbers relative to their size.
     scale = max(1.0, float(np.abs(one).max()))
     distance = np.abs(one - other).max() / scale
     what = "predictions" if isinstance(before, Regressor) else "probabilities"

@@ -1,4 +1,4 @@
-"""From a table's inputs to coordinates: numbers as they are, categories one-hot, then one scale."""
+"""Coordinates from a table's inputs: numbers unchanged, categories one-hot, then one scale."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean", "decimal", 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """From feature columns to coordinates on one scale.
+    """Turns feature columns into coordinates on one scale.
 
     Attributes
     ----------
     feature_names : tuple of str or None
-        Columns taken from a data frame, in order; all of them where None.
+        Columns used from a data frame, in order; None for all of them.
     n_features : int
     numeric : (q,) int64
-        Positions of the columns that are numbers.
+        Positions of the numeric columns.
     fill : (q,) float64
-        Replacement of a missing number: the median of the fit rows. If none was missing there, a
-        number beyond the largest by the radius of the data, because such a row is unlike any of
-        them.
+        Replacement for a missing number: the median of the fit rows. If none was missing in them,
+        the largest number plus the radius of the data, because a row with a missing value is then
+        unlike all of them.
     indicators : (i,) int64
-        Places in ``numeric`` of the columns with missing values among the fit rows: each gets a
-        further coordinate, 1 where missing.
+        Positions in ``numeric`` of the columns with missing values in the fit rows. Each adds a
+        coordinate that is 1 where the value is missing.
     categories : mapping of int to tuple of str or None
-        Categories of the other columns, by position, the most frequent 256 first; None is the
-        missing value. Any other value has zeros everywhere.
+        Up to 256 categories of each other column by its position, the most frequent first; None is
+        the missing value. Any other value is encoded by zeros.
     centre, unit : (d,) float64
-        Subtracted from the coordinates, then divided into them.
+        Subtracted from the coordinates, and their divisor.
     """
 
     feature_names: tuple[str, ...] | None
@@ -62,7 +62,7 @@ class Coordinates:
 
     @property
     def category_blocks(self) -> tuple[slice, ...]:
-        """Coordinates of each column of categories."""
+        """Coordinates of each categorical column."""
         at, blocks = len(self.numeric) + len(self.indicators), []
         for known in self.categories.values():
             blocks.append(slice(at, at + len(known)))
@@ -75,7 +75,7 @@ class Coordinates:
         Raises
         ------
         InputError
-            A column is missing, or holds text or infinity where numbers stood before.
+            A column is missing, or a numeric column holds text or infinity.
         """
         numbers, others = self.columns(X)
         missing = np.isnan(numbers)
@@ -89,7 +89,7 @@ class Coordinates:
         return numbers
 
     def columns(self, X: Features) -> tuple[FloatArray, dict[int, pd.Series[Any]]]:
-        """Fresh memory with the numbers, NaN where missing, and the columns of categories."""
+        """A new array with the numbers (NaN where missing), and the categorical columns."""
         if not self.categories:
             numbers = numeric_input(
                 X,
@@ -108,20 +108,20 @@ class Coordinates:
 def fit_coordinates(
     X: Features, *, n_features: int, feature_names: tuple[str, ...] | None, scale: Scale
 ) -> Coordinates:
-    """Learn the encoding from the rows of the fit.
+    """Fit the encoding to rows.
 
     Parameters
     ----------
     X : pandas.DataFrame or (n, n_features) array
     n_features : int
     feature_names : tuple of str or None
-        The model's names of its columns.
+        The model's names for its columns.
     scale : bool or "standard"
         True: divide by the largest Euclidean norm of a row (the papers' protocol). "standard":
-        centre each coordinate and divide it by its standard deviation first, constant ones by 1,
-        so that no unit of measurement dominates. The categories of a column share one
-        standard deviation, that of the column as a whole: by its own, a rare category would lie
-        farther from the others than any number does.
+        first centre each coordinate and divide it by its standard deviation (by 1 where constant),
+        so that no unit of measurement dominates. The categories of a column share the standard
+        deviation of the whole column. If each used its own, a rare category would be farther from
+        the others than any number.
 
     Examples
     --------
@@ -187,12 +187,12 @@ def _is_numeric(column: pd.Series[Any]) -> bool:
         return False
     if column.dtype == object:
         return pd.api.types.infer_dtype(column, skipna=True) in _NUMBERS
-    # Dates and similar types count as numbers here, so that reading them reports the error.
+    # Dates and similar types count as numbers here; reading them then reports the error.
     return not pd.api.types.is_string_dtype(column.dtype)
 
 
 def _texts(column: pd.Series[Any]) -> tuple[NDArray[Any], list[str | None]]:
-    """Code of each value and the distinct values as text, None for the missing value."""
+    """Code of each value, and the distinct values as text, with None for the missing value."""
     codes, uniques = pd.factorize(column, use_na_sentinel=False)
     return codes, [None if pd.isna(value) else category_text(value) for value in uniques]
 
@@ -218,7 +218,7 @@ def _one_hot(column: pd.Series[Any], known: tuple[str | None, ...]) -> FloatArra
 
 
 def _medians(numbers: FloatArray, with_missing: NDArray[np.bool_]) -> FloatArray:
-    """Median of each column that misses values; zero for the others and for empty ones."""
+    """Median of each column with missing values; zero for the others and for empty ones."""
     median = np.zeros(numbers.shape[1])
     for j in np.flatnonzero(with_missing):
         present = numbers[~np.isnan(numbers[:, j]), j]
@@ -251,7 +251,7 @@ def _largest_norm(values: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class CoordinatesRecord:
-    """The description of coordinates in a file, besides their arrays."""
+    """The description of coordinates in a file, without their arrays."""
 
     feature_names: tuple[str, ...] | None
     n_features: int
@@ -288,7 +288,7 @@ def coordinates_from_parts(
     width = (coordinates.n_dimensions,)
     covered = sorted([*coordinates.numeric.tolist(), *categories])
     if (
-        len(covered) != coordinates.n_features  # first: the file may say any number
+        len(covered) != coordinates.n_features  # first, because the file may state any number
         or covered != list(range(coordinates.n_features))
         or (columns.feature_names is not None and len(columns.feature_names) != len(covered))
         or coordinates.fill.shape != coordinates.numeric.shape

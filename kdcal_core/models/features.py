@@ -1,6 +1,6 @@
-"""From a data frame or an array to the numbers a model takes, with every fault located.
+"""Turns a data frame or an array into the numbers that a model takes; errors name the place.
 
-Columns of categories are recoded to the numbers under which a boosted model knows them.
+Categorical columns are recoded to the numbers that a boosted model uses for them.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ def numeric_input(
     feature_names: Sequence[str] | None = None,
     allow_missing: bool = False,
 ) -> FloatArray:
-    """The model's input as numbers, its columns in the model's order.
+    """The model's input as numbers, with columns in the model's order.
 
     Parameters
     ----------
     X : pandas.DataFrame or (n, n_features) array
-        From a data frame the columns named in ``feature_names`` are taken by name and others
-        ignored; without names, and for arrays, the number of columns must match.
+        Of a data frame, the columns named in ``feature_names`` are used and others ignored. Without
+        names, and for arrays, the number of columns must match.
     n_features : int
         Number of columns the model takes.
     feature_names : sequence of str, optional
         Their names in order.
     allow_missing : bool, default=False
-        Let NaN through. Infinity never passes.
+        Whether NaN is accepted. Infinity never is.
 
     Returns
     -------
@@ -50,8 +50,8 @@ def numeric_input(
     Raises
     ------
     InputError
-        Missing columns, another number of columns, text, NaN or infinity; with the column and
-        the row (from 1) where there is one.
+        Missing columns, a wrong number of columns, text, NaN or infinity; with the column and the
+        row (from 1) where there is one.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def numeric_input(
 def column_names(
     X: Features, *, n_features: int, feature_names: Sequence[str] | None
 ) -> tuple[str, ...]:
-    """What to call the input columns in messages: the model's names, the table's, or numbers."""
+    """Names of the input columns in messages: the model's, the table's, or numbers."""
     if feature_names is not None:
         return tuple(feature_names)
     if isinstance(X, pd.DataFrame):
@@ -113,7 +113,7 @@ def select_columns(
     Raises
     ------
     InputError
-        A named column is missing or there twice, or the number of columns is wrong.
+        A named column is missing or occurs twice, or the number of columns is wrong.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def _numbers(column: pd.Series[Any], name: str) -> NDArray[np.float64]:
 
 
 def _is_text(values: pd.Series[Any]) -> NDArray[np.bool_]:
-    # "1.5" as text is a fault too: silently read numbers hide a wrongly read table.
+    # "1.5" as text is an error too: converting it silently would hide a wrongly read table.
     return np.fromiter((isinstance(v, str | bytes) for v in values), dtype=bool, count=len(values))
 
 
@@ -228,7 +228,7 @@ _SHOWN = 8
 
 
 def category_text(value: Any) -> str:
-    """A category as text: 1, 1.0 and "1" are one category, as tables spell it in many ways.
+    """A category as text; 1, 1.0 and "1" are one category, because tables mix these spellings.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def category_codes(column: pd.Series[Any], categories: Sequence[Any], *, name: s
     Parameters
     ----------
     column : (n,) pandas.Series
-        Values of any type; compared as text.
+        Values of any type, which are compared as text.
     categories : sequence
         The model's categories in its order.
     name : str
@@ -259,7 +259,7 @@ def category_codes(column: pd.Series[Any], categories: Sequence[Any], *, name: s
     Raises
     ------
     InputError
-        A value is not a category of the model; names the column and the first such row.
+        A value is not a category of the model; the column and the first such row are named.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def numbers_and_categories(
     feature_names: Sequence[str] | None,
     categories: Mapping[int, Sequence[Any]],
 ) -> FloatArray:
-    """The input of boosted trees: numbers as they are, categories by their position.
+    """The input of boosted trees: numbers unchanged, categories by their position.
 
     Parameters
     ----------

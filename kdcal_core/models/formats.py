@@ -1,8 +1,8 @@
-"""Which adapter reads which file: found by content first, by the file's suffix second.
+"""Finds the adapter for a model file, first by its content, then by its suffix.
 
-A format offers itself at the end of the module that reads it (`Format.offer`), and every module of
-`kdcal_core.models` is imported when the list is first asked for. So a new format is one new file:
-how it is recognised, how it is read, and how models of its library are taken from memory and saved.
+Each module adds its format to the list at its end (`Format.offer`), and every module of
+`kdcal_core.models` is imported when the list is first used. So a new format is one new file: how it
+is recognised, how it is read, and how models of its library are taken from memory and saved.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PICKLE_STARTS = (
     *(b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x04\x22\x4d\x18"),
 )
 
-# in the order in which formats are shown
+# in the order shown
 Origin = Literal["any library", "scikit-learn", "boosted trees", "network"]
 
 
@@ -69,7 +69,7 @@ class Content:
     members: tuple[str, ...] = ()
 
     def has_member(self, last: str) -> bool:
-        """Whether a name in the archive is ``last``, in whatever folder."""
+        """Whether the archive holds a file named ``last``, in any folder."""
         return any(f"/{member}".endswith(f"/{last}") for member in self.members)
 
 
@@ -82,14 +82,14 @@ class Library:
     package : str
         Name under which its classes are imported.
     title : str
-        Its name for people.
+        Its name on screens.
     called : str
         The name with its article, for "The file holds an XGBoost model".
     wrap : callable
-        ``wrap(model, *, classes, feature_names, task, said)`` takes a fitted model as a model.
+        ``wrap(model, *, classes, feature_names, task, said)`` wraps a fitted model.
     save : callable
-        ``save(model, path, n_features)`` writes a fitted model in the library's format, and returns
-        a sentence that the user should know, begun by a space, or nothing.
+        ``save(model, path, n_features)`` writes a fitted model in the library's format. It returns
+        a note for the user that begins with a space, or "".
     """
 
     package: str
@@ -108,18 +108,18 @@ class Format:
     key : str
         Stable identifier.
     title : str
-        What people call it.
+        Its name on screens.
     suffixes : tuple of str
-        How names of its files end, in lower case and with the dot.
+        Suffixes of its files, in lower case and with the dot.
     is_content : callable
-        Whether a file's :class:`Content` is of the format. No two formats may both say so.
+        Whether a file's :class:`Content` is of the format. At most one format may say yes.
     load : callable
         ``load(path, *, name, task)`` reads a file whose content is of the format. It checks
-        whatever reaches compiled code, and imports its library only when it is called.
+        everything that reaches compiled code, and imports its library only when called.
     family : str
-        Where it stands in the list.
+        Its place in the list.
     library : Library, optional
-        Where the library's models can be taken from memory too.
+        The library, where its models can also be taken from memory.
     """
 
     key: str
@@ -131,12 +131,12 @@ class Format:
     library: Library | None = None
 
     def offer(self) -> None:
-        """Put the format into the list.
+        """Add the format to the list.
 
         Raises
         ------
         ValueError
-            Another format has its key.
+            If another format has its key.
         """
         offer(self, _OFFERED, get_args(Origin))
 
@@ -145,9 +145,9 @@ _OFFERED: dict[str, Format] = {}
 
 
 def model_formats() -> dict[str, Format]:
-    """Every model format by key, in the order in which it is shown.
+    """Every model format by key, in the order shown.
 
-    Their modules are imported by the first call: a reader of tables needs none of them.
+    The first call imports their modules, which a reader of tables does not need.
     """
     _import_formats()
     return _OFFERED
@@ -156,7 +156,7 @@ def model_formats() -> dict[str, Format]:
 @cache
 def _import_formats() -> None:
     import_modules([str(Path(__file__).parent)], __package__)
-    # a module may have been imported on its own before: the order must not hang on that
+    # a module may have been imported before: the order must not depend on that
     every = sorted(_OFFERED.values(), key=lambda one: one.key)
     _OFFERED.clear()
     for one in every:
@@ -186,22 +186,21 @@ def load_model(
 ) -> Model | Regressor:
     """Load a model file as a model.
 
-    The format follows from the content and must agree with the suffix, so that a file that
-    pretends to be another is refused before any library opens it. The adapters check the
-    content before it reaches compiled code, but a hostile file belongs in a worker process with
-    limits (``kdcal_core.jobs``).
+    The format follows from the content and must agree with the suffix, so a file that pretends to
+    be of another format is refused before a library opens it. The adapters check the content before
+    it reaches compiled code, but hostile files should be opened in a worker process with limits
+    (``kdcal_core.jobs``).
 
     Parameters
     ----------
     path : str or Path
         The model file.
     name : str, optional
-        Its name for people, where it was uploaded under another one; its suffix counts.
+        Its original name, where it was uploaded under another one; the suffix is taken from it.
     task : {"classification", "regression"}, optional
-        What the model must be. By default the file's own words decide: the class of a
-        scikit-learn model, the objective of boosted trees, an entry ``task`` or ``family`` of an
-        ONNX or PyTorch file. A network that says nothing follows ``task``, and without one is
-        read as a classifier.
+        What the model must be. By default the file decides: the class of a scikit-learn model, the
+        objective of boosted trees, an entry ``task`` or ``family`` of an ONNX or PyTorch file. A
+        network without an entry is read as ``task`` says, by default as a classifier.
 
     Returns
     -------
@@ -210,8 +209,8 @@ def load_model(
     Raises
     ------
     InputError
-        The file is a pickle, of no known format, of another format than its suffix says,
-        broken, unsafe, or of the other task.
+        The file is a pickle, of no known format, of a format other than that of its suffix, broken,
+        unsafe, or of the other task.
 
     Examples
     --------
@@ -244,7 +243,7 @@ def load_model(
 
 
 def refuse_pickle(name: str, head: bytes) -> None:
-    """Refuse a pickle, by its first bytes or by its name.
+    """Refuse a pickle, recognised by its first bytes or its name.
 
     Parameters
     ----------
@@ -308,26 +307,26 @@ def wrap_model(
     family: Family | None = None,
     outputs: Sequence[str] | None = None,
 ) -> Model | Regressor:
-    """Take a fitted model in memory as a model.
+    """Wrap a fitted model in memory.
 
     Parameters
     ----------
     model : object
-        A fitted scikit-learn classifier or regressor, an ``xgboost.Booster``, ``XGBClassifier``
-        or ``XGBRegressor``, a ``lightgbm.Booster``, ``LGBMClassifier`` or ``LGBMRegressor``, a
-        ``torch.nn.Module``, a list of regression models of one output (an ensemble, whose
-        members' predictions are samples), or a model already.
+        A fitted scikit-learn classifier or regressor, an ``xgboost.Booster``, ``XGBClassifier`` or
+        ``XGBRegressor``, a ``lightgbm.Booster``, ``LGBMClassifier`` or ``LGBMRegressor``, a
+        ``torch.nn.Module``, a list of regression models of one output (an ensemble, whose members'
+        predictions are samples), or an already wrapped model.
     classes : sequence, optional
         Class names in the order of the probability columns, where the model does not know them.
     feature_names : sequence of str, optional
         Names of the input columns in order, where the model does not know them.
     task : {"classification", "regression"}, optional
-        What the model must be; known from the model where left out. A ``torch.nn.Module`` is a
-        classifier unless ``task``, ``family`` or ``outputs`` is given.
+        What the model must be; by default the model decides. A ``torch.nn.Module`` is a classifier
+        unless ``task``, ``family`` or ``outputs`` is given.
     family : Family, optional
-        Kind of predictive distribution of a regression model, where the model does not say:
-        "normal" for outputs mean and std, "gamma" for mean and shape, "dropout" for a module
-        that is sampled with its dropout active.
+        Kind of predictive distribution of a regression model that does not state it: "normal" for
+        outputs mean and std, "gamma" for mean and shape, "dropout" for a module that is sampled
+        with its dropout active.
     outputs : sequence of str, optional
         Names of a regression model's output columns, in order.
 
@@ -370,7 +369,7 @@ def wrap_model(
             model, classes=classes, feature_names=feature_names, task=task, said=said
         )
     raise InputError(
-        f"An object of the type {type(model).__name__} is no model that kdcal knows",
+        f"An object of the type {type(model).__name__} is not a model that kdcal knows",
         fix=f"Pass a fitted model of {listed(library_titles(), last='or')}, or write the model's "
         "predictions into a table.",
     )
@@ -379,10 +378,10 @@ def wrap_model(
 def library_of(model: Any) -> Library | None:
     """The library of a model in memory; None for an object of any other kind.
 
-    It is looked up by name in the bases of the model's class, so no library is imported.
+    The names of the base classes of the model's class decide, so no library is imported.
     """
     homes = {base.__module__.split(".")[0] for base in type(model).__mro__}
-    # the last first: estimators of other libraries have scikit-learn's bases too
+    # scikit-learn last: estimators of other libraries have its base classes too
     for format_ in reversed(model_formats().values()):
         if format_.library is not None and format_.library.package in homes:
             return format_.library
@@ -390,22 +389,22 @@ def library_of(model: Any) -> Library | None:
 
 
 def library_titles() -> list[str]:
-    """Names for people of the libraries whose models are taken from memory."""
+    """Titles of the libraries whose models can be taken from memory."""
     every = (one.library.title for one in model_formats().values() if one.library)
     return list(dict.fromkeys(every))
 
 
 def model_info(model: Model | Regressor, path: str | Path, name: str) -> ModelInfo:
-    """A description of a loaded model, for processes that do not hold it.
+    """A description of a loaded model, for processes that do not have it in memory.
 
     Parameters
     ----------
     model : Model or Regressor
-        What :func:`load_model` returned.
+        As returned by :func:`load_model`.
     path : str or Path
-        The file that it was loaded from; its SHA-256 becomes the identity of the model.
+        The file that it was loaded from. Its SHA-256 identifies the model.
     name : str
-        Name of the file for people.
+        Name of the file on screens.
 
     Returns
     -------
@@ -480,7 +479,7 @@ def _recognised(content: Content, name: str) -> Format:
             fix=f"It reads {', '.join(model_suffixes())}.",
             file=name,
         )
-    # a file that could be read in two ways is refused too
+    # a file that could be read in two ways is also refused
     if len(by_content) != 1 or by_content[0] not in by_suffix:
         found = f"is of the kind: {titles}" if titles else "is something else"
         raise InputError(

@@ -1,8 +1,8 @@
-"""LightGBM models from ``.txt`` files and from memory. The files do not name the classes.
+"""LightGBM models from ``.txt`` files and from memory. The files hold no class names.
 
-The text is a header of ``key=value`` lines, a block of such lines for each tree, then the
-parameters and the categories of the training table. The library finds its trees by byte counts
-in the header and follows every index in them, so both are checked here.
+The text is a header of ``key=value`` lines, a block of these lines for each tree, then the
+parameters and the categories of the training table. The library finds the trees by byte counts in
+the header and follows their indices unchecked, so both are checked here.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ def wrap(
     task: Task | None = None,
     said: Outputs | None = None,
 ) -> Model | Regressor:
-    """Take a ``lightgbm.Booster``, a fitted ``LGBMClassifier`` or ``LGBMRegressor`` as a model.
+    """Wrap a ``lightgbm.Booster`` or a fitted ``LGBMClassifier`` or ``LGBMRegressor``.
 
     Raises
     ------
     InputError
-        It is not fitted or of the other task, or the names given do not fit.
+        The model is not fitted or of the other task, or the given names do not fit.
     """
     booster = model
     if hasattr(model, "booster_"):
@@ -140,7 +140,7 @@ class LightGBMTrees:
         )
 
     def _spelled(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame with its columns spelled as LightGBM does, which writes "a b" as "a_b"."""
+        """The frame with column names spelled as in LightGBM, which writes "a b" as "a_b"."""
         known = set(self.feature_names or ())
         missing = known.difference(str(name) for name in frame.columns)
         names = {name: "_".join(str(name).split(" ")) for name in frame.columns}
@@ -171,7 +171,7 @@ class LightGBMClassifier(LightGBMTrees):
         ------
         InputError
             Missing columns, text in a column of numbers, or a category that the model does not
-            know. Missing values are taken, as LightGBM does.
+            know. Missing values are accepted, as in LightGBM.
         """
         raw = np.asarray(self._booster.predict(self._rows(X)), dtype=np.float64)
         if raw.ndim == 1:
@@ -180,7 +180,7 @@ class LightGBMClassifier(LightGBMTrees):
 
 
 class LightGBMRegressor(LightGBMTrees):
-    """A regressor of LightGBM: a point, or the quantile that it was trained for."""
+    """A regressor of LightGBM, which predicts a point or the quantile it was trained for."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class LightGBMRegressor(LightGBMTrees):
         Raises
         ------
         InputError
-            As :meth:`LightGBMClassifier.predict_proba`, or output that is not finite.
+            As for :meth:`LightGBMClassifier.predict_proba`, or output that is not finite.
         """
         rows = self._rows(X)
         return check_outputs(self._booster.predict(rows), len(rows), 1)
@@ -209,7 +209,7 @@ class LightGBMRegressor(LightGBMTrees):
 _MAX_FEATURES = 1_000_000
 _MAX_CLASSES = 100_000
 _NUMBER_CHARACTERS = frozenset("0123456789+-. eEinfa")
-# How many numbers a tree of n leaves holds under each key: n, or n - 1 for its inner nodes.
+# Count of numbers under each key for a tree of n leaves: n, or n - 1 for its inner nodes.
 _PER_LEAF = ("leaf_value", "leaf_weight", "leaf_count")
 _PER_SPLIT = (
     *("split_feature", "split_gain", "threshold", "decision_type", "left_child"),
@@ -228,21 +228,21 @@ _REGRESSIONS = (
 
 @dataclass(frozen=True)
 class LightGBMText:
-    """What kdcal takes from a text model.
+    """What kdcal reads from a text model.
 
     Attributes
     ----------
     model : str
-        The header and the trees, all that predictions need.
+        The header and the trees, which are all that predictions need.
     n_classes, n_features, n_trees : int
     feature_names : tuple of str or None
-        None where LightGBM only numbered them.
+        None where LightGBM only numbered the features.
     categories : dict of int to list
         Categories of the training table by column index.
     regression : bool
-        Whether the objective is a regression's.
+        Whether the objective is one of regression.
     level : float or None
-        Of a quantile regression, where the parameters state it.
+        Level of a quantile regression, where the parameters state it.
     """
 
     model: str
@@ -278,7 +278,7 @@ def parse(text: str) -> LightGBMText:
         raise
     except (LookupError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise unsafe(
-            f"This is no LightGBM model, or a part is missing ({str(error)[:80]})"
+            f"This is not a LightGBM model, or a part is missing ({str(error)[:80]})"
         ) from error
 
 
@@ -327,7 +327,7 @@ def _check_objective(text: str, n_classes: int) -> None:
             "number",
             fix=f"kdcal reviews {', '.join((*_OBJECTIVES, *_REGRESSIONS))}.",
         )
-    # The library writes this many probabilities into space for the header's classes.
+    # The library writes this many probabilities into memory sized by the header's classes.
     stated = [option for option in options if option.startswith("num_class:")]
     expected = [] if objective == "binary" else [f"num_class:{n_classes}"]
     if stated != expected or (objective == "binary" and n_classes != 1):
@@ -335,10 +335,10 @@ def _check_objective(text: str, n_classes: int) -> None:
 
 
 def _split(header: dict[str, str], blocks: str) -> list[str]:
-    """The trees' texts, cut where the header says, which must be where the trees are."""
+    """The trees' texts, cut at the header's byte counts, which must match the trees."""
     content = blocks.encode() + b"\n"
     sizes = _integers(header["tree_sizes"], None, "sizes of the trees")
-    # The library cuts by these counts without a check.
+    # The library uses these counts without a check.
     check_range(sizes, 1, len(content) + 1, what="The size of a tree")
     ends = list(accumulate(sizes.tolist(), initial=0))
     trees = [content[low:stop].decode() for low, stop in pairwise(ends)]
@@ -353,7 +353,7 @@ def _key_values(text: str, allowed: frozenset[str] | None = None) -> dict[str, s
     for line in text.strip("\n").split("\n"):
         key, _, value = line.partition("=")
         if key in values or (allowed is not None and key not in allowed):
-            raise unsafe(f"The line {line[:40]!r} of the model is unknown or there twice")
+            raise unsafe(f"The line {line[:40]!r} of the model is unknown or occurs twice")
         values[key] = value
     return values
 
@@ -382,7 +382,7 @@ def _check_tree(tree: dict[str, str], n_features: int, where: str) -> None:
         raise unsafe(f"The thresholds of {where} are not numbers")
     for numbers in (split, decision, left, right):
         if (numbers != np.floor(numbers)).any():
-            raise unsafe(f"An index of {where} is no integer")
+            raise unsafe(f"An index of {where} is not an integer")
     check_range(split, 0, n_features, what=f"A feature index of {where}")
     check_range(decision, 0, 16, what=f"A decision type of {where}")
     _check_shape(left, right, n_leaves, where)
@@ -390,7 +390,7 @@ def _check_tree(tree: dict[str, str], n_features: int, where: str) -> None:
 
 
 def _check_shape(left: NDArray[Any], right: NDArray[Any], n_leaves: int, where: str) -> None:
-    """Children as LightGBM counts them: an inner node's number, or -1 - a leaf's number."""
+    """Children as LightGBM numbers them: an inner node's number, or -1 - a leaf's number."""
     n_inner = n_leaves - 1
     nodes = np.zeros((2, n_inner + n_leaves), dtype=np.int64)
     for side, children in enumerate((left, right)):
@@ -410,12 +410,12 @@ def _check_category_splits(
     if bounds[0] != 0 or bounds[-1] != words.size or (np.diff(bounds) < 0).any():
         raise unsafe(f"The category bounds of {where} are out of range")
     if (thresholds != np.floor(thresholds)).any():
-        raise unsafe(f"A category split of {where} is no integer")
+        raise unsafe(f"A category split of {where} is not an integer")
     check_range(thresholds, 0, n_categorical, what=f"A category split of {where}")
 
 
 def _level(tail: str) -> float | None:
-    """Level of a quantile regression: the parameter alpha behind the trees."""
+    """Level of a quantile regression: the parameter alpha after the trees."""
     found = re.search(r"^\[alpha: ([0-9.e+-]{1,30})\]$", tail, re.MULTILINE)
     level = float(found[1]) if found else None
     if level is not None and not 0 < level < 1:
@@ -432,7 +432,7 @@ def _categories(tail: str, n_features: int) -> dict[int, list[Any]]:
     columns = re.search(r"^\[categorical_feature: ([0-9,]*)\]$", tail, re.MULTILINE)
     indices = [int(index) for index in columns[1].split(",") if index] if columns else []
     if not isinstance(lists, list) or not all(isinstance(entry, list) for entry in lists):
-        raise unsafe("The categories of the model are no lists")
+        raise unsafe("The categories of the model are not lists")
     check_range(np.array(indices), 0, n_features, what="The index of a categorical feature")
     if len(indices) != len(lists) or len(set(indices)) != len(indices):
         raise InputError(
@@ -455,9 +455,9 @@ def _numbers(text: str, n: int, what: str) -> NDArray[np.float64]:
 
 
 def _values(text: str, n: int | None, what: str, kind: type) -> NDArray[Any]:
-    # Python reads more texts as numbers than the library does, such as 1_0.
+    # Python reads some texts as numbers that the library does not, such as 1_0.
     if not _NUMBER_CHARACTERS.issuperset(text):
-        raise unsafe(f"The {what} are no numbers")
+        raise unsafe(f"The {what} are not numbers")
     values: Sequence[Any] = [kind(word) for word in text.split()]
     if n is not None and len(values) != n:
         raise unsafe(f"The {what} are {len(values):,}, expected {n:,}")

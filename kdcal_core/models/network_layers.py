@@ -1,4 +1,4 @@
-"""A network's layers, found from the steps of its computation, and its head behind an encoder."""
+"""Finds a network's layers, and its head after an encoder, in the steps of its computation."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-#: What a step does to the rows: a ReLU; a dense layer on one vector a row; weights of another
-#: kind (convolution, recurrence, a dense layer on anything but vectors); something affine in
-#: what it reads; a product, which is affine where one factor alone depends on the rows; the rest.
+#: What a step does to the rows: a ReLU; a dense layer on one vector for each row; other weights
+#: (convolution, recurrence, a dense layer on other inputs than vectors); an affine function of its
+#: input; a product, which is affine if only one factor depends on the rows; anything else.
 Role = Literal["relu", "dense", "weights", "affine", "product", "other"]
 
 _ENDS = ("softmax", "log-softmax", "sigmoid")
@@ -24,7 +24,7 @@ class Step:
         Names of the values.
     role : Role
     activation : str
-        Name for people, where it holds an activation other than ReLU.
+        Name of the activation on screens, where it is not ReLU.
     """
 
     reads: tuple[str, ...]
@@ -34,7 +34,7 @@ class Step:
 
 
 def ancestors(steps: Sequence[Step], target: str) -> list[int]:
-    """Positions of the steps that a value is computed from, in order.
+    """Positions of the steps from which a value is computed, in order.
 
     Examples
     --------
@@ -56,22 +56,22 @@ def ancestors(steps: Sequence[Step], target: str) -> list[int]:
 def relu_layers(
     steps: Sequence[Step], target: str, inputs: Iterable[str]
 ) -> tuple[list[int], list[int]]:
-    """ReLU steps between the inputs and a value, and those of them that come last.
+    """ReLU steps between the inputs and a value, and the last ones of them.
 
     Parameters
     ----------
     steps : sequence of Step
         In order of computation.
     target : str
-        The value whose ReLU layers are sought.
+        The value whose ReLU layers are to be found.
     inputs : iterable of str
-        The rows' features; ReLUs that do not depend on them are left out.
+        The rows' features. ReLUs that do not depend on them are left out.
 
     Returns
     -------
     layers, last : lists of int
-        Positions of the steps. A layer is last where no other ReLU stands between it and the
-        target: one for a plain network, one a member for an ensemble.
+        Positions of the steps. A layer is last where no other ReLU follows it on the way to the
+        target. A plain network has one last layer, an ensemble one for each member.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def relu_layers(
 def hidden_layers(
     steps: Sequence[Step], target: str, inputs: Iterable[str]
 ) -> tuple[list[tuple[int, str]], list[str]]:
-    """Hidden layers of vectors: what each dense layer behind an activation takes.
+    """Hidden layers of vectors: the inputs of the dense layers that follow an activation.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ def hidden_layers(
     Returns
     -------
     layers : list of (int, str)
-        Position of the first dense step that takes the layer, and the layer's value; in order.
+        In order, the position of the first dense step that takes the layer, and the layer's value.
     last : list of str
-        The values that no other hidden layer is computed from.
+        The values from which no other hidden layer is computed.
 
     Examples
     --------
@@ -135,9 +135,9 @@ def hidden_layers(
 
 
 def other_activations(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> tuple[str, ...]:
-    """Hidden activations other than ReLU, each with its place among all activations.
+    """Hidden activations other than ReLU, each with its number among all activations.
 
-    What comes after the last weights turns scores into probabilities and is not hidden.
+    An activation after the last weights turns scores into probabilities and is not hidden.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def other_activations(steps: Sequence[Step], target: str, inputs: Iterable[str])
 
 
 def last_end(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> int | None:
-    """Position of the softmax or sigmoid behind the last weights, where there is just one.
+    """Position of the softmax or sigmoid after the last weights, where there is exactly one.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def last_end(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> int |
 
 
 def of_rows(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> list[int]:
-    """Positions of the steps that a value is computed from and that depend on the inputs."""
+    """Positions of the steps that depend on the inputs and from which a value is computed."""
     depends = set(inputs)
     path = []
     for i in ancestors(steps, target):
@@ -200,7 +200,7 @@ def with_weights(steps: Sequence[Step], path: Sequence[int]) -> list[int]:
 
 
 def values_before(steps: Sequence[Step], path: Sequence[int], marks: Collection[int]) -> set[str]:
-    """Values on a path that one of the marked steps is computed from."""
+    """Values on a path from which one of the marked steps is computed."""
     names: set[str] = set()
     marked = set(marks)
     for i in reversed(path):
@@ -215,14 +215,14 @@ def _meet(names: Iterable[str], others: Collection[str]) -> bool:
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of a head, and its ReLUs.
+    """The start of a head, and its ReLUs.
 
     Attributes
     ----------
     start : int
         Position of the first dense layer.
     source : str
-        The value that this layer takes of the encoder.
+        The encoder's value that this layer takes.
     layers : tuple of int
         Positions of the head's ReLU steps, in order.
     """
@@ -233,10 +233,10 @@ class Head:
 
 
 def find_head(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> Head | None:
-    """The dense ReLU head that a network's scores come from (Dey et al., section 3.2).
+    """The dense ReLU head that gives a network's scores (Dey et al., section 3.2).
 
-    Walks back from the last dense layer. The encoder ends where two values that depend on the rows
-    meet, or at an operation that is neither dense, affine nor ReLU.
+    The search walks back from the last dense layer. The encoder ends where two values that depend
+    on the rows meet, or at an operation that is not dense, affine or ReLU.
 
     Parameters
     ----------
@@ -250,8 +250,8 @@ def find_head(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> Head
     Returns
     -------
     Head or None
-        None where the whole network is dense with ReLUs, so that it needs no encoder; where no
-        ReLU follows on a dense layer behind the encoder; and for an ensemble.
+        None where the whole network is dense with ReLUs, so that there is no encoder; where no ReLU
+        follows a dense layer after the encoder; and for an ensemble.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def find_head(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> Head
     depends = {*inputs, *(name for i in path for name in steps[i].writes)}
     if _is_plain(steps, path, relu_layers(steps, target, inputs)[1], depends):
         return None
-    # Behind the last weights the scores become probabilities; the walk begins before that.
+    # After the last weights the scores become probabilities; the walk starts before that.
     weighted = with_weights(steps, path)
     hidden = values_before(steps, path, weighted)
     ends = [i for i in weighted if hidden.isdisjoint(steps[i].writes)]

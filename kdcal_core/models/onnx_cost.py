@@ -1,9 +1,9 @@
-"""What an ONNX file must satisfy before a runtime opens it, and what running it takes.
+"""Checks of an ONNX file before a runtime opens it, and the cost of running it.
 
-A few hundred bytes may stand for a loop without end, for functions that unfold into billions of
-nodes, or for tensors that double at every node. So nodes are counted as they unfold, loops must
-state how often they run, and the shapes of all tensors are inferred for one row. What a file can
-hide from these checks is found in the trial (`kdcal_core.jobs.trial`).
+A few hundred bytes can describe an endless loop, functions that expand into billions of nodes, or
+tensors that double at every node. So nodes are counted as functions expand, loops must state how
+often they run, and the shapes of all tensors are inferred for one row. The trial
+(`kdcal_core.jobs.trial`) finds what a file can hide from these checks.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from kdcal_core.errors import InputError
 from kdcal_core.models.upload_checks import MOST_ROW_CELLS, most_cells, trial_rows
 
 _STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
-# The tightest packing that ONNX knows stores four elements in a byte.
+# ONNX's densest packing stores four elements in a byte.
 _ELEMENTS_PER_BYTE = 4
 _DAMAGED = "It may have been cut off on its way; copy or export it again."
 
 
 def read_model(path: Path, *, name: str) -> Any:
-    """Read an ONNX file and refuse what could reach beyond the file.
+    """Read an ONNX file, and refuse one that could reach beyond the file.
 
-    Local functions are inlined, so that the rest sees one plain graph.
+    Local functions are inlined, so the result is one plain graph.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def read_model(path: Path, *, name: str) -> Any:
     Raises
     ------
     InputError
-        Not an ONNX file, too many operations, external data, operators outside the standard, or
-        tensors that claim more elements than the file stores.
+        The file is not ONNX, has too many operations, external data or operators outside the
+        standard, or has tensors that claim more elements than it stores.
     """
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -52,7 +52,9 @@ def read_model(path: Path, *, name: str) -> Any:
     try:
         model.ParseFromString(path.read_bytes())
     except DecodeError as error:
-        raise InputError("The file is not a whole ONNX model", fix=_DAMAGED, file=name) from error
+        raise InputError(
+            "The file is not a complete ONNX model", fix=_DAMAGED, file=name
+        ) from error
     if not model.graph.node or not model.graph.output or not model.opset_import:
         raise InputError("The file holds no ONNX model", fix=_DAMAGED, file=name)
     check_nodes(model)
@@ -63,7 +65,7 @@ def read_model(path: Path, *, name: str) -> Any:
 
 
 def nodes_of(graph: Any) -> Iterator[Any]:
-    """All nodes of a graph or function, those of its subgraphs included."""
+    """All nodes of a graph or function and of its subgraphs."""
     for node in graph.node:
         yield node
         for subgraph in subgraphs(node):
@@ -84,7 +86,7 @@ def _check_operators(model: Any, name: str) -> None:
 
 
 def _tensors(model: Any) -> Iterator[Any]:
-    """Every tensor of the file: initial values, and attributes at any depth."""
+    """Every tensor of the file: initial values and attributes, at any depth."""
     for body in (model.graph, *model.functions):
         yield from _initializers(body)
         for function_default in getattr(body, "attribute_proto", ()):
@@ -142,41 +144,41 @@ def _inlined(model: Any, name: str) -> Any:
 
     try:
         return inliner.inline_local_functions(model)
-    except Exception as error:  # the inliner's C++ errors share no narrower base
+    except Exception as error:  # the inliner's C++ errors have no narrower base
         raise InputError(
-            "The model's functions cannot be unfolded", fix=_DAMAGED, file=name
+            "The model's functions cannot be expanded", fix=_DAMAGED, file=name
         ) from error
 
 
-#: Nodes of a graph, those of branches, loops and unfolded functions included.
+#: Most nodes of a graph, with those of branches, loops and expanded functions.
 MOST_NODES = 20_000
-#: Nodes that run for one block of rows, each as often as its loops say.
+#: Most node runs for one block of rows, counting each round of a loop.
 MOST_STEPS = 100_000
-_STORED_TIMES = 4  # share of the stored bytes that tensors independent of the rows may take
-_LARGEST_KEPT = 1 << 10  # elements of a stored tensor that may be somebody's shape
+_STORED_TIMES = 4  # tensors independent of the rows may take this many times the stored bytes
+_LARGEST_KEPT = 1 << 10  # most elements of a stored tensor that may be a shape
 _HARM = "The file may be built to do harm. If you trust it, export the model again without this."
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one row takes.
+    """The cost of one row.
 
     Attributes
     ----------
     row_cells : int
-        Numbers in the largest tensor that a row leads to, as far as shapes can be inferred.
+        Numbers in the largest tensor computed for one row, as far as shapes can be inferred.
     """
 
     row_cells: int = 1
 
     @property
     def trial_rows(self) -> int:
-        """How many rows to try the graph on: fewer where each takes much."""
+        """Number of rows to try the graph on: fewer where each takes much memory."""
         return trial_rows(self.row_cells)
 
 
 def check_nodes(model: Any) -> None:
-    """Refuse a model that unfolds into too many nodes, before its functions are unfolded.
+    """Refuse a model that expands into too many nodes, before its functions are expanded.
 
     Raises
     ------
@@ -216,14 +218,14 @@ def check_nodes(model: Any) -> None:
 
 
 def check_cost(model: Any) -> Cost:
-    """What a graph without functions takes for one row.
+    """The cost of a graph without functions for one row.
 
-    A graph with a fixed number of rows may take somewhat more, because it takes them all.
+    A graph with a fixed number of rows may cost somewhat more, because it takes them all.
 
     Raises
     ------
     InputError
-        A loop that does not state how often it runs, or runs too often; a tensor too large.
+        A loop does not state how often it runs or runs too often, or a tensor is too large.
     """
     shapes = _Shapes.of(model)
     _count_steps(model.graph, {}, shapes, 1)
@@ -256,7 +258,7 @@ def _fixed_rows(graph: Any) -> int:
 
 
 def reads_of(node: Any) -> Iterator[str]:
-    """Tensors that a node reads, those read by its subgraphs included."""
+    """Tensors that a node and its subgraphs read."""
     yield from (name for name in node.input if name)
     for attribute in node.attribute:
         for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
@@ -281,14 +283,14 @@ class _Shapes:
 
     @classmethod
     def of(cls, model: Any) -> _Shapes:
-        """Empty where the file contradicts itself: the runtime then reports the fault."""
+        """The shapes; empty where the file contradicts itself, which the runtime then reports."""
         from onnx import shape_inference
 
         try:
             graph = shape_inference.infer_shapes(_one_row(model), data_prop=True).graph
-        except MemoryError:  # it follows the values of small tensors, which may grow too
+        except MemoryError:  # inference computes the values of small tensors, which may grow
             raise
-        except Exception:  # the C++ errors share no narrower base
+        except Exception:  # the C++ errors have no narrower base
             return cls({})
         return cls(dict(_known_dims(graph)))
 
@@ -304,7 +306,7 @@ def _known_dims(graph: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _one_row(model: Any) -> Any:
-    """The model for one row, without the weights: only their shapes count."""
+    """The model for one row, without the weights, of which only the shapes matter."""
     import onnx
 
     small = onnx.ModelProto()
@@ -334,7 +336,7 @@ def _one_row(model: Any) -> Any:
 
 
 def _of_rows(graph: Any) -> set[str]:
-    """Names of the tensors that depend on the rows; those in a branch or loop may."""
+    """Names of the tensors that depend, or inside a branch or loop may depend, on the rows."""
     stored = {tensor.name for tensor in graph.initializer}
     found = {value.name for value in graph.input if value.name not in stored}
     for node in graph.node:
@@ -354,7 +356,7 @@ def _inner_names(graph: Any) -> Iterator[str]:
 
 
 def _count_steps(graph: Any, outer: Mapping[str, int], shapes: _Shapes, times: int) -> int:
-    """How many nodes run, with those of loops as often as they do."""
+    """Number of node runs, counting each round of a loop."""
     numbers = _known_numbers(graph, outer)
     total = 0
     for node in graph.node:
@@ -374,7 +376,7 @@ def _count_steps(graph: Any, outer: Mapping[str, int], shapes: _Shapes, times: i
 
 
 def _rounds(node: Any, numbers: Mapping[str, int], shapes: _Shapes) -> int:
-    """How often a loop runs at most.
+    """The most rounds that a loop runs.
 
     Raises
     ------
@@ -396,7 +398,7 @@ def _rounds(node: Any, numbers: Mapping[str, int], shapes: _Shapes) -> int:
 
 
 def _scanned(node: Any, shapes: _Shapes) -> int | None:
-    """The length of what a Scan goes along."""
+    """The length of the axis that a Scan iterates over."""
     attributes = {attribute.name: attribute for attribute in node.attribute}
     n_scanned = attributes["num_scan_inputs"].i if "num_scan_inputs" in attributes else 0
     axes = list(attributes["scan_input_axes"].ints) if "scan_input_axes" in attributes else []
@@ -405,7 +407,7 @@ def _scanned(node: Any, shapes: _Shapes) -> int | None:
     for name, axis in zip(node.input[-n_scanned:], axes or [0] * n_scanned, strict=False):
         dims = shapes.dims.get(name)
         if dims is not None and -len(dims) <= axis < len(dims):
-            return int(dims[axis])  # all of them have the same
+            return int(dims[axis])  # the same for all
     return None
 
 
@@ -416,7 +418,7 @@ PASSING = (
 
 
 def _known_numbers(graph: Any, outer: Mapping[str, int]) -> dict[str, int]:
-    """Single whole numbers that the file states, by the name of their tensor."""
+    """Scalar whole numbers that the file states, by the name of their tensor."""
     from onnx import numpy_helper
 
     written = {name for node in graph.node for name in node.output}

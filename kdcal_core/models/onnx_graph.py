@@ -1,6 +1,6 @@
-"""Reading an ONNX graph, turning a table into what it takes, and the session that runs it.
+"""Reads an ONNX graph, turns a table into its inputs, and runs it in a session.
 
-Which output is the classifier's, what it holds, and where the graph's ReLUs are.
+Finds the classifier's output, what it holds, and the graph's ReLUs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from kdcal_core.models.output_meaning import (
 from kdcal_core.models.protocol import Features
 
 _POST_TRANSFORMS: dict[str, OutputKind] = {"LOGISTIC": "probability", "SOFTMAX": "probability"}
-# No tensor of a file is called so: ONNX names are not empty.
+# No tensor of a file has this name: ONNX names are not empty.
 _ALL = ""
 _FLOATS = (1, 10, 11)  # float, float16, double of onnx.TensorProto.DataType
 
@@ -59,7 +59,7 @@ class Score:
     name : str
         Tensor name, before any ZipMap.
     kind : OutputKind or None
-        What it holds, where the graph says so.
+        What it holds, where the graph shows it.
     classes : tuple of str or None
         Class names, where the graph names them.
     """
@@ -90,12 +90,12 @@ class Graph:
         return string_list(self.metadata[key], key) if key in self.metadata else None
 
     def score(self) -> Score:
-        """The scores among the graph's outputs: a ZipMap's, a float one of that name, or the first.
+        """The scores among the graph's outputs: of a ZipMap, a float one so named, or the first.
 
         Raises
         ------
         InputError
-            There is none.
+            If there are none.
         """
         outputs = list(self.model.graph.output)
         zipped = [v.name for v in outputs if self._op(v.name) == "ZipMap"]
@@ -113,19 +113,19 @@ class Graph:
         return Score(name, _kind(source), self.names("classes") or self._labels(name))
 
     def float_outputs(self) -> list[str]:
-        """The graph's outputs of numbers with a fraction."""
+        """The graph's floating-point outputs."""
         outputs = self.model.graph.output
         return [v.name for v in outputs if v.type.tensor_type.elem_type in _FLOATS]
 
     def said_task(self) -> Task | None:
-        """The task that the file states: in its metadata, or by its operators and outputs.
+        """The task that the file states in its metadata or shows by its operators and outputs.
 
         Converters of scikit-learn call the output of a regressor "variable".
 
         Raises
         ------
         InputError
-            The metadata name no known task.
+            If the metadata names an unknown task.
         """
         if "task" in self.metadata:
             return read_task(self.metadata["task"])
@@ -147,30 +147,30 @@ class Graph:
         return source is not None and source.op_type in ("Gemm", "MatMul")
 
     def ancestors(self, name: str) -> list[Any]:
-        """Nodes that a tensor is computed from, in topological order."""
+        """Nodes from which a tensor is computed, in topological order."""
         return [self.nodes[i] for i in ancestors(self._steps, name)]
 
     def relus(self, *names: str) -> tuple[list[str], list[str]]:
-        """ReLU outputs that tensors are computed from, and those of them that come last."""
+        """ReLU outputs from which tensors are computed, and the last ones of them."""
         layers, last = relu_layers(self._joined(names), _ALL, self._input_names())
         return self._written(layers), self._written(last)
 
     def hidden(self, *names: str) -> tuple[list[str], list[str]]:
-        """Hidden layers of vectors that tensors are computed from, and the last of them."""
+        """Hidden layers of vectors from which tensors are computed, and the last ones of them."""
         layers, last = hidden_layers(self._joined(names), _ALL, self._input_names())
         return [name for _, name in layers], last
 
     def other_activations(self, *names: str) -> tuple[str, ...]:
-        """Hidden activations other than ReLU that tensors are computed from, for people."""
+        """Names of the hidden activations other than ReLU from which tensors are computed."""
         return other_activations(self._joined(names), _ALL, self._input_names())
 
     def head(self, name: str) -> tuple[str, list[str]] | None:
-        """What the dense ReLU head behind an encoder takes, and the outputs of its ReLUs."""
+        """The input of the dense ReLU head after an encoder, and the outputs of its ReLUs."""
         found = find_head(self._steps, name, self._input_names())
         return None if found is None else (found.source, self._written(found.layers))
 
     def logits(self, name: str) -> str | None:
-        """What the one softmax or sigmoid before these scores takes."""
+        """The input of the single softmax or sigmoid before these scores."""
         end = last_end(self._steps, name, self._input_names())
         return None if end is None else str(self.nodes[end].input[0])
 
@@ -207,7 +207,7 @@ class Graph:
 
         try:
             graph = shape_inference.infer_shapes(self.model).graph
-        except Exception:  # the C++ errors share no narrower base; without a rank, no head
+        except Exception:  # the C++ errors have no narrower base; without a rank, no head
             return {}
         return {
             value.name: len(value.type.tensor_type.shape.dim)
@@ -226,7 +226,7 @@ class Graph:
         return "" if node is None else node.op_type
 
     def _source(self, name: str) -> Any:
-        """The node whose numbers a tensor carries, behind reshapes and casts."""
+        """The node whose numbers a tensor carries, before reshapes and casts."""
         node = self._producer.get(name)
         while node is not None and node.op_type in PASSING:
             node = self._producer.get(node.input[0])
@@ -275,7 +275,7 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-# Affine in the rows, or a preparation of columns that comes before all layers.
+# Affine in the rows, or a preparation of columns before all layers.
 _AFFINE = frozenset([
     *PASSING, "Add", "Sub", "Sum", "Neg", "Concat", "Slice", "Split", "Gather", "Transpose",
     "Expand", "Pad", "BatchNormalization", "ReduceMean", "ReduceSum", "Mean",
@@ -308,7 +308,7 @@ def read_step(node: Any, constant: Callable[[str], Any], rank: Callable[[str], i
     constant : callable
         Value of a constant tensor by its name, or None.
     rank : callable
-        Number of dimensions of a tensor by its name, or None where it is not known.
+        Number of dimensions of a tensor by its name, or None where it is unknown.
     """
     reads, writes = tuple(reads_of(node)), tuple(name for name in node.output if name)
     if _is_relu(node, constant):
@@ -369,7 +369,7 @@ _MOST_FEATURES = 1 << 24
 
 @dataclass(frozen=True)
 class Slot:
-    """One input of the graph: its name, the shape of one row, its type; dtype None is text."""
+    """One input of the graph: its name, the shape of one row and its type (None for text)."""
 
     name: str
     row_shape: tuple[int, ...]
@@ -387,14 +387,14 @@ class Inputs:
     Attributes
     ----------
     slots : tuple of Slot
-        They take the features' columns one after the other.
+        They take consecutive feature columns.
     batch : int or None
         The graph's fixed number of rows, if it has one.
     feature_names : tuple of str or None
     allow_missing : bool
         Whether the graph takes NaN.
     cost : Cost
-        What one row takes in the graph.
+        Cost of one row in the graph.
     """
 
     slots: tuple[Slot, ...]
@@ -418,7 +418,7 @@ class Inputs:
         Raises
         ------
         InputError
-            Columns missing or not of the type that the graph takes.
+            Columns are missing or not of the type that the graph takes.
         """
         if all(slot.dtype is not None for slot in self.slots):
             matrix = numeric_input(
@@ -434,7 +434,7 @@ class Inputs:
         return self._split_frame(frame, self._names(frame))
 
     def trial(self, n_rows: int) -> Feed:
-        """Rows of ordinary noise (text: empty) to try the graph on."""
+        """Rows of normal noise (empty text) to try the graph on."""
         rng = np.random.default_rng(0)
         feed: Feed = {}
         for slot in self.slots:
@@ -492,12 +492,12 @@ def _cast(part: NDArray[np.float64], slot: Slot, names: Sequence[str]) -> NDArra
 
 
 def read_inputs(graph: Graph, cost: Cost | None = None) -> Inputs:
-    """What a graph takes; ``cost`` is what a row takes in it, where it is to be run.
+    """The inputs of a graph; ``cost`` is that of one row, if the graph is to be run.
 
     Raises
     ------
     InputError
-        Inputs that are no tensors of numbers or text, or whose width the file leaves open.
+        Inputs that are not tensors of numbers or text, or whose width the file leaves open.
     """
     names = graph.names("feature_names")
     open_slot_width = len(names) if names is not None and len(graph.inputs) == 1 else None
@@ -528,7 +528,7 @@ def _read_slot(value: Any, open_width: int | None) -> tuple[Slot, int | None]:
     dtype = _DTYPES.get(kind.elem_type)
     if dtype is None and kind.elem_type != _STRING:
         raise InputError(
-            f"The model's input {value.name!r} is no tensor of numbers or text",
+            f"The model's input {value.name!r} is not a tensor of numbers or text",
             fix="Export the classifier with a table as its input.",
         )
     dims = [d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim]
@@ -588,7 +588,7 @@ def open_session(model: Any) -> Any:
         return onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # the runtime's C++ errors share no narrower base
+    except Exception as error:  # the runtime's C++ errors have no narrower base
         _raise_for_memory(error)
         raise InputError(
             f"ONNX Runtime refuses the model: {_first_line(error)}",
@@ -611,7 +611,7 @@ def run(session: Any, names: list[str], feed: Feed) -> list[NDArray[Any]]:
 
 
 def padded(part: Feed, n_rows: int, inputs: Inputs) -> Feed:
-    """A last block filled up with empty rows, where the graph takes a fixed number of rows."""
+    """The last block filled up with empty rows, where the graph takes a fixed number of rows."""
     lacking = (inputs.batch or n_rows) - n_rows
     if not lacking:
         return part
@@ -620,7 +620,7 @@ def padded(part: Feed, n_rows: int, inputs: Inputs) -> Feed:
 
 
 def flat(values: NDArray[Any]) -> NDArray[Any]:
-    """One row of numbers an example."""
+    """One row of numbers for each example."""
     return values.reshape(len(values), prod(values.shape[1:]))
 
 

@@ -1,4 +1,4 @@
-"""ONNX models as models: plain ones, ReLU networks with activations, tree ensembles with leaves."""
+"""Adapter for ONNX models: plain ones, networks with activations, tree ensembles with leaves."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from kdcal_core.models.upload_checks import model_trial
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
 from kdcal_core.text import counted
 
-# Numbers that one tensor of a block may hold: 256 MB as float32.
+# Most numbers in one tensor of a block: 256 MB as float32.
 _BLOCK_CELLS = 1 << 26
 _MOST_BLOCK_ROWS = 8192
 
@@ -55,9 +55,9 @@ class Core:
     def run(
         self, X: Features, names: list[str], *, width: int = 1
     ) -> Iterator[tuple[int, list[NDArray[Any]]]]:
-        """Stream rows through the graph: the first row's position and the tensors named.
+        """Stream rows through the graph; yields the first row's position and the named tensors.
 
-        ``width`` is how many numbers a row takes in them; it sets the size of a block.
+        ``width`` is the count of numbers of one row in them, which sets the size of a block.
         """
         feed = self.inputs.feed(X)
         n_rows = len(next(iter(feed.values())))
@@ -72,7 +72,7 @@ class Core:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The place of a classifier's scores, and what they hold."""
+    """The tensor of a classifier's scores, and what it holds."""
 
     name: str
     kind: OutputKind
@@ -83,9 +83,9 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """The layers of a network: tensors of the graph, with the units of each row.
+    """The layers of a network: tensors of the graph, with their numbers of units.
 
-    ``hidden`` holds the layers that have names for people, whatever their activation.
+    ``hidden`` holds the layers that users can choose by name, with any activation.
     """
 
     relus: tuple[str, ...]
@@ -108,7 +108,7 @@ class OnnxModel:
 
 
 class WithLayers(OnnxModel):
-    """Hidden layers, and activation bits where they are ReLUs.
+    """Hidden layers, with activation bits where they are ReLUs.
 
     ``codes`` exists where there are ReLUs, ``head_codes`` and ``head_input`` where the network
     is an encoder with a dense ReLU head (:class:`~kdcal_core.models.protocol.HasHead`).
@@ -134,18 +134,18 @@ class WithLayers(OnnxModel):
             self.head_input = partial(_values, core, [source], self._width)
 
     def embed(self, X: Features, layer: str | None = None) -> FloatArray:
-        """One hidden layer, (n, d) float64; by default the last, an ensemble's side by side."""
+        """One hidden layer, (n, d) float64; by default the last (all last ones of an ensemble)."""
         if layer is None:
             return _values(self._core, list(self._layers.last), self._width, X)
         return _values(self._core, [self.layer_tensor(layer)], self._width, X)
 
     def layer_tensor(self, layer: str) -> str:
-        """The tensor of the graph that holds a hidden layer, for what is appended to it."""
+        """The tensor of the graph that holds a hidden layer, to append nodes to."""
         return self._layers.hidden[pick_layer(self.layers, layer)]
 
 
 class WithTrees(OnnxModel):
-    """The leaves of a tree ensemble, whatever operators precede the trees."""
+    """The leaves of a tree ensemble, with any operators before the trees."""
 
     _tables: list[TreeTable]
 
@@ -155,7 +155,7 @@ class WithTrees(OnnxModel):
         self._tables = tables
 
     def codes(self, X: Features) -> LeafCodes:
-        """Leaf per tree, in the order of the file."""
+        """Leaf of each row in each tree, in the order of the file."""
         sources = list(dict.fromkeys(table.source for table in self._tables))
         parts = []
         for _, values in self._core.run(X, sources):
@@ -182,11 +182,11 @@ class OnnxClassifier(OnnxModel):
 
     @property
     def scores(self) -> Scores:
-        """The tensor of the graph that becomes the probabilities, for what is appended to it."""
+        """The tensor of the graph that becomes the probabilities, to append nodes to."""
         return self._scores
 
     def raw_scores(self, X: Features) -> NDArray[Any]:
-        """That tensor for rows, (n, K), or (n, 1) for two classes."""
+        """Values of the ``scores`` tensor for rows, (n, K), or (n, 1) for two classes."""
         parts = [flat(raw) for _, (raw,) in self._core.run(X, [self._scores.name])]
         return np.concatenate(parts)
 
@@ -217,7 +217,7 @@ class OnnxTrees(OnnxClassifier, WithTrees):
 
 
 class OnnxRegressor(OnnxModel):
-    """An ONNX regression model: the tensors of its outputs side by side."""
+    """An ONNX regression model, with the tensors of its outputs side by side."""
 
     def __init__(
         self, core: Core, tensors: list[str], outputs: tuple[str, ...], family: Family | None
@@ -241,7 +241,7 @@ class OnnxNetworkRegressor(OnnxRegressor, WithLayers):
 
 
 class OnnxTreesRegressor(OnnxRegressor, WithTrees):
-    """An ONNX regression model whose numbers come from trees."""
+    """An ONNX regression model whose outputs come from trees."""
 
 
 def _bits(core: Core, layers: list[str], width: int, X: Features) -> ActivationCodes:
@@ -266,8 +266,8 @@ def _logits(core: Core, name: str, width: int, X: Features) -> FloatArray:
     return one_a_class(_values(core, [name], width, X))
 
 
-# Memory that a trial may take: this, so many copies of its largest tensor, and of the file, of
-# which a tree's small numbers take a byte each, and eight in every list of the runtime.
+# Memory that a trial may take: this much, plus so many copies of the largest tensor and of the
+# file. A tree's small numbers take one byte in the file and eight in each list of the runtime.
 _TRIAL_BYTES = 256 << 20
 _TRIAL_COPIES = 4
 _FILE_COPIES = 32
@@ -278,13 +278,13 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
     """Load an ONNX model.
 
     A regression model may have one output of several columns or several outputs by name. Its
-    metadata may say ``task``, ``family`` and, as a JSON list, ``outputs``. Dropout is no part of
-    a file that was exported for use, so an ONNX model cannot be sampled by dropout.
+    metadata may say ``task``, ``family`` and, as a JSON list, ``outputs``. A file exported for use
+    contains no dropout, so an ONNX model cannot be sampled by dropout.
 
-    The file is checked before the runtime opens it: no external data, no operators outside the
-    standard, tree ensembles whose every index is in range, no loop without a fixed number of
-    rounds, and no tensor that one row makes larger than memory. In a worker the
-    runtime then tries it on a few rows, under limits of its own.
+    The file is checked before the runtime opens it: it may have no external data, no operators
+    outside the standard, no index out of range in a tree ensemble, no loop without a fixed number
+    of rounds, and no tensor that one row makes larger than memory. In a worker the runtime then
+    tries it on a few rows under separate limits.
 
     Parameters
     ----------
@@ -293,14 +293,14 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
     name : str
         Its name, for messages.
     task : {"classification", "regression"}, optional
-        What the model must be; what a file that does not say is read as.
+        What the model must be; also how a file that does not state its task is read.
 
     Returns
     -------
     Model or Regressor
-        With ``codes`` (leaves) where the classifier's scores come from trees, with ``codes``
-        (activations) and ``embed`` where they come from ReLU layers; with ``logits`` where the
-        graph has them, and a head behind an encoder.
+        It has ``codes`` (leaves) where the scores come from trees, ``codes`` (activations) and
+        ``embed`` where they come from ReLU layers, ``logits`` where the graph has them, and a head
+        where there is one after an encoder.
 
     Raises
     ------
@@ -397,7 +397,7 @@ def _regressor(graph: Graph, inputs: Inputs) -> Regressor:
 
 @dataclass(frozen=True)
 class _Found:
-    """Tensors of a graph that may be layers, before their shapes are known."""
+    """Tensors of a graph that may be layers, while their shapes are unknown."""
 
     relus: list[str]
     last_relus: list[str]
@@ -421,7 +421,7 @@ class _Found:
         n_rows: int,
         head: tuple[str, list[str]] | None,
     ) -> Layers:
-        """Those of them that hold something of each row."""
+        """The tensors that depend on each row."""
         relus, hidden = (
             tuple(name for name in names if values[name].shape[:1] == (n_rows,))
             for names in (self.relus, self.hidden)
@@ -438,7 +438,7 @@ class _Found:
 
 
 def _tried(graph: Graph, inputs: Inputs, wanted: list[str]) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """A session that shows these tensors, and their values for some rows of noise."""
+    """A session that returns these tensors, and their values for some rows of noise."""
     exposed = list(dict.fromkeys(wanted))
     session = open_session(graph.with_outputs(exposed))
     values = run(session, exposed, inputs.trial(inputs.trial_rows))
@@ -448,7 +448,7 @@ def _tried(graph: Graph, inputs: Inputs, wanted: list[str]) -> tuple[Any, dict[s
 def _where_logits(
     score: str, before: str | None, kind: OutputKind, values: dict[str, NDArray[Any]]
 ) -> str | None:
-    """The tensor with the logits: the scores themselves, or what their softmax takes."""
+    """The tensor with the logits: the scores themselves, or the input of their softmax."""
     if kind == "logit":
         return score
     fits = before is not None and are_logits(values[before], values[score], kind)
@@ -458,15 +458,15 @@ def _where_logits(
 def _fits(
     head: tuple[str, list[str]], layers: list[str], source: NDArray[Any], n_rows: int
 ) -> bool:
-    """Whether a head, as found in the graph, takes one vector a row."""
+    """Whether a head, as found in the graph, takes one vector for each row."""
     return source.ndim == 2 and len(source) == n_rows and set(head[1]) <= set(layers)
 
 
 def _checked_trees(graph: Graph, inputs: Inputs, *targets: str) -> list[TreeTable]:
-    """The tables of all trees behind the outputs, checked before a session holds their node.
+    """The tables of all trees that lead to the outputs, checked before a session loads them.
 
-    The number of features that trees behind other operators see is found by running what
-    stands before them: that part holds only trees already checked.
+    The number of features that trees after other operators take is found by running the graph up to
+    them. That part holds only trees that have been checked.
     """
     everywhere = sum(node.op_type in TREE_OPS for node in nodes_of(graph.model.graph))
     if everywhere > sum(node.op_type in TREE_OPS for node in graph.nodes):

@@ -1,4 +1,4 @@
-"""Tree ensembles of ``ai.onnx.ml``: their nodes checked, and the leaf of each row."""
+"""Tree ensembles of ``ai.onnx.ml``: checks of their nodes, and the leaf of each row."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _MODES = {
     b"BRANCH_EQ": 4,
     b"BRANCH_NEQ": 5,
 }
-# Rows times trees that walk down together.
+# Most pairs of a row and a tree that descend together.
 _BLOCK_CELLS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class TreeTable:
-    """All nodes of an ensemble in one table; children are positions in it.
+    """All nodes of an ensemble in one table, in which children are positions.
 
     Attributes
     ----------
@@ -49,13 +49,13 @@ class TreeTable:
     mode : (n_nodes,) int64
         Index into the six comparisons, or -1 for a leaf.
     feature, yes, no : (n_nodes,) int64
-        Feature compared, and the child where the comparison holds and where not.
+        Feature compared, and the children where the comparison holds and where it does not.
     value : (n_nodes,) float32 or float64
-        What the feature is compared with, in the precision in which the runtime compares.
+        Threshold of the comparison, in the precision in which the runtime compares.
     missing_yes : (n_nodes,) bool
-        Whether NaN goes to ``yes`` whatever the comparison says.
+        Whether NaN goes to ``yes``, whatever the comparison.
     leaf_id : (n_nodes,) int32
-        Id of the node inside its tree, as the file gives it.
+        Id of the node inside its tree, as in the file.
     """
 
     source: str
@@ -73,7 +73,7 @@ class TreeTable:
         return len(self.roots)
 
     def check_features(self, n_features: int) -> None:
-        """Refuse a split on a feature that does not exist: the runtime would read beyond the row.
+        """Refuse a split on a missing feature, for which the runtime would read beyond the row.
 
         Raises
         ------
@@ -90,7 +90,7 @@ class TreeTable:
         Parameters
         ----------
         X : (n, n_features)
-            What the trees read; compared in the precision of ``value``, as the runtime does.
+            Input of the trees, compared in the precision of ``value`` as in the runtime.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class TreeTable:
         return leaves
 
     def _descend(self, X: NDArray[Any]) -> IntArray:
-        """Position of the leaf, (n, n_trees); walkers that have arrived drop out."""
+        """Position of the leaf, (n, n_trees); pairs that have reached a leaf drop out."""
         at = np.tile(self.roots, len(X))
         walking = np.flatnonzero(self.mode[at] != _LEAF)
         while walking.size:
@@ -136,8 +136,8 @@ def read_trees(node: Any) -> TreeTable:
     Raises
     ------
     InputError
-        Arrays of unequal length, a child or class out of range, a node without model or with
-        two, a cycle, an unknown kind of split.
+        Arrays of unequal length, a child or class out of range, a node without a parent or with
+        two, a cycle, or an unknown kind of split.
     """
     read = _read_v5 if node.op_type == "TreeEnsemble" else _read_v3
     try:
@@ -229,8 +229,8 @@ def _read_v5(node: Any, fields: dict[str, Any]) -> TreeTable:
     _check_range("nodes_modes", columns["nodes_modes"], len(_COMPARE))
     yes = _child_v5(columns, "true", n, n_leaves)
     no = _child_v5(columns, "false", n, n_leaves)
-    # The format has no tree of one leaf; writers send both answers of a root to the same leaf.
-    # One of them then gets a copy, so that every node has one model.
+    # The format has no tree of one leaf, so writers send both answers of a root to the same leaf.
+    # One of them then gets a copy, so that every node has one parent.
     twin = np.flatnonzero(yes == no)
     if not np.isin(twin, roots).all():
         raise _broken("both answers of a split lead to the same node")
@@ -261,14 +261,14 @@ def _child_v5(columns: dict[str, Any], answer: str, n: int, n_leaves: int) -> In
 
 
 def _check_shape(table: TreeTable) -> None:
-    """Each node is reached exactly once from the roots: no cycle, no second model, no orphan."""
+    """Check that each node is reached exactly once: no cycle, no second parent, no orphan."""
     n = len(table.mode)
     visits = np.zeros(n, dtype=np.int64)
     level = table.roots
     while level.size:
         np.add.at(visits, level, 1)
         if visits[level].max() > 1:
-            raise _broken("a node is reached twice (a cycle, or two models)")
+            raise _broken("a node is reached twice (a cycle, or two parents)")
         inner = level[table.mode[level] != _LEAF]
         level = np.concatenate([table.yes[inner], table.no[inner]])
     if not visits.all():
@@ -281,7 +281,7 @@ def _sorted_keys(tree: IntArray, local: IntArray) -> tuple[IntArray, NDArray[Any
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     if (keys[1:] == keys[:-1]).any():
-        raise _broken("a tree holds two nodes of the same id")
+        raise _broken("a tree holds two nodes with the same id")
     return order, keys
 
 
@@ -310,7 +310,7 @@ def _positions(
 
 
 def _check_targets(node: Any, fields: dict[str, Any], order: IntArray, keys: NDArray[Any]) -> None:
-    """Leaf weights: as many of each array, at nodes that exist, for classes that exist."""
+    """Check leaf weights: arrays of equal length, at existing nodes, for existing classes."""
     classifier = node.op_type == "TreeEnsembleClassifier"
     part = "class" if classifier else "target"
     ids = _ints(fields, f"{part}_ids")
@@ -351,7 +351,7 @@ def _ints(fields: dict[str, Any], name: str) -> IntArray:
 
 
 def _floats(fields: dict[str, Any], name: str) -> NDArray[np.floating[Any]]:
-    """A float attribute, or its tensor form, which alone carries double precision."""
+    """A float attribute, or its tensor form, the only one with double precision."""
     for tensor in (f"{name}_as_tensor", name):
         if tensor in fields and hasattr(fields[tensor], "data_type"):
             values = _array(fields, tensor)

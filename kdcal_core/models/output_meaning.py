@@ -1,7 +1,7 @@
 """What a model's outputs mean: probabilities, or the parameters of a family of distributions.
 
-From a network's raw output to probabilities, its size in words, and the columns of a regression
-model.
+Also a network's probabilities from its raw output and its size in words, and a regression model's
+columns.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from kdcal_core.text import listed
 
 OutputKind = Literal["probability", "log-probability", "logit"]
 
-# float32 probabilities of a thousand classes sum to one within about 1e-5; a coarser file
-# (float16) within about 1e-3.
+# float32 probabilities of a thousand classes sum to one within about 1e-5, float16 ones within
+# about 1e-3.
 _SUM_TOLERANCE = 2e-3
 _LOGIT_TOLERANCE = 1e-3
 _LONGEST_LIST = 100_000
 
 
 def guess_kind(raw: NDArray[Any]) -> OutputKind:
-    """What a model's output looks like, judged by its values on a trial batch.
+    """Guess the kind of a model's output from its values on a trial batch.
 
     Examples
     --------
@@ -56,9 +56,9 @@ def to_proba(raw: NDArray[Any], kind: OutputKind, *, first_row: int = 0) -> Floa
     Parameters
     ----------
     raw : (n, K), (n, 1) or (n,)
-        One column stands for two classes: it is the score of the second.
+        A single column holds the scores of the second of two classes.
     kind : {"probability", "log-probability", "logit"}
-        What ``raw`` holds.
+        Kind of ``raw``.
     first_row : int
         Number of rows before these, for messages.
 
@@ -69,7 +69,8 @@ def to_proba(raw: NDArray[Any], kind: OutputKind, *, first_row: int = 0) -> Floa
     Raises
     ------
     InputError
-        NaN or infinite output, or declared probabilities that are not; names the row.
+        NaN or infinite output, or declared probabilities that are not probabilities; the row is
+        named.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def to_proba(raw: NDArray[Any], kind: OutputKind, *, first_row: int = 0) -> Floa
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"The model's output is no distribution over the classes: it sums to "
+            f"The model's output is not a distribution over the classes: it sums to "
             f"{values[row].sum():.4g}",
             fix="Use a model that gives one probability per class (softmax), or logits. "
             "Independent yes/no outputs (one sigmoid per class) cannot be reviewed as classes.",
@@ -107,7 +108,7 @@ def to_proba(raw: NDArray[Any], kind: OutputKind, *, first_row: int = 0) -> Floa
 
 
 def one_a_class(logits: FloatArray) -> FloatArray:
-    """Logits with one column a class: a single column z becomes (-z/2, z/2).
+    """Logits with one column for each class: a single column z becomes (-z/2, z/2).
 
     Examples
     --------
@@ -119,7 +120,7 @@ def one_a_class(logits: FloatArray) -> FloatArray:
 
 
 def are_logits(values: NDArray[Any], raw: NDArray[Any], kind: OutputKind) -> bool:
-    """Whether a softmax of these values gives the probabilities in a model's output.
+    """Whether a softmax of these values gives the probabilities of a model's output.
 
     Examples
     --------
@@ -140,13 +141,13 @@ def are_logits(values: NDArray[Any], raw: NDArray[Any], kind: OutputKind) -> boo
 
 
 def blocks(n_rows: int, block_rows: int) -> Iterator[slice]:
-    """Consecutive row blocks; one empty block where there are no rows."""
+    """Consecutive blocks of rows; one empty block where there are no rows."""
     for start in range(0, max(n_rows, 1), block_rows):
         yield slice(start, min(start + block_rows, n_rows))
 
 
 def string_list(text: str, what: str) -> tuple[str, ...]:
-    """A JSON list of names, as read from a model file.
+    """A list of names from the JSON text in a model file.
 
     Raises
     ------
@@ -175,12 +176,12 @@ def string_list(text: str, what: str) -> tuple[str, ...]:
 
 
 def class_names(known: Sequence[str] | None, n_classes: int) -> tuple[tuple[str, ...], bool]:
-    """Names of the classes, and whether they are real names or only numbers.
+    """Names of the classes, and whether they are names or only numbers.
 
     Raises
     ------
     InputError
-        Another number of names than the model has classes.
+        The number of names differs from the number of classes.
 
     Examples
     --------
@@ -198,12 +199,12 @@ def class_names(known: Sequence[str] | None, n_classes: int) -> tuple[tuple[str,
 
 
 def check_feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
-    """Names of the features, as many as the model takes.
+    """Names of the features, one for each that the model takes.
 
     Raises
     ------
     InputError
-        Another number of names than features.
+        The number of names differs from the number of features.
     """
     if names is not None and len(names) != n_features:
         raise InputError(
@@ -214,14 +215,14 @@ def check_feature_names(names: Sequence[str] | None, n_features: int) -> tuple[s
 
 
 def network_in_words(widths: Sequence[int], n_members: int, format_name: str) -> str:
-    """A ReLU network's size for people.
+    """A ReLU network's size in words.
 
     Parameters
     ----------
     widths : sequence of int
-        Units of each ReLU layer, all members' layers one after the other.
+        Units of each ReLU layer, member by member.
     n_members : int
-        Number of last hidden layers: more than one makes an ensemble.
+        Number of last hidden layers; more than one makes an ensemble.
 
     Examples
     --------
@@ -256,7 +257,7 @@ def _sums_to_one(values: FloatArray) -> NDArray[np.bool_]:
 _SPELLINGS = {"mu": "mean", "loc": "mean", "sigma": "std", "sd": "std", "variable": "mean"}
 _QUANTILE = re.compile(r"(?:q|p|quantile|percentile)?_?(0?\.[0-9]{1,12})", re.ASCII)
 _PERCENT = re.compile(r"(?:q|p|quantile|percentile)_?([0-9]{2})", re.ASCII)
-#: Recognised by the names of the parameters alone; a single column is a point prediction.
+#: Families recognised by the names of their parameters; a single column is a point prediction.
 _NAMED: tuple[Family, ...] = ("normal", "gamma", "student_t", "lognormal", "log_point")
 
 
@@ -268,7 +269,7 @@ class Outputs:
     ----------
     family : Family or None
     names : tuple of str or None
-        Names of the columns, where there are any. Untrusted text.
+        Names of the columns, where the file has them. Untrusted text.
     """
 
     family: Family | None = None
@@ -281,7 +282,7 @@ def read_family(text: str) -> Family:
     Raises
     ------
     InputError
-        It is not a known one.
+        If the family is unknown.
 
     Examples
     --------
@@ -304,7 +305,7 @@ def read_task(text: str) -> Task:
     Raises
     ------
     InputError
-        It is neither of the two.
+        If the task is neither of the two.
     """
     for task in get_args(Task):
         if text == task:
@@ -317,7 +318,7 @@ def read_task(text: str) -> Task:
 
 
 def check_task(found: Task, asked: Task | None) -> None:
-    """Refuse a model of another task than the requested one.
+    """Refuse a model whose task is not the requested one.
 
     Examples
     --------
@@ -343,18 +344,18 @@ def resolve_outputs(n_outputs: int, said: Outputs) -> tuple[tuple[str, ...], Fam
     n_outputs : int
         Number of columns that the model gives.
     said : Outputs
-        What its file states about them; what it leaves out follows from the names, and a single
-        column is a point prediction.
+        What its file states about them. The rest follows from the names, and a single column is a
+        point prediction.
 
     Returns
     -------
     outputs : tuple of str, family : Family or None
-        As :class:`~kdcal_core.models.protocol.Regressor` has them.
+        As in :class:`~kdcal_core.models.protocol.Regressor`.
 
     Raises
     ------
     InputError
-        The number of names or the family's parameters do not fit the columns.
+        If the number of names or the family's parameters do not fit the columns.
 
     Examples
     --------
@@ -381,7 +382,7 @@ def resolve_outputs(n_outputs: int, said: Outputs) -> tuple[tuple[str, ...], Fam
 
 
 def family_of_names(names: Sequence[str]) -> Family | None:
-    """The family whose parameters the names are; None where they are not.
+    """The family whose parameters have these names; None where there is none.
 
     Examples
     --------
@@ -413,7 +414,7 @@ def check_outputs(
     Raises
     ------
     InputError
-        Another shape, or NaN or infinite output; names the row.
+        Another shape, or NaN or infinite output; the row is named.
 
     Examples
     --------
@@ -443,7 +444,7 @@ def pick_layer(layers: Collection[str], layer: str) -> int:
     Raises
     ------
     InputError
-        There is none of that name.
+        If the model has no hidden layer of that name.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What every model can do: the small protocol that all model formats follow.
+"""The small protocol that the models of all formats follow.
 
-Several regression models in memory make one model, whose members' predictions are samples. A saved
-calibrator recognises its model by the model's answers to given rows.
+Several regression models in memory form one model, with the members' predictions as samples. A
+saved calibrator recognises its model by the model's answers for given rows.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Model(Protocol):
     Attributes
     ----------
     kind : str
-        What it is, for people: "Random forest, 500 trees", "ReLU network, 2 hidden layers".
+        What it is, in words: "Random forest, 500 trees", "ReLU network, 2 hidden layers".
     classes : tuple of str
         Class names in the order of the probability columns. Untrusted text.
     named_classes : bool
-        False where the file names no classes and ``classes`` only numbers them "0", "1", ...
+        False where the file has no class names and ``classes`` only numbers them "0", "1", ...
     n_features : int
         Number of input columns.
     feature_names : tuple of str or None
-        Their names in order, where the file gives them. Untrusted text.
+        Their names in order, where the file has them. Untrusted text.
     """
 
     kind: str
@@ -56,16 +56,16 @@ class Model(Protocol):
 
 @runtime_checkable
 class Regressor(Protocol):
-    """A regression model under review: each row's parameters of a predictive distribution.
+    """A regression model under review, which predicts parameters of a distribution for each row.
 
     Attributes
     ----------
     kind : str
-        What it is, for people: "Random forest, 500 trees".
+        What it is, in words: "Random forest, 500 trees".
     n_features : int
         Number of input columns.
     feature_names : tuple of str or None
-        Their names in order, where the file gives them. Untrusted text.
+        Their names in order, where the file has them. Untrusted text.
     outputs : tuple of str
         Names of the columns of ``predict``: parameters of ``family`` ("mean", "std"; "0.05" for a
         quantile; "1", "2", ... for samples), else "output_1", "output_2", ... Untrusted text.
@@ -104,7 +104,7 @@ class HasLayers(Protocol):
 
 @runtime_checkable
 class HasDropout(Protocol):
-    """A network of one output that can be run with its dropout (Torres et al., section 4.2)."""
+    """A network with one output that can be run with its dropout (Torres et al., section 4.2)."""
 
     def sample(
         self, X: Features, m: int, seed: int, progress: Progress | None = None
@@ -124,7 +124,7 @@ class HasMembers(Protocol):
 
 @runtime_checkable
 class HasCodes(Protocol):
-    """A model that is read as a partition of its input space."""
+    """A model that can be read as a partition of its input space."""
 
     def codes(self, X: Features) -> Codes:
         """Partition codes of the rows."""
@@ -142,16 +142,16 @@ class HasEmbedding(Protocol):
 
 @runtime_checkable
 class HasLogits(Protocol):
-    """A network whose scores are a softmax, or a sigmoid, of logits that it shows.
+    """A network whose scores are a softmax or a sigmoid of logits that it can return.
 
     An ensemble that averages its members' probabilities has no logits.
     """
 
     def logits(self, X: Features) -> FloatArray:
-        """What the softmax is taken of, (n, K) float64, unbounded.
+        """The argument of the softmax, (n, K) float64, unbounded.
 
-        A network of two classes with a single output z gives (-z/2, z/2), whose softmax is the
-        same.
+        A network of two classes with a single output z gives (-z/2, z/2), which has the same
+        softmax.
         """
         ...
 
@@ -160,10 +160,10 @@ class HasLogits(Protocol):
 class HasHead(Protocol):
     """An encoder with a head of dense ReLU layers (Dey et al., section 3.2).
 
-    The encoder is everything before the last unbroken run of dense layers with ReLUs:
-    convolutions, attention, recurrent layers, activations other than ReLU. The head cuts the
-    encoder's output into polytopes. A network of dense ReLU layers alone has no encoder and so
-    no head: its input itself is cut.
+    The encoder is everything before the last unbroken run of dense layers with ReLUs: convolutions,
+    attention, recurrent layers, activations other than ReLU. The head divides the encoder's output
+    into polytopes. A network of dense ReLU layers alone has no encoder and no head: it divides the
+    input itself.
     """
 
     def head_codes(self, X: Features) -> ActivationCodes:
@@ -171,7 +171,7 @@ class HasHead(Protocol):
         ...
 
     def head_input(self, X: Features) -> FloatArray:
-        """What the head's first dense layer takes, (n, d) float64."""
+        """The input of the head's first dense layer, (n, d) float64."""
         ...
 
 
@@ -182,10 +182,10 @@ class NamesActivations(Protocol):
     Attributes
     ----------
     other_activations : tuple of str
-        For people, in the order of computation and counting every activation:
-        "layer 2: sigmoid", "layer 3: GELU". Empty where all are ReLU. Dey et al. define paths
-        for ReLU alone (section 2.4.2), so only ReLUs give bits: a LeakyReLU's sign would
-        cut the space too, but its unit is active on both sides.
+        In words, in the order of computation, with every activation counted: "layer 2: sigmoid",
+        "layer 3: GELU". Empty where all are ReLU. Dey et al. define paths only for ReLU (section
+        2.4.2), so only ReLUs give bits. A LeakyReLU's sign would divide the space too, but its unit
+        is active on both sides.
     """
 
     other_activations: tuple[str, ...]
@@ -193,28 +193,28 @@ class NamesActivations(Protocol):
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What the rest of the app may know about a model without holding it in its own process.
+    """What the app knows about a model without loading it in its own process.
 
     Attributes
     ----------
     kind, classes, named_classes, n_features, feature_names
-        As :class:`Model` has them.
+        As in :class:`Model`.
     has_codes, has_embedding, has_logits, has_head : bool
-        Which of the optional protocols it follows.
+        Which optional protocols it follows.
     other_activations : tuple of str
-        As :class:`NamesActivations` has them; empty for anything but a network.
+        As in :class:`NamesActivations`; empty unless it is a network.
     task : Task
         "regression" for a :class:`Regressor`, whose ``classes`` are empty.
     outputs, family
-        As :class:`Regressor` has them; empty and None for a classifier.
+        As in :class:`Regressor`; empty and None for a classifier.
     layers : tuple of str
-        As :class:`HasLayers` has them; empty where there are none.
+        As in :class:`HasLayers`; empty where there are none.
     has_dropout, has_members : bool
         Whether it follows :class:`HasDropout` and :class:`HasMembers`.
     digest : str
         SHA-256 of the file, hexadecimal.
     name : str
-        Of the file. Untrusted text.
+        Name of the file. Untrusted text.
     size_bytes : int
     """
 
@@ -250,13 +250,13 @@ class Ensemble:
     Raises
     ------
     InputError
-        Fewer than two, a member of several outputs, or other features.
+        Fewer than two members, a member with several outputs, or members with different features.
     """
 
     def __init__(self, members: Sequence[Regressor]) -> None:
         if len(members) < 2:
             raise InputError(
-                f"An ensemble of {len(members)} is none", fix="Pass two or more models in a list."
+                f"An ensemble needs two members, not {len(members)}", fix="Pass them in a list."
             )
         first = members[0]
         for place, member in enumerate(members, 1):
@@ -267,7 +267,7 @@ class Ensemble:
                 )
             if (member.n_features, member.feature_names) != (first.n_features, first.feature_names):
                 raise InputError(
-                    f"Member {place} of the ensemble takes other features than the first",
+                    f"Member {place} of the ensemble takes different features than the first",
                     fix="Pass members that were trained on the same columns.",
                 )
         self.kind = f"Ensemble of {len(members):,} regression models ({first.kind})"
@@ -285,16 +285,16 @@ class Ensemble:
         return self.predict(X)
 
 
-# SHA-256 of the file that a model was loaded from, as long as the model lives
+# SHA-256 of the file that a model was loaded from, kept as long as the model exists
 _FILES: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 _N_PROJECTIONS = 16
-# Steps of the rounding: about a thousand times what another runtime's arithmetic in float32
-# does to a projection of probabilities, and ten thousand times what it does to hidden units.
+# Steps of the rounding: about a thousand times the change that another runtime's float32 arithmetic
+# makes to a projection of probabilities, and ten thousand times that to hidden units.
 _PROBA_STEP, _HIDDEN_STEP = 1e-3, 1e-2
 
 
 def remember_file(model: Model | Regressor, path: str | Path) -> None:
-    """Keep the digest of the file that a model was loaded from."""
+    """Store the digest of the file that a model was loaded from."""
     with Path(path).open("rb") as file:
         _FILES[model] = hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -311,25 +311,25 @@ def file_digest(model: object) -> str | None:
     """
     try:
         return _FILES.get(model)
-    except TypeError:  # an object of a kind that cannot be remembered
+    except TypeError:  # the object cannot be a weak key
         return None
 
 
 def fingerprint(model: Model | Regressor, X: Features) -> str:
-    """Digest of a model's output for given rows: its answers, leaves, last hidden layer.
+    """Digest of a model's output for given rows: its answers, leaves and last hidden layer.
 
     It is the same for a model from a file and from memory, and on another machine whose sums differ
-    in the last digits. Rounding each number would not do: of thousands, some lie on the edge
-    between two roundings, and a unit at zero may fall on either side. So probabilities (or a
-    regression's outputs, each by itself) and hidden units enter as sixteen random projections of
-    the whole table, rounded far above the last digits: in float32 a false difference has about one
-    chance in 500 where the runtimes differ, and none where they do not. Leaves enter as they are.
+    in the last digits. Rounding each number is not enough: of thousands, some lie between two
+    rounded values, and a unit at zero may fall on either side. So probabilities (or each column of
+    a regression's outputs) and hidden units enter as sixteen random projections of the whole table,
+    rounded far above the last digits. In float32 a false difference has a probability of about 1 in
+    500 where the runtimes differ, and 0 where they do not. Leaves enter unchanged.
 
     Parameters
     ----------
     model : Model or Regressor
     X : (n, n_features)
-        At least one row; some hundreds distinguish models best.
+        At least one row; a few hundred distinguish models best.
 
     Returns
     -------
@@ -339,7 +339,7 @@ def fingerprint(model: Model | Regressor, X: Features) -> str:
     Raises
     ------
     InputError
-        No rows, or rows that the model cannot take.
+        If there are no rows, or the model cannot take them.
 
     Examples
     --------
@@ -355,7 +355,7 @@ def fingerprint(model: Model | Regressor, X: Features) -> str:
     False
     """
     if len(X) == 0:
-        raise InputError("There are no rows to know the model by", fix="Pass at least one row.")
+        raise InputError("There are no rows for a fingerprint", fix="Pass at least one row.")
     digest = hashlib.sha256(f"{model.n_features} features, {len(X)} rows".encode())
     if isinstance(model, Regressor):
         digest.update(_columns(model.predict(X)))
@@ -371,14 +371,14 @@ def fingerprint(model: Model | Regressor, X: Features) -> str:
 
 
 def _columns(answers: FloatArray) -> bytes:
-    """Projections of each column by itself: a shape of 0.1 counts beside a mean of a million."""
+    """Projections of each column alone, so that a shape of 0.1 counts as much as a mean of 1e6."""
     return b"".join(_projections(column[:, None], _PROBA_STEP) for column in answers.T)
 
 
 def _projections(values: FloatArray, step: float) -> bytes:
-    """Random projections of a table of unit length, rounded, with the number of its columns."""
+    """Rounded random projections of a table scaled to unit length, and its number of columns."""
     n_rows, n_columns = values.shape
-    # RandomState's stream is frozen, so that a saved fingerprint outlives numpy's version.
+    # RandomState's stream is frozen, so a saved fingerprint does not depend on numpy's version.
     random = np.random.RandomState(0)
     rows = random.standard_normal((_N_PROJECTIONS, n_rows))
     columns = random.standard_normal((_N_PROJECTIONS, n_columns))

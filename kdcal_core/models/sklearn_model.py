@@ -1,6 +1,6 @@
-"""scikit-learn models as models: forests with their leaves, networks with their activations.
+"""Adapter for scikit-learn models: forests with leaves, networks with activations.
 
-A regression model gives a point, or a normal where it knows its own spread.
+A regression model predicts a point, or a normal distribution where it estimates its spread.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PLAIN_NAMES = {
     "TweedieRegressor": "Tweedie regression",
     "GaussianProcessRegressor": "Gaussian process",
 }
-# Rows whose layers are all held in memory at a time.
+# Most rows whose layers are in memory at a time.
 _BLOCK_ROWS = 1 << 16
 _ACTIVATION_NAMES = {"logistic": "sigmoid"}
 _ACTIVATE: dict[str, Callable[[Any], Any]] = {
@@ -68,18 +68,18 @@ def wrap(
     task: Task | None = None,
     said: Outputs | None = None,
 ) -> Model | Regressor:
-    """Take a fitted scikit-learn model, or a pipeline that ends in one, as a model.
+    """Wrap a fitted scikit-learn model, or a pipeline that ends in one.
 
-    A regressor becomes a :class:`~kdcal_core.models.sklearn_model.SklearnRegressor`. Of
-    classifiers, decision trees, forests and boosted trees have codes (their leaves), MLPs have
-    logits and, with ReLU, codes (activation bits) and an embedding (last hidden layer); others
-    have probabilities only.
+    A regressor becomes a :class:`~kdcal_core.models.sklearn_model.SklearnRegressor`. Among
+    classifiers, decision trees, forests and boosted trees have codes (their leaves). MLPs have
+    logits and, with ReLU, codes (activation bits) and an embedding (last hidden layer). Others have
+    probabilities only.
 
     Raises
     ------
     InputError
-        The model has no ``predict_proba``, is not fitted, has more than one output, is of the
-        other task, or the names given do not fit.
+        The model has no ``predict_proba``, is not fitted, has more than one output or is of the
+        other task, or the given names do not fit.
     """
     if is_regressor(model):
         check_task("regression", task)
@@ -95,7 +95,7 @@ def wrap(
     if isinstance(model.classes_, list):
         raise InputError(
             "The model has more than one output",
-            fix="kdcal reviews classifiers with one target; wrap each output by itself.",
+            fix="kdcal reviews classifiers with one target; wrap each output separately.",
         )
     final = steps_of(model)[-1]
     kind: type[SklearnClassifier] = SklearnClassifier
@@ -107,7 +107,7 @@ def wrap(
 
 
 class SklearnModel:
-    """A fitted scikit-learn model: its columns, and its name for people."""
+    """A fitted scikit-learn model with its columns and its description."""
 
     def __init__(self, model: Any, feature_names: Sequence[str] | None) -> None:
         self._model = model
@@ -126,7 +126,7 @@ class SklearnModel:
         self._allow_missing = _allows_missing(steps_of(model))
 
     def _prepare(self, X: Features) -> Any:
-        """What the scikit-learn model takes: a frame where it was fitted on one."""
+        """The input of the scikit-learn model: a frame where it was fitted on one."""
         rows: Any
         if self.numeric:
             rows = numeric_input(
@@ -146,7 +146,7 @@ class SklearnModel:
         return rows
 
     def _before_final(self, rows: Any) -> Any:
-        """What the last step of the pipeline takes of prepared rows."""
+        """The input of the pipeline's last step for prepared rows."""
         with plain_errors():
             return rows if self._final is self._model else self._model[:-1].transform(rows)
 
@@ -184,14 +184,14 @@ class MlpLayers(SklearnModel):
         )
 
     def _kept(self, X: Features, keep: Callable[[list[FloatArray]], Any]) -> list[Any]:
-        """What ``keep`` takes of the layers, block by block of the rows."""
+        """The results of ``keep`` on the layers, for each block of rows."""
         rows = self._prepare(X)
         return [
             keep(self._layers(rows_of(rows, block))) for block in blocks(len(rows), _BLOCK_ROWS)
         ]
 
     def _layers(self, rows: Any) -> list[FloatArray]:
-        """Output of each layer; of the last one before the softmax."""
+        """Output of each layer, for the last one before the softmax."""
         activate = _ACTIVATE[self._final.activation]
         signal = self._before_final(rows) if len(rows) else np.empty((0, self._width))
         layers = []
@@ -246,7 +246,7 @@ class SklearnMlp(SklearnClassifier, MlpLayers):
     """A multi-layer perceptron that classifies."""
 
     def logits(self, X: Features) -> FloatArray:
-        """What the softmax is taken of, (n, K) float64; (-z/2, z/2) for two classes."""
+        """The argument of the softmax, (n, K) float64; (-z/2, z/2) for two classes."""
         return one_a_class(np.concatenate(self._kept(X, lambda layers: layers[-1])))
 
 
@@ -263,7 +263,7 @@ class SklearnNetwork(SklearnMlp):
 
 
 def _histogram_leaves(model: Any, rows: FloatArray) -> NDArray[np.int32]:
-    """Leaves of histogram gradient boosting, which has no ``apply`` of its own."""
+    """Leaves of histogram gradient boosting, which has no ``apply`` method."""
     trees = [tree for stage in model._predictors for tree in stage]
     leaves = np.zeros((len(rows), len(trees)), dtype=np.int32)
     for j, tree in enumerate(trees):
@@ -287,7 +287,7 @@ def _histogram_leaves(model: Any, rows: FloatArray) -> NDArray[np.int32]:
 
 
 def steps_of(model: Any) -> list[Any]:
-    """The steps of a pipeline that do something, or the model itself."""
+    """The steps of a pipeline without "passthrough", or the model itself."""
     if type(model).__name__ != "Pipeline":
         return [model]
     steps = [step for _, step in model.steps if step is not None]
@@ -304,7 +304,7 @@ def rows_of(rows: Any, block: slice) -> Any:
 
 
 def is_regressor(model: Any) -> bool:
-    """Whether scikit-learn counts a model, or the last step of a pipeline, as a regressor."""
+    """Whether a model, or the last step of a pipeline, is a regressor for scikit-learn."""
     from sklearn.base import is_regressor as says_so
 
     return bool(steps_of(model)) and bool(says_so(steps_of(model)[-1]))
@@ -322,7 +322,7 @@ def _takes_text(step: Any) -> bool:
 
 
 def _allows_missing(steps: list[Any]) -> bool:
-    """Whether missing values pass each step, up to the first that fills them in."""
+    """Whether each step accepts missing values, up to the first that fills them in."""
     from sklearn.utils import get_tags
 
     for step in steps:
@@ -372,7 +372,7 @@ def _class_name(label: Any) -> str:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn what scikit-learn says about the rows into an :class:`InputError`."""
+    """Turn scikit-learn's errors about the rows into an :class:`InputError`."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -380,7 +380,7 @@ def plain_errors() -> Iterator[None]:
             yield
     except InputError:
         raise
-    except Exception as error:  # a model from a file may fail in any way
+    except Exception as error:  # a model from a file may raise any error
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"The model cannot work with this table: {line[:200]}",
@@ -389,17 +389,17 @@ def plain_errors() -> Iterator[None]:
 
 
 _FORESTS = ("RandomForestRegressor", "ExtraTreesRegressor")
-# A Gaussian process holds a number for each row of the block and each row it was trained on.
+# A Gaussian process needs one number for each pair of a row of the block and a training row.
 _KERNEL_BLOCK_CELLS = 1 << 24
 
 
 def wrap_regressor(model: Any, *, feature_names: Sequence[str] | None, said: Outputs) -> Regressor:
-    """Take a fitted scikit-learn regressor, or a pipeline that ends in one, as a model.
+    """Wrap a fitted scikit-learn regressor, or a pipeline that ends in one.
 
-    The family is "normal" where ``predict`` gives standard deviations (``return_std``: Gaussian
-    processes, Bayesian linear models), "quantiles" with one level for a quantile loss, else
-    "point". A forest stays a point prediction: its trees' predictions are samples of the estimated
-    mean, not of the outcome, and ``members`` returns them.
+    The family is "normal" where ``predict`` can return standard deviations (``return_std``:
+    Gaussian processes, Bayesian linear models), "quantiles" with one level for a quantile loss, and
+    otherwise "point". A forest gives a point prediction: its trees' predictions, which ``members``
+    returns, are samples of the estimated mean, not of the outcome.
 
     Raises
     ------

@@ -1,17 +1,17 @@
 """scikit-learn models from ``.skops`` files, checked before scikit-learn sees them.
 
-A ``.skops`` file is a zip archive of numpy arrays and a ``schema.json`` that says how to put
-objects together. skops refuses types that are not trusted, but it follows the rest of the file
-as it is; so the schema is read here first and rewritten from what is known to be harmless:
+A ``.skops`` file is a zip archive of numpy arrays and a ``schema.json`` that describes how to build
+the objects. skops refuses types that are not trusted, but follows the rest of the file unchecked.
+So the schema is read here first and rewritten from parts known to be harmless:
 
-* every type must be in a short list for its kind of entry; nothing in it is callable;
-* object ids are dropped, so that one entry cannot be used as another;
-* random states and training optimisers are emptied: a review draws nothing and trains nothing;
-* only checked arrays are handed on, without Python objects and of the size they claim;
+* every type must be in a short list for its kind of entry, in which nothing is callable;
+* object ids are dropped, so that one entry cannot stand for another;
+* random states and training optimisers are emptied, because a review does not need them;
+* only checked arrays are passed on, without Python objects and of the size they claim;
 * the nodes of trees are checked before they become a tree (see ``upload_checks``).
 
-Then the parts of the fitted model are compared, since sizes reach compiled code from several
-places at once: the width of a forest and of its trees, the columns of an encoder and of the sparse
+Then the sizes of the fitted model's parts are compared, because they reach compiled code from
+several places: the width of a forest and of its trees, the columns of an encoder and of the sparse
 matrix it writes.
 """
 
@@ -38,7 +38,7 @@ from kdcal_core.text import listed
 
 
 def check_fitted(model: Any) -> None:
-    """Check a model that came out of a file, and take away what a review does not need.
+    """Check a model from a file, and remove what a review does not need.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def check_fitted(model: Any) -> None:
 
 def _check_estimator(model: Any) -> None:
     check = _CHECKS.get(type(model).__name__)
-    # This machine decides the number of threads and the verbosity.
+    # The file must not set the number of threads or the verbosity.
     for name, quiet in (("n_jobs", None), ("verbose", 0)):
         if hasattr(model, name):
             setattr(model, name, quiet)
@@ -91,7 +91,7 @@ def _check_target_transform(model: Any) -> None:
 
 
 def _check_one_hot(model: Any) -> None:
-    # The encoder writes into a sparse matrix as wide as these numbers say.
+    # The encoder writes into a sparse matrix whose width comes from these numbers.
     if model._infrequent_enabled:
         raise InputError(
             "A OneHotEncoder of the model groups infrequent categories, which kdcal does not open",
@@ -127,7 +127,7 @@ def _check_forest(model: Any) -> None:
     kind = "Classifier" if classifies else "Regressor"
     for tree in trees:
         if type(tree).__name__ not in (f"DecisionTree{kind}", f"ExtraTree{kind}"):
-            raise unsafe("A tree of the forest is none")
+            raise unsafe("A tree of the forest is not a tree")
         _check_fitted_tree(tree)
         _same(tree.n_features_in_, model.n_features_in_, "features of a tree of the forest")
         if classifies:
@@ -140,7 +140,7 @@ def _check_boosting(model: Any) -> None:
     _same(np.shape(stages), (model.n_estimators_, n_columns), "stages of the model")
     for tree in stages.ravel():
         if type(tree).__name__ != "DecisionTreeRegressor":
-            raise unsafe("A tree of the model is none")
+            raise unsafe("A tree of the model is not a tree")
         _check_fitted_tree(tree)
         _same(tree.n_features_in_, model.n_features_in_, "features of a tree of the model")
     if not (isinstance(model.init_, str) and model.init_ == "zero"):
@@ -179,7 +179,7 @@ def _check_predictor(tree: Any, n_features: int) -> None:
 
     nodes = tree.nodes
     if nodes.dtype != PREDICTOR_RECORD_DTYPE or nodes.ndim != 1 or not nodes.size:
-        raise unsafe("The nodes of a tree are none")
+        raise unsafe("The nodes of a tree are not nodes")
     bitsets = tree.raw_left_cat_bitsets
     if bitsets.ndim != 2 or bitsets.dtype != np.uint32 or nodes["is_categorical"].any():
         raise unsafe("A tree of the model splits on categories that it does not have")
@@ -191,7 +191,7 @@ def _check_predictor(tree: Any, n_features: int) -> None:
 
 
 def _raw_columns(model: Any) -> int:
-    """Trees of a stage: one for a regression and for two classes, else one a class."""
+    """Trees of a stage: one for a regression or two classes, else one for each class."""
     n_columns = 1
     if hasattr(model, "classes_"):
         _same(model._loss.n_classes, len(model.classes_), "classes of the loss")
@@ -229,8 +229,8 @@ _CHECKS = {
 _MAX_MEMBERS = 200_000
 _MAX_BYTES = 2**30
 _MAX_SCHEMA_BYTES = 2**28
-_MAX_SCHEMA_VALUES = 5_000_000  # a tree has some 150
-# Beyond this size an archive may not unpack to more than this many times its own size.
+_MAX_SCHEMA_VALUES = 5_000_000  # a tree has about 150
+# A larger archive may unpack to at most this many times its size.
 _MAX_RATIO, _RATIO_FROM_BYTES = 200, 2**24
 _MAX_DEPTH = 60
 
@@ -296,7 +296,7 @@ _ESTIMATORS = frozenset(
         "preprocessing._data.StandardScaler",
         "preprocessing._encoders.OneHotEncoder",
         "preprocessing._encoders.OrdinalEncoder",
-        # ColumnTransformer keeps "passthrough" as one; a function inside would be no known type
+        # ColumnTransformer stores "passthrough" as one; a function inside would be an unknown type
         "preprocessing._function_transformer.FunctionTransformer",
         "preprocessing._label.LabelBinarizer",
         "preprocessing._label.LabelEncoder",
@@ -331,7 +331,7 @@ _EMPTIED = frozenset(
         "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
     )
 )
-# Losses, each with the numbers that it is made of.
+# Losses, each with its parameters.
 _LOSSES = {
     f"sklearn._loss._loss.Cy{name}": n_numbers
     for name, n_numbers in (
@@ -386,8 +386,8 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
     Raises
     ------
     InputError
-        The archive is broken or too large, the model is of the other task, or it holds types
-        that are not known to be harmless, or trees whose indices or sizes do not fit.
+        The archive is broken or too large, or the model is of the other task, has types that are
+        not known to be harmless, or has trees whose indices or sizes do not fit.
     """
     import skops.io
 
@@ -396,11 +396,11 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            # only these: skops copies the whole list at every node
+            # only the types found: skops copies the whole list at every node
             model = skops.io.loads(checked, trusted=sorted(types))
     except Exception as error:
         raise InputError(
-            "scikit-learn cannot put the model together: " + _first_line(error),
+            "scikit-learn cannot build the model: " + _first_line(error),
             fix="It may come from another version of scikit-learn; save it again with this one.",
             file=name,
         ) from error
@@ -416,7 +416,7 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
 
 
 def _read_archive(path: Path) -> dict[str, bytes]:
-    """All members of the archive, after their claimed sizes were found acceptable."""
+    """All members of the archive, after a check of their claimed sizes."""
     try:
         with zipfile.ZipFile(path) as archive:
             infos = archive.infolist()
@@ -441,11 +441,11 @@ def _check_sizes(infos: list[zipfile.ZipInfo], packed: int) -> None:
             f"{_MAX_RATIO} times the archive's size.",
         )
     if len({info.filename for info in infos}) < len(infos):
-        raise unsafe("The archive holds two members of one name")
+        raise unsafe("The archive holds two members with the same name")
 
 
 def _check(members: dict[str, bytes]) -> tuple[bytes, set[str]]:
-    """The archive again, with a schema rewritten from checked entries only, and their types."""
+    """The archive with its schema rewritten from checked entries, and the types of these."""
     import skops
     from skops.io._protocol import PROTOCOL
 
@@ -489,7 +489,7 @@ def _check(members: dict[str, bytes]) -> tuple[bytes, set[str]]:
 
 
 class _SchemaCheck:
-    """Walks a schema, keeps what is harmless, and remembers the rest."""
+    """Walks a schema, keeps what is harmless, and records the rest."""
 
     def __init__(self, members: dict[str, bytes]) -> None:
         self._members = members
@@ -513,7 +513,7 @@ class _SchemaCheck:
         self.used: dict[str, None] = {}
 
     def node(self, state: dict[str, Any], depth: int = 0) -> dict[str, Any]:
-        """One entry of the schema, without anything that is not needed to build it."""
+        """One entry of the schema, reduced to what is needed to build it."""
         if depth > _MAX_DEPTH:
             raise unsafe("The model's schema is nested too deeply")
         loader, module, class_ = state["__loader__"], state["__module__"], state["__class__"]
@@ -531,12 +531,12 @@ class _SchemaCheck:
 
     def _nodes(self, states: list[dict[str, Any]], depth: int) -> dict[str, Any]:
         if not isinstance(states, list):
-            raise unsafe("A list of the model's schema is none")
+            raise unsafe("A list of the model's schema is not a list")
         return {"content": [self.node(state, depth) for state in states]}
 
     def _scalar(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
         if isinstance(json.loads(state["content"]), list | dict):
-            raise unsafe("A number or text of the model's schema is none")
+            raise unsafe("A scalar of the model's schema is not a number or text")
         return {"content": state["content"], "is_json": True}
 
     def _sequence(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -553,7 +553,7 @@ class _SchemaCheck:
     def _slice(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
         ends = {key: state["content"][key] for key in ("start", "stop", "step")}
         if not all(end is None or type(end) is int for end in ends.values()):
-            raise unsafe("A slice of the model's schema is none")
+            raise unsafe("A slice of the model's schema is not a slice")
         return {"content": ends}
 
     def _type(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -562,7 +562,7 @@ class _SchemaCheck:
     def _dtype(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
         content = self.node(state["content"], depth)
         if content["__loader__"] != "NdArrayNode":
-            raise unsafe("A data type of the model's schema is none")
+            raise unsafe("A data type of the model's schema is not a data type")
         return {"content": content}
 
     def _ndarray(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -571,7 +571,7 @@ class _SchemaCheck:
             content = self._nodes(state["content"], depth)
             lengths = [json.loads(length["content"]) for length in shape["content"]]
             if not lengths or lengths[0] != len(content["content"]):
-                raise unsafe("An array of the model has another shape than it claims")
+                raise unsafe("An array of the model does not have the shape that it claims")
             return {"type": "json", "shape": shape, **content}
         self._array(state)
         self.used[state["file"]] = None
@@ -591,14 +591,14 @@ class _SchemaCheck:
             for entry in numbers
         )
         if not plain or len(numbers) != n_numbers or content["content"]:
-            raise unsafe("The loss of the model carries a state that it has none for")
+            raise unsafe("The loss of the model carries an unknown state")
         return {"__reduce__": {"args": args}, "content": content}
 
     def _tree(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
         args = self.node(state["__reduce__"]["args"], depth)
         content = self.node(state["content"], depth)
         if args["__loader__"] != "TupleNode" or content["__loader__"] != "DictNode":
-            raise unsafe("A tree of the model's schema is none")
+            raise unsafe("A tree of the model's schema is not a tree")
         self._n_trees += 1
         n_features, n_classes, n_outputs = args["content"]
         fields = content["content"]
@@ -615,7 +615,7 @@ class _SchemaCheck:
         return {"__reduce__": {"args": args}, "content": content}
 
     def _array(self, state: dict[str, Any]) -> NDArray[Any]:
-        """A stored array, read only after its header was found to fit its size."""
+        """A stored array, read after a check that its header fits its size."""
         if state["type"] != "numpy" or state["file"] not in self._members:
             raise unsafe("An array of the model is missing")
         return _read_npy(self._members[state["file"]])
@@ -631,7 +631,7 @@ def _read_npy(content: bytes) -> NDArray[Any]:
             shape, fortran, dtype = np.lib.format.read_array_header_2_0(buffer)
         else:
             raise ValueError(f"version {version} of the npy format")
-    except Exception as error:  # numpy parses the header as Python text, and its errors vary
+    except Exception as error:  # numpy parses the header as Python text; its errors vary
         raise unsafe(f"An array of the model cannot be read: {_first_line(error)}") from error
     if dtype.hasobject:
         raise unsafe("An array of the model holds Python objects, which are pickles")
@@ -639,7 +639,7 @@ def _read_npy(content: bytes) -> NDArray[Any]:
     for length in shape:
         size *= length
     if size != len(content) - buffer.tell() or any(not 0 <= n < 2**31 for n in shape):
-        raise unsafe("An array of the model has another size than it claims")
+        raise unsafe("An array of the model does not have the size that it claims")
     flat = np.frombuffer(content, dtype=dtype, offset=buffer.tell()) if size else np.empty(0, dtype)
     return flat.reshape(shape, order="F" if fortran else "C")
 
@@ -649,7 +649,7 @@ def _integer(state: dict[str, Any]) -> int:
         value = json.loads(state["content"])
         if type(value) is int and abs(value) < 2**31:
             return value
-    raise unsafe("A size of a tree is no integer")
+    raise unsafe("A size of a tree is not an integer")
 
 
 def _check_tree(

@@ -1,4 +1,4 @@
-"""PyTorch models as models: exported programs from a file, modules in memory."""
+"""Adapter for PyTorch models: exported programs from a file, modules in memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from kdcal_core.models.torch_network import (
 from kdcal_core.models.torch_program import Program, build_program, read_archive
 from kdcal_core.models.upload_checks import model_trial, most_cells
 
-# Memory that a trial on one row may take, and one on more rows: this, and copies of the file.
+# Memory that a trial may take on one row and on more rows, in addition to copies of the file.
 _FIRST_BYTES = 224 << 20
 _TRIAL_BYTES = 2 << 30
 _TRIAL_COPIES = 4
@@ -45,13 +45,13 @@ _TRIAL_COPIES = 4
 def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regressor:
     """Load a PyTorch exported program (``.pt2``).
 
-    The archive is opened by hand: weights are raw numbers, the graph is JSON, and its operators
-    must be on a list. Pickled members are never read; a program that needs one is refused.
-    Class and feature names come from the extra files ``classes.json`` and
-    ``feature_names.json``, each a JSON list, where the archive has them. A regression model may
-    say so in ``task.json`` ("regression"), ``family.json`` and ``outputs.json`` (the names of its
-    columns, all outputs one after the other). A program keeps its dropout, switched off when it
-    was exported; ``sample`` switches it on.
+    kdcal reads the archive itself, without PyTorch's loader: weights are raw numbers, the graph is
+    JSON, and its operators must be on a list. Pickled members are never read, and a program that
+    needs one is refused. Class and feature names come from the extra files ``classes.json`` and
+    ``feature_names.json``, each a JSON list, where the archive has them. A regression model may say
+    so in ``task.json`` ("regression"), ``family.json`` and ``outputs.json`` (the names of its
+    columns over all outputs in order). A program keeps its dropout, which the export switched off;
+    ``sample`` switches it on.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
     name : str
         Its name, for messages.
     task : {"classification", "regression"}, optional
-        What the model must be; what a file that does not say is read as.
+        What the model must be; also how a file that does not state its task is read.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def wrap_module(
     input_shape: Sequence[int] | None = None,
     output: Literal["auto", "logit", "probability", "log-probability"] = "auto",
 ) -> Model:
-    """Take a ``torch.nn.Module`` in memory as a model.
+    """Wrap a ``torch.nn.Module`` in memory as a classifier.
 
     The module is run in evaluation mode and without gradients; its own mode is restored
     afterwards.
@@ -104,15 +104,15 @@ def wrap_module(
     module : torch.nn.Module
         Takes one tensor (n, n_features) or (n, *input_shape), returns (n, K), (n, 1) or (n,).
     classes : sequence, optional
-        Names of the K classes; counted where left out.
+        Names of the K classes; by default they are numbered.
     feature_names : sequence of str, optional
         Names of the columns in order.
     n_features : int, optional
-        Number of columns; found from the names, ``input_shape`` or a first linear layer.
+        Number of columns; by default found from the names, ``input_shape`` or a first linear layer.
     input_shape : sequence of int, optional
         Shape of one row, for example (1, 28, 28) for images; columns are reshaped to it.
     output : {"auto", "logit", "probability", "log-probability"}, default="auto"
-        What the module returns; "auto" looks at its last operation, then at its values.
+        What the module returns; "auto" decides by its last operation, then by its values.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def wrap(
     task: Task | None,
     said: Outputs,
 ) -> Model | Regressor:
-    """Take a ``torch.nn.Module`` in memory as a model of the task; a classifier by default."""
+    """Wrap a ``torch.nn.Module`` in memory as a model of the task; by default a classifier."""
     if task == "regression":
         return wrap_regression_module(
             module, family=said.family, outputs=said.names, feature_names=feature_names
@@ -179,21 +179,21 @@ def wrap_regression_module(
     n_features: int | None = None,
     input_shape: Sequence[int] | None = None,
 ) -> Regressor:
-    """Take a ``torch.nn.Module`` in memory as a regression model.
+    """Wrap a ``torch.nn.Module`` in memory as a regression model.
 
     The module is run in evaluation mode and without gradients; its own modes are restored
-    afterwards. With ``sample`` its dropout layers alone are active (nn.Dropout, AlphaDropout and
-    their variants for maps), while batch norm stays frozen and PyTorch's own random numbers stay
-    untouched. Dropout that a module calls as a function, or that sits inside attention and
-    recurrent layers, cannot be recognised and stays off.
+    afterwards. ``sample`` activates only its dropout layers (nn.Dropout, AlphaDropout and their
+    variants for maps): batch norm stays frozen, and PyTorch's global random state does not change.
+    Dropout that a module calls as a function, or that is part of attention and recurrent layers,
+    cannot be recognised and stays off.
 
     Parameters
     ----------
     module : torch.nn.Module
-        Takes one tensor (n, n_features) or (n, *input_shape); returns (n,) or (n, q), or several
-        of them in a tuple, or in a dict whose keys become the names of the outputs.
+        Takes one tensor (n, n_features) or (n, *input_shape). Returns (n,) or (n, q), or several of
+        these in a tuple, or in a dict whose keys become the names of the outputs.
     family : Family, optional
-        Kind of predictive distribution, where the names do not show it.
+        Kind of predictive distribution, where the names of the outputs do not show it.
     outputs : sequence of str, optional
         Names of the output columns.
     feature_names, n_features, input_shape
@@ -202,8 +202,8 @@ def wrap_regression_module(
     Returns
     -------
     Regressor
-        With ``layers`` and ``embed`` where there are hidden layers, with ``sample`` where there
-        is one output and dropout.
+        It has ``layers`` and ``embed`` where there are hidden layers, and ``sample`` where there
+        are one output and dropout.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def wrap_regression_module(
 
 
 def _dict_names(network: Network, module: Any) -> tuple[str, ...] | None:
-    """Names of the outputs of a module that returns a dict of single columns."""
+    """Output names of a module that returns a dict of single columns."""
     result = replace(network, run=partial(_run_module, module)).output(network.trial())
     if not isinstance(result, dict):
         return None
@@ -392,7 +392,7 @@ def _save(module: Any, path: Path, n_features: int) -> str:
     import torch
 
     dtype = next((weights.dtype for weights in module.parameters()), torch.float32)
-    # Two rows, because torch takes a single one for a constant.
+    # Two rows, because torch would treat one as a constant.
     example = torch.zeros(2, n_features, dtype=dtype)
     program = torch.export.export(
         module.eval(), (example,), dynamic_shapes=({0: torch.export.Dim("rows")},)

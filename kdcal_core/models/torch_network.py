@@ -1,7 +1,6 @@
-"""A PyTorch computation: watched for its layers, and as a classifier or a regression model.
+"""A PyTorch computation, recorded to find its layers, as a classifier or a regression model.
 
-Watching shows the steps and the values at chosen places. Dropout is kept where the computation has
-any.
+A recording shows the steps and the values at chosen places. Dropout is kept where there is any.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ from kdcal_core.progress import Progress
 
 @dataclass(frozen=True)
 class Tap:
-    """A place in a computation, found again in every run whatever the number of rows.
+    """A place in a computation, found in every run, whatever the number of rows.
 
     Attributes
     ----------
     kind : {"relu", "dense", "end"}
         The output of a ReLU, the input of a dense layer, or the input of a softmax or sigmoid.
     place : int
-        Which one of its kind, in the order of computation.
+        Its number among its kind, in the order of computation.
     """
 
     kind: Literal["relu", "dense", "end"]
@@ -77,39 +76,38 @@ class Tap:
 
 @dataclass(frozen=True)
 class Recording:
-    """What was seen in one run of a network.
+    """What one run of a network showed.
 
     Attributes
     ----------
     output : torch.Tensor
     layers, last : tuple of Tap
-        ReLU layers that the output comes from, and those of them with no further ReLU before
-        the output.
+        ReLU layers from which the output is computed, and those with no further ReLU before the
+        output.
     widths : tuple of int
         Units of each layer in ``layers``.
     numbers_per_row : int
-        How many numbers the run produced for each row.
+        Count of the numbers that the run produced for each row.
     kind : OutputKind or None
-        What the output holds, where the last operation says so.
+        What the output holds, where the last operation shows it.
     ends_linear : bool
         Whether the output comes straight from a linear layer.
     logits : Tap or None
-        What the one softmax or sigmoid behind the last weights takes.
+        Input of the single softmax or sigmoid after the last weights.
     logits_seen : torch.Tensor or None
-        What it took in this run.
+        Its value in this run.
     head_source : Tap or None
-        What the dense ReLU head behind an encoder takes.
+        Input of the dense ReLU head after an encoder.
     head_layers : tuple of Tap
         The head's ReLU layers.
     other_activations : tuple of str
-        Hidden activations other than ReLU, for people.
+        Hidden activations other than ReLU, in words.
     hidden, last_hidden : tuple of Tap
-        What each dense layer behind an activation takes, whatever the activation, and those of
-        them that come last.
+        Inputs of the dense layers that follow any activation, and the last ones of them.
     hidden_widths : tuple of int
         Units of each layer in ``hidden``.
     n_taps : int
-        How many places of all kinds the run passed.
+        Number of places of all kinds that the run passed.
     """
 
     output: Any
@@ -133,8 +131,8 @@ class Recording:
 def record(network: Callable[[Any], Any], rows: Any) -> Recording:
     """Run a network once and record its layers and outputs.
 
-    Every operation is seen as the backend runs it, so layers, functions and methods count
-    alike.
+    Operations are recorded as the backend runs them, whether called as layers, functions or
+    methods.
     """
     steps: list[Step] = []
     ops: list[str] = []
@@ -144,7 +142,7 @@ def record(network: Callable[[Any], Any], rows: Any) -> Recording:
     taken: dict[int, int] = {}
     seen: Counter[str] = Counter()
     names: dict[int, str] = {}
-    alive: list[Any] = []  # an id is only a name while its tensor lives
+    alive: list[Any] = []  # an id identifies a tensor only while it exists
 
     def name_of(tensor: Any, *, fresh: bool) -> str:
         if fresh or id(tensor) not in names:
@@ -208,12 +206,12 @@ def run_with_taps(
 ) -> list[Any]:
     """Run a network and return ``keep(value)`` at the wanted places, in order.
 
-    ``keep`` is called at once: a later operation may write into the same memory.
+    ``keep`` is called immediately, because a later operation may write into the same memory.
 
     Raises
     ------
     InputError
-        The run passes other places than the recorded one, so that none can be trusted.
+        If the run passes other places than the recorded run, so that none can be trusted.
     """
     kept: list[Any] = []
     seen: Counter[str] = Counter()
@@ -235,10 +233,10 @@ def run_with_taps(
 def _taps(
     func: Any, args: Any, kwargs: Any, result: Any, n_rows: int, seen: Counter[str]
 ) -> Iterator[tuple[Tap, Any]]:
-    """The place that an operation marks, if any, and the value there; counts it in ``seen``.
+    """The place that an operation marks, if any, and its value; counts it in ``seen``.
 
-    Only operations whose number does not depend on the number of rows are counted: PyTorch may
-    run a dense layer on anything but vectors in more than one way.
+    Counts only operations whose number does not depend on the number of rows: PyTorch may run a
+    dense layer on other inputs than vectors in more than one way.
     """
     kind: Literal["relu", "dense", "end"]
     if is_relu(func, args, kwargs):
@@ -279,7 +277,7 @@ def _tensors(tree: Any) -> list[Any]:
 
 
 def _source_step(steps: list[Step], ops: list[str], target: str) -> int | None:
-    """The step whose numbers a value carries, behind reshapes and casts."""
+    """The step whose numbers a value carries, before reshapes and casts."""
     writer = {name: i for i, step in enumerate(steps) for name in step.writes}
     i = writer.get(target)
     while i is not None and ops[i] in PASSING and steps[i].reads:
@@ -287,13 +285,13 @@ def _source_step(steps: list[Step], ops: list[str], target: str) -> int | None:
     return i
 
 
-#: Rows of the run by which a network is known. A prime, so that it is not mistaken for a width.
+#: Rows of the run that records a network. A prime, so that it is not mistaken for a width.
 TRIAL_ROWS = 61
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Something that turns a batch of rows into scores; it states what rows it takes."""
+    """A function from a batch of rows to scores, with the rows that it takes."""
 
     run: Callable[[Any], Any]
     row_shape: tuple[int, ...]
@@ -302,7 +300,7 @@ class Network:
     device: Any
 
     def tensor(self, matrix: FloatArray) -> Any:
-        """Rows as a fresh tensor, filled up to the network's fixed batch, if it has one."""
+        """Rows as a new tensor, filled up to the network's fixed batch, if it has one."""
         import torch
 
         lacking = (self.batch or len(matrix)) - len(matrix)
@@ -343,7 +341,7 @@ class Network:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Without gradients, and with errors of the backend reported as errors of the input."""
+    """Run without gradients, and report errors of the backend as errors of the input."""
     import torch
 
     try:
@@ -351,7 +349,7 @@ def guarded() -> Iterator[None]:
             yield
     except InputError:
         raise
-    except Exception as error:  # a module may raise anything, the backend's share no base
+    except Exception as error:  # the errors of modules and backend have no common base
         if lack_of_memory(str(error)):
             raise MemoryError("PyTorch ran out of memory") from error
         lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -365,11 +363,11 @@ def to_numpy(tensor: Any) -> NDArray[Any]:
     """A tensor as float64."""
     import torch
 
-    # A copy, for a later operation may write into the layer's own memory.
+    # A copy, because a later operation may write into the layer's memory.
     return np.asarray(tensor.detach().to("cpu", torch.float64, copy=True).numpy())
 
 
-# Numbers that one block of rows may produce on its way: 256 MB as float32.
+# Most numbers that one block of rows may produce: 256 MB as float32.
 _BLOCK_CELLS = 1 << 26
 _MOST_BLOCK_ROWS = 8192
 
@@ -392,7 +390,7 @@ class TorchModel:
             yield to_numpy(self._network.output(rows))[:n_block]
 
     def _values(self, taps: tuple[Tap, ...], X: Features) -> FloatArray:
-        """Values on the way to the scores side by side, (n, d) float64."""
+        """Values at several places side by side, (n, d) float64."""
         parts = []
         for rows, n_block in self._blocks(X):
             values = self._network.taps(rows, self._recording, taps, _as_float64)
@@ -438,7 +436,7 @@ class WithLayers(TorchModel):
             self.head_input = partial(self._values, (recording.head_source,))
 
     def embed(self, X: Features, layer: str | None = None) -> FloatArray:
-        """One hidden layer, (n, d) float64; by default the last, an ensemble's side by side."""
+        """One hidden layer, (n, d) float64; by default the last (all last ones of an ensemble)."""
         if layer is None:
             return self._values(self._last, X)
         return self._values((self._recording.hidden[pick_layer(self.layers, layer)],), X)
@@ -514,7 +512,7 @@ def build_regressor(
     feature_names: Sequence[str] | None,
     dropout: Run | None,
 ) -> Regressor:
-    """A regression model from a network whose run returns one row of numbers an example.
+    """A regression model from a network that returns one row of numbers for each example.
 
     Parameters
     ----------
@@ -523,12 +521,12 @@ def build_regressor(
         What the file or the caller states about the columns.
     feature_names : sequence of str or None
     dropout : callable or None
-        The run with its dropout active.
+        The network with its dropout active.
 
     Raises
     ------
     InputError
-        The output is not a table, or does not fit its description.
+        If the output is not a table or does not fit its description.
     """
     recording = network.record()
     output = recording.output
@@ -548,7 +546,7 @@ def build_regressor(
 
 
 def as_columns(result: Any) -> Any:
-    """The outputs of a network, a tensor or several, as one row of numbers an example."""
+    """The outputs of a network, one tensor or several, as one row of numbers for each example."""
     import torch
 
     if isinstance(result, torch.Tensor):
@@ -595,11 +593,11 @@ class TorchRegressor(TorchModel):
     ) -> FloatArray:
         """Predictions of ``m`` random passes, (n, m) float64 (Torres et al., section 4.2).
 
-        Each block of rows has a stream of its own, so that the first passes of a longer run are
+        Each block of rows has its own random stream, so the first passes of a longer run equal
         those of a shorter one.
         """
         if m < 1:
-            raise InputError(f"{m} passes are none", fix="Ask for one or more.")
+            raise InputError(f"The number of passes is {m}", fix="Choose 1 or more.")
         found = np.empty((len(X), m))
         start = 0
         for number, (rows, n_block) in enumerate(self._blocks(X)):
@@ -626,7 +624,7 @@ class TorchNetworkRegressor(TorchRegressor, WithLayers):
 
 @contextmanager
 def _own_random_numbers(device: Any, seed: tuple[int, ...]) -> Iterator[None]:
-    """Seeded random numbers inside, and the caller's stream as it was afterwards."""
+    """Seed the random numbers, and restore the caller's random state afterwards."""
     import torch
 
     device = torch.device(device)

@@ -1,10 +1,10 @@
 """PyTorch's operators: what each does to the rows, and which an exported program may call.
 
-The first part names them for the search of layers and heads.
+The first part classifies them for the search for layers and heads.
 
-Operators that a program may not call are left out on purpose: what reads or maps files
-(``from_file``), writes into given memory (``out`` overloads, ``set_``, ``resize_``), shows memory
-that nobody wrote (``empty``), views storage freely (``as_strided``), or draws random numbers.
+A program may not call operators that read or map files (``from_file``), write into given memory
+(``out`` overloads, ``set_``, ``resize_``), return uninitialised memory (``empty``), view storage
+freely (``as_strided``), or draw random numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KINDS: dict[str, OutputKind] = {
     "_log_softmax": "log-probability",
     "log_softmax": "log-probability",
 }
-#: Where the rows stand among the arguments of a linear layer.
+#: Position of the rows among the arguments of a linear layer.
 _ROWS_AT = {"linear": 0, "mm": 0, "matmul": 0, "addmm": 1}
 _AFFINE = PASSING | {
     "add", "sub", "rsub", "neg", "cat", "concat", "stack", "slice", "select", "narrow", "split",
@@ -88,7 +88,7 @@ def is_relu(func: Any, args: Any, kwargs: Any) -> bool:
 
 
 def dense_input(func: Any, args: Any, n_rows: int) -> Any:
-    """What a linear layer on one vector a row takes, (n_rows, d); None for anything else."""
+    """Input of a linear layer on one vector for each row, (n_rows, d); else None."""
     at = _ROWS_AT.get(op_name(func))
     if at is None or len(args) <= at:
         return None
@@ -97,9 +97,9 @@ def dense_input(func: Any, args: Any, n_rows: int) -> Any:
 
 
 def end_input(func: Any, args: Any, n_rows: int) -> Any:
-    """What a softmax or sigmoid over one vector or number a row takes; None for anything else.
+    """Input of a softmax or sigmoid over one vector or number for each row; else None.
 
-    One that works in place has overwritten it.
+    An operator that works in place has overwritten it.
     """
     name = op_name(func)
     if name not in KINDS or name.endswith("_") or not args:
@@ -123,7 +123,7 @@ def role_of(func: Any, args: Any, kwargs: Any, n_rows: int) -> Role:
 
 
 def activation_of(func: Any) -> str:
-    """Name of an activation for people; "" for anything else."""
+    """Name of an activation in words; "" for any other operation."""
     name = op_name(func)
     return _ACTIVATIONS.get(name) or _ACTIVATIONS.get(name.removesuffix("_"), "")
 
@@ -187,7 +187,7 @@ _ATEN = re.compile(r"torch\.ops\.aten\.([A-Za-z0-9_]{1,64})\.([A-Za-z0-9_]{1,64}
 
 
 def resolve(target: str) -> Callable[..., Any] | None:
-    """The function that an exported graph names, or None for a check that may be left out.
+    """The function that an exported graph names, or None for a check that may be skipped.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""A PyTorch exported program (``.pt2``), opened by hand and run straight from its JSON.
+"""A PyTorch exported program (``.pt2``), read without PyTorch's loader and run from its JSON.
 
-The archive holds JSON and raw numbers; no pickle is read. PyTorch's own reader would unpickle
-sample inputs and evaluate text as symbolic expressions; this one looks operators up in a list
-(`kdcal_core.models.torch_operators`) and needs neither.
+The archive holds JSON and raw numbers, and no pickle is read. PyTorch's loader would unpickle
+sample inputs and evaluate text as symbolic expressions. This one does neither and looks operators
+up in a list (`kdcal_core.models.torch_operators`).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _EXPORT = (
 )
 _SCHEMA_MAJOR = 8
 _MOST_JSON_BYTES = 64 << 20
-_MOST_JSON_VALUES = 5_000_000  # a node of the graph has some 50
+_MOST_JSON_VALUES = 5_000_000  # a node of the graph has about 50
 _MOST_BYTES = 4 << 30
-# Raw weights hardly shrink; JSON shrinks about tenfold.
+# Raw weights hardly compress; JSON shrinks about tenfold.
 _MOST_RATIO = 200
 _MOST_MEMBERS = 100_000
-# Code for other machines: kdcal neither runs it nor needs it.
+# Compiled code, which kdcal never runs.
 _COMPILED = ("data/aotinductor/", "executorch/", "data/mtia/", "mtia/")
 _EXPECTED = (
     "data/weights/",
@@ -54,7 +54,7 @@ _EXPECTED = (
 
 @dataclass(frozen=True, eq=False)
 class Payload:
-    """A tensor as the archive stores it: bytes and how to read them."""
+    """A tensor as stored in the archive: bytes and how to read them."""
 
     data: bytes
     meta: dict[str, Any]
@@ -83,8 +83,8 @@ class Archive:
 def read_archive(path: Path) -> Archive:
     """Read a ``.pt2`` file.
 
-    Sample inputs, which are stored as a pickle, are never read. A program that stores weights
-    or constants as pickles, custom objects or compiled code is refused.
+    Sample inputs are stored as a pickle and are never read. A program that stores weights or
+    constants as pickles, custom objects or compiled code is refused.
 
     Parameters
     ----------
@@ -134,13 +134,13 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError) as error:
         raise InputError(
-            "The file is no whole exported program",
+            "The file is not a complete exported program",
             fix="It may have been cut off on its way; copy or export it again.",
         ) from error
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The archive's files by their name inside its one folder, all of them expected ones."""
+    """The archive's files by their name in its one folder; an unexpected file is an error."""
     infos = [info for info in archive.infolist() if not info.is_dir()]
     unpacked = sum(info.file_size for info in infos)
     packed = sum(info.compress_size for info in infos)
@@ -174,7 +174,7 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    # zipfile stops at the claimed size, which has been limited above.
+    # zipfile stops at the claimed size, which is limited above.
     return archive.read(info)
 
 
@@ -201,16 +201,16 @@ def _json(
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
-        raise InputError(f"The archive's {name!r} is no JSON", fix=_EXPORT) from error
+        raise InputError(f"The archive's {name!r} is not JSON", fix=_EXPORT) from error
     if not isinstance(value, dict):
-        raise InputError(f"The archive's {name!r} is not what it should be", fix=_EXPORT)
+        raise InputError(f"The archive's {name!r} has the wrong content", fix=_EXPORT)
     return value
 
 
 def _payloads(
     archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], folder: str, config: str
 ) -> dict[str, Payload]:
-    """Tensors of a folder. Anything pickled is refused unread."""
+    """Tensors of a folder; pickles are refused without reading them."""
     if folder + config not in members:
         return {}
     entries = _json(archive, members, folder + config).get("config")
@@ -233,7 +233,7 @@ def _payloads(
     return payloads
 
 
-# By number of torch._export.serde.schema.ScalarType.
+# By the numbers of torch._export.serde.schema.ScalarType.
 _DTYPES = {
     1: "uint8",
     2: "int8",
@@ -281,13 +281,13 @@ class Program:
         Graph name to tensor or constant.
     input_name : str
     output_names : tuple of str
-        A classifier's scores are the first.
+        The first holds a classifier's scores.
     row_shape : tuple of int
         Shape of one row of the input.
     batch : int or None
         The graph's fixed number of rows, if it has one.
     dtype : torch.dtype
-        Of the input.
+        Number format of the input.
     writes_in_place : bool
     """
 
@@ -311,14 +311,14 @@ class Program:
         return [values[name] for name in self.output_names]
 
     def _values(self) -> dict[str, Any]:
-        """What is known before a run: the weights."""
+        """The values known before a run: the weights."""
         if not self.writes_in_place:
             return dict(self.weights)
-        # An operator in place may meet a weight through a view; the next batch needs it.
+        # An in-place operator may change a weight through a view, and the next batch needs it.
         return {k: v.clone() if hasattr(v, "clone") else v for k, v in self.weights.items()}
 
     def _run(self, rows: Any, values: dict[str, Any], see: Callable[[Any], None]) -> None:
-        """Compute every value, which ``see`` is shown."""
+        """Compute every value and pass it to ``see``."""
         values[self.input_name] = rows
         for call, over in zip(self.calls, self._over, strict=True):
             kwargs = {name: _resolved(arg, values) for name, arg in call.kwargs.items()}
@@ -330,7 +330,7 @@ class Program:
 
     @cached_property
     def _over(self) -> list[list[str]]:
-        """What no call after each call needs, so that its memory can be freed."""
+        """For each call, the values that no later call needs, so that their memory can be freed."""
         needed = set(self.output_names)
         over = []
         for call in reversed(self.calls):
@@ -340,9 +340,9 @@ class Program:
         return over[::-1]
 
     def check_size(self) -> None:
-        """Refuse a program that turns one row, or the fewest it takes, into very large tensors.
+        """Refuse a program that makes very large tensors of the fewest rows it takes.
 
-        It is run on them, and ends at the first tensor that is too large.
+        The program is run on these rows and stopped at the first tensor that is too large.
 
         Raises
         ------
@@ -376,8 +376,8 @@ def build_program(archive: Archive) -> Program:
     Raises
     ------
     InputError
-        More than one input, operators outside the list, training mode, tensors that reach
-        beyond their bytes.
+        More than one input, operators outside the list, training mode, or tensors that reach beyond
+        their bytes.
     """
     module = archive.program["graph_module"]
     graph, signature = module["graph"], module["signature"]
@@ -434,9 +434,9 @@ def _calls(nodes: list[dict[str, Any]]) -> Iterator[Call]:
 
 
 def _dropping(call: Call) -> Call:
-    """A dropout with its switch turned on: ``dropout(input, p, train)``; other calls as they are.
+    """A call with dropout switched on: ``dropout(input, p, train)``; other calls unchanged.
 
-    A program exported in evaluation mode keeps its dropout, switched off.
+    A program exported in evaluation mode keeps its dropout in the graph, switched off.
     """
     name = op_name(call.function).removesuffix("_")
     if name not in _DROPOUTS or len(call.args) != 3 or call.args[1] == 0:
@@ -486,14 +486,14 @@ def _reference(value: dict[str, Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    # PyTorch writes floats that JSON cannot hold as text.
+    # PyTorch writes floats that JSON cannot express as text.
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if value in ("Infinity", "-Infinity", "NaN"):
         return float(value)
     if isinstance(value, bool | int | float | str):
         return value
-    raise InputError("The exported program passes an argument that is no number")
+    raise InputError("The exported program passes an argument that is not a number")
 
 
 def _written(output: dict[str, Any]) -> Any:
@@ -507,7 +507,7 @@ def _written(output: dict[str, Any]) -> Any:
 
 
 def _names(arg: Any, kind: type = Ref) -> Iterator[str]:
-    """Values of the graph that an argument names, at any depth; those written are plain text."""
+    """Values of the graph that an argument names, at any depth; written ones are plain text."""
     if isinstance(arg, kind):
         yield arg.name if isinstance(arg, Ref) else str(arg)
     elif isinstance(arg, list | tuple):
@@ -533,7 +533,7 @@ def _store(writes: tuple[Any, ...], result: Any, values: dict[str, Any]) -> None
 
 
 def _inputs(archive: Archive, specs: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
-    """Values of the graph's inputs that the file holds, and names of those that it does not."""
+    """Values of the graph's inputs that are in the file, and names of those that are not."""
     weights: dict[str, Any] = {}
     users: list[str] = []
     for spec in specs:
@@ -558,7 +558,7 @@ def _inputs(archive: Archive, specs: list[dict[str, Any]]) -> tuple[dict[str, An
 
 
 def _tensor(payload: Payload) -> Any:
-    """A weight from its raw bytes, checked to stay inside them."""
+    """A weight from its raw bytes, after a check that it stays inside them."""
     import torch
 
     meta = payload.meta
@@ -582,7 +582,7 @@ def _tensor(payload: Payload) -> Any:
 def _sizes(entries: list[dict[str, Any]]) -> list[int]:
     if any("as_int" not in entry for entry in entries):
         raise InputError(
-            "The exported program leaves another size open than the number of rows",
+            "The exported program leaves a size open other than the number of rows",
             fix="Make only the first dimension dynamic when exporting.",
         )
     return [_whole(entry["as_int"]) for entry in entries]

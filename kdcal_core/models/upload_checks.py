@@ -1,9 +1,9 @@
-"""What an uploaded model of any format must pass: its trees' indices, and a trial on a few rows.
+"""Checks of uploaded models of any format: the indices of trees, and a trial on a few rows.
 
-Compiled code follows trees without checks. The libraries index into memory with the numbers of a
-file: a child or a feature out of range reads foreign memory or ends the process, and a cycle never
-ends. Every format's trees pass here before they are used. And every model file passes a trial run,
-with a limit on what one row may take.
+The libraries' compiled code indexes memory with the numbers of a file, unchecked: a child or a
+feature out of range reads foreign memory or ends the process, and a cycle never ends. So the trees
+of every format are checked here before they are used. Every model file must also pass a trial run
+that limits what one row may take.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIX = "The file is damaged or was made to do harm; save the model again from it
 
 
 def unsafe(what: str) -> InputError:
-    """The error for a tree that must not be used."""
+    """The error for a model that must not be used."""
     return InputError(what, fix=_FIX)
 
 
@@ -38,16 +38,16 @@ def check_children(
     Parameters
     ----------
     left, right : (n_nodes,) int arrays
-        Children of each node; looked at where ``inner`` only.
+        Children of each node; used only where ``inner`` is True.
     inner : (n_nodes,) bool array
         True for nodes that split.
     where : str
-        Which tree, for the message.
+        The tree, for the message.
 
     Raises
     ------
     InputError
-        A child is out of range, or a node has two parents.
+        If a child is out of range or a node has two parents.
 
     Examples
     --------
@@ -71,13 +71,13 @@ def check_range(values: NDArray[Any], low: int, stop: int, *, what: str) -> None
         raise unsafe(f"{what} is out of range")
 
 
-#: Numbers in one tensor of one row: 128 MB as float32.
+#: Most numbers in one tensor of one row: 128 MB as float32.
 MOST_ROW_CELLS = 1 << 25
-_FIXED_TIMES = 4  # how much more where a model takes many rows or none
+_FIXED_TIMES = 4  # most times the limit of one row that more rows may take
 _MOST_TRIAL_CELLS = 1 << 24
 # Primes, so that they are not mistaken for a layer's width.
 _TRIAL_ROWS = (61, 31, 13, 7, 3, 2)
-_OPENED_A_SECOND = 20 << 20  # bytes of a large file that a trial has a second more for
+_OPENED_A_SECOND = 20 << 20  # a trial has one second more for each so many bytes of the file
 _COST_FIX = (
     "It may be too large for kdcal, or built to do harm. Write its predictions into a table and "
     "load that instead."
@@ -85,7 +85,7 @@ _COST_FIX = (
 
 
 def most_cells(n_rows: int) -> int:
-    """How many numbers a tensor may hold of the fewest rows that a model takes.
+    """Most numbers that a tensor may hold for the fewest rows that a model takes.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def most_cells(n_rows: int) -> int:
 
 
 def trial_rows(row_cells: int) -> int:
-    """How many rows to try a model on: fewer where each takes much.
+    """Number of rows to try a model on: fewer where each takes much memory.
 
     Examples
     --------
@@ -113,16 +113,16 @@ def model_trial(n_rows: int, n_bytes: int, more_bytes: int) -> Iterator[None]:
     Parameters
     ----------
     n_rows : int
-        How many.
+        Number of rows.
     n_bytes : int
         Size of the model.
     more_bytes : int
-        Memory that it may take beyond what this process takes already.
+        Memory that it may take in addition to what this process already takes.
 
     Raises
     ------
     InputError
-        It takes more of either.
+        If it takes too much time or memory.
     """
     with trial(
         f"The model, opened and tried on {counted(n_rows, 'row')},",

@@ -1,14 +1,14 @@
 """XGBoost models from ``.json`` and ``.ubj`` files and from memory, checked before they are used.
 
-XGBoost's files do not name the classes. A file may carry them as the attribute
-``kdcal_classes``, a JSON list in the order of the class numbers::
+XGBoost's files hold no class names. A file may state them as the attribute ``kdcal_classes``, a
+JSON list in the order of the class numbers::
 
     booster.set_attr(kdcal_classes='["<=50K", ">50K"]')
 
 A strict reader of UBJSON as XGBoost writes it comes first (Universal Binary JSON draft 12: one type
-byte before each value, big-endian numbers, typed arrays ``[$type#count``; anything else that the
-draft allows is refused). The checks work on the document as read from JSON or UBJSON, before the
-library sees it.
+byte before each value, big-endian numbers, typed arrays ``[$type#count``; anything else in the
+draft is refused). The checks work on the document read from JSON or UBJSON, before the library sees
+it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _FORMATS = {b"i": ">b", b"U": ">B", b"I": ">h", b"l": ">i", b"L": ">q", b"d": ">
 _INTEGERS = frozenset((b"i", b"U", b"I", b"l", b"L"))
 _CONSTANTS = {b"Z": None, b"T": True, b"F": False}
 _MAX_DEPTH = 40
-# XGBoost keeps its numbers in typed arrays: beside them a tree has some thirty values.
+# XGBoost stores its numbers in typed arrays; a tree has about thirty other values.
 _MAX_VALUES = 2_000_000
 
 
@@ -69,8 +69,8 @@ def decode_ubjson(data: bytes) -> Any:
     Raises
     ------
     InputError
-        The bytes are not such a value: cut off, nested beyond 40 levels, of too many single values,
-        a name twice in an object, or something behind the end.
+        If the bytes are cut off, nested beyond 40 levels or followed by others, or have too many
+        single values or a name twice in an object.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def decode_ubjson(data: bytes) -> Any:
     reader = _Reader(data)
     value = reader.value(reader.take(1), 0)
     if reader.position != len(data):
-        raise _broken("bytes behind its end")
+        raise _broken("bytes after its end")
     return value
 
 
@@ -118,7 +118,7 @@ class _Reader:
     def _length(self) -> int:
         kind = self.take(1)
         if kind not in _INTEGERS:
-            raise _broken("a length that is no integer")
+            raise _broken("a length that is not an integer")
         return int(self.value(kind, 0))
 
     def _text(self) -> str:
@@ -158,7 +158,7 @@ class _Reader:
         return values.astype(dtype.newbyteorder("="))
 
     def _count(self) -> int:
-        # Every item takes a byte at least, so a longer count is false.
+        # Every item takes at least one byte, so a larger count is wrong.
         count = self._length()
         if not 0 <= count <= len(self._data) - self.position:
             raise _broken("an early end")
@@ -199,7 +199,7 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
     booster = xgboost.Booster()
     try:
         booster.load_model(bytearray(content))
-        booster.num_boosted_rounds()  # some faults appear only once it is used
+        booster.num_boosted_rounds()  # some faults appear only when it is used
     except (xgboost.core.XGBoostError, ValueError, TypeError) as error:
         raise InputError(
             f"XGBoost cannot load the model: {_last_words(error)}",
@@ -215,7 +215,7 @@ def read_document(content: bytes) -> Any:
     Raises
     ------
     InputError
-        The content is broken, or names something twice in one object.
+        If the content is broken or an object holds a name twice.
     """
     if content[:1] == b"{" and content[1:].lstrip()[:1] not in (b'"', b"}", b""):
         return decode_ubjson(content)
@@ -238,12 +238,12 @@ def wrap(
     task: Task | None = None,
     said: Outputs | None = None,
 ) -> Model | Regressor:
-    """Take an ``xgboost.Booster``, a fitted ``XGBClassifier`` or ``XGBRegressor`` as a model.
+    """Wrap an ``xgboost.Booster`` or a fitted ``XGBClassifier`` or ``XGBRegressor``.
 
     Raises
     ------
     InputError
-        It is not fitted or of the other task, or the names given do not fit.
+        If the model is not fitted or of the other task, or the given names do not fit.
     """
     booster = model
     if hasattr(model, "get_booster"):
@@ -309,7 +309,7 @@ class XGBoostTrees:
     def _predict(self, matrix: Any, **options: bool) -> NDArray[Any]:
         try:
             raw = self._booster.predict(matrix, iteration_range=self._rounds, **options)
-        except ValueError as error:  # the library's own error is one
+        except ValueError as error:  # the library's error is a subclass
             raise InputError(
                 f"The model cannot work with this table: {_last_words(error)}",
                 fix="Prepare the columns as they were prepared before training.",
@@ -329,7 +329,7 @@ class XGBoostTrees:
         if large.any():
             names = column_names(X, n_features=self.n_features, feature_names=self.feature_names)
             raise bad_value(rows, large, names, TOO_LARGE)
-        # Categories are handed over as the numbers under which the model knows them.
+        # Categories are passed as the model's numbers for them.
         return xgboost.DMatrix(
             rows,
             feature_names=self._booster.feature_names,
@@ -364,7 +364,7 @@ class XGBoostClassifier(XGBoostTrees):
         ------
         InputError
             Missing columns, text in a column of numbers, or a category that the model does not
-            know. Missing values are taken, as XGBoost does.
+            know. Missing values are accepted, as in XGBoost.
         """
         as_margin = self._objective in ("multi:softmax", "binary:logitraw")
         raw = self._predict(self._matrix(X), output_margin=as_margin).astype(np.float64)
@@ -376,7 +376,7 @@ class XGBoostClassifier(XGBoostTrees):
 
 
 class XGBoostRegressor(XGBoostTrees):
-    """A regressor of XGBoost: a point, or quantiles with the levels that it was trained for."""
+    """A regressor of XGBoost, which predicts a point or the quantiles it was trained for."""
 
     def __init__(
         self, booster: Any, learner: Any, feature_names: Sequence[str] | None, said: Outputs
@@ -393,25 +393,25 @@ class XGBoostRegressor(XGBoostTrees):
         Raises
         ------
         InputError
-            As :meth:`XGBoostClassifier.predict_proba`, or output that is not finite.
+            As for :meth:`XGBoostClassifier.predict_proba`, or output that is not finite.
         """
         matrix = self._matrix(X)
         return check_outputs(self._predict(matrix), matrix.num_row(), len(self.outputs))
 
 
 def _rounds(attributes: Any, n_rounds: int) -> tuple[int, int]:
-    """Iterations that predict: all, or up to the best where training was stopped early."""
+    """Iterations used to predict: all, or up to the best where training was stopped early."""
     best = str(attributes.get("best_iteration", n_rounds - 1))
     if not best.isdecimal() or int(best) >= n_rounds:
-        raise unsafe("The best iteration is none of the model's")
+        raise unsafe("The model has no iteration with the number of its best one")
     return 0, int(best) + 1
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Two readers may disagree about which of two equal names counts.
+    # Readers may differ in which of two equal names they use.
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise unsafe("A JSON object of the model names something twice")
+        raise unsafe("A JSON object of the model holds a name twice")
     return members
 
 
@@ -422,7 +422,7 @@ def _last_words(error: BaseException) -> str:
 
 _MAX_FEATURES = 1_000_000
 _MAX_CLASSES = 100_000
-# XGBoost keeps the categories of a split as a set of bits up to the largest of them.
+# XGBoost stores the categories of a split as bits, up to the largest category.
 _MAX_CATEGORY_BITS = 2**31
 _FEATURE_TYPES = frozenset(("int", "float", "i", "q", "c"))
 _NODE_ARRAYS = ("left_children", "right_children", "parents", "split_indices", "split_conditions")
@@ -434,7 +434,7 @@ def check_model(document: Any) -> None:
     Raises
     ------
     InputError
-        It is not an XGBoost model of trees, or an index, a size or a class is out of range.
+        If it is not an XGBoost model of trees, or an index, a size or a class is out of range.
     """
     try:
         _check_learner(document["learner"])
@@ -442,13 +442,13 @@ def check_model(document: Any) -> None:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise unsafe(
-            f"This is no XGBoost model, or a part is missing ({type(error).__name__}: "
+            f"This is not an XGBoost model, or a part is missing ({type(error).__name__}: "
             f"{str(error)[:60]})"
         ) from error
 
 
 def gradient_booster(learner: Any) -> Any:
-    """The part with the trees, which a dart booster wraps once more."""
+    """The part with the trees, which a dart booster nests one level deeper."""
     booster = learner["gradient_booster"]
     return booster["gbtree"] if booster.get("name") == "dart" else booster
 
@@ -459,7 +459,7 @@ def quantile_levels(learner: Any) -> list[float]:
     Raises
     ------
     InputError
-        A level is outside 0 and 1.
+        If a level is not between 0 and 1.
     """
     if learner["objective"]["name"] != "reg:quantileerror":
         return []
@@ -482,10 +482,10 @@ def _check_learner(learner: Any) -> None:
     check_range(np.array([n_features]), 1, _MAX_FEATURES, what="The number of features")
     check_range(np.array([n_classes]), 0, _MAX_CLASSES, what="The number of classes")
     n_targets = int(parameters.get("num_target", "1"))
-    # A model of several quantiles counts them as targets.
+    # XGBoost counts the quantiles of a model as targets.
     levels = quantile_levels(learner)
     if n_classes and learner["objective"]["name"].startswith(("reg:", "count:")):
-        raise unsafe("A regression model has no classes, yet it counts some")
+        raise unsafe("The regression model states a number of classes")
     if n_targets != max(1, len(levels)):
         raise InputError(
             "The model has more than one target", fix="kdcal reviews one target at a time."
@@ -506,7 +506,7 @@ def _check_learner(learner: Any) -> None:
     _check_forest(model, len(trees), n_columns)
     if booster["name"] == "dart":
         _numbers(booster["weight_drop"], len(trees), "tree weights")
-    # The library puts each tree at the place that its id says.
+    # The library stores each tree at the position given by its id.
     if [tree["id"] for tree in trees] != list(range(len(trees))):
         raise unsafe("The trees are not in the order of their ids")
     for k, tree in enumerate(trees):
@@ -548,14 +548,14 @@ def _check_tree(tree: Any, n_features: int, where: str) -> None:
             raise unsafe(f"The {key} of {where} are not numbers")
     _integers(tree["default_left"], n_nodes, f"default_left of {where}")
     inner = left != -1
-    # Nodes that pruning deleted keep no children either.
+    # Nodes deleted by pruning have no children either.
     if (inner != (right != -1)).any():
         raise unsafe(f"A node of {where} has one child only")
     check_children(left, right, inner, where=where)
     check_range(features[inner], 0, n_features, what=f"A feature index of {where}")
     at = np.flatnonzero(inner)
     if (parents[left[at]] != at).any() or (parents[right[at]] != at).any():
-        raise unsafe(f"A node of {where} and its child disagree about it")
+        raise unsafe(f"A node of {where} is not the parent that its child states")
     _check_category_splits(tree, n_nodes, where)
 
 
@@ -579,7 +579,7 @@ def _check_category_splits(tree: Any, n_nodes: int, where: str) -> None:
 
 
 def _check_categories(cats: Any, n_features: int) -> None:
-    """The names of categories that XGBoost 3.1 and later keep."""
+    """Check the names of categories, which XGBoost 3.1 and later store."""
     lists = cats.get("enc", [])
     if not len(lists):
         return
@@ -592,11 +592,11 @@ def _check_categories(cats: Any, n_features: int) -> None:
         raise unsafe("The order of the categories does not fit their number")
     for low, stop in pairwise(bounds.tolist()):
         if not np.array_equal(np.sort(order[low:stop]), np.arange(stop - low)):
-            raise unsafe("The order of the categories is none")
+            raise unsafe("The order of the categories is not a permutation")
 
 
 def category_list(entry: Any) -> list[Any]:
-    """Names of the categories of one feature; empty for a feature of numbers."""
+    """Names of the categories of one feature; empty for a numeric feature."""
     values = np.asarray(entry["values"])
     if "offsets" not in entry:
         return list(values.tolist())
@@ -614,7 +614,7 @@ def category_list(entry: Any) -> list[Any]:
 def _numbers(values: Any, n: int | None, what: str) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "biuf"):
-        raise unsafe(f"The {what} are no list of numbers")
+        raise unsafe(f"The {what} are not a list of numbers")
     if n is not None and array.size != n:
         raise unsafe(f"The {what} are {array.size:,}, expected {n:,}")
     return array
@@ -623,7 +623,7 @@ def _numbers(values: Any, n: int | None, what: str) -> NDArray[Any]:
 def _integers(values: Any, n: int | None, what: str) -> NDArray[np.int64]:
     array = _numbers(values, n, what)
     if array.dtype.kind == "f" and (array != np.floor(array)).any():
-        raise unsafe(f"The {what} are no integers")
+        raise unsafe(f"The {what} are not integers")
     return array.astype(np.int64)
 
 
@@ -638,7 +638,7 @@ def _save(model: Any, path: Path, n_features: int) -> str:
     return ""
 
 
-# The mark that follows an opening brace in UBJSON: the type of the first name's length.
+# The byte after an opening brace in UBJSON: the type of the first name's length.
 _UBJ_LENGTHS = (b"i", b"U", b"I", b"l", b"L", b"$", b"#")
 
 

@@ -1,8 +1,7 @@
 """Global and local recalibration of predictive distributions.
 
-The methods and the numbers of sections and equations are those of Torres et al., *Model-Free
-Local Recalibration of Neural Networks*, https://arxiv.org/abs/2403.05756, unless another paper is
-named.
+Methods, sections and equations are those of Torres et al., *Model-Free Local Recalibration of
+Neural Networks*, https://arxiv.org/abs/2403.05756, unless another paper is named.
 """
 
 from __future__ import annotations

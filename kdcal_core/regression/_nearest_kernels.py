@@ -1,4 +1,4 @@
-"""Compiled loops of the neighbour search, imported only on use because numba loads slowly."""
+"""Compiled loops of the neighbour search, imported only when used, as numba loads slowly."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def gather(tile: Array, start: int, limit: Array, index: Array, value: Array, co
 
 @compiled
 def farthest(index: Array, value: Array, count: Array, kth: Array, norms: Array) -> Array:
-    """The greatest norm among the rows whose value is at most ``kth``, for every point."""
+    """For every point, the largest norm among the rows whose value is at most ``kth``."""
     greatest = np.zeros(len(count))
     for i in range(len(count)):
         for j in range(count[i]):
@@ -40,7 +40,7 @@ def farthest(index: Array, value: Array, count: Array, kth: Array, norms: Array)
 
 @compiled
 def drop_beyond(limit: Array, index: Array, value: Array, count: Array) -> None:
-    """Keep the rows within the limit, in their order; what is left of the list is infinite."""
+    """Keep the rows within the limit, in their order; the rest of the list is set to infinity."""
     for i in range(len(count)):
         end = 0
         for j in range(count[i]):
@@ -55,7 +55,7 @@ def drop_beyond(limit: Array, index: Array, value: Array, count: Array) -> None:
 def squared_distances(
     points: Array, space: Array, index: Array, count: Array, squared: Array
 ) -> None:
-    """From every point to the rows of its list, summed in the order of the coordinates."""
+    """Squared distances from every point to its list, summed in the order of the coordinates."""
     for i in range(len(points)):
         for j in range(count[i]):
             distance = 0.0

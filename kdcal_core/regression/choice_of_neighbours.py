@@ -1,7 +1,6 @@
-"""The choice of a space and a number of neighbours, and distributions of rows left out of a fit.
+"""The choice of space and number of neighbours, and cross-fitted distributions.
 
-The space and the number of neighbours are chosen by the cross-fitted CRPS of a whole grid in one
-pass.
+Space and number of neighbours are chosen by the cross-fitted CRPS of a whole grid in one pass.
 """
 
 from __future__ import annotations
@@ -43,32 +42,32 @@ def cross_fitted(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> PredictiveDistribution:
-    """Each row's distribution from a recalibrator fitted on the other folds, in the rows' order.
+    """Each row's distribution from a recalibrator fitted on the other folds, in row order.
 
     Parameters
     ----------
     recalibrator_factory : callable
-        Makes a fresh recalibrator for every fold.
+        Makes an unfitted recalibrator for every fold.
     distribution : PredictiveDistribution of n rows
     y : (n,) array
         Outcomes, finite.
     space : (n, d) array, optional
-        Where neighbours are searched.
+        Space in which neighbours are searched.
     folds : int, default=5
-        Random parts of equal size, 2 to n.
+        Number of random parts of equal size, 2 to n.
     seed : int, default=0
-        Of the division into folds.
+        Seed of the division into folds.
     progress : callable, optional
         Called with the share done in [0, 1] and a sentence; may raise to cancel.
 
     Raises
     ------
     InputError
-        Where the outcomes or the space do not fit the rows, or there are fewer rows than folds.
+        If the outcomes or the space do not match the rows, or there are fewer rows than folds.
 
     Notes
     -----
-    Warnings of single folds are not repeated: a fit on all rows gives them once.
+    Warnings of single folds are suppressed: a fit on all rows gives them once.
 
     Examples
     --------
@@ -104,25 +103,26 @@ _BLOCK_FLOATS = 2**20
 
 @dataclass(frozen=True, eq=False)
 class NeighbourSelection:
-    """How well each space and number of neighbours recalibrates; see :func:`select_neighbours`.
+    """Scores of each space and number of neighbours; see :func:`select_neighbours`.
 
     Attributes
     ----------
     spaces : tuple of s str
     ks : (g,) int
-        Ascending.
+        Numbers of neighbours, ascending.
     crps : (s, g)
         Mean cross-fitted CRPS, in units of the outcome; lower is better.
     standard_error : (s, g)
-        Of the difference to the smallest CRPS of the grid, row by row; 0 at the best itself.
+        Standard error of the difference from the smallest CRPS of the grid, paired by row; 0 for
+        the best.
     model_crps : float
-        Of the model's distributions, on the same rows.
+        Mean CRPS of the model's distributions on the same rows.
     gain, gain_standard_error : float
-        How much the choice lowers the model's CRPS, row by row.
+        Decrease of the model's CRPS by the choice, paired by row.
     best_space, best_k
-        The choice.
+        The chosen space and number of neighbours.
     n : int
-        Rows scored.
+        Number of rows scored.
     folds, seed : int
     """
 
@@ -141,7 +141,7 @@ class NeighbourSelection:
 
     @property
     def helps(self) -> bool:
-        """Whether the choice beats the model by more than two standard errors."""
+        """Whether the choice is better than the model by more than two standard errors."""
         return self.gain > 2 * self.gain_standard_error
 
     @property
@@ -174,32 +174,33 @@ def select_neighbours(
 ) -> NeighbourSelection:
     """Score local recalibration for every space and k by cross-fitted CRPS (Torres et al., Alg. 1).
 
-    Each row is recalibrated by its neighbours of the other folds. Neighbours are searched once for
-    each space and fold, at the largest k; their PIT values are sorted once, and smaller values of
+    Each row is recalibrated by its neighbours in the other folds. Neighbours are searched once for
+    each space and fold, with the largest k. Their PIT values are sorted once, and smaller values of
     k give the same list other weights.
 
     Parameters
     ----------
     distribution : PredictiveDistribution of n rows
-        Of the calibration set.
+        Distributions of the calibration set.
     y : (n,) array
         Outcomes.
     spaces : mapping of str to (n, d) array
-        Inputs, hidden layers, ...: each standardised column by column.
+        Inputs, hidden layers, ..., each of which is standardised by column.
     ks : sequence of int
-        Numbers of neighbours to compare. Those above the rows of the other folds are left out.
+        Numbers of neighbours to compare. Those above the number of rows in the other folds are left
+        out.
     kernel : {"epanechnikov", "uniform"}, default="epanechnikov"
     folds : int, default=5
     seed : int, default=0
-        Of the folds, the rows scored, and randomised PIT values.
+        Seed of the folds, the rows scored, and randomised PIT values.
     max_rows : int, default=5000
-        Rows scored, a random subset where there are more. Neighbours come from all rows.
+        Most rows to score, a random subset of more. Neighbours come from all rows.
     progress : callable, optional
 
     Raises
     ------
     InputError
-        There is no space, or every k is below 1 or above the rows of the other folds.
+        If there is no space, or every k is below 1 or above the number of rows in the other folds.
 
     Examples
     --------
@@ -239,13 +240,13 @@ def select_neighbours(
 
 
 def _servable(ks: Sequence[int], largest_fold: int, n: int) -> IntArray:
-    """The numbers of neighbours that every fold has rows for, ascending."""
+    """The numbers of neighbours for which every fold has enough rows, ascending."""
     grid = np.unique(np.asarray(ks, dtype=np.int64))
     grid = grid[(grid >= 1) & (grid <= n - largest_fold)]
     if not len(grid):
         raise InputError(
             f"None of the numbers of neighbours {list(ks)} fits {n - largest_fold:,} rows",
-            fix="Give numbers from 1 to the rows of all folds but one.",
+            fix="Give numbers from 1 to the number of rows in all folds but one.",
         )
     return grid
 
@@ -282,15 +283,15 @@ def _crps_of_each_k(
     ks: IntArray,
     kernel: Kernel,
 ) -> FloatArray:
-    """CRPS of Torres et al.'s weighted sample for every k, (g, rows).
+    """CRPS of the weighted sample of Torres et al. for every k, (g, rows).
 
-    With the samples sorted, ``CRPS = sum w (z - y) (sign(z - y) + 1 - F - F_left)``, where F and
-    F_left are the weighted ECDF at a sample and just before it. So one sort serves every k.
+    With sorted samples, ``CRPS = sum w (z - y) (sign(z - y) + 1 - F - F_left)``, where F and F_left
+    are the weighted ECDF at a sample and just before it. One sort thus serves every k.
 
     Parameters
     ----------
     pit, distance : (rows, largest k)
-        Of the neighbours, the nearest first.
+        PIT values and distances of the neighbours, the nearest first.
     """
     order = np.argsort(pit, axis=1, kind="stable")
     away = distribution.ppf(np.take_along_axis(pit, order, axis=1)) - y[:, np.newaxis]

@@ -1,9 +1,9 @@
 """Recalibration by density estimation: a quantile network on features of the model's forecast.
 
-The network's output is a whole quantile curve, trained by the check loss. The curve of a row is
-piecewise linear in the normal score of the level, with an offset and positive slopes that the
-network gives. Slopes of 1 and an offset of 0 give the standard normal, with which training starts.
-torch trains the network; the trained network is plain arrays.
+The network's output is a whole quantile curve, trained with the check loss. A row's curve is
+piecewise linear in the normal score of the level, and the network gives its offset and positive
+slopes. Training starts from slopes of 1 and an offset of 0, which give the standard normal
+distribution. torch trains the network, and the trained network consists of plain arrays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kdcal_core.regression.recalibrators import (
     pit_values,
 )
 
-# Corners of the curve, as normal scores of the level; slopes go on beyond the outer ones.
+# Corners of the curve, as normal scores of the level; the outer slopes continue beyond them.
 CORNERS = ndtri(np.array([0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99]))
 _UNIT = float(np.log(np.e - 1))  # softplus of this is 1
 _BATCH, _MOST_STEPS, _LEVELS = 256, 100, 32
@@ -46,7 +46,7 @@ class QuantileCurves:
     Attributes
     ----------
     layers : tuple of (weight (out, in), bias (out,))
-        ReLU between them. The last one's outputs are the offset and the slopes.
+        Layers with ReLU between them; the outputs of the last one are the offset and the slopes.
     """
 
     layers: tuple[tuple[FloatArray, FloatArray], ...]
@@ -66,7 +66,7 @@ class QuantileCurves:
 def segments(score: FloatArray) -> FloatArray:
     """Signed length of each linear piece between 0 and the score, (..., pieces).
 
-    The slopes times these lengths are the rise of the curve from its offset at score 0.
+    The slopes times these lengths sum to the rise of the curve from its offset at score 0.
     """
     bounds = np.concatenate([[-np.inf], CORNERS, [np.inf]])
     at = np.asarray(score)[..., np.newaxis]
@@ -88,11 +88,11 @@ def train_curves(
     seed: int,
     report: Progress,
 ) -> tuple[QuantileCurves, int, float, float]:
-    """Train on 80% of the rows, stop by the other 20%.
+    """Train on 80% of the rows, and stop by the loss on the other 20%.
 
     Returns
     -------
-    curves, epochs until the best, its check loss on the 20%, the untrained network's.
+    curves, epochs until the best network, its check loss on the 20%, that of the untrained network.
     """
     import torch
 
@@ -106,7 +106,7 @@ def train_curves(
     optimiser = torch.optim.Adam(parameters, lr=learning_rate)
     size = max(_BATCH, len(kept) // _MOST_STEPS)
     threads = torch.get_num_threads()
-    # One thread: sums in one order give the same numbers with any number of cores.
+    # One thread: a fixed order of sums gives the same numbers with any number of cores.
     torch.set_num_threads(1)
     try:
         best = start = _held_loss(_frozen(parameters), features[held], target[held])
@@ -166,7 +166,7 @@ def _frozen(parameters: list[Any]) -> QuantileCurves:
 
 
 def _held_loss(curves: QuantileCurves, features: FloatArray, target: FloatArray) -> float:
-    """Mean check loss over evenly spaced levels: half the CRPS on this scale, but for the grid."""
+    """Mean check loss over evenly spaced levels, about half the CRPS on this scale."""
     residual = target[:, np.newaxis] - curves(features, ndtri(_CHECKED_LEVELS))
     loss = np.maximum(_CHECKED_LEVELS * residual, (_CHECKED_LEVELS - 1) * residual)
     return float(loss.mean())
@@ -174,7 +174,7 @@ def _held_loss(curves: QuantileCurves, features: FloatArray, target: FloatArray)
 
 FEATURE_LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 FEWEST_ROWS = 20
-# PIT values of 0 and 1 have no normal score; beyond 8 a double rounds 1 - p to 1
+# PIT values of 0 and 1 have no normal score; beyond 8 doubles round 1 - p to 1
 _FARTHEST = 8.0
 _GRID = ndtr(np.linspace(-3.5, 3.5, 141))
 
@@ -182,17 +182,18 @@ _GRID = ndtr(np.linspace(-3.5, 3.5, 141))
 class DensityRecalibration(BaseEstimator):
     """Quantiles of the outcome given the model's forecast (Kuleshov and Deshpande 2022).
 
-    A small network learns, by the check loss, every quantile of the outcome given features of
-    the model's predictive distribution: the ranks of its median, width and skewness among the
-    calibration rows. So, unlike one map for all rows, it can widen large predictions and narrow
-    small ones. 80% of the calibration rows train it and 20% stop it (Torres et al., section 4.3).
+    A small network estimates all quantiles of the outcome by the check loss, given features of the
+    model's predictive distribution: the ranks of its median, width and skewness among the
+    calibration rows. Unlike one map for all rows, it can therefore widen large predictions and
+    narrow small ones. It is trained on 80% of the calibration rows and stopped by the other 20%
+    (Torres et al., section 4.3).
 
-    Quantiles are learnt on the scale of the normal scores of PIT values, where a calibrated
-    model is the standard normal and the untrained network is the model itself, and carried
-    back by the model's quantile function. The check loss finds the same quantiles on either
-    scale, and no quantile leaves the model's support (beyond the outermost levels, 0.0002 and
-    0.9998, the tails of :class:`Quantiles` may). The curves rise in the level by construction,
-    so quantiles never cross.
+    Quantiles are estimated on the scale of the normal scores of PIT values, where a calibrated
+    model is the standard normal and the untrained network is the model itself. The model's quantile
+    function transforms them back. The check loss has the same optimal quantiles on both scales, and
+    no quantile leaves the model's support (beyond the outermost levels, 0.0002 and 0.9998, the
+    tails of :class:`Quantiles` may). The curves increase in the level by construction, so quantiles
+    never cross.
 
     Parameters
     ----------
@@ -200,18 +201,18 @@ class DensityRecalibration(BaseEstimator):
         Units of each of the two hidden layers. Torres et al. do not describe their network.
     max_epochs : int, default=200
     patience : int, default=20
-        Training stops after this many epochs without a better loss on the 20%, and the best
-        network is kept. If no epoch is better, that is the untrained one, which is the model.
+        Training stops after this many epochs without a better loss on the 20%, and the best network
+        is kept. If no epoch is better, this is the untrained one, which equals the model.
     learning_rate : float, default=0.005
     seed : int, default=0
-        Of the split, the network and the order of rows. The same seed gives the same numbers.
+        Seed of the split, the network and the order of rows. The same seed gives the same numbers.
 
     Attributes
     ----------
     n_epochs_ : int
-        Epochs until the network that was kept; 0 where the model itself was best.
+        Epochs until the best network; 0 if the model itself was best.
     loss_, model_loss_ : float
-        Mean check loss on the 20%, of the network and of the model.
+        Mean check loss of the network and of the model on the 20%.
     n_outside_ : int
         Outcomes outside their predictive support: PIT within 1e-16 of 0 or 1.
 
@@ -263,7 +264,7 @@ class DensityRecalibration(BaseEstimator):
         Raises
         ------
         InputError
-            Where there are fewer than 20 rows, or the outcomes are not n finite numbers.
+            If there are fewer than 20 rows, or the outcomes are not n finite numbers.
         """
         self._validate_params()
         pit = pit_values(distribution, y, self.seed)
@@ -293,14 +294,14 @@ class DensityRecalibration(BaseEstimator):
     def predict(
         self, distribution: PredictiveDistribution, space: NDArray[Any] | None = None
     ) -> PredictiveDistribution:
-        """Quantiles at 141 levels, 0.0002 to 0.9998, of m new rows; ``space`` is not used."""
+        """Quantiles of m new rows at 141 levels, 0.0002 to 0.9998; ``space`` is not used."""
         check_is_fitted(self, "curves_")
         score = self.curves_(self._features(_shape(distribution)), ndtri(_GRID))
         level = np.clip(ndtr(score), np.finfo(float).tiny, 1 - np.finfo(float).epsneg)
         return Quantiles(_GRID, distribution.ppf(level))
 
     def _features(self, shape: FloatArray) -> FloatArray:
-        """Ranks among the calibration rows, (n, 3) in [-1, 1]; new extremes become the ends."""
+        """Ranks among the calibration rows, (n, 3), clipped to [-1, 1]."""
         n = len(self._reference)
         ranks = [
             np.searchsorted(reference, values, "left") + np.searchsorted(reference, values, "right")
@@ -316,7 +317,7 @@ def _shape(distribution: PredictiveDistribution) -> FloatArray:
     skewness = np.divide(
         q[:, 4] + q[:, 0] - 2 * q[:, 2], width, out=np.zeros_like(width), where=width > 0
     )
-    # rows of one shape share a rank, whatever their rounding errors
+    # rows with equal shapes share a rank in spite of rounding errors
     digits, exponent = np.frexp(width)
     width = np.ldexp(np.round(digits, 9), exponent)
     return np.stack([q[:, 2], width, np.round(skewness, 9)], axis=1)
@@ -325,7 +326,7 @@ def _shape(distribution: PredictiveDistribution) -> FloatArray:
 RecalibratorSpec(
     "density",
     "Density estimation recalibration",
-    "A small network learns the outcome's quantiles from the model's own forecast, so large "
+    "A small network learns the outcome's quantiles from the model's forecast, so large "
     "and small predictions are corrected differently.",
     DensityRecalibration,
     family="forecast",

@@ -1,7 +1,7 @@
-"""One correction for all rows: global recalibration and Kuleshov et al.'s isotonic map.
+"""One correction for all rows: global recalibration and the isotonic map of Kuleshov et al.
 
-Global recalibration uses all PIT values for every new row (Torres et al., section 3); the other
-learns one nondecreasing map of probabilities.
+Global recalibration uses all PIT values for every new row (Torres et al., section 3). The other
+fits one nondecreasing map of probabilities.
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ from kdcal_core.regression.recalibrators import (
 
 
 class GlobalRecalibration(BaseEstimator):
-    """Algorithm 1 of Torres et al. with k = n neighbours of constant weight.
+    """Algorithm 1 of Torres et al. with k = n neighbours of equal weight.
 
     Parameters
     ----------
     seed : int, default=0
-        Of the randomised PIT values, where the base's distribution function has jumps.
+        Seed of the randomised PIT values, if the base's distribution function has jumps.
 
     Attributes
     ----------
     pit_ : (n,) array
-        PIT values of the calibration rows, under the widened distributions.
+        PIT values of the calibration rows with the widened distributions.
     widening_ : float
-        As of :class:`LocalRecalibration`.
+        As in :class:`LocalRecalibration`.
     n_outside_ : int
-        Calibration rows whose outcome lies outside their distribution: PIT within 1e-16 of 0 or 1.
+        Number of calibration rows with the outcome outside their distribution: PIT within 1e-16 of
+        0 or 1.
 
     Examples
     --------
@@ -63,12 +64,12 @@ class GlobalRecalibration(BaseEstimator):
         self.seed = seed
 
     def fit(self, distribution: PredictiveDistribution, y: Any, space: Any = None) -> Self:
-        """Keep the PIT values of the calibration set; ``space`` is ignored.
+        """Store the PIT values of the calibration set; ``space`` is ignored.
 
         Raises
         ------
         InputError
-            Where the outcomes do not fit the rows or are not finite.
+            If the outcomes do not match the rows or are not finite.
         """
         y = check_outcomes(y, len(distribution))
         self.widening_ = widening_of(distribution, y)
@@ -88,38 +89,38 @@ class GlobalRecalibration(BaseEstimator):
 
 
 BETWEEN = 8
-"""Straight pieces in which the smooth map is drawn from one kept corner to the next."""
+"""Number of linear pieces of the smooth map between adjacent kept corners."""
 
 
 class IsotonicRecalibration(BaseEstimator):
-    """``F~ = R o F^``, R an isotonic regression on (p, ECDF(p)) (Torres et al., section 2).
+    """``F~ = R o F^`` with R an isotonic regression on (p, ECDF(p)) (Torres et al., section 2).
 
-    p are the PIT values of the calibration set. Their ECDF (denominator n) is
-    nondecreasing already, so isotonic regression returns it unchanged. Joined by straight lines,
-    as Kuleshov et al. (2018) and scikit-learn do, its n corners make a jagged density, whose log
-    score is .4 nats worse than the model's own. So by default R keeps about 2 n^(1/3) of the
-    corners, dense towards both ends, and a rising cubic (on the normal scores of both axes) runs
-    between them: at those corners the share of outcomes below is the same.
+    p are the PIT values of the calibration set. Their ECDF (denominator n) is already
+    nondecreasing, so isotonic regression returns it unchanged. With linear interpolation, as in
+    Kuleshov et al. (2018) and scikit-learn, its n corners give a jagged density, whose log score is
+    0.4 nats worse than the model's own. So by default R keeps about 2 n^(1/3) of the corners, more
+    densely towards both ends, with a monotone cubic (on the normal scores of both axes) between
+    them. At these corners the share of outcomes below does not change.
 
     Parameters
     ----------
     ends : {"open", "printed"}, default="open"
-        As printed, R reaches 1 at the largest PIT: outcomes above the corresponding quantile
-        get probability 0, even with few rows. "open" uses n + 1 for n: the i-th smallest
-        PIT maps to i / (n + 1), which is the exact probability that a new row of the same kind
-        falls below it, and both tails beyond the data keep the model's shape.
+        As printed in the paper, R reaches 1 at the largest PIT, so outcomes above the corresponding
+        quantile get probability 0, even with few rows. "open" uses n + 1 instead of n: the i-th
+        smallest PIT maps to i / (n + 1), which is the exact probability that a new row of the same
+        kind falls below it, and both tails beyond the data keep the model's shape.
     smoothing : {"auto", "none"}, default="auto"
-        "none" keeps all corners and straight lines, as printed.
+        "none" keeps all corners with linear interpolation, as printed.
     seed : int, default=0
-        For the randomised PIT values of distributions with jumps.
+        Seed of the randomised PIT values of distributions with jumps.
 
     Attributes
     ----------
     knots_, values_ : (g,) arrays
-        R goes through these points, from (0, 0) to (1, 1).
+        Points on R, from (0, 0) to (1, 1).
     n_outside_ : int
-        Outcomes outside their predictive support: PIT within 1e-16 of 0 or 1. Their mass is spread
-        between the end and the next PIT value.
+        Number of outcomes outside their predictive support: PIT within 1e-16 of 0 or 1. Their mass
+        is spread between the end and the next PIT value.
 
     Examples
     --------
@@ -151,12 +152,12 @@ class IsotonicRecalibration(BaseEstimator):
     def fit(
         self, distribution: PredictiveDistribution, y: Any, space: NDArray[Any] | None = None
     ) -> Self:
-        """Learn R from n rows and their outcomes (n,); ``space`` is not used.
+        """Fit R to n rows and their outcomes (n,); ``space`` is not used.
 
         Raises
         ------
         InputError
-            Where the outcomes are not n finite numbers.
+            If the outcomes are not n finite numbers.
         """
         self._validate_params()
         y = check_outcomes(y, len(distribution))
@@ -179,7 +180,7 @@ class IsotonicRecalibration(BaseEstimator):
 
 
 def _corners(pit: FloatArray, denominator: int) -> tuple[FloatArray, FloatArray]:
-    """Corners of the ECDF inside (0, 1), pinned at (0, 0) and (1, 1)."""
+    """Corners of the ECDF inside (0, 1), with (0, 0) and (1, 1) added."""
     knots, counts = np.unique(pit, return_counts=True)
     values = np.cumsum(counts) / denominator
     inside = (knots > 0.0) & (knots < 1.0)
@@ -190,9 +191,9 @@ def _corners(pit: FloatArray, denominator: int) -> tuple[FloatArray, FloatArray]
 
 
 def _smooth(knots: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The map through some of the corners, by a rising cubic from the first to the last of them."""
+    """The map through some of the corners, a monotone cubic from the first to the last of them."""
     inner = knots[1:-1], values[1:-1]
-    # a corner where many outcomes share one value, or the largest as printed, has no normal score
+    # a corner may lack a normal score: many outcomes with one value, or the largest as printed
     inside = inner[1] < 1.0
     x, z = ndtri(inner[0][inside]), ndtri(inner[1][inside])
     kept = _kept_corners(len(x))
@@ -203,7 +204,7 @@ def _smooth(knots: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArr
     at = (x[kept[:-1], np.newaxis] + np.diff(x[kept])[:, np.newaxis] * parts).ravel()
     at = np.unique(np.append(at, x[kept[-1]]))
     level, image = ndtr(at), np.maximum.accumulate(ndtr(curve(at)))
-    # ndtr of ndtri is not the identity to the last digit, and the ends stay where they were
+    # ndtr of ndtri is not exactly the identity, so the ends are set exactly
     rest = knots > knots[1:-1][inside][-1]
     first, last = inner[0][inside][0], inner[0][inside][-1]
     open_ = (level > first) & (level < last)
@@ -215,7 +216,7 @@ def _smooth(knots: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def _kept_corners(n: int) -> IntArray:
-    """Places among n corners: about evenly spaced, and ever closer towards both ends."""
+    """Positions among n corners: about evenly spaced, and closer towards both ends."""
     step = max(1, round(n ** (2 / 3) / 2))
     ladder = 2 ** np.arange(int(np.log2(step)) + 1) - 1
     even = np.arange(step // 2, n, step)
@@ -229,7 +230,7 @@ def _isotonic(
     smoothing: Literal["auto", "kernel", "none"] = "auto",
     seed: int = 0,
 ) -> IsotonicRecalibration:
-    """Its map is smooth or not: how local recalibrators smooth makes no difference to it."""
+    """Isotonic recalibration; of the local smoothing settings only "none" matters."""
     return IsotonicRecalibration(ends, "none" if smoothing == "none" else "auto", seed)
 
 

@@ -1,6 +1,6 @@
 """Local recalibration from the PIT values of neighbours (Torres et al., Algorithm 1).
 
-And nearest neighbour regression, which Torres et al. compare with: the neighbours' outcomes.
+Also nearest neighbour regression, with which Torres et al. compare: the neighbours' outcomes.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from kdcal_core.regression.recalibrators import (
 )
 
 FEWEST = 50
-"""Fewest neighbours of a row, taken where a radius holds fewer."""
+"""Fewest neighbours of a row, used if a radius holds fewer."""
 RECALL_ROWS = 200
 BANDWIDTHS = (1.0, 0.5, 0.25, 0.125, 0.0)
 TRIED_ROWS, FEWEST_TRIED = 400, 20
 MOST_FLOATS = 2**28
-"""Neighbours of all rows together under a radius: 2 GB of PIT values."""
+"""Most neighbours of all rows together with a radius: 2 GB of PIT values."""
 
 
 def _smoothed(sampled: Recalibrated, bandwidth: float) -> PredictiveDistribution:
@@ -68,37 +68,37 @@ def neighbours_of(n: int) -> int:
 class LocalRecalibration(BaseEstimator):
     """Local recalibration (Torres et al., Algorithm 1 and Eq. 3).
 
-    The PIT values p_i = F^_i(y_i) of the calibration set are kept. A new row j takes those of its
-    neighbours in ``space``, weighted by the kernel of their distances, and its recalibrated
+    The fit stores the PIT values p_i = F^_i(y_i) of the calibration set. A new row j uses those of
+    its neighbours in ``space``, weighted by the kernel of their distances. Its recalibrated
     distribution is that of the weighted samples F^_j^-1(p_i).
 
     Parameters
     ----------
     k : int or "auto", default="auto"
-        Number of neighbours; capped at the number of calibration rows. "auto" is
-        2 sqrt(n) and at least 50. Torres et al. take 1,000 of 10,000. Over 100 runs on real tables
-        that lost 8% of CRPS against the best k in hindsight (at worst 37%), "auto" 2% (8%), and
-        the choice by :func:`select_neighbours` 0.4% (2%).
+        Number of neighbours, at most the number of calibration rows. "auto" is 2 sqrt(n), at least
+        50. Torres et al. use 1,000 of 10,000. Over 100 runs on real tables, their choice lost 8% of
+        CRPS against the best k in hindsight (at worst 37%), "auto" 2% (8%), and the choice by
+        :func:`select_neighbours` 0.4% (2%).
     radius : float, optional
-        Neighbours are all rows within this distance instead, and it is the kernel's scale u
-        (section 4.2). Rows with fewer than 50 within it take their 50 nearest.
-        In units of the standardised space, unless ``standardise`` is False.
+        Uses all rows within this distance as neighbours instead; it is also the kernel's scale u
+        (section 4.2). Rows with fewer than 50 within it use their 50 nearest. It is in units of the
+        standardised space, unless ``standardise`` is False.
     kernel : {"epanechnikov", "uniform"}
-        With k neighbours u lies 0.1% beyond the k-th.
+        With k neighbours, u is 0.1% more than the distance of the k-th.
     search : {"exact", "approximate"}
     epsilon : float, default=0.0
-        Approximate search may return an i-th neighbour (1 + epsilon) times as far as the true
-        one.
+        Approximate search may return an i-th neighbour that is (1 + epsilon) times as far as the
+        true one.
     standardise : bool, default=True
         Scale every column of the space to mean 0 and standard deviation 1 of the calibration
         rows; a constant column has no effect.
     smoothing : {"auto", "kernel", "none"}
-        "none" is the paper's weighted sample, :class:`Recalibrated`, which ends at its most
-        extreme neighbour. "kernel" smooths it with Silverman's bandwidth and continues it with
-        the base's tails, see :class:`SmoothedRecalibrated`; this blurs two peaks of the
-        outcomes into one. "auto" compares that bandwidth, a half, a quarter and an eighth of it,
-        and none, by CRPS: up to 400 calibration rows are recalibrated by their neighbours without
-        themselves, and the widest bandwidth within a standard error of the best is taken.
+        "none" is the paper's weighted sample, :class:`Recalibrated`, which ends at its most extreme
+        neighbour. "kernel" smooths it with Silverman's bandwidth and continues it with the base's
+        tails (:class:`SmoothedRecalibrated`), which merges two peaks of the outcomes into one.
+        "auto" compares that bandwidth, a half, a quarter and an eighth of it, and none, by CRPS.
+        For this, up to 400 calibration rows are recalibrated by their neighbours without
+        themselves, and the widest bandwidth within a standard error of the best is used.
     seed : int, default=0
         Of the randomised PIT values, where the base's distribution function has jumps.
 
@@ -107,19 +107,19 @@ class LocalRecalibration(BaseEstimator):
     pit_ : (n,) array
         PIT values of the calibration rows, under the widened distributions.
     widening_ : float
-        Factor of the spread of normal distributions, 1 unless some outcome lies so far out that
+        Factor of the spread of normal distributions. It is 1 unless an outcome lies so far out that
         its PIT value would be 0 or 1; see `kdcal_core.regression.recalibrators`.
     n_outside_ : int
         Calibration rows whose outcome lies outside their distribution: PIT within 1e-16 of 0 or 1.
     bandwidth_ : float
-        Of the smoothing, in multiples of Silverman's; 0 for none.
+        Bandwidth of the smoothing, in multiples of Silverman's; 0 for none.
     k_ : int
-        Neighbours of a row: ``k``, or the number of calibration rows where that is smaller.
+        Neighbours of a row: ``k``, or the number of calibration rows if that is smaller.
     n_fallback_ : int
-        Rows of the last ``predict`` that had fewer than 50 rows within the radius.
+        Number of rows in the last ``predict`` with fewer than 50 rows within the radius.
     recall_ : float or None
-        Of the last ``predict``: share of the true nearest rows that approximate search found, on
-        200 evenly spaced rows. None for exact search.
+        Share of the true nearest rows that approximate search found in the last ``predict``, on 200
+        evenly spaced rows. None for exact search.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class LocalRecalibration(BaseEstimator):
         self.seed = seed
 
     def fit(self, distribution: PredictiveDistribution, y: Any, space: Any = None) -> Self:
-        """Keep the PIT values and the space of the calibration set.
+        """Store the PIT values and the space of the calibration set.
 
         Parameters
         ----------
@@ -174,13 +174,12 @@ class LocalRecalibration(BaseEstimator):
         y : (n,) array
             Outcomes.
         space : (n, d) or (n,) array
-            Where neighbours are searched: inputs, or a hidden layer of the model.
+            Space in which neighbours are searched: inputs, or a hidden layer of the model.
 
         Raises
         ------
         InputError
-            Outcomes or space do not fit the rows or are not finite; the message names row and
-            column.
+            If outcomes or space do not match the rows or are not finite; row and column are named.
         """
         self._validate_params()
         space = check_space(space, len(distribution))
@@ -224,8 +223,8 @@ class LocalRecalibration(BaseEstimator):
         Raises
         ------
         InputError
-            Where the space is missing or of another number of columns than in the fit, a value
-            is not finite, or a radius holds too many rows for memory.
+            If the space is missing or differs from the fit in its number of columns, a value is not
+            finite, or a radius holds too many rows for memory.
         """
         check_is_fitted(self, "pit_")
         points = self._scaled(check_space(space, len(distribution), self._search.n_columns))
@@ -242,7 +241,7 @@ class LocalRecalibration(BaseEstimator):
     def _chosen_bandwidth(
         self, distribution: PredictiveDistribution, y: FloatArray, space: FloatArray
     ) -> float:
-        """The widest bandwidth within a standard error of the least leave-one-out CRPS."""
+        """The widest bandwidth within a standard error of the smallest leave-one-out CRPS."""
         n = len(y)
         rows = np.random.default_rng([self.seed, 3]).permutation(n)[:TRIED_ROWS]
         with warnings.catch_warnings():
@@ -277,11 +276,11 @@ class LocalRecalibration(BaseEstimator):
             raise InputError(
                 f"A radius of {self.radius:g} holds up to {most:,} calibration rows, too many for "
                 f"{len(points):,} new rows at once",
-                fix="Take a smaller radius, a number of neighbours k, or fewer rows at a time.",
+                fix="Choose a smaller radius, a number of neighbours k, or fewer rows at a time.",
             )
         found = self._search.query(points, most, progress)
         weights = kernel_weights(found.distance, self.kernel, self.radius)
-        # those at the radius itself have weight 0 under the Epanechnikov kernel
+        # rows exactly at the radius have weight 0 with the Epanechnikov kernel
         lonely = (weights > 0).sum(axis=1) < fewest
         self.n_fallback_ = int(lonely.sum())
         if self.n_fallback_:
@@ -289,7 +288,7 @@ class LocalRecalibration(BaseEstimator):
             weights[lonely] = np.pad(nearest, ((0, 0), (0, most - fewest)))
             warnings.warn(
                 f"{self.n_fallback_:,} of {len(points):,} rows have fewer than {fewest} "
-                f"calibration rows within the radius {self.radius:g}: they take their {fewest} "
+                f"calibration rows within the radius {self.radius:g}: they use their {fewest} "
                 "nearest.",
                 InputWarning,
                 stacklevel=3,
@@ -298,15 +297,15 @@ class LocalRecalibration(BaseEstimator):
 
 
 class NeighbourRegression(BaseEstimator):
-    """The k nearest rows' outcomes, weighted by distance (Torres et al., section 4.3).
+    """The outcomes of the k nearest rows, weighted by distance (Torres et al., section 4.3).
 
-    It predicts from the calibration set alone: what local recalibration would be without
-    the model's predictions. ``distribution`` is accepted, as by every recalibrator, and ignored.
+    It predicts from the calibration set alone, as local recalibration without the model's
+    predictions. ``distribution`` is accepted, as in every recalibrator, and ignored.
 
     Parameters
     ----------
     k : int, default=1000
-        Capped at the rows of the fit.
+        Number of neighbours, at most the number of fit rows.
     kernel : {"epanechnikov", "uniform"}, default="epanechnikov"
 
     Attributes
@@ -337,12 +336,12 @@ class NeighbourRegression(BaseEstimator):
     def fit(
         self, distribution: PredictiveDistribution | None, y: Any, space: NDArray[Any] | None = None
     ) -> Self:
-        """Keep the outcomes (n,) and the space (n, d); the distribution is not used.
+        """Store the outcomes (n,) and the space (n, d); the distribution is not used.
 
         Raises
         ------
         InputError
-            Where outcomes or space are not n rows of finite numbers.
+            If outcomes or space are not n rows of finite numbers.
         """
         self._validate_params()
         self._y = check_outcomes(y, len(np.asarray(y)))
@@ -360,7 +359,7 @@ class NeighbourRegression(BaseEstimator):
         if space is None:
             raise InputError(
                 "The space in which neighbours are searched is missing",
-                fix="Give the inputs, or a hidden layer of the model, one row of numbers a row.",
+                fix="Give the inputs or a hidden layer of the model, one row for each row.",
             )
         new = check_space(space, len(np.asarray(space)), len(self._scaling.mean))
         found = self._search.query(self._scaling(new), self.k_)

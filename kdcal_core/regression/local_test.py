@@ -1,7 +1,7 @@
 """A local test of uniformity, corrected for many tests, and recalibration where it finds faults.
 
-The test is Neyman's smooth test on many overlapping sets of PIT values, with p values for all of
-them together. Rows whose neighbourhood is miscalibrated beyond chance are recalibrated.
+The test is Neyman's smooth test on many overlapping sets of PIT values, with joint p values. Rows
+whose neighbourhood is miscalibrated beyond chance are recalibrated.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def legendre(pit: FloatArray) -> FloatArray:
 
 
 def null_statistics(sums: sparse.csr_matrix, draws: int, seed: int, report: Progress) -> FloatArray:
-    """The statistics for uniform PIT values, (draws, c), a block of draws at a time."""
+    """The statistics for uniform PIT values, (draws, c), computed in blocks of draws."""
     c, n_used = sums.shape
     rng = np.random.default_rng([seed, 1])
     block = max(1, _BLOCK_FLOATS // (n_used * ORDERS))
@@ -70,9 +70,9 @@ def step_down(statistic: FloatArray, null: FloatArray) -> FloatArray:
     Parameters
     ----------
     statistic : (c,) array
-        Large where a hypothesis is doubtful.
+        Larger values are evidence against a hypothesis.
     null : (B, c) array
-        The same statistics in B draws with all hypotheses true.
+        The same statistics in B draws in which all hypotheses are true.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def step_down(statistic: FloatArray, null: FloatArray) -> FloatArray:
     [0.5, 0.5]
     """
     order = np.argsort(statistic, kind="stable")
-    # the largest over a hypothesis and all that look less doubtful than it
+    # the largest over a hypothesis and all with smaller statistics
     largest = np.maximum.accumulate(null[:, order], axis=1)
     p = (1 + (largest >= statistic[order]).sum(axis=0)) / (len(null) + 1)
     adjusted = np.empty(len(p))
@@ -90,31 +90,31 @@ def step_down(statistic: FloatArray, null: FloatArray) -> FloatArray:
     return adjusted
 
 
-_FEWEST = 5  # rows of a neighbourhood
+_FEWEST = 5  # fewest rows of a neighbourhood
 
 
 @dataclass(frozen=True, eq=False)
 class LocalUniformity:
-    """What the local test found; made by :func:`local_uniformity`.
+    """The result of the local test, returned by :func:`local_uniformity`.
 
     Attributes
     ----------
     centres : (c,) int
-        Rows whose neighbourhoods were tested.
+        Rows whose neighbourhoods are tested.
     near : (c, k) int
-        Rows of each neighbourhood, nearest first, the centre (or a row equal to it) among them.
+        Rows of each neighbourhood, nearest first, including the centre (or a row equal to it).
     scores : (c, 4)
-        Neyman's components of each neighbourhood, standard normal where the PIT values are
-        uniform. The first is positive where predictions are too low, the second where they are
-        too narrow, the third where the outcomes lean more to the right than predicted, the
-        fourth where they have heavier tails than predicted.
+        Neyman's components of each neighbourhood, standard normal if the PIT values are uniform.
+        The first is positive if predictions are too low, the second if they are too narrow, the
+        third if the outcomes are more skewed to the right than predicted, and the fourth if they
+        have heavier tails than predicted.
     statistic : (c,)
         Sum of the squared components.
     p_value, adjusted_p : (c,)
         Monte Carlo p value of each neighbourhood alone, and corrected for the number of tests
         (the family-wise error rate over all centres).
     n, level, draws, seed
-        Rows, the level asked for, Monte Carlo draws and their seed.
+        Number of rows, requested level, number of Monte Carlo draws and their seed.
     """
 
     centres: IntArray
@@ -132,7 +132,7 @@ class LocalUniformity:
 
     @property
     def k(self) -> int:
-        """Rows of a neighbourhood."""
+        """Number of rows of a neighbourhood."""
         return int(self.near.shape[1])
 
     @property
@@ -142,7 +142,7 @@ class LocalUniformity:
 
     @property
     def overall_p(self) -> float:
-        """p value of "all n rows are calibrated", the smallest adjusted one."""
+        """p value of the hypothesis that all n rows are calibrated, the smallest adjusted one."""
         return float(self.adjusted_p.min())
 
     def needed_at(self, space: Any) -> NDArray[np.bool_]:
@@ -151,7 +151,7 @@ class LocalUniformity:
         Raises
         ------
         InputError
-            Where the space has another number of columns than that of the test.
+            If the space differs in its number of columns from that of the test.
         """
         values = check_space(space, len(np.asarray(space)), len(self._scaling.mean))
         return self.needed[self._search.query(self._scaling(values), 1).index[:, 0]]
@@ -185,39 +185,38 @@ def local_uniformity(
 ) -> LocalUniformity:
     """Test the PIT values of many neighbourhoods for uniformity, corrected for many tests.
 
-    Each neighbourhood's statistic is that of Neyman's smooth test of orders 1 to 4: the squared
-    sums of the first four normalised Legendre polynomials of its PIT values. It is compared with
-    its values for uniform PIT values on the same overlapping neighbourhoods, simulated ``draws``
-    times. p values are corrected by the step-down largest statistic (Westfall and Young), so the
-    chance of naming any calibrated neighbourhood is at most ``level``, however the neighbourhoods
-    overlap.
+    The statistic of each neighbourhood is that of Neyman's smooth test of orders 1 to 4: the
+    squared sums of the first four normalised Legendre polynomials of its PIT values. It is compared
+    with ``draws`` simulations of uniform PIT values on the same overlapping neighbourhoods. p
+    values are corrected by the step-down largest statistic (Westfall and Young), so the probability
+    of flagging any calibrated neighbourhood is at most ``level``, for any overlap.
 
     Parameters
     ----------
     pit : (n,) array
-        PIT values in [0, 1]; randomised ones where the distributions have jumps.
+        PIT values in [0, 1], randomised if the distributions have jumps.
     space : (n, d) array
-        Standardised column by column before distances are taken.
+        Coordinates, which are standardised by column before distances are computed.
     k : int, optional
-        Rows of a neighbourhood, 5 to n. None: a tenth of the rows, but from 100 to 500 and at
-        most half of them.
+        Number of rows of a neighbourhood, 5 to n. By default a tenth of the rows, limited to 100 to
+        500 and at most half of the rows.
     centres : int, default=200
-        Neighbourhoods tested, each around a random row; at most n.
+        Number of neighbourhoods to test, each around a random row; at most n.
     level : float, default=0.05
     draws : int, default=999
-        p values are multiples of 1 / (draws + 1).
+        Number of simulations; p values are multiples of 1 / (draws + 1).
     seed : int, default=0
     progress : callable, optional
 
     Raises
     ------
     InputError
-        For PIT values outside [0, 1], fewer than 5 rows, a space that does not fit.
+        For PIT values outside [0, 1], fewer than 5 rows, or a space that does not match.
 
     Notes
     -----
-    The test takes the predictive distributions as given. If they were fitted on the same rows
-    (a spread estimated on the calibration set) it is conservative.
+    The test takes the predictive distributions as given. It is conservative if they were fitted on
+    the same rows (such as a spread estimated on the calibration set).
 
     Examples
     --------
@@ -236,7 +235,7 @@ def local_uniformity(
     if not 5 <= k <= n:
         raise InputError(
             f"Neighbourhoods of {k:,} rows cannot be tested among {n:,} rows",
-            fix="Ask for at least 5 rows a neighbourhood and at most all rows.",
+            fix="Choose at least 5 rows for each neighbourhood and at most all rows.",
         )
     report = part_of(progress, 0.0, 1.0)
     report(0.0, "Finding neighbourhoods")
@@ -273,10 +272,10 @@ def local_uniformity(
 def _checked_pit(pit: Any) -> FloatArray:
     values = np.asarray(pit, dtype=np.float64)
     if values.ndim != 1:
-        raise InputError(f"PIT values have the shape {values.shape}", fix="Give one a row.")
+        raise InputError(f"PIT values have the shape {values.shape}", fix="Give one for each row.")
     if len(values) < _FEWEST:
         raise InputError(
-            f"A local test cannot be made of {counted(len(values), 'row')}",
+            f"{counted(len(values), 'row').capitalize()} cannot be tested locally",
             fix=f"Give at least {_FEWEST} rows.",
         )
     wrong = ~((values >= 0) & (values <= 1))
@@ -290,23 +289,23 @@ def _checked_pit(pit: Any) -> FloatArray:
 
 
 class WhereNeeded(BaseEstimator):
-    """Another recalibrator, but only where :func:`local_uniformity` says it is needed.
+    """Another recalibrator, applied only where :func:`local_uniformity` finds that it is needed.
 
-    A row whose nearest tested neighbourhood shows no fault beyond chance keeps the model's
-    distribution, smooth and free of the noise of k neighbours. The method is not in the papers.
-    Over 20 seeds of 500 and 2,000 rows calibrated models lose at most 0.02% of CRPS, where
-    recalibrating every row costs 1.1 to 2.0%. With a fault in a fifth of the rows the gain is 4.5
-    and 7.5% instead of 5.5 and 6.9%. A small fault everywhere, which no neighbourhood shows, is
-    not corrected in 500 rows (tests/benchmarks/RESULTS_ensembles.md).
+    A row whose nearest tested neighbourhood has no fault beyond chance keeps the model's
+    distribution, without the noise of k neighbours. The method is not in the papers. Over 20 seeds
+    of 500 and 2,000 rows calibrated models lose at most 0.02% of CRPS, while recalibrating every
+    row costs 1.1 to 2.0%. With a fault in a fifth of the rows the gain is 4.5 and 7.5% instead of
+    5.5 and 6.9%. A small fault everywhere, which no neighbourhood shows, is not corrected with 500
+    rows (tests/benchmarks/RESULTS_ensembles.md).
 
     Parameters
     ----------
     recalibrator : Recalibrator
-        Cloned; the given object is not changed.
+        The recalibrator, which is cloned and not changed.
     level : float, default=0.05
-        Chance of changing any row if the model is calibrated everywhere.
+        Probability of changing any row if the model is calibrated everywhere.
     k, centres, draws
-        Of the test; see :func:`local_uniformity`.
+        Settings of the test; see :func:`local_uniformity`.
     seed : int, default=0
 
     Attributes
@@ -362,7 +361,7 @@ class WhereNeeded(BaseEstimator):
         Raises
         ------
         InputError
-            As the test and the recalibrator raise.
+            As raised by the test and the recalibrator.
         """
         self._validate_params()
         space = check_space(space, len(distribution))
@@ -381,7 +380,7 @@ class WhereNeeded(BaseEstimator):
     def predict(
         self, distribution: PredictiveDistribution, space: NDArray[Any] | None = None
     ) -> PredictiveDistribution:
-        """m new rows: recalibrated where needed, the model's own elsewhere."""
+        """Distributions of m new rows: recalibrated where needed, the model's own elsewhere."""
         check_is_fitted(self, "test_")
         space = check_space(space, len(distribution))
         needed = self.test_.needed_at(space)

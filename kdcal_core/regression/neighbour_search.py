@@ -1,8 +1,8 @@
 """The nearest rows of the calibration set, in the same order for any number of threads.
 
-Spaces are put on one scale, so that units do not decide which rows are near; candidates that hold
-the k nearest come from a k-d tree or from single-precision products; and neighbours are weighted
-by their distance.
+Spaces are standardised, so that units do not decide which rows are near. Candidates that include
+the k nearest come from a k-d tree or from single-precision products. Neighbours are weighted by
+their distance.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from kdcal_core.progress import Progress
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """Coordinates in standard deviations from the mean of the rows of the fit.
+    """Coordinates in standard deviations from the mean of the fit rows.
 
     Attributes
     ----------
     mean, scale : (d,)
-        ``scale`` is the standard deviation, and infinite for a constant column, which then has no
+        ``scale`` is the standard deviation, or infinite for a constant column, which then has no
         effect.
 
     Examples
@@ -43,7 +43,7 @@ class Scaling:
 
     @classmethod
     def of(cls, space: FloatArray) -> Self:
-        """That of checked coordinates (n, d)."""
+        """The scaling of checked coordinates (n, d)."""
         varies = space.min(axis=0) < space.max(axis=0)
         std = space.std(axis=0)
         return cls(space.mean(axis=0), np.where(varies & (std > 0), std, np.inf))
@@ -57,11 +57,11 @@ class Scaling:
 Kernel = Literal["epanechnikov", "uniform"]
 
 BEYOND = 1e-3
-"""How far the scale u lies beyond the last neighbour, so that it keeps a weight."""
+"""Margin of the scale u beyond the last neighbour, which gives it a positive weight."""
 
 
 def kernel_weights(distance: FloatArray, kernel: Kernel, radius: float | None = None) -> FloatArray:
-    """Weights of every row's neighbours, (m, k), zero or positive, not scaled to any sum.
+    """Weights of every row's neighbours, (m, k), zero or positive and not normalised.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ def kernel_weights(distance: FloatArray, kernel: Kernel, radius: float | None = 
     kernel : {"epanechnikov", "uniform"}
         1 - (d / u)^2, or 1 for all.
     radius : float, optional
-        The scale u. None: slightly beyond the last neighbour of each row, and
-        uniform weights where that lies at distance zero.
+        The scale u. By default slightly beyond the last neighbour of each row, with uniform weights
+        if that is at distance zero.
 
     Returns
     -------
@@ -94,11 +94,11 @@ def kernel_weights(distance: FloatArray, kernel: Kernel, radius: float | None = 
 
 
 SPARE = 16
-"""A tree's candidates beyond k, so that ties at the k-th are found."""
+"""Number of a tree's candidates beyond k, to find ties at the k-th."""
 CHUNK = 2048
-"""Rows whose products with a block of points stay in a core's cache."""
+"""Number of rows whose products with a block of points stay in a core's cache."""
 PILOT = 8192
-"""Rows that show about how far the k-th nearest is."""
+"""Number of rows used to estimate the distance of the k-th nearest."""
 FARTHEST = 2.0**60
 """Beyond this multiple of the space's extent all distances are equal in double precision."""
 
@@ -112,10 +112,10 @@ class Candidates:
     Attributes
     ----------
     index : (b, w) int
-        Row i holds the list of point i in its first ``count[i]`` places.
+        Row i holds the list of point i in its first ``count[i]`` entries.
     count : (b,) int64
     unsure : (b,) bool
-        Where some of the k nearest may be missing in the list.
+        Whether some of the k nearest may be missing from the list.
     """
 
     index: NDArray[Any]
@@ -124,13 +124,13 @@ class Candidates:
 
 
 class Proposer(Protocol):
-    """Anything that proposes candidates."""
+    """A function that proposes candidates."""
 
     def __call__(self, points: FloatArray, k: int) -> Candidates: ...
 
 
 class TreeCandidates:
-    """The k nearest by scipy's k-d tree; exact for epsilon 0, except where a tie reaches beyond.
+    """The k nearest by scipy's k-d tree; exact for epsilon 0, except for longer ties.
 
     Examples
     --------
@@ -154,14 +154,14 @@ class TreeCandidates:
 
 
 class ProductCandidates:
-    """All rows that single-precision products cannot separate from the k nearest.
+    """All rows that single-precision products cannot distinguish from the k nearest.
 
     For a row x and a point p around the rows' mean, half the squared distance less |p|^2 / 2 is
-    |x|^2 / 2 - x.p. In single precision its error is less than
-    e = g (|x|^2 / 2 + |x| |p|), g = 2 (d + 10) 2^-24: twice the roundings of all terms. Minus
-    e, which are two columns more in the product, it is a lower bound. The k-th smallest bound plus
-    2 e is as far as the k-th nearest row can lie, and all rows with a lower bound up to there are
-    candidates: rarely one more than k.
+    |x|^2 / 2 - x.p. In single precision its error is less than e = g (|x|^2 / 2 + |x| |p|), g = 2
+    (d + 10) 2^-24, which is twice the rounding of all terms. Subtracting e, which takes two more
+    columns in the product, gives a lower bound. The k-th smallest bound plus 2 e is the largest
+    possible distance of the k-th nearest row. All rows with a lower bound up to there are
+    candidates, rarely more than k.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class ProductCandidates:
         self._norms = np.empty(n)
         for rows in _chunks(n):
             self._norms[rows] = np.sqrt(((space[rows] - self._centre) ** 2).sum(axis=1))
-        # a power of two changes no digit, and nothing overflows in single precision
+        # scaling by a power of two is exact and avoids overflow in single precision
         self._unit = 2.0 ** -float(np.frexp(self._norms.max())[1])
         self._norms *= self._unit
         self._lifted: Table = np.empty((n, d + 2), dtype=np.float32)
@@ -212,7 +212,7 @@ class ProductCandidates:
         return Candidates(index, found.count, found.unsure)
 
     def _guess(self, lifted: Table, k: int) -> Table:
-        """A limit from the pilot rows that slightly more than k rows should meet, (b,)."""
+        """A limit from the pilot rows that about k rows, or slightly more, should meet, (b,)."""
         n, pilot = len(self._lifted), len(self._pilot)
         expected = k * pilot / n
         rank = int(expected + 5 * np.sqrt(expected)) + 5
@@ -225,7 +225,7 @@ class ProductCandidates:
     def _within(
         self, lifted: Table, norms: FloatArray, k: int, guess: Table
     ) -> tuple[Candidates, NDArray[np.bool_]]:
-        """Candidates among the rows within the guess, and whether they hold the k nearest."""
+        """Candidates among the rows within the guess, and whether they include the k nearest."""
         from kdcal_core.regression import _nearest_kernels as kernels
 
         n, b = len(self._lifted), len(lifted)
@@ -244,7 +244,7 @@ class ProductCandidates:
             kth = np.partition(value[:, : max(k, count.max())], k - 1, axis=1)[:, k - 1]
             norm = kernels.farthest(index, value, count, kth, self._norms)
             bound = kth + 2 * self._slack * (norm * norms + norm**2 / 2)
-            # double-precision distances round, too
+            # double-precision distances are rounded, too
             bound += (lifted.shape[1] + 64) * 2.0**-52 * norms**2 + 2.0**-120
             with np.errstate(over="ignore"):
                 limit = np.minimum(limit, bound + np.abs(bound) * 2.0**-22, dtype=np.float32)
@@ -264,9 +264,9 @@ def _chunks(n_rows: int) -> list[slice]:
 SearchKind = Literal["exact", "approximate"]
 
 TREE_COLUMNS = 4
-"""Up to this many columns a k-d tree is faster than products of all points with all rows."""
+"""Up to this many columns, a k-d tree is faster than products of all points with all rows."""
 POINTS = 256
-"""Points searched together."""
+"""Number of points searched together."""
 BLOCK_FLOATS = 2**22
 """Floats of one temporary array: 32 MB."""
 
@@ -280,7 +280,7 @@ class Neighbours:
     index : (m, k) int64
         Rows of the calibration set, nearest first; the lower row first at equal distance.
     distance : (m, k) float64
-        Euclidean.
+        Euclidean distances.
     """
 
     index: IntArray
@@ -288,7 +288,7 @@ class Neighbours:
 
 
 class NeighbourSearch:
-    """Finds nearest rows of ``space`` (Torres et al., Alg. 1 step 8).
+    """Finds the nearest rows in ``space`` (Torres et al., Alg. 1 step 8).
 
     Parameters
     ----------
@@ -297,24 +297,23 @@ class NeighbourSearch:
     kind : {"exact", "approximate"}
         "approximate" lets a k-d tree stop early (Arya et al. 1998; epsilon in Torres et al.).
     epsilon : float
-        For "approximate": the i-th neighbour found is at most (1 + epsilon) times as far as the
-        true one.
+        For "approximate" search: the i-th neighbour found is at most (1 + epsilon) times as far as
+        the true one.
 
     Notes
     -----
-    Exact search uses scipy's k-d tree up to four columns, and single-precision products above.
-    Both propose candidates that certainly hold the
-    k nearest in spite of rounding; their distances are computed again in double precision from
-    differences, coordinate by coordinate. Points with ties that leave a proposer uncertain are
-    searched in full. So ties at equal distance go to the lowest row, whatever the method or the
-    number of threads.
+    Exact search uses scipy's k-d tree up to four columns, and single-precision products above. Both
+    propose candidates that include the k nearest in spite of rounding. Their distances are then
+    computed in double precision from differences, coordinate by coordinate. Points whose ties leave
+    a proposer uncertain are searched in full. Ties therefore always go to the lowest row, for any
+    method and number of threads.
 
-    10,000 points among 100,000 rows, k = 1,000, take 1.5 to 3.5 s of processor time in 1 to 4
-    columns and 1.5 to 2 s in 5 to 20. Approximate search exists because Torres et al. use it; it
-    saves little in 2 columns (epsilon 1: 18%) and takes twelve times as long in 20. An inverted
-    file of 632 k-means cells would not be better: among 20 independent normal columns 95% of the
-    neighbours lie in the cells of some 45% of the rows, and learning the cells takes longer than
-    the search.
+    A search of 10,000 points among 100,000 rows with k = 1,000 takes 1.5 to 3.5 s of processor time
+    with 1 to 4 columns and 1.5 to 2 s with 5 to 20. Approximate search is offered because Torres et
+    al. use it. It saves little with 2 columns (epsilon 1: 18%) and takes twelve times as long with
+    20. An inverted file of 632 k-means cells would not be better: with 20 independent normal
+    columns 95% of the neighbours lie in the cells of about 45% of the rows, and finding the cells
+    takes longer than the search.
 
     Examples
     --------
@@ -338,7 +337,7 @@ class NeighbourSearch:
         return int(self._space.shape[1])
 
     def count_within(self, points: FloatArray, radius: float) -> IntArray:
-        """How many rows lie within ``radius`` of each of m points, itself included, (m,)."""
+        """Number of rows at distance ``radius`` or less from each of m points, (m,)."""
         tree = cKDTree(self._space)
         counts = tree.query_ball_point(points, radius, return_length=True, workers=-1)
         return np.asarray(counts, dtype=np.int64)
@@ -348,7 +347,7 @@ class NeighbourSearch:
 
         ``progress`` is called between blocks and may raise to cancel.
         """
-        # Equal points have equal neighbours: they are searched once.
+        # Equal points have equal neighbours, so they are searched once.
         different, place = np.unique(points, axis=0, return_inverse=True)
         if len(different) == len(points):
             return self._query(points, k, progress)
@@ -382,7 +381,7 @@ class NeighbourSearch:
         return index, distance
 
     def _squared(self, points: FloatArray, found: Candidates) -> FloatArray:
-        """Squared distances of the candidates, (b, w), infinite beyond the end of a list."""
+        """Squared distances of the candidates, (b, w), infinite after the end of a list."""
         from kdcal_core.regression import _nearest_kernels as kernels
 
         squared = np.empty((len(points), found.index.shape[1]))
@@ -392,11 +391,11 @@ class NeighbourSearch:
     def _nearest_first(
         self, points: FloatArray, found: Candidates, k: int
     ) -> tuple[IntArray, FloatArray]:
-        """The k nearest candidates, nearest first and lower rows first in ties."""
+        """The k nearest candidates, nearest first, with lower rows first in ties."""
         squared = self._squared(points, found)
         order = np.argsort(squared, axis=1)
         sorted_ = np.take_along_axis(squared, order, axis=1)
-        # a tie within the k nearest, or of the k-th with the next
+        # a tie within the k nearest, or between the k-th and the next
         near = sorted_[:, : k + 1]
         ties = np.flatnonzero((near[:, 1:] == near[:, :-1]).any(axis=1))
         if len(ties):
@@ -405,7 +404,7 @@ class NeighbourSearch:
         return index, np.sqrt(sorted_[:, :k])
 
     def _in_full(self, points: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
-        """The k nearest of all rows, of equally far ones the lowest."""
+        """The k nearest of all rows, with the lowest rows in ties."""
         b, n = len(points), len(self)
         count, sure = np.full(b, n), np.zeros(b, dtype=np.bool_)
         every = Candidates(np.broadcast_to(np.arange(n), (b, n)), count, sure)
@@ -419,7 +418,7 @@ class NeighbourSearch:
 
 
 def recall(search: NeighbourSearch, found: IntArray, points: FloatArray, sample: int) -> float:
-    """Share of the true k nearest rows among those found, on evenly spaced points.
+    """Share of the true k nearest rows that were found, on evenly spaced points.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Recalibrated distributions: the base's quantiles at the PIT values of neighbours.
 
-As they are, in jumps, or as a smooth distribution of the neighbours' PIT values.
+They are used as a step function or smoothed.
 """
 
 from __future__ import annotations
@@ -21,42 +21,42 @@ from kdcal_core.distributions.sampled import SMALLEST
 from kdcal_core.regression.recalibrators import PIT_EDGE
 
 STRIP = 2.0**-8
-"""Width on the probit scale within which many shared PIT values count as one."""
+"""Width on the probit scale within which many shared PIT values are merged."""
 MANY = 2**13
 
 
 class Recalibrated(Weighted):
     """Weighted samples y~_i = F^_j^-1(p_i), one for each neighbour's PIT value p_i.
 
-    Torres et al., Algorithm 1 and Eq. 3. The samples are computed only on request:
-    distribution function and quantiles need only the weighted PIT values, since
-    F~_j(y) = sum of the weights of p_i <= F^_j(y).
+    Torres et al., Algorithm 1 and Eq. 3. The samples are computed only when used: distribution
+    function and quantiles need only the weighted PIT values, because F~_j(y) = sum of the weights
+    of p_i <= F^_j(y).
 
     Parameters
     ----------
     base : PredictiveDistribution
-        F^_j of n rows.
+        Distributions F^_j of n rows.
     pits : (n, k) array, or (1, k) where all rows share them
-        In [0, 1]; kept within 1e-16 of the open interval, so that samples are finite.
+        PIT values in [0, 1], clipped at 1e-16 from both ends, so that samples are finite.
     weights : array of the same shape
-        Zero or positive; every row has at least one positive weight.
+        Zero or positive, with at least one positive weight in every row.
 
     Attributes
     ----------
     base : PredictiveDistribution
     pits, weights : (n, k) or (1, k)
-        In ascending order of the PIT values.
+        Sorted by ascending PIT values.
 
     Notes
     -----
-    ``arrays()`` are those of :class:`Weighted`: the samples themselves and their weights.
+    ``arrays()`` returns those of :class:`Weighted`, the samples and their weights.
 
-    Where all rows share more than 8,192 PIT values and the base has no jumps, mean, standard
-    deviation and CRPS are those of some 2,000 samples: PIT values within 1/256 of each other on
-    the probit scale are drawn together. Measured with 100,000 shared PIT values: on normal,
-    log-normal, gamma and Student t bases means are off by less than 1e-6 standard deviations, and
-    standard deviations and CRPS by less than 1e-5 of themselves; on bases of 99 quantiles, whose
-    quantile functions have kinks, by less than 2e-5.
+    If all rows share more than 8,192 PIT values and the base has no jumps, mean, standard deviation
+    and CRPS are those of about 2,000 samples: PIT values within 1/256 of each other on the probit
+    scale are merged. Measured with 100,000 shared PIT values on normal, log-normal, gamma and
+    Student t bases, means are off by less than 1e-6 standard deviations, and standard deviations
+    and CRPS by a relative error of less than 1e-5. On bases of 99 quantiles, whose quantile
+    functions have kinks, the errors are less than 2e-5.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Recalibrated(Weighted):
         self.base, self.pits, self.weights = base, checked.samples, checked.weights
 
     @property
-    def samples(self) -> FloatArray:  # type: ignore[override]  # computed, not kept
+    def samples(self) -> FloatArray:  # type: ignore[override]  # computed, not stored
         """y~_i of every row, (n, k), ascending."""
         return self._sampled().samples
 
@@ -109,7 +109,7 @@ class Recalibrated(Weighted):
         return self._up_to(count_up_to(self.pits, self.base._cdf(y), "right"))
 
     def _cdf_left(self, y: FloatArray) -> FloatArray:
-        # y~_i < y: where F^ jumps at y, its inverse lies at y for all levels within the jump
+        # y~_i < y: if F^ jumps at y, its inverse is y for all levels within the jump
         side: Literal["left", "right"] = "left" if self.base.continuous else "right"
         return self._up_to(count_up_to(self.pits, self.base._cdf_left(y), side))
 
@@ -146,7 +146,7 @@ class Recalibrated(Weighted):
         return drawn
 
     def _condensed(self) -> Recalibrated:
-        """A distribution of nearly the same moments with few samples, if all rows share many."""
+        """A distribution with nearly the same moments but few samples, if all rows share many."""
         if len(self.pits) > 1 or self.pits.shape[1] <= MANY or not self.base.continuous:
             return self
         probit = ndtri(self.pits[0])
@@ -160,23 +160,23 @@ class Recalibrated(Weighted):
 
 KNOTS = 160
 REACH = 4.0
-"""Bandwidths beyond the outermost neighbours at which the kernels have no mass left."""
+"""Distance in bandwidths from the outermost neighbours at which kernels have no mass."""
 END = float(ndtri(1 - PIT_EDGE))
 NARROWEST = 1e-3
 LINEAR = 10.0
-"""Spreads from the median within which the scale is linear; further out it is logarithmic."""
+"""Distance in spreads from the median up to which the scale is linear, then logarithmic."""
 NODES = 256
 
 
 class SmoothedRecalibrated(PredictiveDistribution):
-    """F~_j = R_j(F^_j), R_j being a smooth distribution of the neighbours' PIT values.
+    """F~_j = R_j(F^_j), where R_j is a smooth distribution of the neighbours' PIT values.
 
-    Torres et al.'s weighted sample ends at the most extreme of its k neighbours, so that intervals
-    of high levels from few neighbours are too narrow. Here, beyond that paper, R_j is a Gaussian
+    The weighted sample of Torres et al. ends at the most extreme of its k neighbours, so intervals
+    of high levels from few neighbours are too narrow. Going beyond that paper, R_j is a Gaussian
     kernel estimate on the probit scale of the PIT values, mixed with a normal distribution of the
-    same mean and variance. Its weight 1 / (m + 1), with Kish's effective number m of neighbours,
-    is the chance of an outcome beyond all of them. There the base's own tails continue, moved and
-    stretched as the neighbours show.
+    same mean and variance. The weight of the latter, 1 / (m + 1) with Kish's effective number m of
+    neighbours, is the probability of an outcome beyond all of them. There the base's tails
+    continue, shifted and scaled like the neighbours.
 
     Parameters
     ----------
@@ -186,17 +186,16 @@ class SmoothedRecalibrated(PredictiveDistribution):
     Notes
     -----
     The bandwidth is Silverman's 0.9 min(std, IQR / 1.349) m^(-1/5), which assumes one peak;
-    :class:`LocalRecalibration` may choose a smaller one. The kernels' centres are drawn
-    together so that R_j has the variance of the sample, not more. Neighbours further than
-    about ten spreads from the median are taken on a logarithmic scale, so that one outlier among
-    very narrow PIT values neither coarsens nor stretches the bulk. R_j is kept at 160 points of
-    the probit scale and runs linearly between them. Mean, standard deviation and CRPS are those
-    of 256 weighted quantiles.
+    :class:`LocalRecalibration` may choose a smaller one. The kernels' centres are shrunk towards
+    their mean, so that R_j has the variance of the sample. Neighbours farther than about ten
+    spreads from the median are placed on a logarithmic scale, so that one outlier among very narrow
+    PIT values does not coarsen or stretch the bulk. R_j is stored at 160 points of the probit scale
+    and linear between them. Mean, standard deviation and CRPS are those of 256 weighted quantiles.
 
-    Compared with the weighted sample on the line and the Rosenbrock surface of Torres et al. and
-    on diamonds, 10,000 calibration rows: with 50 neighbours CRPS falls by 0.6 to 0.7% and coverage
-    of 99% intervals rises from 96 to 98%; with 200 CRPS falls by 0.1 to 0.2%; with 1,000 the two
-    agree within 0.1%.
+    It was compared with the weighted sample on the line and the Rosenbrock surface of Torres et al.
+    and on diamonds, with 10,000 calibration rows. With 50 neighbours CRPS falls by 0.6 to 0.7%, and
+    coverage of 99% intervals rises from 96 to 98%. With 200 CRPS falls by 0.1 to 0.2%, and with
+    1,000 the two agree within 0.1%.
 
     Examples
     --------
@@ -214,7 +213,7 @@ class SmoothedRecalibrated(PredictiveDistribution):
 
     @classmethod
     def of(cls, sampled: Recalibrated, bandwidth: float = 1.0) -> Self:
-        """The smooth counterpart of a weighted sample; ``bandwidth`` in units of Silverman's."""
+        """The smoothed version of a weighted sample; ``bandwidth`` in units of Silverman's."""
         shape = (len(sampled.pits), KNOTS + 2)
         knots, values = np.empty(shape), np.empty(shape)
         step = max(1, 2**20 // max(sampled.pits.shape[1], 8 * KNOTS))
@@ -280,7 +279,7 @@ class SmoothedRecalibrated(PredictiveDistribution):
     def _piece(
         self, at: FloatArray, table: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Knot and value where the piece around ``at`` starts, its slope, and how far it is."""
+        """Knot and value at the start of the piece around ``at``, its slope, and the distance."""
         after = np.clip(count_up_to(table, at, "right"), 1, table.shape[1] - 1)
         knot, value = pick(self.knots, after - 1), pick(self.values, after - 1)
         run = pick(self.knots, after) - knot
@@ -297,7 +296,7 @@ class SmoothedRecalibrated(PredictiveDistribution):
         return self._nodes()._crps(y)
 
     def _nodes(self) -> Weighted:
-        # levels lie dense towards 0 and 1, where quantiles diverge
+        # levels are dense near 0 and 1, where quantiles diverge
         edges = betainc(3.0, 3.0, np.linspace(0, 1, NODES + 1))
         levels = (edges[:-1] + edges[1:])[np.newaxis] / 2
         quantiles = np.broadcast_to(self._ppf(levels), (len(self), NODES))
@@ -322,7 +321,7 @@ def _smooth(
     quartiles = Weighted(probit, share)._ppf(np.array([[0.25, 0.5, 0.75]]))
     robust = (quartiles[:, 2:] - quartiles[:, :1]) / 1.349
     spread = np.where(robust > 0, np.minimum(std, robust), std)
-    # far-off values are drawn near, so that an even grid over all of them still sees the bulk
+    # outlying values are moved closer, so that an even grid over all values resolves the bulk
     centre, unit = quartiles[:, 1:2], LINEAR * np.maximum(spread, NARROWEST)
     near = unit * np.arcsinh((probit - centre) / unit)
     middle = (share * near).sum(axis=1, keepdims=True)
@@ -332,7 +331,7 @@ def _smooth(
     low, high = near[:, :1], near[:, -1:]
     margin = np.maximum(REACH * width, 2 * (high - low) / KNOTS)
     low, high = low - margin, high + margin
-    # mass on an even grid, each sample shared by its two neighbours, then blurred by FFT
+    # mass on an even grid, with each sample split between two points, then smoothed by FFT
     place = (near - low) / (high - low) * (KNOTS - 1)
     left = np.clip(place.astype(np.int64), 0, KNOTS - 2)
     cell = left + KNOTS * np.arange(n)[:, np.newaxis]

@@ -1,7 +1,7 @@
 """The list of recalibrators that pages, reports and the command line offer, and what they share.
 
-A recalibrator offers itself at the end of the module that defines it (`RecalibratorSpec.offer`).
-They share their protocol, the checks of their inputs, and PIT values that do not saturate: normal
+Each module adds its recalibrators to the list at its end (`RecalibratorSpec.offer`). They share
+their protocol, the checks of their inputs, and PIT values that do not saturate: normal
 distributions that are far too narrow are widened.
 """
 
@@ -23,22 +23,23 @@ from kdcal_core.offers import offer
 Kind = Literal["local", "global", "forecast", "comparison"]
 
 PIT_EDGE = 2.0**-53
-"""PIT values are kept this far from 0 and 1, where a quantile may be infinite."""
+"""Least distance of PIT values from 0 and 1, where a quantile may be infinite."""
 MANY_OUTSIDE = 0.01
 
 
 @runtime_checkable
 class Recalibrator(Protocol):
-    """Learns how predictive distributions err on the calibration set, and corrects new ones.
+    """Estimates errors of predictive distributions on the calibration set and corrects new ones.
 
-    ``space`` is where neighbours are searched, one row of coordinates a row: inputs, or a hidden
-    layer of the model (Torres et al., section 3). Recalibrators without neighbours ignore it.
+    Neighbours are searched in ``space``, which has one row of coordinates for each row: inputs, or
+    a hidden layer of the model (Torres et al., section 3). Recalibrators without neighbours ignore
+    it.
     """
 
     def fit(
         self, distribution: PredictiveDistribution, y: Any, space: NDArray[Any] | None = None
     ) -> Self:
-        """Learn from n rows: their predictive distributions, outcomes (n,) and space (n, d)."""
+        """Fit to n rows: their predictive distributions, outcomes (n,) and space (n, d)."""
         ...
 
     def predict(
@@ -50,7 +51,7 @@ class Recalibrator(Protocol):
 
 @dataclass(frozen=True)
 class RecalibratorSpec:
-    """A recalibrator as it is offered.
+    """A recalibrator's entry in the list.
 
     Attributes
     ----------
@@ -61,13 +62,13 @@ class RecalibratorSpec:
     sentence : str
         What it does, in one sentence.
     make : callable
-        Makes a fresh, unfitted recalibrator; keyword arguments are those of ``settings``.
+        Makes an unfitted recalibrator; keyword arguments are those of ``settings``.
     family : str
-        What a row's correction follows from: "local" (the rows near it), "global" (all rows) or
-        "forecast" (the model's forecast for it). "comparison" is for a method shown for
-        comparison alone: it corrects nothing, it predicts itself.
+        What a row's correction is based on: "local" (the rows near it), "global" (all rows) or
+        "forecast" (the model's forecast for it). "comparison" is a method shown only for
+        comparison, which predicts by itself and does not correct the model.
     needs_space : bool
-        Whether it searches neighbours in a space that has to be given.
+        Whether it searches neighbours in a space, which must be given.
     reference : str
         Where it is described.
     settings : tuple of str
@@ -85,22 +86,22 @@ class RecalibratorSpec:
 
     @property
     def comparison(self) -> bool:
-        """Whether it is shown for comparison alone."""
+        """Whether it is shown only for comparison."""
         return self.family == "comparison"
 
     def offer(self) -> None:
-        """Put the recalibrator into the list.
+        """Add the recalibrator to the list.
 
         Raises
         ------
         ValueError
-            Another recalibrator has its key.
+            If another recalibrator has its key.
         """
         offer(self, RECALIBRATORS, get_args(Kind))
 
 
 RECALIBRATORS: dict[str, RecalibratorSpec] = {}
-"""Every recalibrator by key, in the order in which it is shown: by family, then as offered."""
+"""Every recalibrator by key, in the order shown: by family, then as added."""
 
 
 def check_outcomes(y: Any, n_rows: int) -> FloatArray:
@@ -109,8 +110,8 @@ def check_outcomes(y: Any, n_rows: int) -> FloatArray:
     Raises
     ------
     InputError
-        For no rows, another number of rows, text, or a missing or infinite value; the first such
-        row is named.
+        For no rows, a wrong number of rows, text, or a missing or infinite value, whose first row
+        is named.
 
     Examples
     --------
@@ -144,15 +145,15 @@ def check_space(space: Any, n_rows: int, n_columns: int | None = None) -> FloatA
     ----------
     space : array
     n_rows : int
-        Rows that are expected.
+        Expected number of rows.
     n_columns : int, optional
-        Columns that are expected: those of the fit.
+        Expected number of columns, that of the fit.
 
     Raises
     ------
     InputError
-        The space is missing or of another shape, or a value is missing or infinite; the first
-        such row and column (counted from 1) are named.
+        If the space is missing or has another shape, or a value is missing or infinite, whose first
+        row and column (counted from 1) are named.
 
     Examples
     --------
@@ -162,7 +163,7 @@ def check_space(space: Any, n_rows: int, n_columns: int | None = None) -> FloatA
     if space is None:
         raise InputError(
             "The space in which neighbours are searched is missing",
-            fix="Give the inputs, or a hidden layer of the model, one row of numbers a row.",
+            fix="Give the inputs or a hidden layer of the model, one row for each row.",
         )
     values = _as_float(space, "space")
     if values.ndim == 1:
@@ -190,11 +191,11 @@ def check_space(space: Any, n_rows: int, n_columns: int | None = None) -> FloatA
 
 
 def pit_values(distribution: PredictiveDistribution, y: Any, seed: int = 0) -> FloatArray:
-    """Values F^_i(y_i) of checked outcomes, (n,), that recalibration carries to other rows.
+    """Values F^_i(y_i) of checked outcomes, (n,), which recalibration applies to other rows.
 
-    Where F^ jumps the value is drawn within the jump. Unlike `randomised_pit`, which tests use,
-    it depends on an outcome's place between or beyond the samples of an ensemble: the tails of
-    the recalibrated distributions are learnt from how far out an outcome lies.
+    If F^ jumps, the value is drawn within the jump. Unlike `randomised_pit`, which tests use, it
+    depends on an outcome's position between or beyond the samples of an ensemble, because the tails
+    of the recalibrated distributions depend on how far out outcomes lie.
 
     Examples
     --------
@@ -215,10 +216,10 @@ def pit_values(distribution: PredictiveDistribution, y: Any, seed: int = 0) -> F
 def drawn_inside(
     distribution: PredictiveDistribution, y: FloatArray, pit: FloatArray, seed: int = 0
 ) -> FloatArray:
-    """The same PIT values, those of 0 and 1 drawn from their gap where y lies beyond m samples.
+    """The same PIT values, but drawn from the outer gap instead of 0 or 1 beyond m samples.
 
-    Samples that are equal, unless whole numbers, end their support; 0 or 1 would send
-    other rows to the far end of their tails. Only the rank of such an outcome is known.
+    Equal samples, unless they are whole numbers, end their support. A PIT value of 0 or 1 would
+    move other rows to the far end of their tails, and only the rank of the outcome is known.
 
     Examples
     --------
@@ -241,13 +242,13 @@ def _is_outside(pit: FloatArray) -> NDArray[np.bool_]:
 
 
 def count_outside(pit: FloatArray) -> int:
-    """Outcomes so far out that their PIT value is 0 or 1, or within 1e-16 of it.
+    """Number of outcomes so far out that their PIT value is within 1e-16 of 0 or 1.
 
     Warns
     -----
     InputWarning
-        Above 1%: no recalibrated interval reaches them (of a normal distribution
-        those beyond 8.2 standard deviations).
+        If there are more than 1%, because no recalibrated interval reaches them (for a normal
+        distribution, those beyond 8.2 standard deviations).
 
     Examples
     --------
@@ -276,18 +277,18 @@ def _as_float(values: Any, what: str) -> FloatArray:
 
 
 FARTHEST = 8.0
-"""Standard deviations from the mean; slightly farther out, a PIT value rounds to 0 or 1."""
+"""Standard deviations from the mean slightly beyond which a PIT value rounds to 0 or 1."""
 COMFORTABLE = 5.0
-"""Standard deviations from the mean up to which a PIT value near 1 keeps ten digits of them."""
+"""Standard deviations from the mean up to which a PIT value near 1 has ten digits of them."""
 
 
 def widening_of(distribution: PredictiveDistribution, y: FloatArray) -> float:
-    """The factor of the spread with which every outcome has a PIT inside (0, 1).
+    """The factor of the spread that gives every outcome a PIT value inside (0, 1).
 
-    Algorithm 1 of Torres et al. maps the PIT values of some rows to others, F^_j^-1(F^_i(y_i)).
-    For normal distributions that is mu_j + sigma_j (y_i - mu_i) / sigma_i, whatever common factor
-    multiplies every sigma. So a factor changes only the precision, which ends 8.2 sigma from the
-    mean. A network's spread may be ten times too narrow.
+    Algorithm 1 of Torres et al. maps the PIT values of some rows to others, F^_j^-1(F^_i(y_i)). For
+    normal distributions this is mu_j + sigma_j (y_i - mu_i) / sigma_i, which a common factor of all
+    sigmas does not change. The factor changes only the precision, which is lost 8.2 sigma from the
+    mean, and a network's spread may be ten times too narrow.
 
     Parameters
     ----------
@@ -298,7 +299,7 @@ def widening_of(distribution: PredictiveDistribution, y: FloatArray) -> float:
     Returns
     -------
     float
-        1 if no outcome lies so far out, and for all other families than the normal one.
+        1 if no outcome lies so far out, and for all families except the normal one.
 
     Examples
     --------
@@ -312,7 +313,7 @@ def widening_of(distribution: PredictiveDistribution, y: FloatArray) -> float:
 
 
 def widened(distribution: PredictiveDistribution, factor: float) -> PredictiveDistribution:
-    """The same normal distributions with ``factor`` times the spread; others as they are.
+    """The same normal distributions with ``factor`` times the spread; others unchanged.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Whole computations that a job carries out in a process of its own.
+"""Whole computations that a job runs in a separate process.
 
-Each is a function with a decorator (`review_task`), from which its request, its run in a worker
-and the reading of its stored result follow. Everything here is put together from the rooms below.
+Each is a function with a decorator (`review_task`), which adds its request, its run in a worker and
+the reading of its stored result. The computations combine functions of the rooms below.
 """
 
 from kdcal_core.tasks.checks import evidence_of, quick_checks, thorough_checks

@@ -1,4 +1,4 @@
-"""The checks of a review: the quick ones at once, and all of them as a job."""
+"""The checks of a review: the quick ones for a page, and all of them as a job."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def _edition() -> str:
 def quick_checks(
     sets: Sets, *, which: Which, event: int | None, groups: Sequence[str]
 ) -> MeasuredChecks:
-    """The checks that take no longer than a page may.
+    """The checks that are fast enough for a page.
 
     Parameters
     ----------
     which : str
         The set whose rows are judged.
     event : int or None
-        Of two classes the event; None for the confidence in the predicted class.
+        The event of two classes; None for the confidence in the predicted class.
     groups : sequence of str
         Columns of the declared groups. Untrusted text.
     """
@@ -40,9 +40,9 @@ def quick_checks(
 def thorough_checks(
     sets: Sets, *, which: Which, event: int | None, groups: Sequence[str]
 ) -> MeasuredChecks:
-    """The checks that search regions, fit calibrators or ask the model again.
+    """The checks that search regions, fit calibrators or run the model.
 
-    Parameters as of `quick_checks`.
+    The parameters are those of `quick_checks`.
     """
     return _measured(sets, which, event, groups, quick=False)
 
@@ -58,7 +58,7 @@ def _measured(
 def evidence_of(
     sets: Sets, which: Which, event: int | None = None, groups: Sequence[str] = ()
 ) -> Evidence:
-    """What checks of a review look at; tables are read when a check needs them.
+    """The data that a review's checks use; tables are read when a check needs them.
 
     Raises
     ------

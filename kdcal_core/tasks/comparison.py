@@ -1,4 +1,4 @@
-"""Compare a review's calibrators as a job: every one fitted and judged on the same rows."""
+"""Compare a review's calibrators as a job: all are fitted and judged on the same rows."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class ComparisonSettings:
     Attributes
     ----------
     calibrators : tuple of str
-        Keys of `kdcal_core.calibration.CALIBRATORS`; the model takes part always.
+        Keys of `kdcal_core.calibration.CALIBRATORS`; the model always takes part.
     judge : str or None
         "evaluation" or "cross-fitted"; None for the evaluation set where there is one.
     folds, seed : int
     n_boot : int
-        Resamples behind the intervals of calibration errors.
+        Number of resamples for the intervals of calibration errors.
     """
 
     calibrators: tuple[str, ...]
@@ -59,7 +59,7 @@ _READ = 0.03  # share of the progress that reading the rows takes
 
 
 def usable_calibrators(review: Review) -> dict[str, str | None]:
-    """Every calibrator but the model itself, with why this review cannot use it (None: it can).
+    """Every calibrator except the model itself, with why this review cannot use it (None: it can).
 
     In the registry's order.
     """
@@ -72,13 +72,13 @@ def usable_calibrators(review: Review) -> dict[str, str | None]:
 
 
 def default_calibrators(review: Review) -> tuple[str, ...]:
-    """Those that are offered, and that this review can use."""
+    """The offered calibrators that this review can use."""
     usable = usable_calibrators(review)
     return tuple(key for key, why in usable.items() if why is None and CALIBRATORS[key].offered)
 
 
 def _settled(review: Review, settings: ComparisonSettings) -> ComparisonSettings:
-    """The settings checked, in the registry's order, with the judge named."""
+    """The checked settings, with calibrators in the registry's order and the judge filled in."""
     unknown = next((key for key in settings.calibrators if key not in CALIBRATORS), None)
     if unknown is not None or not settings.calibrators:
         raise InputError(
@@ -104,14 +104,14 @@ def _settled(review: Review, settings: ComparisonSettings) -> ComparisonSettings
 def compare_calibrators(sets: Sets, settings: ComparisonSettings) -> ComparisonRun:
     """Fit and judge every calibrator.
 
-    The same calibrators in another order are the same job, and so is naming the judge that would
-    be taken anyway.
+    The same calibrators in another order are the same job, and so are settings that name the
+    default judge.
 
     Raises
     ------
     InputError
-        Where rows are too few for the folds, or a file is gone. A calibrator that cannot be
-        fitted is named in the result's ``failed`` instead.
+        Where there are too few rows for the folds, or a file is missing. A calibrator that cannot
+        be fitted is named in the result's ``failed`` instead.
     """
     sets.progress(0.0, "Reading the rows")
     data = review_data(sets.reader, with_model=True)

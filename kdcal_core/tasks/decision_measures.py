@@ -1,4 +1,4 @@
-"""What pages show of decisions and of declared groups: functions from rows to small results."""
+"""The measures that pages show of decisions and declared groups, made as in `set_measures`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kdcal_core.review import PARTS, Which, review_data
 from kdcal_core.tasks.decorators import Sets, require_scored, review_task, the_set
 
 REPAIRS = ("platt", "beta", "isotonic", "sts")
-"""Calibrators whose decisions can be looked at beside the model's: quick to fit."""
+"""Calibrators whose decisions can be compared with the model's, because they fit quickly."""
 
 
 @review_task("Decisions: counting rows by threshold", reads=the_set)
@@ -50,10 +50,10 @@ class RepairedDecisions:
     needs=require_scored,
 )
 def repaired_decisions(sets: Sets, *, which: Which, event: int, method: str) -> RepairedDecisions:
-    """The same for a calibrator: fitted on the calibration set, or cross-fitted on it."""
+    """Decisions by a calibrator that is fitted on the calibration set, or cross-fitted on it."""
     review = review_data(sets.reader, with_model=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # notes of a fit that only Compare shows
+        warnings.simplefilter("ignore", InputWarning)  # notes of the fit, which only Compare shows
         held = held_out_answers(
             methods_of([method], 0),
             review,
@@ -75,6 +75,6 @@ def repaired_decisions(sets: Sets, *, which: Which, event: int, method: str) -> 
 def set_groups(
     sets: Sets, *, which: Which, event: int | None, columns: Sequence[str]
 ) -> GroupTable:
-    """What is measured of every group that the columns divide the rows into."""
+    """The measures of every group into which the columns divide the rows."""
     labels, names = crossed_groups(sets.frame(which, tuple(columns)))
     return measure_groups(sets.read(which), labels, names, event=event)

@@ -1,8 +1,8 @@
-"""What makes a function of the core a job.
+"""The decorators that make a function of the core a job.
 
-Beside the function, `review_task` declares what it does, in words, and which parts of a review it
-reads. From that follow the request, whose key covers all that the result depends on, the run in a
-worker process, and the stored result, read back as the type that the function returns.
+`review_task` declares what the function does, in words, and which parts of a review it reads. It
+provides the request, whose key covers all that the result depends on, the run in a worker process,
+and the reading of the stored result as the type that the function returns.
 
 ::
 
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 
     from kdcal_core.evaluation import Space
 
-# rows x classes, or x the numbers that state a distribution, above which a worker computes
+# rows times classes (or parameters of a distribution) above which a worker computes
 LARGE = 200_000
 
 
 def is_large(review: Review, reads: Collection[Part] = ()) -> bool:
-    """Whether the rows of a review are too many for the process of the app.
+    """Whether a review has too many rows for the process of the app.
 
     Parameters
     ----------
     reads : collection of str
-        What is read. The scored sets count in any case, the training and the foreign rows where
-        they are among it.
+        The parts that are read. The scored sets always count, the training and the foreign rows
+        only if they are read.
 
     Examples
     --------
@@ -69,7 +69,7 @@ Keep = Callable[[tuple[Hashable, ...], Callable[[], Any]], Any]
 
 
 def _kept() -> Keep:
-    """Computes what is asked for once, and keeps it for as long as its owner lives."""
+    """A function that computes each value once and keeps it as long as its owner exists."""
     made: dict[tuple[Hashable, ...], Any] = {}
 
     def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
@@ -82,20 +82,20 @@ def _kept() -> Keep:
 
 @dataclass(frozen=True)
 class Sets:
-    """What tasks read of a review, each part on demand, and the function that reports progress.
+    """The parts of a review, read when a task needs them, and the function that reports progress.
 
     Attributes
     ----------
     reader : ReviewReader
-        Refuses what a task does not declare.
+        Refuses parts that the task does not declare.
     progress : callable
     folder : Path, optional
-        Where the result will be kept: a task may write further files there.
+        Folder of the result, where a task may write further files.
     open_space : callable, optional
-        Gives a space of a regression by its name, in a process that must not open the model.
+        Returns a space of a regression by its name, for processes that must not open the model.
     keep : callable
-        Called with a key and a function that makes what is kept under it, for what several
-        tasks need. What is kept must not be changed.
+        Called with a key and a function that computes the value kept under it, for values that
+        several tasks need. Kept values must not be changed.
     """
 
     reader: ReviewReader
@@ -110,7 +110,7 @@ class Sets:
         Raises
         ------
         InputError
-            As `kdcal_core.review.load_set`.
+            As for `kdcal_core.review.load_set`.
         """
         found: ScoredSet = self.keep(("scored", which), lambda: self.reader.scored(which))
         return found
@@ -121,33 +121,33 @@ class Sets:
         Raises
         ------
         InputError
-            As `kdcal_core.review.load_regression_set`.
+            As for `kdcal_core.review.load_regression_set`.
         """
         found: RegressionSet = self.keep(("set", which), lambda: self.reader.distributions(which))
         return found
 
     def frame(self, which: Which, columns: tuple[str, ...] | None = None) -> pd.DataFrame:
-        """A set's table: all columns, or only those asked for."""
+        """A set's table with all columns, or only the given ones."""
         found: pd.DataFrame = self.keep(
             ("frame", which, columns), lambda: self.reader.frame(which, columns)
         )
         return found
 
 
-# what tasks declare that they read, where it depends on their arguments
+# declarations of what a task reads, where this depends on its arguments
 
 BOTH_SETS: tuple[Part, ...] = ("calibration", "evaluation")
 ALL_ROWS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
 
 
 def the_set(arguments: dict[str, Any]) -> tuple[Part, ...]:
-    """The set that is looked at."""
+    """The set in the argument ``which``."""
     which: Part = arguments["which"]
     return (which,)
 
 
 def the_set_and_its_scale(arguments: dict[str, Any]) -> tuple[Part, ...]:
-    """The set that is looked at, on the scale of the calibration set."""
+    """The set in the argument ``which``, and the calibration set, which sets the scale."""
     return tuple(dict.fromkeys(("calibration", *the_set(arguments))))
 
 
@@ -158,18 +158,18 @@ Ranges = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Request:
-    """A task to start as a job: what `kdcal_core.jobs.JobManager.submit` takes.
+    """A task to start as a job with `kdcal_core.jobs.JobManager.submit`.
 
     Attributes
     ----------
     target : str
         ``"kdcal_core.tasks.decorators:carry_out"``.
     kwargs : dict
-        Its arguments, JSON.
+        Its arguments, as JSON values.
     key : str
         Digest of all that the result depends on.
     title : str
-        What is done, for people.
+        What is done, in words.
     """
 
     target: str
@@ -186,11 +186,11 @@ class Task(Generic[R]):
     function : callable
         ``(settings, progress) -> result``; see `task`.
     title : str or callable
-        What is done, for people; or a function from the arguments to it.
+        What is done, in words; or a function from the arguments to these words.
     settle : callable, optional
-        Checks the settings and fills in what they leave open.
+        Checks the settings and fills in open ones.
     edition : str or callable
-        Changes when the result at the same settings does.
+        A text that changes when the result for the same settings changes.
     """
 
     def __init__(
@@ -205,14 +205,14 @@ class Task(Generic[R]):
         self.name = function.__name__
         self._title, self._settle, self._edition = title, settle, edition
         if self.name in _TASKS:
-            raise ValueError(f"there are two tasks of the name {self.name}")
+            raise ValueError(f"there are two tasks with the name {self.name}")
         _TASKS[self.name] = self
 
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         return self.function(*args, **kwargs)
 
     def title_at(self, **arguments: Any) -> str:
-        """What the task does at these arguments, for people. May hold a column's untrusted name."""
+        """What the task does with these arguments, in words. May hold a column's untrusted name."""
         return self._title if isinstance(self._title, str) else self._title(arguments)
 
     def read(self, folder: str | Path) -> R:
@@ -221,13 +221,13 @@ class Task(Generic[R]):
         Raises
         ------
         InputError
-            Where it is not there (any more), or damaged.
+            Where the result is missing or damaged.
         """
         kind: type[R] = self._hints["return"]
         return load(folder, kind)
 
     def request(self, settings: Any) -> Request:
-        """The job that carries out the task.
+        """The job that runs the task.
 
         Raises
         ------
@@ -238,7 +238,7 @@ class Task(Generic[R]):
         return self._request(arguments, {}, {})
 
     def run(self, given: Arguments, folder: Path, progress: Progress) -> R:
-        """Carry out the task on what a request gave, in a worker process."""
+        """Run the task with the arguments of a request, in a worker process."""
         return self.function(self._settled(self._decoded(given)["settings"]), progress)
 
     def _settled(self, settings: Any) -> Any:
@@ -273,21 +273,21 @@ class ReviewTask(Task[R]):
     function : callable
         ``(sets, ...) -> result``; see `review_task`.
     title, edition
-        As of `Task`.
+        As in `Task`.
     reads : tuple of str or callable
         The parts of the review that are read, and no others; or a function from the arguments to
-        them. The parts that an opened run was made of count as read, because its arrays are as
-        long.
+        them. Where the task opens a finished run, the parts that the run was made from count as
+        read, because its arrays have their length.
     needs : callable, optional
-        Refuses a review that the task is not for.
+        Refuses reviews that the task is not for.
     default : callable, optional
-        The settings where none are given, from the review; without it, those of their class.
+        Returns the default settings for a review. Without it, the defaults of their class apply.
     ranges : mapping, optional
         Lowest and highest value of settings, by name.
     settle : callable, optional
-        ``(review, settings) -> settings``: further checks, and what the settings leave open.
+        ``(review, settings) -> settings``: makes further checks and fills in open settings.
     covers : callable, optional
-        What else the result depends on, from the review.
+        Returns what else in the review the result depends on.
     """
 
     def __init__(
@@ -308,27 +308,27 @@ class ReviewTask(Task[R]):
         self._ranges, self._covers = ranges, covers
 
     def reads_at(self, **arguments: Any) -> tuple[Part, ...]:
-        """The parts of a review that the task reads at these arguments, and no others."""
+        """The parts of a review that the task reads with these arguments, and no others."""
         return self._reads if isinstance(self._reads, tuple) else self._reads(arguments)
 
-    def request(  # type: ignore[override]  # a review comes first
+    def request(  # type: ignore[override]  # takes a review first
         self, workspace: Workspace, review: Review | str, settings: Any = None, **others: Any
     ) -> Request:
-        """The job that carries out the task on a review.
+        """The job that runs the task on a review.
 
         Parameters
         ----------
         review : Review or str
-            Or its id.
+            The review or its id.
         settings : dataclass, optional
-            Where the function takes settings.
+            The settings, where the function takes any.
         others
-            Its other arguments, JSON.
+            Its other arguments, as JSON values.
 
         Raises
         ------
         InputError
-            Where the task is not for this review, or a setting is not one that there is.
+            Where the task is not for this review, or a setting is unknown.
         """
         opened = workspace.read(review) if isinstance(review, str) else review
         arguments = self._checked(opened, {**others, "settings": settings})
@@ -341,12 +341,12 @@ class ReviewTask(Task[R]):
         return self._request(arguments, {"read": read}, covered)
 
     def run(self, given: Arguments, folder: Path, progress: Progress) -> R:
-        """Carry out the task on what a request gave, in a worker process.
+        """Run the task with the arguments of a request, in a worker process.
 
         Raises
         ------
         InputError
-            Where the review is gone, or has changed since.
+            Where the review is missing or has changed since.
         """
         arguments = self._decoded(given)
         read = arguments.pop("read")
@@ -394,7 +394,7 @@ def review_task(
     covers: Callable[[Review], Any] | None = None,
     edition: str | Callable[[], str] = "",
 ) -> Callable[[Callable[..., R]], ReviewTask[R]]:
-    """Make ``(sets, ...) -> result`` a `ReviewTask`, whose parameters these are."""
+    """Make ``(sets, ...) -> result`` a `ReviewTask` with these parameters."""
     return lambda function: ReviewTask(
         function,
         title,
@@ -413,19 +413,19 @@ _TARGET = f"{__name__}:carry_out"
 
 
 def carry_out(task: str, given: dict[str, Any], folder: str, progress: Progress) -> None:
-    """Run a task in a worker process; its ``read`` gives what it leaves in ``folder``.
+    """Run a task in a worker process; its ``read`` returns the result from ``folder``.
 
     Parameters
     ----------
     task : str
-        Its function's name.
+        Name of its function.
     given : dict
         Its arguments, as the request encoded them.
 
     Raises
     ------
     InputError
-        As the function.
+        As raised by the function.
     """
     if task not in _TASKS:
         raise ValueError(f"{task!r} is not a task")
@@ -433,7 +433,7 @@ def carry_out(task: str, given: dict[str, Any], folder: str, progress: Progress)
 
 
 def _plain(value: Any) -> Any:
-    """An argument as JSON."""
+    """An argument as a JSON value."""
     if is_dataclass(value):
         return encode(value)
     return str(value) if isinstance(value, Path) else value
@@ -453,7 +453,7 @@ def require_scored(review: Review) -> None:
 
 
 def require_model(review: Review) -> None:
-    """Refuse a review that is not scored, or holds predictions without their model.
+    """Refuse a review that is not scored or has predictions without their model.
 
     Raises
     ------
@@ -465,7 +465,7 @@ def require_model(review: Review) -> None:
 
 
 def require_regression(review: Review) -> None:
-    """Refuse a review that is not scored, or is of a classification.
+    """Refuse a review that is not scored or is a classification.
 
     Raises
     ------
@@ -482,7 +482,7 @@ def require_regression(review: Review) -> None:
 def require_classification(
     why: str, *, fix: str = "Use the Recalibration page."
 ) -> Callable[[Review], None]:
-    """Refuse a review that is not scored, or is of a regression; ``why`` names the reason."""
+    """Refuse a review that is not scored or is a regression; ``why`` gives the reason."""
 
     def refuse(review: Review) -> None:
         require_scored(review)
@@ -493,9 +493,10 @@ def require_classification(
 
 
 def check_ranges(settings: Any, ranges: Ranges) -> None:
-    """Refuse a setting that lies outside its range; of a tuple each value is checked.
+    """Refuse a setting outside its range; of a tuple each value is checked.
 
-    A setting left open, None, has no range. A slider's ends bind only an unmodified browser.
+    None, an open setting, is always accepted. Sliders limit settings in the browser, but a modified
+    browser may send others.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Write a calibrator as a file, and try one that somebody has.
+"""Write a calibrator to a file, and try an existing file.
 
-The first fits one calibrator on a review, judges it, and writes it as a file and, where possible,
-as ONNX. The second shows what a file does to a review's rows.
+The first fits one calibrator on a review, judges it, and writes it to a file and, where possible,
+as ONNX. The second shows the effect of a file on a review's rows.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ class ExportSettings:
     Attributes
     ----------
     key : str
-        Of `kdcal_core.calibration.CALIBRATORS`.
+        Key in `kdcal_core.calibration.CALIBRATORS`.
     inner : str
-        The map inside a region, a key of `kdcal_core.calibration.regions.MAPS`. This and
-        the next five count for calibrators of the family "partition" alone.
+        The map inside a region, a key of `kdcal_core.calibration.regions.MAPS`. This and the next
+        five apply only to calibrators of the family "partition".
     max_depth, min_rows : int or None
-        Of its trees; None for the calibrator's own rule.
+        Limits of its trees; None for the calibrator's default.
     prune : bool
         Whether a tree is cut back to the size with the best cross-validated log loss.
     columns : tuple of str
-        A column whose values are the regions, or several whose combinations are, in place of a
-        tree. Untrusted text.
+        Instead of a tree, a column whose values are the regions, or several columns whose
+        combinations are. Untrusted text.
     layer : str or None
-        A hidden layer of the model that the trees are grown on, in place of the inputs.
+        A hidden layer of the model on which the trees are grown, instead of the inputs.
     folds, seed : int
-        Folds where there is no evaluation set to judge by; seed of every draw.
+        Number of folds where there is no evaluation set; seed of every draw.
     """
 
     key: str
@@ -78,7 +78,7 @@ class ExportSettings:
 
 @dataclass(frozen=True)
 class ExportRecord:
-    """What was done.
+    """The settings and facts of an export.
 
     Attributes
     ----------
@@ -86,14 +86,14 @@ class ExportRecord:
     title : str
         The calibrator's full name. Untrusted text where a column or a layer is named.
     n_fit, n_training : int
-        Rows of the calibration set, and training rows that a partition was grown on.
+        Rows of the calibration set, and training rows on which a partition was grown.
     fit_seconds : float
     why_not_judged : str or None
-        Why there is no judgement; None where there is one.
+        Why the calibrator was not judged; None where it was.
     onnx_difference : float or None
         Largest difference between the ONNX model and the calibrator, where one was written.
     onnx_rows : int
-        Rows that it was found on.
+        Number of rows for this difference.
     why_no_onnx : str or None
     """
 
@@ -110,14 +110,14 @@ class ExportRecord:
 
 @dataclass(frozen=True, eq=False)
 class ExportRun:
-    """A fitted calibrator with its judgement and its files.
+    """A fitted calibrator, its comparison with the model, and its files.
 
     Attributes
     ----------
     record : ExportRecord
     comparison : Comparison or None
-        With the model as it is, on rows that it was not fitted on; None where it could not be
-        judged.
+        Comparison with the model as it is on rows that it was not fitted on; None where it could
+        not be judged.
     map : CalibratorMap
     card : CalibratorCard
         Untrusted text: names of files, classes, columns.
@@ -134,12 +134,12 @@ class ExportRun:
 
     @cached_property
     def gain(self) -> Gain | None:
-        """What the judgement shows; None where there is none."""
+        """The gain over the model; None where the calibrator was not judged."""
         return None if self.comparison is None else Gain.of(self.comparison)
 
     @property
     def fit_notes(self) -> tuple[str, ...]:
-        """What the card notes of the fit, without what it notes of the judgement."""
+        """The card's notes about the fit, without those about the judgement."""
         why = self.record.why_not_judged
         judged = () if self.comparison is None else [one.sentence for one in self.comparison.notes]
         return tuple(
@@ -158,11 +158,11 @@ class TriedRun:
     card : CalibratorCard
         Untrusted.
     comparison : Comparison
-        The review's rows with the model as it is and with the calibrator.
+        The model as it is and the calibrator on the review's rows.
     same_rows : bool
-        Whether it was fitted on the very rows that it is judged by.
+        Whether it was fitted on the same rows on which it is judged.
     has_model : bool
-        Whether the file names the model that it was fitted for, which is then the review's.
+        Whether the file names the model that it was fitted for, which is then the review's model.
     """
 
     card: CalibratorCard
@@ -172,7 +172,7 @@ class TriedRun:
 
     @cached_property
     def gain(self) -> Gain:
-        """What it does to the rows."""
+        """The gain over the model."""
         return Gain.of(self.comparison)
 
 
@@ -182,9 +182,9 @@ _SHOWN_NAME = 60
 
 
 def partition_columns(review: Review) -> tuple[str, ...]:
-    """Columns whose values can be the regions of a calibrator: every one without another role.
+    """Columns whose values can be the regions of a calibrator: all those without another role.
 
-    Where a model does not name its columns, only those that it reads: its file is asked with all
+    Where a model does not name its columns, only those that it reads, because the model gets all
     columns of the calibrator's card. Untrusted text.
     """
     inputs = tuple(input_columns(review))
@@ -204,7 +204,7 @@ def partition_columns(review: Review) -> tuple[str, ...]:
 
 
 def wanted_of(settings: ExportSettings) -> Wanted:
-    """The unfitted calibrator that is asked for.
+    """The unfitted calibrator that the settings describe.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def wanted_of(settings: ExportSettings) -> Wanted:
 
 
 def _parameters(settings: ExportSettings) -> dict[str, Any]:
-    """The calibrator's parameters by name, but those that stay as they are."""
+    """The calibrator's parameters by name, without those left at their defaults."""
     if calibrator_entry(settings.key).family != "partition":
         return {}
     found: dict[str, Any] = {
@@ -233,9 +233,9 @@ def _parameters(settings: ExportSettings) -> dict[str, Any]:
 
 
 def few_trees(key: str, inner: str) -> int | None:
-    """How many trees are grown where kernel densities in each region of many would take long.
+    """A reduced number of trees where kernel densities in each region would take long.
 
-    None where the calibrator's own number is.
+    None where the calibrator's own number applies.
     """
     return FEW_TREES if inner == "kde" and key in _OF_MANY_TREES else None
 
@@ -244,13 +244,13 @@ def _settled(review: Review, settings: ExportSettings) -> ExportSettings:
     usable = usable_calibrators(review)
     if settings.key not in usable:
         raise InputError(
-            f"There is no calibrator {settings.key[:_SHOWN_NAME]!r} to take away",
+            f"There is no calibrator {settings.key[:_SHOWN_NAME]!r} to export",
             fix=f"Choose among {', '.join(usable)}.",
         )
     why = usable[settings.key]
     if why is not None:
         raise InputError(
-            f"{CALIBRATORS[settings.key].name} cannot be had here: {why[0].lower()}{why[1:-1]}",
+            f"{CALIBRATORS[settings.key].name} is not available here: {why[0].lower()}{why[1:-1]}",
             fix="Choose another calibrator.",
         )
     if settings.layer is not None:
@@ -275,7 +275,7 @@ def _settled(review: Review, settings: ExportSettings) -> ExportSettings:
 
 
 def _names(review: Review) -> dict[str, Any]:
-    """The names that stand in the file's card."""
+    """The names in the file's card."""
     return {
         "names": [table.name for table in review.tables.values()],
         "training": review.training.name if review.training else None,
@@ -298,8 +298,8 @@ def export_calibrator(sets: Sets, settings: ExportSettings) -> ExportRun:
     Raises
     ------
     InputError
-        Where the calibrator cannot be fitted on these rows, or a file is gone. Where it can be
-        fitted but not judged, or not be written as ONNX, the record says why.
+        Where the calibrator cannot be fitted on these rows, or a file is missing. Where it can be
+        fitted but not judged or not written as ONNX, the record says why.
     """
     reader, progress, path = sets.reader, sets.progress, sets.folder
     assert path is not None  # of every job
@@ -333,7 +333,7 @@ def export_calibrator(sets: Sets, settings: ExportSettings) -> ExportRun:
 def _onnx(
     review: Review, made: Fitted, model: Path | None, folder: Path
 ) -> tuple[tuple[float, int] | None, str | None]:
-    """Largest difference and its rows where the ONNX model was written, or why there is none."""
+    """The ONNX model's largest difference with its number of rows, or why there is no model."""
     why = can_export_onnx(made.calibrator, review.model, made.card.layer)
     if why is not None or model is None:
         return None, why or "There is no model, only its predictions."
@@ -358,15 +358,15 @@ def try_calibrator(sets: Sets, *, path: str, name: str, digest: str) -> TriedRun
     path : str
         A copy of the file in the review's folder.
     name : str
-        What its owner calls it. Untrusted text.
+        The file's original name. Untrusted text.
     digest : str
         The file's SHA-256.
 
     Raises
     ------
     InputError
-        The file is cut off, altered, of a newer version, no calibrator, for another model, for
-        other classes or for other columns.
+        The file is cut off, altered, of a newer version, not a calibrator, or for another model,
+        other classes or other columns.
     """
     reader, progress = sets.reader, sets.progress
     opened = reader.review
@@ -380,11 +380,11 @@ def try_calibrator(sets: Sets, *, path: str, name: str, digest: str) -> TriedRun
     rows = data.evaluation or data.calibration
     progress(0.2, "Calibrating the rows")
     with _in_file(name):
-        loaded.calibrated(rows.proba, data.inputs.get(judged))  # warns of other columns
-    # a copy of the rows: the very object of the calibration set would be cross-fitted
+        loaded.calibrated(rows.proba, data.inputs.get(judged))  # warns about other columns
+    # a copy of the rows: the calibration set's own object would be cross-fitted
     inputs = {**data.inputs, "evaluation": data.inputs[judged]}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # of the rows that both sets share
+        warnings.simplefilter("ignore", InputWarning)  # about the rows that both sets share
         found = compare(
             [(_KEY, AsFitted(loaded.calibrator, loaded.predict_proba))],
             replace(data, evaluation=replace(rows), inputs=inputs),
@@ -405,7 +405,7 @@ def try_calibrator(sets: Sets, *, path: str, name: str, digest: str) -> TriedRun
 
 @contextmanager
 def _in_file(name: str) -> Iterator[None]:
-    """Errors inside name the file as its owner does, not the copy of it."""
+    """Let errors name the original file instead of its copy."""
     try:
         yield
     except InputError as error:
@@ -431,7 +431,7 @@ def _classes(names: tuple[str, ...]) -> str:
 
 
 def _all_columns(data: ReviewData) -> ReviewData:
-    """The rows with the columns that have no role beside the features: the file may read one."""
+    """The rows with the columns without a role next to the features: the file may read one."""
     inputs = {
         which: pd.concat([frame, data.groups[which]], axis=1)
         for which, frame in data.inputs.items()

@@ -1,4 +1,4 @@
-"""One calibrator fitted on a review, judged on rows it has not seen, described in a card."""
+"""Fits one calibrator on a review, judges it on rows it has not seen, and writes its card."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Gain:
 
     @classmethod
     def of(cls, found: Comparison) -> Gain:
-        """The model against the one other method of a comparison."""
+        """The gain of a comparison's only method over the model."""
         after = found.methods[-1]
         pairs = {
             measure.key: next(
@@ -58,7 +58,7 @@ class Gain:
 
 
 class AsFitted(Calibrator):
-    """A calibrator that is already fitted; ``fit`` leaves it as it is.
+    """A calibrator that is already fitted; ``fit`` does nothing.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class AsFitted(Calibrator):
         return self
 
     def fit(self, proba: Any, y: Any, X: Any = None, sample_weight: Any = None) -> Self:
-        """Does nothing, because it is already fitted."""
+        """Do nothing, because the calibrator is already fitted."""
         return self
 
     def predict_proba(self, proba: Any, X: Any = None) -> FloatArray:
@@ -89,18 +89,18 @@ class AsFitted(Calibrator):
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """A calibrator that is asked for.
+    """A calibrator to fit.
 
     Attributes
     ----------
     key : str
-        Of `kdcal_core.calibration.CALIBRATORS`.
+        Key in `kdcal_core.calibration.CALIBRATORS`.
     calibrator : Calibrator
-        Unfitted, of that key, with its settings.
+        The unfitted calibrator with its settings.
     layer : str or None
-        Hidden layer of the model whose activations its regions are cut from.
+        Hidden layer of the model on whose activations the regions are built.
     folds, seed : int
-        Folds where there is no evaluation set to judge by; seed of every draw.
+        Number of folds where there is no evaluation set; seed of every draw.
     """
 
     key: str
@@ -111,7 +111,7 @@ class Wanted:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns whose values are its regions; others than features may be among them."""
+        """Columns whose values are its regions; they need not be features."""
         named = self.calibrator.get_params(deep=False).get("column")
         return (named,) if isinstance(named, str) else tuple(named or ())
 
@@ -123,20 +123,20 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted calibrator with its judgement.
+    """A fitted calibrator with its comparison with the model.
 
     Attributes
     ----------
     rows : ReviewData
-        The rows with the columns that the calibrator, or its model, takes.
+        The rows with the columns that the calibrator or its model takes.
     data : ReviewData
-        The same as the calibrator reads them: with activations where it reads a hidden layer.
+        The rows as the calibrator reads them: with activations where it uses a hidden layer.
     calibrator : Calibrator
     card : CalibratorCard
     seconds : float
-        Of the fit.
+        Duration of the fit.
     n_training : int
-        Training rows that a partition was grown on.
+        Training rows on which a partition was grown.
     found : Comparison or None
         The model against the calibrator; None where it could not be judged.
     why_not_judged : str or None
@@ -153,14 +153,14 @@ class Fitted:
 
 
 def fit_and_judge(reader: ReviewReader, wanted: Wanted, progress: Progress) -> Fitted:
-    """Fit on the calibration set, judge on the evaluation set or by cross-fitting.
+    """Fit on the calibration set, and judge on the evaluation set or by cross-fitting.
 
-    The reader may read `READS`.
+    The reader must be allowed to read `READS`.
 
     Raises
     ------
     InputError
-        Where the calibrator cannot be fitted on these rows, or a file is gone.
+        Where the calibrator cannot be fitted on these rows, or a file is missing.
     """
     review = reader.review
     progress(0.0, "Reading the rows")
@@ -169,7 +169,7 @@ def fit_and_judge(reader: ReviewReader, wanted: Wanted, progress: Progress) -> F
     data = rows = with_columns(read, wanted.columns)
     if wanted.layer is not None:
         check_layer(wanted.calibrator)
-        progress(0.03, "Asking the model for its hidden layer")
+        progress(0.03, "Computing the model's hidden layer")
         data = at_layer(rows, wanted.layer)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # the notes say the same
@@ -196,9 +196,9 @@ def fit_and_judge(reader: ReviewReader, wanted: Wanted, progress: Progress) -> F
 
 
 def with_columns(data: ReviewData, columns: Sequence[str]) -> ReviewData:
-    """The rows with these columns among their inputs, and without training rows.
+    """The rows with these columns added to their inputs, and without training rows.
 
-    A column's values are found on the rows themselves, and the training table need not have it.
+    The values of a column are taken from these rows, so the training table need not have it.
     """
     if not columns:
         return data
@@ -213,7 +213,7 @@ def with_columns(data: ReviewData, columns: Sequence[str]) -> ReviewData:
 
 
 def at_layer(data: ReviewData, layer: str) -> ReviewData:
-    """The rows with the activations of a hidden layer of the model in place of their inputs.
+    """The rows with the activations of a hidden layer of the model instead of their inputs.
 
     Raises
     ------
@@ -257,9 +257,9 @@ def _fitted(data: ReviewData, wanted: Wanted, progress: Progress) -> tuple[Calib
 def _judged(
     data: ReviewData, wanted: Wanted, fitted: Calibrator, progress: Progress
 ) -> tuple[Comparison | None, str | None]:
-    """The model against the calibrator on rows that it was not fitted on, or why there is none."""
+    """The model against the calibrator on rows not used for its fit, or why it is not judged."""
     judged = wanted.calibrator
-    if data.evaluation is not None:  # no row of it was fitted on, so that no other fit is needed
+    if data.evaluation is not None:  # it was not used for the fit, so no other fit is needed
         judged = AsFitted(fitted, lambda proba, X: calibrated(fitted, proba, X).proba)
     try:
         found = compare(
@@ -280,18 +280,18 @@ def _judging_notes(found: Comparison | None, why_not_judged: str | None) -> list
     """Notes on the judgement."""
     if found is not None:
         return [one.sentence for one in found.notes]
-    return [f"What it gains was not judged: {why_not_judged}"]
+    return [f"Its gain was not judged: {why_not_judged}"]
 
 
 def _left_aside(review: Review, read: Sequence[str]) -> list[str]:
-    """A note where some columns are read from no table."""
+    """A note where some columns are not read."""
     others = {name: why for name, why in left_out(review).items() if name not in read}
     return [left_out_words(others)] if others else []
 
 
 def _estimates(gain: Gain) -> list[CardEstimate]:
     found = gain.comparison
-    if found.n < LEAST_ROWS:  # a number without an interval would pass for what is gained
+    if found.n < LEAST_ROWS:  # a number without an interval could be mistaken for the gain
         return []
     judged = found.judged if found.folds == 0 else f"{found.judged}, {found.folds} folds"
     estimates = []

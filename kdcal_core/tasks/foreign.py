@@ -1,4 +1,4 @@
-"""Ask a review's model about foreign rows: the user's own, and rows made from the data."""
+"""A review's model on foreign rows: uploaded ones, and rows made from the data."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ RADII = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.
 
 @dataclass(frozen=True)
 class ForeignSettings:
-    """What foreign rows are made.
+    """Which foreign rows are made.
 
     Attributes
     ----------
     radii : tuple of float
-        Of the spheres; 1 is the distance of the data's farthest row. Empty for no spheres.
+        Radii of the spheres; 1 is the distance of the data's farthest row. Empty for no spheres.
     n : int
-        Rows on each sphere, and at most in each other set that is made.
+        Rows on each sphere, and the most rows in each other set that is made.
     shifted_feature : str or None
-        The numeric feature that is shifted far. Untrusted text.
+        The numeric feature to shift. Untrusted text.
     shifts : tuple of float
-        By how many of its standard deviations.
+        Sizes of the shifts, in its standard deviations.
     seed : int
     """
 
@@ -62,18 +62,18 @@ class ForeignSettings:
 
 @dataclass(frozen=True)
 class ForeignSet:
-    """One set of foreign rows, a part of all rows of the run.
+    """One set of foreign rows among the rows of the run.
 
     Attributes
     ----------
     kind : str
         "uploaded", "sphere", "uniform", "shuffled" or "shifted".
     name : str
-        For people. Untrusted text.
+        Name on screens. Untrusted text.
     value : float or None
         The sphere's radius, or the shift in standard deviations.
     start, stop : int
-        Its rows among those of the run.
+        Range of its rows among those of the run.
     """
 
     kind: ForeignKind
@@ -85,7 +85,7 @@ class ForeignSet:
 
 @dataclass(frozen=True)
 class ForeignRecord:
-    """What was asked.
+    """The settings and facts of a run.
 
     Attributes
     ----------
@@ -94,14 +94,14 @@ class ForeignRecord:
     classes : tuple of str
         Untrusted text.
     n_numeric, n_features : int
-        How many features are numbers, which the spheres move in, of how many.
+        Number of numeric features, which the spheres vary, and of all features.
     notes : tuple of str
         Which sets could not be made, and why.
     n_bounded : int
-        Numeric features that cannot be any number: whole numbers, or never below zero.
+        Numeric features that cannot take every value: whole numbers, or never below zero.
     impossible : dict
-        By the name of a set: the column in which its rows leave most what the column can be, its
-        least value there, and its least value in the data. Untrusted names.
+        For each set by name, the column whose possible values its rows leave farthest, the least
+        value there, and the least value in the data. Untrusted names.
     """
 
     settings: ForeignSettings
@@ -114,7 +114,7 @@ class ForeignRecord:
     impossible: dict[str, tuple[str, float, float]] = field(default_factory=dict)
 
     def of_kind(self, *kinds: ForeignKind) -> tuple[ForeignSet, ...]:
-        """The sets of these kinds; all where none is named."""
+        """The sets of these kinds; all sets if no kind is given."""
         return tuple(one for one in self.sets if not kinds or one.kind in kinds)
 
     @property
@@ -125,20 +125,20 @@ class ForeignRecord:
 
 @dataclass(frozen=True, eq=False)
 class ForeignRun:
-    """The model's answers for foreign rows, and their places in the graph's partition.
+    """The model's answers for foreign rows, and their cells in the graph's partition.
 
     Attributes
     ----------
     record : ForeignRecord
     rows : Rows
-        Of all sets, one after the other.
+        The rows of all sets, one set after the other.
     """
 
     record: ForeignRecord
     rows: Rows
 
     def sets(self, *kinds: ForeignKind) -> tuple[ForeignSet, ...]:
-        """The sets of these kinds; all where none is named."""
+        """The sets of these kinds; all sets if no kind is given."""
         return self.record.of_kind(*kinds)
 
     def rows_of(self, one: ForeignSet) -> Rows:
@@ -151,7 +151,7 @@ class ForeignRun:
         return self.record.radii
 
     def by_radius(self, proba: FloatArray) -> FloatArray:
-        """Probabilities of all the run's rows as those on each sphere, (R, n, K)."""
+        """Probabilities on each sphere, (R, n, K), from those of all the run's rows."""
         spheres = self.sets("sphere")
         if not spheres:
             return np.zeros((0, 0, proba.shape[1]))
@@ -174,18 +174,18 @@ class ForeignRun:
 def score_foreign(
     sets: Sets, settings: ForeignSettings, *, graph_folder: str | None = None
 ) -> ForeignRun:
-    """Ask the model about foreign rows.
+    """Run the model on foreign rows.
 
     Parameters
     ----------
     graph_folder : str, optional
-        Where the review's `GraphRun` is kept. Without it the model alone answers.
+        Folder of the review's `GraphRun`. Without it only the model answers.
 
     Raises
     ------
     InputError
-        For uploaded rows that do not fit the model. A set that was to be made and cannot be is
-        named in the record's notes instead.
+        For uploaded rows that do not fit the model. A set that cannot be made is named in the
+        record's notes instead.
     """
     reader, progress = sets.reader, sets.progress
     progress(0.0, "Opening the model")
@@ -230,9 +230,9 @@ def score_foreign(
 
 
 def foreign_frame(reader: ReviewReader, settings: ForeignSettings, one: ForeignSet) -> pd.DataFrame:
-    """The features of a set's rows, in the order of their answers.
+    """The features of a set's rows, in the order of the answers.
 
-    Uploaded rows are read again, and made ones are made again: the settings hold their seed.
+    Uploaded rows are read again, and made rows are made again from the settings and their seed.
 
     Raises
     ------
@@ -250,13 +250,13 @@ def foreign_frame(reader: ReviewReader, settings: ForeignSettings, one: ForeignS
             start = size * batch.sets.index((one.name, one.value))
             return rows.iloc[start : start + size].reset_index(drop=True)
     raise InputError(
-        "These foreign rows are no longer part of the review", fix="Ask the model about them again."
+        "These foreign rows are no longer part of the review", fix="Run the model on them again."
     )
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """Sets of one kind that are scored together, each with as many rows as the others."""
+    """Sets of one kind that are scored together and have equally many rows."""
 
     kind: ForeignKind
     sets: tuple[tuple[str, float | None], ...]
@@ -274,7 +274,7 @@ def _uploaded(reader: ReviewReader) -> list[_Batch]:
 def _made(
     reader: ReviewReader, settings: ForeignSettings, reference: pd.DataFrame
 ) -> tuple[list[_Batch], list[str]]:
-    """The rows made from the data, and why some cannot be made."""
+    """The rows made from the data, and the reasons why some cannot be made."""
     own, n, seed = reader.features(reader.judged), settings.n, settings.seed
     batches = [_Batch("shuffled", (("Shuffled features", None),), partial(shuffled, own, n, seed))]
     try:
@@ -303,7 +303,7 @@ def _extent(reference: pd.DataFrame) -> Extent | None:
 
 
 def _joined(pieces: list[Rows], n_classes: int) -> Rows:
-    """Rows one after the other."""
+    """Concatenated rows."""
     if not pieces:
         return Rows(np.zeros((0, n_classes)), None)
     proba = np.concatenate([piece.proba for piece in pieces])

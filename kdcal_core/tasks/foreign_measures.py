@@ -1,8 +1,8 @@
-"""What the Out of distribution page shows: measures as in `set_measures`.
+"""The measures of the Out of distribution page, made as in `set_measures`.
 
-Each reads the finished `ForeignRun` in the folder ``run``, and those that ask the kernel density
-version take a `GraphSetting` as JSON. No result grows with the rows; tables of rows hold at most
-`MAX_ROWS`.
+Each reads the finished `ForeignRun` in the folder ``run``, and those that use the kernel density
+version take a `GraphSetting` as JSON. The size of the results does not depend on the number of
+rows; tables of rows hold at most `MAX_ROWS`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ClassShares:
 
 @review_task("Counting classes", reads=the_set)
 def class_shares(sets: Sets, *, which: Which) -> ClassShares:
-    """How often each class occurs."""
+    """The share of each class."""
     scored = sets.read(which)
     count = np.bincount(scored.y, weights=scored.weight, minlength=len(scored.classes))
     return ClassShares(np.asarray(count / count.sum(), dtype=np.float64))
@@ -65,9 +65,9 @@ class ByDistance:
     ----------
     model : DistanceCurve
     version : DistanceCurve or None
-        Of the kernel density version, where it was asked.
+        Curve of the kernel density version, where there is one.
     unknown : (R,) float64 or None
-        Share of the rows on each sphere whose density lies below its floor.
+        Share of the rows on each sphere whose density is below the version's floor.
     """
 
     model: DistanceCurve
@@ -77,7 +77,7 @@ class ByDistance:
 
 @review_task("Out of distribution: measuring far from the data", reads=PARTS)
 def confidence_far_away(sets: Sets, *, run: str, graph: dict[str, Any] | None = None) -> ByDistance:
-    """Confidence of the model and of its version on the spheres of a run that has some."""
+    """Confidence of the model and of its version on the spheres of a run."""
     opened, version = _run(sets, run), Version.of(sets, graph)
     model = by_distance(opened, opened.rows.proba)
     if version is None:
@@ -96,14 +96,14 @@ def confidence_far_away(sets: Sets, *, run: str, graph: dict[str, Any] | None = 
     reads=PARTS,
 )
 def calibrated_by_distance(sets: Sets, *, which: Which, key: str, run: str) -> DistanceCurve:
-    """Confidence on spheres around the data of a calibrator fitted on a set.
+    """Confidence, on spheres around the data, of a calibrator fitted on a set.
 
     Parameters
     ----------
     key : str
-        Of a method of the registry, which is fitted with its default settings.
+        Key of a method in the registry, which is fitted with its default settings.
     run : str
-        The folder of the finished `ForeignRun` that holds the spheres.
+        Folder of the finished `ForeignRun` with the spheres.
     """
     foreign = _run(sets, run)
 
@@ -116,17 +116,17 @@ def calibrated_by_distance(sets: Sets, *, which: Which, key: str, run: str) -> D
 
 @dataclass(frozen=True, eq=False)
 class ForeignAnswers:
-    """The answers to one set of foreign rows.
+    """The answers for one set of foreign rows.
 
     Attributes
     ----------
     model : tuple of Estimate
-        OCE, AUROC and FPR@95 of the model, by its confidence.
+        OCE, AUROC and FPR@95 of the model's confidence.
     confidence : Estimate
         Mean max confidence of the model.
     surest : Surest
     version : VersionAnswers or None
-        The same of the kernel density version, where it was asked.
+        The answers of the kernel density version, where there is one.
     """
 
     model: tuple[Estimate, Estimate, Estimate]
@@ -137,14 +137,14 @@ class ForeignAnswers:
 
 @dataclass(frozen=True, eq=False)
 class VersionAnswers:
-    """The kernel density version's answers to one set of foreign rows.
+    """The kernel density version's answers for one set of foreign rows.
 
     Attributes
     ----------
     estimates : tuple of Estimate
-        OCE, and AUROC and FPR@95 by its log density.
+        OCE, and AUROC and FPR@95 of its log density.
     by_confidence : Estimate
-        AUROC by its confidence, for comparison.
+        AUROC of its confidence, for comparison.
     confidence : Estimate
         Mean max confidence.
     unknown : Estimate
@@ -152,9 +152,9 @@ class VersionAnswers:
     n_unknown : int
         Foreign rows below the floor.
     densities : LogDensities
-        Of the ordinary rows and of the foreign ones.
+        Log densities of the ordinary and of the foreign rows.
     ties : tuple of two int
-        Ordinary and foreign rows to which several regions are equally near.
+        Number of ordinary and of foreign rows with several equally near regions.
     """
 
     estimates: tuple[Estimate, Estimate, Estimate]
@@ -177,17 +177,17 @@ def foreign_answers(
     name: str,
     graph: dict[str, Any] | None = None,
 ) -> ForeignAnswers:
-    """Some rows of a run beside ordinary ones.
+    """Compare some rows of a run with ordinary rows.
 
     Parameters
     ----------
     which : str
-        The ordinary rows of a model without a kernel density version; otherwise they are those
-        that the version is judged on.
+        Set of the ordinary rows, for a model without a kernel density version. Otherwise the
+        ordinary rows are those on which the version is judged.
     start, stop : int
-        The foreign rows among those of the run.
+        Range of the foreign rows among those of the run.
     name : str
-        Of the foreign rows, for people.
+        Name of the foreign rows on screens.
     """
     opened, version = _run(sets, run), Version.of(sets, graph)
     rows = opened.rows.part(start, stop)
@@ -227,14 +227,14 @@ def foreign_answers(
 
 @dataclass(frozen=True, eq=False)
 class SurestRows:
-    """Foreign rows with their features, those first that the model is surest about.
+    """Foreign rows with their features, sorted by descending confidence of the model.
 
     Attributes
     ----------
     said : DataFrame
-        What is said of each row. Untrusted texts.
+        The answers for each row. Untrusted texts.
     features : DataFrame
-        As they were read or made. Untrusted names and texts.
+        Features as read or made. Untrusted names and texts.
     """
 
     said: pd.DataFrame
@@ -251,12 +251,12 @@ def surest_rows(
     graph: dict[str, Any] | None = None,
     most: int = MAX_ROWS,
 ) -> SurestRows:
-    """The first foreign rows of a set of the run, at most ``most``.
+    """The ``most`` foreign rows of a set of the run with the highest confidence.
 
     Raises
     ------
     InputError
-        Where an uploaded table is gone.
+        Where an uploaded table is missing.
     """
     opened, version = _run(sets, run), Version.of(sets, graph)
     one = next(one for one in opened.sets() if (one.start, one.stop) == (start, stop))
@@ -279,7 +279,7 @@ def surest_rows(
 
 @dataclass(frozen=True, eq=False)
 class GraphChosen:
-    """How the kernel's exponent was chosen, and what is blended among the data."""
+    """How the kernel's exponent was chosen, and the blend inside the data."""
 
     selection: Selection
     blend: Blend | None
@@ -287,7 +287,7 @@ class GraphChosen:
 
 @review_task("Out of distribution: comparing exponents", reads=ALL_ROWS)
 def graph_chosen(sets: Sets, *, graph: dict[str, Any]) -> GraphChosen:
-    """Held-out log loss of every exponent at the current setting."""
+    """Held-out log loss of every exponent with the current setting."""
     found = Version.of(sets, graph)
     assert found is not None
     return GraphChosen(found.graph.selection(), found.graph.blend)
@@ -295,7 +295,7 @@ def graph_chosen(sets: Sets, *, graph: dict[str, Any]) -> GraphChosen:
 
 @dataclass(frozen=True, eq=False)
 class AmongOrdinary:
-    """The same estimates of the model and of its kernel density version."""
+    """The same estimates for the model and for its kernel density version."""
 
     model: tuple[Estimate, ...]
     version: tuple[Estimate, ...]
@@ -303,7 +303,7 @@ class AmongOrdinary:
 
 @review_task("Out of distribution: measuring among ordinary rows", reads=ALL_ROWS)
 def among_ordinary(sets: Sets, *, graph: dict[str, Any]) -> AmongOrdinary:
-    """Accuracy and calibration on the rows that the version is judged on."""
+    """Accuracy and calibration on the rows on which the version is judged."""
     version = Version.of(sets, graph)
     assert version is not None
     run = version.run
@@ -318,7 +318,7 @@ def among_ordinary(sets: Sets, *, graph: dict[str, Any]) -> AmongOrdinary:
 
 
 def by_distance(run: ForeignRun, proba: FloatArray) -> DistanceCurve:
-    """Mean confidence on each sphere of whoever answers the run's rows with ``proba``."""
+    """Mean confidence on each sphere, from probabilities ``proba`` of the run's rows."""
     return confidence_by_distance(
         run.by_radius(proba), run.radii, q=BAND, seed=run.record.settings.seed
     )

@@ -1,7 +1,7 @@
-"""Fit the kernel density version of a review's model, and place the judged rows in it.
+"""Fit the kernel density version of a review's model, and locate the judged rows in it.
 
-Gamma, variance and floor act later, without a fit: a `GraphSetting` is the version that measures
-use.
+Gamma, variance and floor can be changed later without a fit: measures use the version given by a
+`GraphSetting`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Kind = Literal["forest", "network"]
 
 @dataclass(frozen=True)
 class GraphSettings:
-    """What the fit depends on; gamma, variance and floor act later, without a fit.
+    """What the fit depends on; gamma, variance and floor can be changed later without a fit.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class GraphSettings:
         "geodesic", or "euclidean" for the papers' comparison.
     output_layer : str
         What a network's output adds to the codes: "probability", "logit" or "exclude", or "auto"
-        for what the estimator takes. A forest has none.
+        for the estimator's choice. A forest has no output layer.
     seed : int
-        Of the split into rows to fit on and rows held out, where there is no training table.
+        Seed of the split into fit and held-out rows, where there is no training table.
     """
 
     distance: Literal["geodesic", "euclidean"] = "geodesic"
@@ -66,12 +66,12 @@ class GraphFacts:
     ----------
     n_polytopes : int
     exponents, gammas : tuple of float
-        Of the grid that was fitted, ascending: gamma * log n, and gamma.
+        The fitted grid, ascending: gamma * log n, and gamma.
     gamma, variance_floor : float
-        In force.
+        Values in use.
     floor_quantile : float or None
     prior : tuple of float
-        Class shares of the fit.
+        Class shares of the fit rows.
     blend : Blend or None
     """
 
@@ -86,7 +86,7 @@ class GraphFacts:
 
     @classmethod
     def of(cls, graph: KernelDensityGraph) -> GraphFacts:
-        """Of a fitted graph."""
+        """The facts of a fitted graph."""
         return cls(
             graph.n_polytopes,
             tuple(graph.exponents.tolist()),
@@ -100,13 +100,13 @@ class GraphFacts:
 
     @property
     def chosen(self) -> int:
-        """The position of gamma in the grid."""
+        """The index of gamma in the grid."""
         return int(np.argmin(np.abs(np.array(self.gammas) - self.gamma)))
 
 
 @dataclass(frozen=True)
 class GraphRecord:
-    """What was done.
+    """The settings and facts of a fit.
 
     Attributes
     ----------
@@ -114,20 +114,20 @@ class GraphRecord:
     kind : str
         "forest" or "network".
     fitted_on : str
-        "training": the model's own training rows, with the calibration set held out;
-        "calibration": seven tenths of the calibration set, with the other three held out.
+        "training": the model's training rows, with the calibration set held out; "calibration":
+        seven tenths of the calibration set, with the other three held out.
     judged_on : str
-        "evaluation": the evaluation set; "holdout": the held-out calibration rows, which also
-        chose gamma and the floor, so that results on them are flattered a little.
+        "evaluation": the evaluation set; "holdout": the held-out calibration rows. These were also
+        used to choose gamma and the floor, which flatters results on them a little.
     classes : tuple of str
-        As the review names them. Untrusted text.
+        Class names of the review. Untrusted text.
     n_fit, n_holdout, n_judged : int
-        Rows.
+        Numbers of rows.
     notes : tuple of str
-        What the reader should know, in plain sentences.
+        What the reader should know, in sentences.
     facts : GraphFacts
     output_layer : str or None
-        What of a network's output is in the codes; None for a forest.
+        What a network's output adds to the codes; None for a forest.
     """
 
     settings: GraphSettings
@@ -145,15 +145,15 @@ class GraphRecord:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows with all that a page needs to judge them at any setting of the graph.
+    """Rows with all that a page needs to judge them with any setting of the graph.
 
     Attributes
     ----------
     proba : (m, K) float64
         The model's probabilities.
     located : Located or None
-        Where the rows lie in the graph's partition, with ``proba``; None for a model without
-        one.
+        Location of the rows in the graph's partition, with ``proba``; None for a model without a
+        partition.
     y : (m,) int64 or None
         True classes, where they are known.
     """
@@ -181,11 +181,11 @@ class GraphRun:
     ----------
     record : GraphRecord
     graph : KernelDensityGraph
-        Arrays only: gamma, variance and floor can be set again at once.
+        Arrays only, so gamma, variance and floor can be changed without a fit.
     rows : Rows
-        The judged rows: the model's probabilities, places in the partition, true classes.
+        The judged rows: the model's probabilities, locations in the partition, true classes.
     positions : (m,) int64
-        Which rows of the set's table they are, from 0.
+        Their positions in the set's table, from 0.
     """
 
     record: GraphRecord
@@ -227,8 +227,7 @@ def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
     Raises
     ------
     InputError
-        For rows that do not fit the model or the review's classes, and for memory that would
-        not suffice.
+        For rows that do not fit the model or the review's classes, or too little memory.
     """
     from kdcal_core.review.scoring import in_file, in_rows_of, predict
 
@@ -291,7 +290,7 @@ def placed(
     estimator: Estimator | None,
     progress: Progress,
 ) -> Rows:
-    """The model's probabilities of rows, and their places in the estimator's partition."""
+    """The model's probabilities for rows, and their locations in the estimator's partition."""
     from kdcal_core.review.scoring import in_rows_of, predict
 
     with in_rows_of(X):
@@ -303,12 +302,12 @@ def placed(
 
 
 def load_estimator(folder: str, model: Model) -> Estimator:
-    """The fitted estimator that `fit_graph` left, put together with its model again.
+    """The estimator that `fit_graph` stored, joined with its model.
 
     Raises
     ------
     InputError
-        Where it is gone, damaged, or of another model.
+        Where it is missing, damaged or of another model.
     """
     path = Path(folder)
     record = load(path, GraphRun).record
@@ -319,16 +318,16 @@ def load_estimator(folder: str, model: Model) -> Estimator:
 
 @dataclass(frozen=True)
 class GraphSetting:
-    """A fitted graph, with what can be changed without a fit.
+    """A fitted graph with the settings that can be changed without a fit.
 
     Attributes
     ----------
     folder : str
-        Of the finished `GraphRun`.
+        Folder of the finished `GraphRun`.
     gamma : float
         One of the graph's gammas.
     variance_factor : float
-        What the graph's own variance floor is multiplied with.
+        Factor of the graph's own variance floor.
     alpha : float
         Share of ordinary rows that may count as unknown; sets the floor.
     """
@@ -341,24 +340,24 @@ class GraphSetting:
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """The kernel density version at a setting; its answers are kept for the next request."""
+    """The kernel density version with a setting; its answers are kept for the next request."""
 
     sets: Sets
     setting: GraphSetting
 
     @classmethod
     def of(cls, sets: Sets, graph: dict[str, Any] | None) -> Version | None:
-        """The version at a `GraphSetting` as JSON; None for None."""
+        """The version for a `GraphSetting` as JSON; None for None."""
         return None if graph is None else cls(sets, GraphSetting(**graph))
 
     @property
     def run(self) -> GraphRun:
-        """The fit."""
+        """The finished fit."""
         return opened_fit(self.sets, self.setting.folder)
 
     @property
     def graph(self) -> KernelDensityGraph:
-        """The graph at the setting; it shares its arrays with the others of its fit."""
+        """The graph with the setting; it shares its arrays with the others of its fit."""
         chosen = self.setting
 
         def make() -> KernelDensityGraph:
@@ -378,7 +377,7 @@ class Version:
         return self.graph.effective_log_floor
 
     def posterior(self, rows: str, located: Located | None) -> FloatArray:
-        """Probabilities of rows, (m, K); ``rows`` distinguishes them from others."""
+        """Probabilities of rows, (m, K); ``rows`` names the rows among others."""
         assert located is not None  # a graph was fitted, so there is a partition
         found: FloatArray = self.sets.keep(
             ("posterior", self.setting, rows), lambda: self.graph.posterior(located)
@@ -387,7 +386,7 @@ class Version:
 
     def log_density(self, rows: str, located: Located | None) -> FloatArray:
         """Log marginal density of rows, (m,); it does not depend on alpha."""
-        assert located is not None  # as for `posterior`
+        assert located is not None  # as in `posterior`
         chosen = self.setting
         key = ("log density", chosen.folder, chosen.gamma, chosen.variance_factor, rows)
         found: FloatArray = self.sets.keep(key, lambda: self.graph.log_marginal(located))
@@ -400,6 +399,6 @@ class Version:
 
 
 def opened_fit(sets: Sets, folder: str) -> GraphRun:
-    """The finished fit in a folder, whose files are checked once for as long as it is kept."""
+    """The finished fit in a folder, whose files are checked once while it is kept."""
     found: GraphRun = sets.keep(("fit", folder), lambda: load(folder, GraphRun))
     return found

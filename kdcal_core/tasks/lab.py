@@ -1,6 +1,6 @@
-"""The simulation lab: draw data, train a model, fit its kernel density versions, ask them all.
+"""The simulation lab: draw data, train a model, fit its kernel density versions, compare them.
 
-This is one panel of the papers' simulation figures (Dey et al., Figs. 3 and 8) at one seed. The
+This is one panel of the papers' simulation figures (Dey et al., Figs. 3 and 8) for one seed. The
 model is their forest or their ReLU network (Tables 3 and 4).
 """
 
@@ -68,8 +68,8 @@ def train_network(
 ) -> torch.nn.Sequential:
     """A network of dense ReLU layers that returns logits.
 
-    Adam at 3e-4 on batches of 32, until the loss of an epoch has not improved for ten, or
-    ``epochs`` are over. It runs on one thread, so that a seed gives the same network anywhere.
+    Trained by Adam at 3e-4 on batches of 32, until the loss has not improved for ten epochs or
+    ``epochs`` are over. It runs on one thread, so a seed gives the same network anywhere.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ def train_network(
     y : (n,) int64
         Classes from 0.
     layers, width : int
-        Hidden layers, and units in each.
+        Number of hidden layers, and units in each.
     epochs : int
-        At most.
+        Most epochs.
     progress : callable
         Called after each epoch; may raise to cancel.
 
@@ -151,7 +151,7 @@ Distance = Literal["geodesic", "euclidean"]
 Asked = Literal["grid", "spheres", "test"]
 
 DISTANCES: tuple[Distance, ...] = ("geodesic", "euclidean")
-MAP_EDGE = 2.0  # of the simulations in [-1, 1]^2 the map shows [-2, 2]^2 (Dey et al., Fig. 8)
+MAP_EDGE = 2.0  # the map of simulations in [-1, 1]^2 shows [-2, 2]^2 (Dey et al., Fig. 8)
 
 _RANGES: dict[str, tuple[float, float]] = {
     "n": (20, 100_000),
@@ -177,26 +177,27 @@ class LabSettings:
     simulation : str
         A key of `kdcal_core.simulation.SIMULATIONS`.
     n : int
-        Rows drawn: the model learns from seven tenths, the others are held out.
+        Rows drawn: the model is trained on seven tenths, and the others are held out.
     n_features : int
         Dimensions of "trunk"; the others have two.
     model : str
         "forest" or "network".
     n_trees : int
-        Of a forest; the papers grow 500.
+        Trees of a forest; the papers grow 500.
     layers, width, epochs : int
-        Of a network: hidden layers, units in each, and epochs at most. The papers have four
-        layers of 1,000.
+        Hidden layers of a network, units in each, and most epochs. The papers have four layers of
+        1,000.
     output_layer : str
         As for `GraphSettings`.
     radii : tuple of float
-        Of the spheres, in units of the largest norm of the rows drawn (Dey et al., section 3.1).
+        Radii of the spheres, in units of the largest norm of the rows drawn (Dey et al., section
+        3.1).
     n_sphere, n_test : int
         Points on each sphere; rows of the test set.
     resolution : int
         Points along each axis of the map.
     seed : int
-        Of the drawing, the training, the division and the spheres.
+        Seed of the drawing, the training, the split and the spheres.
     """
 
     simulation: str = "gaussian_xor"
@@ -217,22 +218,22 @@ class LabSettings:
 
 @dataclass(frozen=True)
 class LabRecord:
-    """What was done.
+    """The settings and facts of a simulation.
 
     Attributes
     ----------
     settings : LabSettings
     model : str
-        What the model is, for people.
+        What the model is, in words.
     n_fit, n_holdout : int
-        Rows.
+        Numbers of rows.
     reach : float
         Largest norm of the rows drawn, the unit of the radii.
     edge : float or None
-        The map reaches from minus this to this in the first two dimensions, and the others are
-        held at 0; None where there is but one.
+        The map reaches from ``-edge`` to ``edge`` in the first two dimensions, with the others held
+        at 0; None where there is only one.
     output_layer : str or None
-        What of a network's output is in the geodesic graph's codes; None for a forest.
+        What a network's output adds to the geodesic graph's codes; None for a forest.
     """
 
     settings: LabSettings
@@ -246,19 +247,19 @@ class LabRecord:
 
 @dataclass(frozen=True, eq=False)
 class LabRows:
-    """Points with all methods' answers.
+    """Points with the answers of all methods.
 
     Attributes
     ----------
     X : (m, d) float64
     truth : (m, 2) float64
-        The true posterior; outside the region of a simulation the prior.
+        The true posterior; the prior outside the region of a simulation.
     model, isotonic, sigmoid : (m, 2) float64
-        Probabilities of the model, and of its calibration by the held-out rows.
+        Probabilities of the model, and of the model calibrated on the held-out rows.
     located : dict
-        Places of the points in the "geodesic" and in the "euclidean" graph, with ``model``.
+        Locations of the points in the "geodesic" and the "euclidean" graph, with ``model``.
     papers : dict
-        Their places in the papers' graphs.
+        Their locations in the papers' graphs.
     y : (m,) int64 or None
         Their classes, where they were drawn.
     """
@@ -283,16 +284,16 @@ class LabRun:
     X, y : (n, d) float64 and (n,) int64
         The rows drawn.
     held : (n,) bool
-        Which of them were held out.
+        The rows that were held out.
     graphs : dict
         The fitted graph under "geodesic" and "euclidean".
     papers : dict
-        The same as the papers have it, fitted on the same rows:
+        The papers' versions, fitted on the same rows:
         :meth:`kdcal_core.calibration.KernelDensityForest.in_the_papers`.
     grid : LabRows or None
-        The map, x2 slowest; None where there is but one dimension.
+        The map, with x2 varying slowest; None where there is only one dimension.
     spheres : LabRows
-        All spheres, one after the other.
+        Points of all spheres, one sphere after the other.
     test : LabRows
         Fresh rows of the simulation.
     """
@@ -309,7 +310,7 @@ class LabRun:
 
     @property
     def axis(self) -> FloatArray:
-        """Coordinates of the map along each axis; empty without one."""
+        """Coordinates of the map along each axis; empty without a map."""
         return map_axis(self.record)
 
     def as_map(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -318,19 +319,19 @@ class LabRun:
         return values.reshape(side, side, *values.shape[1:])
 
     def by_radius(self, proba: FloatArray) -> FloatArray:
-        """Probabilities on all spheres as those on each, (R, n, 2)."""
+        """Probabilities on each sphere, (R, n, 2), from those on all spheres."""
         return proba.reshape(len(self.record.settings.radii), -1, proba.shape[1])
 
 
 def map_axis(record: LabRecord) -> FloatArray:
-    """Coordinates of a run's map along each axis; empty without one."""
+    """Coordinates of a run's map along each axis; empty without a map."""
     if record.edge is None:
         return np.zeros(0)
     return np.linspace(-record.edge, record.edge, record.settings.resolution)
 
 
 def check_lab(settings: LabSettings) -> LabSettings:
-    """The settings, unless one is out of range."""
+    """Return the settings, or raise where one is out of range."""
     if settings.simulation not in SIMULATIONS:
         raise InputError(
             f"There is no simulation {settings.simulation!r}",
@@ -344,7 +345,7 @@ def check_lab(settings: LabSettings) -> LabSettings:
 
 Estimator = KernelDensityForest | KernelDensityNetwork
 
-_TEST_SEED = 1_000_003  # test rows are drawn by another seed than the rows of the fit
+_TEST_SEED = 1_000_003  # test rows are drawn with another seed than the fit rows
 
 
 @task(
@@ -353,7 +354,7 @@ _TEST_SEED = 1_000_003  # test rows are drawn by another seed than the rows of t
     edition="papers refitted",
 )
 def simulate(settings: LabSettings, progress: Progress) -> LabRun:
-    """Carry out a simulation.
+    """Run a simulation.
 
     Raises
     ------
@@ -417,7 +418,7 @@ class _Fitted:
     sigmoid: SigmoidConfidence
 
     def ask(self, points: _Points, truth: FloatArray, progress: Progress) -> LabRows:
-        """All methods' answers to some points."""
+        """The answers of all methods for some points."""
         X = points.X
         proba = self.model.predict_proba(X)
         located, papers = (
@@ -487,14 +488,14 @@ def _model(settings: LabSettings, X: FloatArray, y: IntArray, progress: Progress
 
 
 def _edge(settings: LabSettings, X: FloatArray) -> float | None:
-    """How far the map reaches along both axes: twice as far as the data."""
+    """The half-width of the map along both axes: twice that of the data."""
     if SIMULATIONS[settings.simulation].in_box:
         return MAP_EDGE
     return 2.0 * float(np.abs(X[:, :2]).max()) if X.shape[1] > 1 else None
 
 
 def _asked(settings: LabSettings, record: LabRecord) -> dict[Asked, _Points]:
-    """The points that all methods are asked about."""
+    """The points for which all methods are computed."""
     fresh = _draw(settings, settings.n_test, settings.seed + _TEST_SEED)
     n_features = fresh.X.shape[1]
     directions = sphere_points(settings.n_sphere, n_features, record.reach, settings.seed)

@@ -1,7 +1,7 @@
-"""What a simulation shows: every method's answers and measures, once or over training sizes.
+"""Every method's answers and measures in a simulation, once or over training sizes.
 
-Over sizes it is one row of the papers' simulation figures (Dey et al., Fig. 3; Fig. 1 of the
-earlier version).
+The measures over sizes are one row of the papers' simulation figures (Dey et al., Fig. 3; Fig. 1 of
+the earlier version).
 """
 
 from __future__ import annotations
@@ -62,30 +62,29 @@ METHODS: dict[Method, str] = {
 MEASURES = ("error", "hellinger", "box", "ece", "log_loss", "confidence")
 PAPER_LOG_FLOOR = -1e7  # log b
 PAPER_VARIANCE_FLOOR = 1e-6  # Dey et al., Tables 3 and 4
-PRINTED_LOG_FLOOR = -1e-7  # what the papers' tables print
-FAR = 2.0  # the radius at which confidence outside is reported
+PRINTED_LOG_FLOOR = -1e-7  # as printed in the papers' tables
+FAR = 2.0  # the radius at which confidence far away is reported
 SURE = 0.9
 LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class GraphChoice:
-    """Settings of the graphs that act without a fit; None keeps what the data chose.
+    """Settings of the graphs that need no fit; None keeps the value chosen from the data.
 
     Attributes
     ----------
     position : int or None
-        Which exponent of the grid, counted from 0.
+        Index of the exponent in the grid.
     floor_quantile : float or None
-        The floor follows the held-out rows, at this share.
+        Sets the floor to this quantile of the held-out rows' log densities.
     log_floor : float or None
         A fixed log b instead.
     variance_floor : float or None
     ratio_only : bool
-        Inside the data the class ratio of the polytope alone answers, without the model's
-        opinion of the row. It comes from the papers' fit, in which the output layer of a network
-        belongs to the activation paths, and an exponent that is not given is chosen under the
-        floor in force.
+        Uses only the class ratio of the polytope inside the data, without the model's probabilities
+        for the row. This is the papers' fit, in which the output layer of a network is part of the
+        activation paths. An exponent that is not given is chosen with the current floor.
     """
 
     position: int | None = None
@@ -95,7 +94,7 @@ class GraphChoice:
     ratio_only: bool = False
 
     def applied(self, run: LabRun, distance: Distance) -> KernelDensityGraph:
-        """The run's graph of a distance at these settings.
+        """The run's graph for a distance with these settings.
 
         Raises
         ------
@@ -128,13 +127,13 @@ class GraphChoice:
 
 
 def fitted_position(graph: KernelDensityGraph) -> int:
-    """The position of the chosen exponent in the grid."""
+    """The index of the chosen exponent in the grid."""
     return int(np.argmin(np.abs(graph.gammas - graph.gamma)))
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Probabilities (m, 2) of some points and the class that each is taken for, (m,)."""
+    """Probabilities (m, 2) of some points, and the predicted class of each, (m,)."""
 
     proba: FloatArray
     predicted: IntArray
@@ -142,7 +141,7 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class LabAnswers:
-    """One method's answers on the map (None without one), on all spheres and on the test rows."""
+    """One method's answers on the map (None without a map), on all spheres and the test rows."""
 
     grid: Answers | None
     spheres: Answers
@@ -150,7 +149,7 @@ class LabAnswers:
 
 
 def fixed_answers(run: LabRun) -> dict[Method, LabAnswers]:
-    """The methods that no setting moves: model, isotonic, sigmoid, and the papers' own fit."""
+    """The methods that no setting changes: model, isotonic, sigmoid, and the papers' fit."""
     found: dict[Method, LabAnswers] = {}
     for method in ("model", "isotonic", "sigmoid"):
         found[method] = LabAnswers(
@@ -168,7 +167,7 @@ def fixed_answers(run: LabRun) -> dict[Method, LabAnswers]:
 
 
 def graph_answers(run: LabRun, choice: GraphChoice) -> dict[Distance, LabAnswers]:
-    """Both graphs at the current settings, without a fit."""
+    """Both graphs with the current settings, without a fit."""
     return {
         distance: _asked(
             run, distance, choice.applied(run, distance), as_in_papers=choice.ratio_only
@@ -192,21 +191,21 @@ def measured(run: LabRun, answers: LabAnswers, *, n_boot: int = 200) -> dict[str
     """The measures of Dey et al., section 2.9, for one method, each with its interval.
 
     Error, calibration error (top label, 15 equal-width bins), log loss and "hellinger", the
-    Hellinger distance to the true posterior, on the test rows. "box" is that distance on the
-    map's points in [-1, 1]^2 as the papers have it, its interval as if they were
-    drawn at random. It counts places without rows as well, such as the middle of "circle", where
-    the prior is as good an answer; on "trunk", which has no box, it is "hellinger" again.
-    Confidence on the sphere of radius 2, in units of the data's largest norm.
+    Hellinger distance to the true posterior, on the test rows. "box" is that distance on the map's
+    points in [-1, 1]^2, as in the papers; its interval treats them as drawn at random. It includes
+    places without rows, such as the middle of "circle", where the prior is as good an answer. On
+    "trunk", which has no box, it equals "hellinger". "confidence" is that on the sphere of radius
+    2, in units of the data's largest norm.
 
     Parameters
     ----------
     n_boot : int
-        Draws behind the interval of the calibration error.
+        Number of draws for the interval of the calibration error.
 
     Returns
     -------
     dict
-        Under `MEASURES`.
+        By the keys of `MEASURES`.
     """
     test, y = answers.test, run.test.y
     assert y is not None
@@ -224,9 +223,9 @@ def measured(run: LabRun, answers: LabAnswers, *, n_boot: int = 200) -> dict[str
 
 
 def data_box(run: LabRun) -> tuple[float, float, float, float]:
-    """Where the data lie in the first two dimensions: x0, x1, y0, y1.
+    """Bounds of the data in the first two dimensions: x0, x1, y0, y1.
 
-    The square that a simulation is restricted to, or the range of the rows drawn.
+    They are those of the simulation's square, or the range of the rows drawn.
     """
     if SIMULATIONS[run.record.settings.simulation].in_box:
         return -1.0, 1.0, -1.0, 1.0
@@ -235,7 +234,7 @@ def data_box(run: LabRun) -> tuple[float, float, float, float]:
 
 
 def far_position(run: LabRun) -> int:
-    """Which of the run's radii is nearest to `FAR`."""
+    """Index of the run's radius nearest to `FAR`."""
     return int(np.argmin(np.abs(np.array(run.record.settings.radii) - FAR)))
 
 
@@ -264,12 +263,12 @@ def sure_outside(run: LabRun, answers: LabAnswers) -> float:
 
 
 def switch_distances(graph: KernelDensityGraph) -> FloatArray:
-    """How far from each centre a polytope's density falls to the floor, (p,).
+    """Distance from each centre at which a polytope's density falls to the floor, (p,).
 
-    In units of the data's largest norm, on average over the directions; 0 where the density is
-    below the floor even at the centre. Beyond it the prior outweighs the polytope (Dey et al.,
-    Eq. 8). For one row alone, and log b of -1e7 at a variance floor of 1e-6, that is the root of
-    20, 4.47, in any dimension.
+    It is in units of the data's largest norm, averaged over the directions, and 0 where the density
+    is below the floor even at the centre. Beyond this distance the prior outweighs the polytope
+    (Dey et al., Eq. 8). For a single row, with log b = -1e7 and a variance floor of 1e-6, it is the
+    root of 20, 4.47, in any dimension.
     """
     masses, n_features = graph.chosen_masses, graph.centres.shape[1]
     totals = masses.sum(axis=0)
@@ -328,22 +327,22 @@ def _inside(run: LabRun, rows: LabRows) -> NDArray[np.bool_]:
 
 
 SIZES = (100, 316, 1000, 3162)
-_SEEDS_APART = 7919  # between repetitions, so that no two share rows
+_SEEDS_APART = 7919  # distance between the repetitions' seeds, so that no two share rows
 
 
 @dataclass(frozen=True)
 class SizesSettings:
-    """What is repeated.
+    """The simulation and how often it is repeated.
 
     Attributes
     ----------
     lab : LabSettings
-        The simulation and the model; its number of rows does not count, its seed is that of the
+        The simulation and the model. Its number of rows is ignored, and its seed is that of the
         first repetition.
     sizes : tuple of int
         Rows drawn, ascending.
     repetitions : int
-        Of each size; the papers have 10 and 45.
+        Repetitions of each size; the papers have 10 and 45.
     """
 
     lab: LabSettings = field(default_factory=LabSettings)
@@ -359,7 +358,7 @@ class SizesRun:
     ----------
     settings : SizesSettings
     values : (S, R, M, E) float64
-        By size, repetition, method (the order of `METHODS`) and measure (that of `MEASURES`).
+        By size, repetition, method (in the order of `METHODS`) and measure (in that of `MEASURES`).
     """
 
     settings: SizesSettings
@@ -377,7 +376,7 @@ class SizesRun:
         return found
 
     def table(self) -> pd.DataFrame:
-        """One row a size, repetition and method."""
+        """One row for each size, repetition and method."""
         sizes, repetitions, methods, measures = self.values.shape
         index = pd.MultiIndex.from_product(
             [self.settings.sizes, range(1, repetitions + 1), METHODS],
@@ -398,7 +397,7 @@ def _settled(settings: SizesSettings) -> SizesSettings:
         )
     for size in settings.sizes:
         check_lab(replace(settings.lab, n=size))
-    # the sizes take the place of the number of rows: with any, it is the same job
+    # the sizes replace the number of rows, so with any number it is the same job
     return replace(settings, lab=replace(settings.lab, n=settings.sizes[0]))
 
 
@@ -422,7 +421,7 @@ def repeat(settings: SizesSettings, progress: Progress) -> SizesRun:
     'Gaussian XOR over training sizes'
     """
     values = np.empty((len(settings.sizes), settings.repetitions, len(METHODS), len(MEASURES)))
-    # a run takes about as long as it has rows
+    # the duration of a run is about proportional to its rows
     ends = np.cumsum(np.repeat(settings.sizes, settings.repetitions)).astype(np.float64)
     starts, total = np.concatenate([[0.0], ends[:-1]]), ends[-1]
     for at, (size, repetition) in enumerate(np.ndindex(values.shape[:2])):

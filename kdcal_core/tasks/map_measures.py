@@ -1,8 +1,8 @@
-"""What the Posterior map page shows: measures as in `set_measures`.
+"""The measures of the Posterior map page, made as in `set_measures`.
 
-Each reads the finished `GridRun` in the folder ``run``, and those that ask the kernel density
-version take a `GraphSetting` as JSON. No result grows with the rows; tables of rows hold at most
-`MAX_ROWS`.
+Each reads the finished `GridRun` in the folder ``run``, and those that use the kernel density
+version take a `GraphSetting` as JSON. The size of the results does not depend on the number of
+rows; tables of rows hold at most `MAX_ROWS`.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from kdcal_core.tasks.pit_measures import MAX_ROWS
 from kdcal_core.tasks.posterior_grid import GridRun
 
 RELIABILITY_BINS = 10
-FEWEST = 20  # rows in a box that its models are judged on
+FEWEST = 20  # fewest rows in a box for judging the models on it
 
 
 @dataclass(frozen=True, eq=False)
 class VersionMap:
-    """What the kernel density version says all over a map, (G, G) each, y first.
+    """The kernel density version's answers on a map, (G, G) each, y first.
 
     Attributes
     ----------
     confidence : float64
         The largest probability.
     shown : float64 or None
-        The probability of one class, where one was asked for.
+        The probability of one class, where one was requested.
     unknown : bool
-        Where its density lies below the floor.
+        Whether its density is below the floor.
     """
 
     confidence: FloatArray
@@ -81,7 +81,7 @@ class BoxJudged:
     reliability : Reliability or None
         None for fewer than `FEWEST` rows.
     estimates : tuple of Estimate
-        The four that head the pages; none for fewer than `FEWEST` rows.
+        The four at the top of the pages; empty for fewer than `FEWEST` rows.
     """
 
     right: Estimate
@@ -92,16 +92,16 @@ class BoxJudged:
 
 @dataclass(frozen=True, eq=False)
 class BoxRows:
-    """Rows of a box, the wrong ones first, the surest on top.
+    """Rows of a box: wrong ones first, and among them the most confident first.
 
     Attributes
     ----------
     n : int
-        Rows of the box, before the first were taken.
+        Number of rows in the whole box.
     rows : (m,) int64
         Positions in the set.
     said : DataFrame
-        What each model says of them, and what they are. Untrusted names and texts.
+        Each model's answers and the true classes. Untrusted names and texts.
     own : DataFrame
         Their columns in the table. Untrusted names and texts.
     """
@@ -119,11 +119,11 @@ class RowsInBox:
     Attributes
     ----------
     n_all : int
-        Rows that could lie in it.
+        Number of rows that could lie in it.
     count : (K,) int64
-        Those in it by their true class.
+        Number of rows in it by their true class.
     model, version : BoxJudged or None
-        None where there is no row, or no kernel density version.
+        None without rows or without a kernel density version.
     table : BoxRows
     """
 
@@ -145,7 +145,7 @@ def rows_in_box(
     graph: dict[str, Any] | None = None,
     most: int = MAX_ROWS,
 ) -> RowsInBox:
-    """The rows in a box: how right and how sure the models are there, and the first of them."""
+    """The rows in a box: accuracy and confidence of the models there, and the first rows."""
     inside = _inside(sets, which, run, x, y, graph)
     sets.progress(0.4, "Measuring, with intervals")
     model, version = inside.model, inside.version
@@ -175,7 +175,7 @@ def table_of_box(
 
 @dataclass(frozen=True, eq=False)
 class _Inside:
-    """The rows in a box with the probabilities of each model."""
+    """The rows in a box, with the probabilities of each model."""
 
     n_all: int
     rows: IntArray
@@ -211,7 +211,7 @@ def _inside(
 
 
 def in_box(points: FloatArray, x: Sequence[float], y: Sequence[float]) -> NDArray[np.bool_]:
-    """Which points (n, 2) lie in a box, its border included; its ends may come in any order.
+    """Which points (n, 2) lie in a box or on its border; the ends may be in any order.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def in_box(points: FloatArray, x: Sequence[float], y: Sequence[float]) -> NDArra
 
 
 def some_rows(scored: ScoredSet, rows: IntArray, proba: FloatArray) -> ScoredSet:
-    """Some rows of a set, with probabilities of whoever is judged on them."""
+    """Some rows of a set, with the probabilities to judge."""
     return ScoredSet(
         proba=proba,
         y=scored.y[rows],
@@ -265,13 +265,13 @@ def _table(sets: Sets, which: Which, inside: _Inside, most: int) -> BoxRows:
 
 
 def worst_first(scored: ScoredSet) -> IntArray:
-    """Order of rows: wrong before right, and the surer first."""
+    """Order of rows: wrong before right, and then by descending confidence."""
     wrong = scored.proba.argmax(axis=1) != scored.y
     return np.lexsort((-scored.proba.max(axis=1), ~wrong))
 
 
 def _answers(inside: _Inside, rows: IntArray) -> pd.DataFrame:
-    """One row a row: its class, what each model says of it and how surely."""
+    """For each row, its class and each model's prediction and confidence."""
     names = np.array(inside.model.classes, dtype=object)
     columns: dict[str, Any] = {"True class": names[inside.model.y[rows]]}
     for who, scored in (("Model", inside.model), ("Density version", inside.version)):

@@ -1,7 +1,7 @@
-"""What the PIT page shows of a scored set: measures of a regression, as in `set_measures`.
+"""The measures of the PIT page: of a regression's scored set, made as in `set_measures`.
 
-Each is a pure function from rows to a result whose size does not grow with them: the local view
-looks at a uniform sample of at most `MAX_LOCAL` rows, tables of rows hold at most `MAX_ROWS`.
+Each is a pure function from rows to a result whose size does not depend on their number: the local
+view uses a uniform sample of at most `MAX_LOCAL` rows, and tables of rows hold at most `MAX_ROWS`.
 """
 
 from __future__ import annotations
@@ -51,25 +51,25 @@ from kdcal_core.tasks.decorators import (
 from kdcal_core.tasks.set_measures import Refused
 from kdcal_core.tasks.spaces import LAYER, PREDICTION, SPACE_READS, principal_axes, space_of
 
-SEED = 0  # of randomised PIT values, bootstraps and tests
+SEED = 0  # seed of randomised PIT values, bootstraps and tests
 CENTRES, DRAWS = 300, 199
-PANEL_BINS = 10  # of a group beside all rows
-MAX_LOCAL = 20_000  # rows among which neighbours are sought
-MAX_ROWS = LARGE  # rows of a table that is read or downloaded
+PANEL_BINS = 10  # bins of the histogram of a group
+MAX_LOCAL = 20_000  # most rows among which neighbours are searched
+MAX_ROWS = LARGE  # most rows of a table on screen or in a download
 LEVELS = tuple(i / 20 for i in range(1, 20))
-MEAN, SPREAD, OUTCOME = "\0mean", "\0spread", "\0outcome"  # no file can name a column so
+MEAN, SPREAD, OUTCOME = "\0mean", "\0spread", "\0outcome"  # never names of a file's columns
 AXES = ("\0axis 1", "\0axis 2")
 
 _COLUMNS = {MEAN: "the predicted mean", SPREAD: "the predicted standard deviation"}
 
 
 def column_title(name: str) -> str:
-    """A column, or what was predicted, for people. Untrusted text."""
+    """A column, or the predicted quantity, in words. Untrusted text."""
     return _COLUMNS.get(name, name[:60])
 
 
 def _placed(arguments: dict[str, Any]) -> tuple[Part, ...]:
-    """Both sets, which are placed in a space; a hidden layer is read by the model."""
+    """Both sets, which are located in a space; a hidden layer also needs the model."""
     return SPACE_READS if arguments["space"].startswith(LAYER) else BOTH_SETS
 
 
@@ -85,13 +85,13 @@ def pit_values(sets: Sets, which: Which) -> FloatArray:
 
 
 def scale_of(sets: Sets) -> float | None:
-    """Mean absolute outcome of the calibration set, which sMIS is measured in."""
+    """Mean absolute outcome of the calibration set, the unit of sMIS."""
     found: float = sets.keep(("scale",), lambda: mean_scale(sets.distributions("calibration").y))
     return found if found > 0 else None
 
 
 def column_values(sets: Sets, which: Which, column: str) -> Any:
-    """The values of a column of the table, of what was predicted, or of the outcome, (n,)."""
+    """The values of a column of the table, of the prediction, or of the outcome, (n,)."""
     if column in (MEAN, SPREAD):
         distribution = sets.distributions(which).distribution
         return distribution.mean() if column == MEAN else distribution.std()
@@ -102,14 +102,14 @@ def column_values(sets: Sets, which: Which, column: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class PitOverview:
-    """What is seen when all rows are taken together.
+    """Results for all rows together.
 
     Attributes
     ----------
     histogram, ecdf, tests, fault, coverage, quantiles, scores
-        Of all rows; the histogram as it stands beside those of groups.
+        Results for all rows; the histogram has the bins of the groups' histograms.
     resolution : str
-        Why stated 95% intervals are not the prediction's own; empty where they are.
+        Why the stated 95% intervals are not the prediction's own; empty where they are.
     scale : float or None
         Mean absolute outcome of the calibration set; None where all outcomes are zero.
     """
@@ -138,7 +138,7 @@ def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
     sets.progress(0.2, "Testing")
     tests = uniformity_tests(pit, seed=SEED, sample_weight=weight)
     whole = fault(pit, sample_weight=weight)
-    sets.progress(0.4, "Counting what intervals hold")
+    sets.progress(0.4, "Counting the outcomes inside intervals")
     covered = coverage(scored.distribution, scored.y, scale=scale, weight=weight)
     sets.progress(0.6, "Measuring, with intervals")
     return PitOverview(
@@ -169,20 +169,20 @@ class PitHistograms:
     by_bins: tuple[PitHistogram, ...]
 
     def with_bins(self, bins: int) -> PitHistogram:
-        """The one with so many bins."""
+        """The histogram with this number of bins."""
         return next(one for one in self.by_bins if len(one.counts) == bins)
 
 
 @review_task("PIT: counting PIT values", reads=the_set)
 def pit_histograms(sets: Sets, *, which: Which, bins: Sequence[int]) -> PitHistograms:
-    """The PIT histogram of all rows, with each of these numbers of bins."""
+    """The PIT histogram of all rows for each of these numbers of bins."""
     pit, weight = pit_values(sets, which), sets.distributions(which).weight
     return PitHistograms(tuple(pit_histogram(pit, one, sample_weight=weight) for one in bins))
 
 
 @dataclass(frozen=True, eq=False)
 class PitAlong:
-    """The PIT over the regions of a column."""
+    """PIT values over the regions of a column."""
 
     regions: tuple[RegionPit, ...]
 
@@ -192,7 +192,7 @@ class PitAlong:
     reads=the_set_and_its_scale,
 )
 def pit_along(sets: Sets, *, which: Which, column: str, bins: int) -> PitAlong:
-    """The PIT over a column of the table, or over what was predicted (`MEAN`, `SPREAD`)."""
+    """PIT values over a column of the table, or over the prediction (`MEAN`, `SPREAD`)."""
     scored = sets.distributions(which)
     return PitAlong(
         pit_by_column(
@@ -209,23 +209,23 @@ def pit_along(sets: Sets, *, which: Which, column: str, bins: int) -> PitAlong:
 
 @dataclass(frozen=True, eq=False)
 class PitPlaces:
-    """The rows of the local view, m of them, their places on a map, and its neighbourhoods.
+    """The m rows of the local view, their positions on a map, and its neighbourhoods.
 
     Attributes
     ----------
     local : LocalPit or None
-        Its rows are counted among the m; None where all have the same coordinates.
+        Its row numbers refer to the m rows; None where all have the same coordinates.
     rows : (m,) int64
         Their positions in the set, ascending: all, or a uniform sample.
     across, up : str
-        What the map shows, as for `pit_places`.
+        The axes of the map, as in `pit_places`.
     xy : (m, 2) float64
         NaN where a row has no value on an axis.
     pit, y, low, high : (m,) float64
         PIT values, outcomes and 95% intervals.
     weight : (m,) float64 or None
     refused : Refused or None
-        Why the space asked for has no coordinates; that of the predictions was taken then.
+        Why the requested space has no coordinates; then the space of the predictions is used.
     """
 
     local: LocalPit | None
@@ -241,7 +241,7 @@ class PitPlaces:
     refused: Refused | None
 
     def group(self, rows: IntArray) -> PitGroup:
-        """What holds for some of the m rows, at least one."""
+        """Results for some of the m rows, at least one."""
         pit, weight = self.pit[rows], None if self.weight is None else self.weight[rows]
         low, high, y = self.low[rows], self.high[rows], self.y[rows]
         return PitGroup(
@@ -254,7 +254,7 @@ class PitPlaces:
 
 @dataclass(frozen=True, eq=False)
 class PitGroup:
-    """Some rows of a set: where their PIT values fall, and what is wrong with them.
+    """Some rows of a set, with the distribution of their PIT values and its fault.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ class PitGroup:
         Positions in the set.
     histogram, fault
     coverage : CoverageRow
-        Of their 95% intervals.
+        Coverage of their 95% intervals.
     """
 
     rows: IntArray
@@ -273,7 +273,7 @@ class PitGroup:
 
 @review_task(lambda arguments: f"PIT: testing places of {arguments['k']:,} rows", reads=_placed)
 def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up: str) -> PitPlaces:
-    """Neighbourhoods of ``k`` rows in a space, tested, on a map of two columns.
+    """Tests of the neighbourhoods of ``k`` rows in a space, on a map of two columns.
 
     ``across`` and ``up`` are columns, `MEAN`, `SPREAD`, `OUTCOME`, or both of `AXES`: the
     principal axes of the space.
@@ -324,7 +324,7 @@ def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up:
 
 
 def local_rows(n: int) -> IntArray:
-    """Rows of the local view, ascending: all of ``n``, or a uniform sample where they are many.
+    """Rows of the local view, ascending: all of ``n``, or a uniform sample of many.
 
     Examples
     --------
@@ -339,12 +339,12 @@ def local_rows(n: int) -> IntArray:
 def _coordinates(sets: Sets, which: Which, space: str, rows: IntArray) -> FloatArray:
     found = space_of(sets, space)
     all_rows = found.calibration if which == "calibration" else found.evaluation
-    assert all_rows is not None  # there is a set, so there is its space
+    assert all_rows is not None  # the set is there, so its space is too
     return np.asarray(all_rows[rows], dtype=np.float64)
 
 
 def _reference(sets: Sets, space: str) -> FloatArray:
-    """The calibration rows that principal axes are fitted on, thinned evenly where many."""
+    """The calibration rows on which principal axes are fitted, thinned evenly where many."""
     all_rows = space_of(sets, space).calibration
     return np.asarray(all_rows[:: -(-len(all_rows) // MAX_LOCAL)], dtype=np.float64)
 
@@ -356,18 +356,18 @@ def _tested(pit: FloatArray, at: FloatArray, k: int) -> LocalPit:
 
 @dataclass(frozen=True, eq=False)
 class PitRows:
-    """Rows with what was predicted, the ones whose outcome lies furthest out first.
+    """Rows with their predictions, sorted so that the most extreme outcomes come first.
 
     Attributes
     ----------
     n : int
-        As many were asked for, before the first were taken.
+        Number of rows that match.
     rows : (m,) int64
         Positions in the set.
     y, mean, middle, low, high, pit : (m,) float64
         Outcome, mean, median, interval and PIT value.
     own : DataFrame
-        Their columns in the table, but for the outcome. Untrusted names and texts.
+        Their columns in the table, without the outcome. Untrusted names and texts.
     """
 
     n: int
@@ -391,18 +391,18 @@ def pit_rows(
     among: Sequence[int] | None = None,
     most: int = MAX_ROWS,
 ) -> PitRows:
-    """The first rows of a set, or of those ``among`` which are asked for.
+    """The first rows of a set, or of the rows in ``among``.
 
     Parameters
     ----------
     level : float
-        Of the central interval.
+        Level of the central interval.
     missed_only : bool
         Only rows whose outcome lies outside it.
     among : sequence of int, optional
-        Positions in the set; None: all rows.
+        Positions in the set; None for all rows.
     most : int
-        At most so many rows.
+        Most rows to return.
     """
     scored, pit = sets.distributions(which), pit_values(sets, which)
     rows = np.arange(scored.n_rows) if among is None else np.asarray(among, dtype=np.int64)
@@ -422,7 +422,7 @@ def rows_read(
     rows: IntArray,
     level: float,
 ) -> PitRows:
-    """These rows of a set, in their order, with their central intervals of ``level``."""
+    """These rows of a set in the given order, with their central intervals of ``level``."""
     some = scored.distribution[rows]
     low, high = some.interval(level)
     target = review.roles.target if review.roles else None

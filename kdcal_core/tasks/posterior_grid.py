@@ -1,4 +1,4 @@
-"""Posterior maps: the answers of a model, and of its kernel density version, over a plane.
+"""Posterior maps: the answers of a model and of its kernel density version over a plane.
 
 The plane is that of two features, or of the first two principal axes.
 """
@@ -25,26 +25,26 @@ from kdcal_core.progress import part_of
 from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_model, review_task
 from kdcal_core.tasks.graph import Rows, load_estimator, placed
 
-_LEAST = 1e-12  # half of a range, as a share of its middle: so many places a coordinate has
+_LEAST = 1e-12  # least half-range as a share of its middle, for the precision of coordinates
 STRONGEST = 5  # features named for a principal axis
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A plane that rows can be projected to and made on.
+    """A plane onto which rows are projected and on which rows are made.
 
     Attributes
     ----------
     columns : tuple of str
-        The numeric columns that the plane runs through. Untrusted text.
+        The numeric columns that vary on the plane. Untrusted text.
     origin : (d,) float64
-        Where the plane's coordinates are zero.
+        The point with coordinates zero.
     axes : (2, d) float64
-        One step along each axis, in the columns' own units.
+        One step along each axis, in the units of the columns.
     inverse : (d, 2) float64
-        From a row's distance to the origin to its coordinates.
+        Maps a row's difference from the origin to its coordinates.
     held : pandas.DataFrame
-        One row: the value of every column that the plane holds still.
+        One row with the value of every column that is constant on the plane.
     explained : tuple of two float
         Share of the variance along each axis, where they are principal axes; else empty.
     """
@@ -57,10 +57,10 @@ class Plane:
     explained: tuple[float, ...] = ()
 
     def project(self, frame: pd.DataFrame) -> FloatArray:
-        """Coordinates of rows, (n, 2); NaN where a feature that counts is missing."""
+        """Coordinates of rows, (n, 2); NaN where a varying feature is missing."""
         away = numbers_of(frame, self.columns) - self.origin
         if self.explained:
-            away = np.where(np.isnan(away), 0.0, away)  # as the axes were found
+            away = np.where(np.isnan(away), 0.0, away)  # as in the fit of the axes
         return np.asarray(away @ self.inverse)
 
     def rows(self, points: FloatArray) -> pd.DataFrame:
@@ -69,7 +69,7 @@ class Plane:
         return with_numbers(still, self.columns, self.origin + points @ self.axes)
 
     def strongest(self, axis: int) -> tuple[tuple[str, float], ...]:
-        """The features that an axis moves most, with the step of each in its own units."""
+        """The features that change most along an axis, with the step of each in its units."""
         loading = np.abs(self.axes[axis] * self.inverse[:, axis])  # squared, whatever the units
         order = np.argsort(-loading, kind="stable")[:STRONGEST]
         return tuple((self.columns[j], float(self.axes[axis, j])) for j in order)
@@ -78,21 +78,21 @@ class Plane:
 def feature_plane(
     frame: pd.DataFrame, x: str | None, y: str | None, row: pd.DataFrame | None
 ) -> Plane:
-    """The plane of two numeric features, the others held still.
+    """The plane of two numeric features, with the others held constant.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         Rows whose medians and most frequent values are held.
     x, y : str or None
-        Features; by default the first two that are numbers.
+        Features; by default the first two numeric ones.
     row : pandas.DataFrame or None
-        One row whose values are held instead.
+        One row whose values are held constant instead.
 
     Raises
     ------
     InputError
-        Where there are no two different features that are numbers.
+        Where there are no two different numeric features.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def principal_plane(frame: pd.DataFrame) -> Plane:
 
 
 def typical(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row of medians and most frequent values, missing ones left out where others are.
+    """One row of medians and most frequent values, without missing ones where possible.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def typical(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def span(points: FloatArray, times: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The range of points along each axis, widened about its middle so many times.
+    """The range of points along each axis, widened around its middle by a factor.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def span(points: FloatArray, times: float) -> tuple[tuple[float, float], tuple[f
     """
     low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
     middle, half = (low + high) / 2, (high - low) / 2
-    # of a huge constant, one more or less is the same number
+    # a huge constant plus or minus one is the same number
     half = np.maximum(np.where(half > 0, half, 1.0), _LEAST * np.abs(middle)) * times
     (x0, y0), (x1, y1) = (middle - half).tolist(), (middle + half).tolist()
     return (x0, x1), (y0, y1)
@@ -194,7 +194,7 @@ def _two_features(where: Extent, x: str | None, y: str | None) -> tuple[str, str
     return x, y
 
 
-WIDER = 2.0  # times the range of the data that the grid spans
+WIDER = 2.0  # the grid spans this multiple of the data's range
 
 
 @dataclass(frozen=True)
@@ -204,12 +204,13 @@ class GridSettings:
     Attributes
     ----------
     axes : str
-        "features": two of them, the others held; "principal": the first two principal axes.
+        "features": two features, with the others held constant; "principal": the first two
+        principal axes.
     x, y : str or None
-        The two features; by default the first two that are numbers. Untrusted text.
+        The two features; by default the first two numeric ones. Untrusted text.
     row : int or None
-        Row of the judged set, from 0, whose other features are held; None for the medians and
-        most frequent values.
+        Row of the judged set, from 0, whose other features are held constant; None for the medians
+        and most frequent values.
     resolution : int
         Points along each axis.
     """
@@ -223,20 +224,20 @@ class GridSettings:
 
 @dataclass(frozen=True)
 class GridRecord:
-    """What was drawn.
+    """The settings and facts of a map.
 
     Attributes
     ----------
     settings : GridSettings
     x_name, y_name : str
-        For people: the features, or "Principal axis 1". Untrusted text.
+        Names of the axes: the features, or "Principal axis 1". Untrusted text.
     classes : tuple of str
         Untrusted text.
     explained : tuple of float
         Share of the variance along each principal axis; empty for features.
     strongest : tuple
-        For each principal axis the features it moves most, with the step of each in its own
-        units for one step along the axis.
+        For each principal axis, the features that change most along it, with the step of each in
+        its units for one step along the axis.
     n_rows : int
         Rows of the judged set.
     """
@@ -260,13 +261,13 @@ class GridRun:
     x, y : (G,) float64
         Coordinates of the grid.
     rows : Rows
-        One a grid point, y slowest: ``proba.reshape(len(y), len(x), K)``.
+        One for each grid point, with y varying slowest: ``proba.reshape(len(y), len(x), K)``.
     points : (n, 2) float64
         All rows of the judged set's table in the plane; NaN where a feature is missing.
     shown : (m,) int64
-        The rows to draw, at most 2,000, of each class its share.
+        The rows to draw, at most 2,000, with each class in its share.
     shown_points : (m, 2) float64
-        Where they are in the plane.
+        Their positions in the plane.
     shown_labels : (m,) int64
         Their true classes.
     """
@@ -282,7 +283,7 @@ class GridRun:
 
     @property
     def data_box(self) -> tuple[float, float, float, float]:
-        """The data's range in the plane (x0, x1, y0, y1), which the grid is wider than."""
+        """The data's range in the plane, (x0, x1, y0, y1); the grid is wider."""
         ends = [(axis[0], axis[-1]) for axis in (self.x, self.y)]
         (x0, x1), (y0, y1) = span(np.array(ends).T, 1 / WIDER)
         return x0, x1, y0, y1
@@ -318,13 +319,13 @@ def posterior_grid(
     Parameters
     ----------
     graph_folder : str, optional
-        Where the review's `GraphRun` is kept. Without it the model alone answers.
+        Folder of the review's `GraphRun`. Without it only the model answers.
 
     Raises
     ------
     InputError
-        Where there are no two features that are numbers, a chosen one is not a number, or the
-        row to hold does not exist.
+        Where there are no two numeric features, a chosen one is not numeric, or the row to hold
+        constant does not exist.
     """
     reader, progress = sets.reader, sets.progress
     progress(0.0, "Opening the model")
@@ -353,7 +354,7 @@ def posterior_grid(
 
 
 def stratified_sample(y: IntArray, n: int, seed: int = 0) -> IntArray:
-    """At most ``n`` positions, every class with its share, ascending.
+    """At most ``n`` positions, ascending, with each class in its share.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""What the Recalibration page shows of the judged rows: measures as in `set_measures`.
+"""The measures of the Recalibration page on the judged rows, made as in `set_measures`.
 
-Each reads the finished `RecalibrationRun` in the folder ``run``. No result grows with the rows:
-maps show a uniform sample of at most `MAX_LOCAL` rows, tables of rows hold at most `MAX_ROWS`.
+Each reads the finished `RecalibrationRun` in the folder ``run``. The size of the results does not
+depend on the number of rows: maps show a uniform sample of at most `MAX_LOCAL` rows, and tables of
+rows hold at most `MAX_ROWS`.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ COLUMN_BINS = 10
 
 
 def opened_run(keep: Keep, run: str) -> RecalibrationRun:
-    """The finished run in a folder, whose files are checked once for as long as it is kept.
+    """The finished run in a folder, whose files are checked once while it is kept.
 
     Raises
     ------
     InputError
-        Where it is not there (any more), or damaged.
+        Where it is missing or damaged.
     """
     found: RecalibrationRun = keep(("recalibration", run), lambda: load(run, RecalibrationRun))
     return found
@@ -66,7 +67,7 @@ def opened_run(keep: Keep, run: str) -> RecalibrationRun:
 
 @dataclass(frozen=True, eq=False)
 class RecalibratedMap:
-    """Outcomes that their intervals missed before and after, on a map of m rows.
+    """Outcomes outside their intervals before and after recalibration, on a map of m rows.
 
     Attributes
     ----------
@@ -143,7 +144,7 @@ def coverage_along(
 
 @dataclass(frozen=True, eq=False)
 class PitValues:
-    """PIT values of all judged rows by one method, as histogram and as quantile reliability."""
+    """One method's PIT values on all judged rows, as histogram and as quantile reliability."""
 
     histogram: PitHistogram
     quantiles: QuantileReliability
@@ -151,7 +152,7 @@ class PitValues:
 
 @review_task("Recalibration: counting PIT values", reads=SPACE_READS)
 def recalibrated_pit(sets: Sets, *, which: Which, run: str, method: str) -> PitValues:
-    """What the PIT values of a method, or of `MODEL`, show over all rows."""
+    """The PIT values of a method, or of `MODEL`, on all rows."""
     pit, weight = _answers(sets, run, method).pit, sets.distributions(which).weight
     return PitValues(
         pit_histogram(pit, sample_weight=weight),
@@ -161,36 +162,36 @@ def recalibrated_pit(sets: Sets, *, which: Which, run: str, method: str) -> PitV
 
 @dataclass(frozen=True, eq=False)
 class ShownRows:
-    """The rows whose whole distributions are kept, ascending, and their predicted means, (r,)."""
+    """The rows whose distributions are kept, ascending, and their predicted means, (r,)."""
 
     rows: IntArray
     mean: FloatArray
 
     @property
     def by_mean(self) -> IntArray:
-        """The same rows, ascending by their predicted means."""
+        """The rows sorted by ascending predicted mean."""
         return self.rows[np.argsort(self.mean, kind="stable")]
 
 
 @review_task("Recalibration: reading the rows", reads=SPACE_READS)
 def shown_rows(sets: Sets, *, run: str) -> ShownRows:
-    """Which rows can be looked at one by one."""
+    """The rows that can be shown one by one."""
     shown = _run(sets, run).shown
     return ShownRows(shown, np.asarray(_answers(sets, run, MODEL).mean[shown]))
 
 
 @dataclass(frozen=True, eq=False)
 class RowClosely:
-    """One row and the rows around it, each before and after.
+    """One row and the rows around it, before and after recalibration.
 
     Attributes
     ----------
     outcome : float
     curves : tuple of two DensityCurve
     around : tuple of two PitHistogram
-        Where the outcomes of the nearest rows fell.
+        PIT values of the nearest rows.
     faults : tuple of two Fault
-        Of the same.
+        Faults of the nearest rows.
     """
 
     outcome: float
@@ -228,14 +229,14 @@ def row_closely(sets: Sets, *, which: Which, run: str, method: str, row: int, k:
 
 @dataclass(frozen=True, eq=False)
 class IntervalRows:
-    """Intervals of rows, before and after.
+    """Intervals of rows, before and after recalibration.
 
     Attributes
     ----------
     rows : (m,) int64
         Positions in the set.
     table : DataFrame
-        As `RecalibrationRun.intervals` gives it.
+        As returned by `RecalibrationRun.intervals`.
     before, after : (m,) float64
         Medians; NaN where the row's whole distribution is not kept.
     """
@@ -250,7 +251,7 @@ class IntervalRows:
 def recalibrated_intervals(
     sets: Sets, *, run: str, method: str, rows: Sequence[int] | None = None
 ) -> IntervalRows:
-    """Intervals of these rows in their order, or of all; at most `MAX_ROWS`."""
+    """Intervals of these rows in the given order, or of all rows; at most `MAX_ROWS`."""
     opened = _run(sets, run)
     chosen = np.arange(len(opened.y)) if rows is None else np.asarray(rows, dtype=np.int64)
     chosen = chosen[:MAX_ROWS]
@@ -281,9 +282,9 @@ class TrueMeans:
 
 @review_task("Recalibration: comparing means", reads=SPACE_READS)
 def true_means(sets: Sets, *, run: str, methods: Sequence[str]) -> TrueMeans:
-    """The means of some methods beside the true ones, of a run that has these."""
+    """The means of some methods and the true means, for a run that has these."""
     exact = _run(sets, run).true_mean
-    assert exact is not None  # the record says whether it is there
+    assert exact is not None  # the record says whether there are true means
     rows = local_rows(len(exact))
     means = {key: _answers(sets, run, key).mean for key in methods}
     return TrueMeans(
@@ -296,7 +297,7 @@ def true_means(sets: Sets, *, run: str, methods: Sequence[str]) -> TrueMeans:
 
 @dataclass(frozen=True, eq=False)
 class _Intervals:
-    """Central intervals of one level: all that `coverage` asks of a distribution."""
+    """Central intervals of one level, which is all that `coverage` needs of a distribution."""
 
     low: FloatArray
     high: FloatArray
@@ -327,7 +328,7 @@ def _values(sets: Sets, which: Which, run: str, name: str) -> Any:
 
 
 def _exact(curve: DensityCurve, answers: RowAnswers, row: int) -> DensityCurve:
-    """The curve with the interval and the PIT value that were kept of the row."""
+    """The curve with the row's stored interval and PIT value."""
     low, high = answers.interval(0.95)
     return replace(curve, low=float(low[row]), high=float(high[row]), pit=float(answers.pit[row]))
 

@@ -1,4 +1,4 @@
-"""Recalibrate a review's predictive distributions by several methods, and judge each of them."""
+"""Recalibrate a review's predictive distributions by several methods, and judge each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kdcal_core.store import keep_array
 from kdcal_core.tasks.decorators import Sets, require_regression, review_task
 from kdcal_core.tasks.spaces import SPACE_READS, principal_axes, read_space, space_names
 
-_FEW_NEIGHBOURS = 100  # fewer made intervals of 99% hold 97% on real tables
+_FEW_NEIGHBOURS = 100  # with fewer, 99% intervals covered 97% on real tables
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,24 @@ class RecalibrationSettings:
     methods : tuple of str
         Keys of `kdcal_core.regression.RECALIBRATORS`.
     space : str
-        Where neighbours are sought: one of `kdcal_core.tasks.space_names`. Untrusted text.
+        Space in which neighbours are searched: one of `kdcal_core.tasks.space_names`. Untrusted
+        text.
     k : int
-        Neighbours; more than there are rows is capped, and the notes say so.
+        Number of neighbours; at most the number of rows, and a note says if it was reduced.
     radius : float or None
-        Neighbours within this distance of the standardised space instead of the k nearest.
+        Uses the neighbours within this distance in the standardised space, instead of the k
+        nearest.
     kernel : str
     smoothing : str
         How the neighbours' PIT values become a distribution: "kernel", "none" as in Torres et al.,
-        or "auto", by CRPS. Isotonic recalibration draws straight lines for "none".
+        or "auto", by CRPS. Isotonic recalibration interpolates linearly with "none".
     search : str
         "exact" or "approximate".
     choose : bool
-        Whether k, and the space among all that need no job of their own, are chosen by
-        cross-fitted CRPS on the calibration rows.
+        Whether k and the space are chosen by cross-fitted CRPS on the calibration rows, among the
+        spaces that need no separate job.
     folds, seed : int
-        Of the cross-fitting where there is no evaluation set, and of all that is drawn.
+        Folds of the cross-fitting where there is no evaluation set, and seed of all draws.
     """
 
     methods: tuple[str, ...] = ("local", "where_needed", "global", "isotonic")
@@ -75,27 +77,27 @@ class RecalibrationSettings:
 
 @dataclass(frozen=True)
 class RecalibrationRecord:
-    """What was done.
+    """The settings and results of a recalibration.
 
     Attributes
     ----------
     settings : RecalibrationSettings
     space : str
-        Where neighbours were sought in the end. Untrusted text.
+        Space in which neighbours were searched. Untrusted text.
     k : int
-        Neighbours in the end: as asked for, as chosen, or as many as there are.
+        Number of neighbours used: as requested, as chosen, or as many as there are.
     judged_on : str
-        "evaluation": fitted on the calibration set, judged on the evaluation set;
-        "cross-fitted": each calibration row repaired by the other folds.
+        "evaluation": fitted on the calibration set, judged on the evaluation set; "cross-fitted":
+        each calibration row recalibrated by fits on the other folds.
     n_fit, n_judged : int
     scale : float
-        Mean absolute outcome of the calibration set, which makes sMIS.
+        Mean absolute outcome of the calibration set, the divisor of sMIS.
     methods : tuple of RecalibratorScores
         The model first.
     selection : NeighbourSelection or None
     has_evaluation, has_truth : bool
     weighted : bool
-        Whether the rows have weights, which the measures then count by.
+        Whether the rows have weights, which the measures then use.
     notes : tuple of str
     """
 
@@ -119,13 +121,13 @@ class RecalibrationRecord:
         return tuple(one.key for one in self.methods)
 
     def result(self, key: str) -> RecalibratorScores:
-        """What was measured of one method; KeyError where there is none."""
+        """The scores of one method. Raises KeyError for an unknown one."""
         return {one.key: one for one in self.methods}[key]
 
 
 @dataclass(frozen=True, eq=False)
 class RecalibrationRun:
-    """A recalibration with the rows it was judged on.
+    """A recalibration with the rows on which it was judged.
 
     Attributes
     ----------
@@ -133,17 +135,17 @@ class RecalibrationRun:
     y : (n,) float64
         Outcomes of the judged rows, in the order of their table.
     true_mean : (n,) float64 or None
-        What the outcomes' means truly are, where the table holds it.
+        The true means of the outcomes, where the table holds them.
     shown : (r,) int64
         Judged rows whose quantiles are kept, ascending.
     space : Space
-        Coordinates of the rows where neighbours were sought, in single precision.
+        Coordinates of the rows in the space in which neighbours were searched, in single precision.
     axes : (n, 2) float64
         The judged rows on the space's principal axes.
     answers : mapping of str to RowAnswers
-        By the method's key, each read when it is asked for.
+        By the method's key; each is read when it is used.
     folder : Path
-        Where it lies.
+        Folder of the run.
     """
 
     record: RecalibrationRecord
@@ -157,18 +159,18 @@ class RecalibrationRun:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The model and the methods, as the record orders them."""
+        """The model and the methods, in the record's order."""
         return self.record.keys
 
     def result(self, key: str) -> RecalibratorScores:
-        """The record of one method; KeyError where there is none."""
+        """The scores of one method. Raises KeyError for an unknown one."""
         return self.record.result(key)
 
     def intervals(self, key: str, rows: IntArray | None = None) -> pd.DataFrame:
-        """Outcome, model's and repaired means and intervals of rows, for reading and download.
+        """Outcomes, and means and intervals of the model and the method, for reading and download.
 
-        Columns: row (from 1), outcome, then for the model and the method mean, std and the two
-        ends of each interval.
+        The columns are row (from 1), outcome, then for the model and the method mean, std and the
+        two ends of each interval.
         """
         chosen = np.arange(len(self.y)) if rows is None else np.asarray(rows)
         table = {"row": chosen + 1, "outcome": self.y[chosen]}
@@ -263,11 +265,11 @@ def recalibrate(sets: Sets, settings: RecalibrationSettings) -> RecalibrationRun
     )
     notes = [f"{RECALIBRATORS[key].title} was left out. {why}" for key, why in found.failed.items()]
     if fit.weight is not None:
-        notes.append("The measures count by the rows' weights; the fits count every row once.")
+        notes.append("The measures use the rows' weights; the fits count every row once.")
     if chosen.radius is None and chosen.k < _FEW_NEIGHBOURS and "local" in chosen.methods:
         notes.append(
             f"With {chosen.k:,} neighbours the outermost intervals tend to be too narrow: for "
-            "those of 99%, look at 100 neighbours or more as well."
+            "those of 99%, try 100 neighbours or more as well."
         )
     record = RecalibrationRecord(
         settings=settings,

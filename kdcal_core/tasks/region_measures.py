@@ -1,7 +1,7 @@
-"""What the Regions page shows of a scored set: measures as in `set_measures`.
+"""The measures of the Regions page on a scored set, made as in `set_measures`.
 
-None of their results grows with the rows: a search is kept without the region of each row, tables
-of rows hold at most `MAX_ROWS`.
+The size of the results does not depend on the number of rows: a search is kept without the region
+of each row, and tables of rows hold at most `MAX_ROWS`.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ from kdcal_core.tasks.regions import EventScores, RegionsRun
 from kdcal_core.tasks.set_measures import Refused
 
 COLUMN_BINS, COLUMN_LEVELS = 10, 30
-PANEL_BINS = 10  # of a region beside all judged rows
-SCORE_BINS = 15  # of all judged rows before and after the repair
+PANEL_BINS = 10  # bins of the panel of a region
+SCORE_BINS = 15  # bins of all judged rows before and after calibration
 
 Purpose = Literal["wrong", "classes", "column"]
 
@@ -69,11 +69,11 @@ class RegionQuestion:
         al., Heterogeneous Calibration, Algorithm 1); "column": along one column.
     max_depth : int
     min_rows : int or None
-        Fewest rows of a region; None for the search's own rule.
+        Fewest rows of a region; None for the search's default.
     label : int or None
-        The class whose stated probability is looked at; None for the confidence.
+        The class whose probability is examined; None for the confidence.
     column : str or None
-        For the purpose "column". Untrusted text.
+        The column, for the purpose "column". Untrusted text.
     """
 
     purpose: Purpose = "wrong"
@@ -84,7 +84,7 @@ class RegionQuestion:
 
     @property
     def target(self) -> str | int:
-        """What is stated, as `find_regions` takes it."""
+        """The stated quantity, as `find_regions` takes it."""
         return "confidence" if self.label is None else self.label
 
 
@@ -95,11 +95,11 @@ class RegionColumns:
     Attributes
     ----------
     inputs : tuple of str
-        Columns that trees can be grown on.
+        Columns on which trees can be grown.
     left_out : dict of str to str
-        Inputs that no tree can be grown on, with the reason.
+        Inputs on which no tree can be grown, with the reason.
     columns : tuple of str
-        Columns to look along: the inputs, then those without a role.
+        Columns that can define regions alone: the inputs, then those without a role.
     """
 
     inputs: tuple[str, ...]
@@ -108,14 +108,14 @@ class RegionColumns:
 
 
 def _cut(arguments: dict[str, Any]) -> tuple[Part, ...]:
-    """The set that is cut into regions; where its classes differ is found on the training rows."""
+    """The set that is divided into regions, and the training rows if regions follow the classes."""
     grown = arguments["asked"]["purpose"] == "classes"
     return (*the_set(arguments), "training") if grown else the_set(arguments)
 
 
 @review_task("Regions: reading the columns", reads=the_set)
 def region_columns(sets: Sets, *, which: Which) -> RegionColumns:
-    """Which columns of a set can be cut, and which can be looked along."""
+    """The columns of a set that can define regions, in trees and alone."""
     review = sets.reader.review
     names = input_columns(review)
     left_out = unusable_columns(sets.frame(which, tuple(names)))
@@ -127,14 +127,14 @@ def region_columns(sets: Sets, *, which: Which) -> RegionColumns:
 
 @dataclass(frozen=True, eq=False)
 class FoundRegions:
-    """A partition with its judgement.
+    """A partition with its results.
 
     Attributes
     ----------
     search : RegionSearch or None
-        Without the region of each row; None where the rows give no regions.
+        The search without the region of each row; None where there are no regions.
     ranked : bool
-        Whether regions stand by their evidence; else as a number's stretches follow.
+        Whether regions are sorted by their evidence; otherwise by the values of the column.
     refused : Refused or None
         Why there are no regions.
     """
@@ -148,15 +148,15 @@ class FoundRegions:
 def region_search(
     sets: Sets, *, which: Which, asked: dict[str, Any], run: str | None = None
 ) -> FoundRegions:
-    """The partition that answers a question, and what is wrong in each of its regions.
+    """The partition that answers a question, with the faults of each region.
 
     Parameters
     ----------
     asked : dict
         `RegionQuestion` as JSON.
     run : str, optional
-        The folder of the finished `RegionSearchRun` that answers it; without it half of the rows
-        find the regions and the other half judges.
+        Folder of the finished `RegionSearchRun` that answers it. Without it, the regions are found
+        on half of the rows and judged on the other half.
     """
     question = decode(RegionQuestion, asked)
     sets.progress(0.05, "Looking for regions")
@@ -169,7 +169,7 @@ def region_search(
 
 @dataclass(frozen=True, eq=False)
 class RegionPanel:
-    """What some judged rows show: of a classification reliability, of a regression PIT values.
+    """Results for some judged rows: reliability (classification) or PIT values (regression).
 
     Attributes
     ----------
@@ -188,19 +188,19 @@ class RegionPanel:
 
 @dataclass(frozen=True, eq=False)
 class RegionPanels:
-    """Regions closely, beside all judged rows.
+    """Detailed results for regions, and for all judged rows.
 
     Attributes
     ----------
     everything : RegionPanel
-        Of all judged rows.
+        Panel of all judged rows.
     regions : tuple of RegionPanel
-        Of the regions asked for that have judged rows.
+        Panels of the requested regions that have judged rows.
     fits : tuple of RegionFit
-        Platt's map of every region, fitted on its rows; empty for a regression.
+        Platt map of every region, fitted on its rows; empty for a regression.
     maps : tuple of RegionMap
-        The maps of one class over the probabilities that each region states: of the class asked
-        for, else of the second of two classes, or the first of more.
+        The maps of one class over the probabilities that occur in each region. The class is the
+        requested one, or else the second of two classes or the first of more.
     """
 
     everything: RegionPanel
@@ -209,7 +209,7 @@ class RegionPanels:
     maps: tuple[RegionMap, ...]
 
     def of(self, leaf: int) -> RegionPanel:
-        """The panel of a region that was asked for; StopIteration where it has no rows."""
+        """The panel of a requested region. Raises StopIteration where it has no rows."""
         return next(one for one in self.regions if one.leaf == leaf)
 
 
@@ -222,7 +222,7 @@ def region_panels(
     run: str | None = None,
     leaves: Sequence[int] | None = None,
 ) -> RegionPanels:
-    """Some regions, or all, of the partition that `region_search` finds for the same arguments."""
+    """Panels of some or all regions that `region_search` finds for the same arguments."""
     question = decode(RegionQuestion, asked)
     search = _search(sets, which, question, run)
     sets.progress(0.5, "Looking at the regions closely")
@@ -249,7 +249,7 @@ def region_panels(
 
 @dataclass(frozen=True, eq=False)
 class RegionsAtOnce:
-    """A partition, and its regions closely; None where there are none."""
+    """A partition, and detailed results for its regions; None where there are no regions."""
 
     found: FoundRegions
     panels: RegionPanels | None
@@ -259,7 +259,7 @@ class RegionsAtOnce:
 def regions_at_once(
     sets: Sets, *, which: Which, asked: dict[str, Any], run: str | None = None
 ) -> RegionsAtOnce:
-    """`region_search` and `region_panels` of all regions, for rows that are read only once."""
+    """`region_search` and `region_panels` of all regions, in one reading of the rows."""
     found = region_search(sets, which=which, asked=asked, run=run)
     if found.search is None:
         return RegionsAtOnce(found, None)
@@ -268,7 +268,7 @@ def regions_at_once(
 
 @dataclass(frozen=True, eq=False)
 class ModelEstimates:
-    """What is measured on all rows of a classification; the AUROC of two classes that occur."""
+    """Estimates on all rows of a classification, with the AUROC where two classes occur."""
 
     log_loss: Estimate
     gap: Estimate
@@ -290,18 +290,18 @@ def model_estimates(sets: Sets, *, which: Which) -> ModelEstimates:
 
 @dataclass(frozen=True, eq=False)
 class RegionRows:
-    """Rows of a region, those whose true class was given the least probability first.
+    """Rows of a region, sorted by ascending probability of the true class.
 
     Attributes
     ----------
     n : int
-        Judged rows of the region, before the first were taken.
+        Number of judged rows in the whole region.
     rows : (m,) int64
         Positions in the set.
     said : DataFrame
-        What the model says of them, and what they are. Untrusted names and texts.
+        The model's answers and the true classes. Untrusted names and texts.
     own : DataFrame
-        Their columns in the table, but for the target. Untrusted names and texts.
+        Their columns in the table, without the target. Untrusted names and texts.
     """
 
     n: int
@@ -343,7 +343,7 @@ def region_pit_rows(
     run: str | None = None,
     most: int = MAX_ROWS,
 ) -> PitRows:
-    """The first judged rows of a region of a regression, as `pit_rows` picks them."""
+    """The first judged rows of a region of a regression, in the order of `pit_rows`."""
     search = _search(sets, which, decode(RegionQuestion, asked), run)
     rows = rows_in(search, leaf)
     return pit_rows(sets, which=which, level=level, among=rows.tolist(), most=most)
@@ -351,14 +351,14 @@ def region_pit_rows(
 
 @dataclass(frozen=True, eq=False)
 class RepairScores:
-    """How one method of a `RegionsRun` states the rows that it is judged on.
+    """The scores of one method of a `RegionsRun` on the judged rows.
 
     Attributes
     ----------
     reliability : ReliabilityCurve
     spread : ScoreSpread
     training : ScoreSpread or None
-        Of the model as it is, where its training rows are there.
+        Scores of the model as it is on its training rows, where the review has these.
     """
 
     reliability: ReliabilityCurve
@@ -386,7 +386,7 @@ def rows_in(search: RegionSearch, leaf: int) -> IntArray:
 
 
 class _NoRegionsError(Exception):
-    """The rows give no regions, and why; unlike rows that cannot be read."""
+    """There are no regions in the rows, for this reason; unlike rows that cannot be read."""
 
     def __init__(self, why: InputError) -> None:
         super().__init__(str(why))
@@ -496,7 +496,7 @@ def _binned(sets: Sets, which: Which, frame: pd.DataFrame) -> BinnedInputs:
 def _training(
     sets: Sets, which: Which, frame: pd.DataFrame
 ) -> tuple[BinnedInputs, IntArray, BinnedInputs]:
-    """The training rows coded with their classes, and the looked-at rows in the same codes."""
+    """The coded training rows with their classes, and the set's rows in the same codes."""
 
     def make() -> tuple[BinnedInputs, IntArray, BinnedInputs]:
         reader = sets.reader
@@ -566,7 +566,7 @@ def _fitted_maps(
 def _maps(
     scored: ScoredSet, asked: int | None, search: RegionSearch, fits: Sequence[RegionFit]
 ) -> tuple[RegionMap, ...]:
-    """Over the probabilities that each region with rows states."""
+    """Maps over the probabilities that occur in each region with rows."""
     binary = len(scored.classes) == 2
     label = asked if asked is not None else 1 if binary else 0
     at = 0 if binary else label

@@ -1,7 +1,7 @@
 """Searches for regions on all rows of a set.
 
-The thorough search compares what it finds with redrawn outcomes. The other grows the partition of
-Durfee et al., by where classes differ, and says what is wrong in its regions.
+The thorough search compares its findings with redrawn outcomes. The other grows the partition of
+Durfee et al. by where classes differ, and reports the faults in its regions.
 """
 
 from __future__ import annotations
@@ -39,23 +39,24 @@ def class_regions(
 ) -> RegionSearch:
     """A tree that separates the classes (Durfee et al., Algorithm 1), judged on other rows.
 
-    It is grown on the model's training rows; without them on one random half of
-    the rows, and the other half judges.
+    It is grown on the model's training rows. Without them, it is grown on one random half of the
+    rows and judged on the other.
 
     Parameters
     ----------
     scored : ScoredSet of n rows
-    binned : BinnedInputs of the same rows, with the codes of the training rows where there are any
+    binned : BinnedInputs of the same rows, in the codes of the training rows where there are any
     training : (BinnedInputs, (m,) int array), optional
     min_rows : int, optional
-        Rows of each region among those that it is grown on; by default the rule of the calibrator.
+        Fewest rows of each region among those that it is grown on; by default the calibrator's
+        rule.
     target, max_depth, seed, level
         As in :func:`kdcal_core.diagnostics.find_regions`.
 
     Raises
     ------
     InputError
-        Where there are too few rows to grow and to judge.
+        Where there are too few rows to grow the tree and to judge it.
     """
     n_classes = len(scored.classes)
     if training is not None:
@@ -84,7 +85,7 @@ def class_regions(
         rows=growing,
     )
     leaf = tree.apply(binned)
-    leaf[growing] = -1  # these rows chose the regions and cannot judge them
+    leaf[growing] = -1  # these rows were used to choose the regions, so they cannot judge them
     return _described(scored, tree, leaf, target, level)
 
 
@@ -104,14 +105,14 @@ class RegionSearchSettings:
     Attributes
     ----------
     which : str
-        The set whose rows are looked at.
+        The set whose rows are searched.
     label : int or None
-        The class whose stated probability is looked at; None for the confidence.
+        The class whose probability is examined; None for the confidence.
     max_depth : int
     min_rows : int or None
-        Fewest rows of a region; None for the search's own rule.
+        Fewest rows of a region; None for the search's default.
     redraws : int
-        20 or more.
+        Number of redraws, at least 20.
     seed : int
     """
 
@@ -169,7 +170,7 @@ def search_regions(sets: Sets, settings: RegionSearchSettings) -> RegionSearchRu
     Raises
     ------
     InputError
-        Where there are no inputs to cut, too few rows, or a file is gone.
+        Where there are no inputs to divide, too few rows, or a missing file.
     """
     reader, progress = sets.reader, sets.progress
     progress(0.0, "Reading the rows")
@@ -177,7 +178,7 @@ def search_regions(sets: Sets, settings: RegionSearchSettings) -> RegionSearchRu
     kept = [name for name in inputs.columns if name not in unusable_columns(inputs)]
     if not kept:
         raise InputError(
-            "The table holds no inputs to cut into regions",
+            "The table holds no inputs to divide into regions",
             fix="Add a table with the rows' features, or columns that describe them.",
         )
     with warnings.catch_warnings():

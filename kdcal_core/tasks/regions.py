@@ -1,4 +1,4 @@
-"""Calibrate a classification region by region, and judge it on rows that it was not fitted on."""
+"""Calibrate a classification region by region, and judge it on rows not used for the fit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kdcal_core.review import (
 from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_classification, review_task
 
 ONE_MAP = "one_map"
-"""One Platt map for all rows: what calibration without regions does."""
+"""One Platt map for all rows, that is, calibration without regions."""
 PARTITION_TITLES = {
     **{
         key: calibrator_entry(f"heterogeneous_{key}").label
@@ -47,17 +47,17 @@ class RegionsSettings:
     Attributes
     ----------
     partitions : tuple of str
-        Keys of `PARTITION_TITLES`; one map for all rows stands beside them always.
+        Keys of `PARTITION_TITLES`; one map for all rows is always added.
     max_depth : int or None
-        None for each partition's own rule, as where its calibrator is compared and exported.
+        None for each partition's default, as in comparison and export.
     min_rows : int or None
-        Fewest calibration rows in a region; None for the calibrator's own rule.
+        Fewest calibration rows in a region; None for the calibrator's default.
     n_trees : int
-        Of a forest; the most stages of boosted trees.
+        Trees of a forest, or the most stages of boosted trees.
     column : str or None
-        For the partition "column": a column of the table that is not its target.
+        For the partition "column", a column of the table that is not the target.
     folds, seed : int
-        Folds where there is no evaluation set.
+        Number of folds where there is no evaluation set; seed of all draws.
     """
 
     partitions: tuple[str, ...] = ("tree", "boosted", "auc")
@@ -71,23 +71,23 @@ class RegionsSettings:
 
 @dataclass(frozen=True)
 class RegionsMethod:
-    """One way to calibrate, judged on rows that it was not fitted on.
+    """One calibration method, judged on rows that it was not fitted on.
 
     Attributes
     ----------
     key, title : str
     log_loss : Estimate
     difference : Estimate or None
-        Log loss minus the model's, row by row; None for the model.
+        Log loss less the model's, paired by row; None for the model.
     auc : PairedAuc or None
-        The model's (a) and this one's (b); None for the model, for more than two classes, and
-        where the judged rows hold one class only.
+        AUROC of the model (a) and of this method (b); None for the model, for more than two
+        classes, and where the judged rows are all of one class.
     n_regions : int
-        Of the fit on the whole calibration set, over all its partitions.
+        Number of regions in the fit on the whole calibration set, over all its partitions.
     seconds : float
-        To fit, over all folds and the whole calibration set.
+        Time to fit, over all folds and the whole calibration set.
     notes : tuple of str
-        Untrusted text: regions are named.
+        Untrusted text, because they name regions.
     """
 
     key: str
@@ -102,23 +102,23 @@ class RegionsMethod:
 
 @dataclass(frozen=True)
 class RegionsRecord:
-    """What was done.
+    """The settings and results of a calibration by regions.
 
     Attributes
     ----------
     settings : RegionsSettings
     judged_on : str
-        "evaluation": fitted on the calibration set, judged on the evaluation set;
-        "cross-fitted": each calibration row calibrated by the other folds.
+        "evaluation": fitted on the calibration set, judged on the evaluation set; "cross-fitted":
+        each calibration row calibrated by fits on the other folds.
     n_fit, n_judged : int
     n_training : int
-        Rows that trees of the classes are grown on; 0 where there are none.
+        Training rows on which trees of the classes are grown; 0 where there are none.
     event : str or None
-        With two classes the class whose probability is looked at. Untrusted text.
+        The class whose probability is examined, with two classes. Untrusted text.
     methods : tuple of RegionsMethod
         The model first.
     weighted : bool
-        Whether the judged rows have weights, which everything counts by.
+        Whether the judged rows have weights, which all results then use.
     notes : tuple of Note
         Untrusted text.
     """
@@ -141,9 +141,9 @@ class EventScores:
     Attributes
     ----------
     score : (n,) float64
-        With two classes the probability of the second, else that of the predicted class.
+        The probability of the second of two classes, or else that of the predicted class.
     hit : (n,) float64
-        1 where the row is of the second class, or the prediction is right.
+        1 where the row is of the second of two classes, or else where the prediction is right.
     """
 
     score: FloatArray
@@ -158,13 +158,13 @@ class RegionsRun:
     ----------
     record : RegionsRecord
     scores : mapping of str to EventScores
-        Of the judged rows, by the method's key, each read when it is asked for.
+        Scores of the judged rows by the method's key; each is read when it is used.
     training : EventScores or None
-        The model's scores of its training rows, or of 100,000 of them.
+        The model's scores for its training rows, or for a sample of 100,000 of them.
     weight : (n,) float64 or None
         Weights of the judged rows, where they have any.
     folder : Path
-        Where it lies.
+        Folder of the run.
     """
 
     record: RegionsRecord
@@ -179,14 +179,14 @@ class RegionsRun:
         return tuple(one.key for one in self.record.methods)
 
     def method(self, key: str) -> RegionsMethod:
-        """The record of one method; KeyError where there is none."""
+        """The record of one method. Raises KeyError for an unknown one."""
         for one in self.record.methods:
             if one.key == key:
                 return one
         raise KeyError(key)
 
 
-_TRAINING_ROWS = 100_000  # whose scores are drawn
+_TRAINING_ROWS = 100_000  # most training rows whose scores are shown
 
 
 def _settled(review: Review, settings: RegionsSettings) -> RegionsSettings:
@@ -222,8 +222,8 @@ def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
     Raises
     ------
     InputError
-        Where there are no inputs to cut, or a file is gone. A method that cannot be fitted on so
-        few rows is named in the record's notes instead.
+        Where there are no inputs to divide, or a file is missing. A method that cannot be fitted on
+        so few rows is named in the record's notes instead.
     """
     reader, progress, path = sets.reader, sets.progress, sets.folder
     assert path is not None  # of every job
@@ -254,12 +254,12 @@ def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
 
 
 def _usable(data: ReviewData) -> tuple[ReviewData, list[Note]]:
-    """The rows with the inputs that trees can cut, and notes on those that they cannot."""
+    """The rows with the inputs that trees can split, and notes on the others."""
     aside = unusable_columns(data.inputs["calibration"])
     kept = [name for name in data.inputs["calibration"].columns if name not in aside]
     if not kept:
         raise InputError(
-            "The tables hold no inputs to cut into regions",
+            "The tables hold no inputs to divide into regions",
             fix="Add tables with the rows' features, or columns that describe them.",
         )
     inputs = {which: frame[kept] for which, frame in data.inputs.items()}
@@ -295,7 +295,7 @@ def _repaired(
     progress: Progress,
     notes: list[Note],
 ) -> tuple[list[RegionsMethod], dict[str, EventScores]]:
-    """The model and every method on rows held out from the fit; the notes name what is left out."""
+    """The model and every method on rows held out from the fit; notes name the methods left out."""
     model = methods_of([])[0]
     judged = data.evaluation or data.calibration
     as_it_is = beside_model(judged.proba, judged).log_loss
@@ -340,7 +340,7 @@ def _repaired(
 
 
 def _read_by(data: ReviewData, key: str, column: str | None) -> ReviewData:
-    """The rows as a method reads them: all inputs, or the one column, which need not be one."""
+    """The rows as a method reads them: all inputs, or its column, which need not be an input."""
     if key != "column":
         return data
     inputs = {}

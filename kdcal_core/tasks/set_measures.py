@@ -1,8 +1,8 @@
-"""What pages show of a scored set, each a pure function from rows to a small frozen result.
+"""The measures that pages show of a scored set: functions from rows to small frozen results.
 
-Where the rows are few the app calls these in its own process; where they are many (`is_large`) a
-worker does, and the result is read back from disk, so that a server never holds the rows of a large
-review, nor estimators that hold them.
+The app calls them in its own process where the rows are few. Where there are many (`is_large`), a
+worker does, and the app reads the result from disk. The server thus never holds the rows of a large
+review, or estimators that hold them.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ import warnings
 import numpy as np
 
 MAX_CLOUD = 2_000
-_RULES = ("mon2", "mon", "mon4")  # found in one search
+_RULES = ("mon2", "mon", "mon4")  # bandwidth rules found in one search
 Calibrator = TypeVar("Calibrator", bound=TopLabelCalibrator)
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Why a measure could not be computed, as in `InputError`. Names are untrusted text."""
+    """Why a measure cannot be computed, as in `InputError`. Names are untrusted text."""
 
     what: str
     fix: str
@@ -73,17 +73,17 @@ class Refused:
 
     @classmethod
     def of(cls, error: InputError) -> Refused:
-        """What the error says."""
+        """The reason given by an error."""
         return cls(error.what, error.fix, error.file, error.column, error.row)
 
     def error(self) -> InputError:
-        """The error, to be raised again."""
+        """The reason as an error to raise."""
         return InputError(self.what, fix=self.fix, file=self.file, column=self.column, row=self.row)
 
 
 @dataclass(frozen=True, eq=False)
 class SetFitness:
-    """What a set is fit for: of a classification or of a regression."""
+    """What a set is suited for, for a classification or a regression."""
 
     classification: Fitness | None
     regression: RegressionFitness | None
@@ -91,7 +91,7 @@ class SetFitness:
 
 @review_task("Load: counting rows", reads=the_set)
 def set_fitness(sets: Sets, *, which: Which) -> SetFitness:
-    """The set's rows, and what should make a reviewer careful."""
+    """The set's rows, and cautions for the reviewer."""
     found = sets.reader.fitness(which)
     if isinstance(found, RegressionFitness):
         return SetFitness(None, found)
@@ -100,7 +100,7 @@ def set_fitness(sets: Sets, *, which: Which) -> SetFitness:
 
 @dataclass(frozen=True, eq=False)
 class SetOverview:
-    """What heads the pages: reliability of the confidence, four estimates, scores, confusion."""
+    """Results at the top of the pages: reliability, four estimates, scores, confusion."""
 
     reliability: Reliability
     estimates: tuple[Estimate, ...]
@@ -112,7 +112,7 @@ class SetOverview:
 def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOverview:
     """The reliability diagram of all predictions, with the estimates above it.
 
-    With ``event`` diagram and estimates are of that class's probability.
+    With ``event``, diagram and estimates are those of that class's probability.
     """
     scored = sets.read(which)
     sets.progress(0.1, "Counting")
@@ -136,7 +136,7 @@ def set_reliability(
     label: int | None = None,
     smooth: bool = True,
 ) -> Reliability:
-    """Reliability diagrams: one class's with its smooth curves, or all classes' without."""
+    """The reliability diagram of one class with smooth curves, or of all classes without."""
     scored = sets.read(which)
     return reliability(
         scored.proba,
@@ -163,13 +163,13 @@ class Estimates:
     edition=lambda: " ".join(MEASURES),
 )
 def set_estimates(sets: Sets, *, which: Which) -> Estimates:
-    """Every estimate there is."""
+    """All estimates of the set."""
     return Estimates(estimates_of(sets.read(which)))
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedClass:
-    """The rows that were predicted to be one class; no reliability where there are none."""
+    """The rows predicted to be one class; without rows there is no reliability."""
 
     estimates: tuple[Estimate, ...]
     reliability: Reliability | None
@@ -186,7 +186,7 @@ def predicted_class(sets: Sets, *, which: Which, label: int) -> PredictedClass:
 
 @dataclass(frozen=True, eq=False)
 class ClassHistograms:
-    """Histograms under the curves, one a predicted class."""
+    """Histograms under the curves, one for each predicted class."""
 
     anchors: tuple[HistogramAnchor, ...]
 
@@ -209,14 +209,14 @@ def class_histograms(
 
 @dataclass(frozen=True, eq=False)
 class ClassHalves:
-    """Histograms of two random halves of the rows, one pair a predicted class."""
+    """Histograms of two random halves of the rows, one pair for each predicted class."""
 
     halves: tuple[tuple[HistogramAnchor, HistogramAnchor], ...]
 
 
 @review_task("Confidence by class: halving the rows", reads=the_set)
 def class_halves(sets: Sets, *, which: Which, labels: Sequence[int], seed: int) -> ClassHalves:
-    """How far noise alone moves the histograms of these classes."""
+    """Histograms of two halves for these classes, which show the effect of noise alone."""
     scored = sets.read(which)
     return ClassHalves(
         tuple(
@@ -228,9 +228,9 @@ def class_halves(sets: Sets, *, which: Which, labels: Sequence[int], seed: int) 
 
 @dataclass(frozen=True, eq=False)
 class ClassCurves:
-    """Curves of some predicted classes by bandwidth rule, and what the fit notes of each.
+    """Curves of some predicted classes by bandwidth rule, with the fit's notes on each.
 
-    A note is what follows the class's name in a sentence.
+    A note is the part of a sentence after the class's name.
     """
 
     curves: dict[str, tuple[ConfidenceCurve, ...]]
@@ -241,9 +241,10 @@ class ClassCurves:
 def class_curves(
     sets: Sets, *, which: Which, labels: Sequence[int], bandwidth: str | float
 ) -> ClassCurves:
-    """The kernel density curves of some classes: under every rule that one search finds.
+    """The kernel density curves of some classes for every bandwidth rule of one search.
 
-    ``bandwidth`` is "mon2" for those rules, "loo" or a number; the result's keys are its text.
+    ``bandwidth`` is "mon2" for those rules, "loo" or a number; the result's keys are the rules as
+    text.
     """
     sets.progress(0.1, "Choosing bandwidths")
     first = fitted(TopLabelKDE(bandwidth), sets.read(which))
@@ -269,8 +270,8 @@ class MethodPoints:
 class ClassMethod:
     """A method's confidences for some predicted classes.
 
-    They are curves in the score except for methods that use the whole vector of more than two
-    classes: those are evaluated on an even sample of the set's own rows.
+    They are curves in the score. Methods that use the whole vector of more than two classes are
+    evaluated on an even sample of the set's rows instead.
     """
 
     is_curve: bool
@@ -316,7 +317,7 @@ def method_losses(sets: Sets, *, methods: Sequence[str], with_evaluation: bool) 
 
 
 def largest_classes(joint: FloatArray, most: int) -> IntArray:
-    """The classes most often predicted, in their own order, of a table of counts."""
+    """The most often predicted classes in a table of counts, in the order of the classes."""
     order = np.argsort(-joint.sum(axis=0), kind="stable")[:most]
     return np.sort(order)
 
@@ -345,8 +346,8 @@ def _predicted_as(scored: ScoredSet, label: int) -> ScoredSet:
 
 
 def fitted(calibrator: Calibrator, scored: ScoredSet) -> Calibrator:
-    """The calibrator, fitted on the set without a warning."""
-    # what the warnings say stands in the fitted calibrator's notes, which the page shows
+    """The calibrator, fitted on the set without warnings."""
+    # the page shows the fitted calibrator's notes, which say the same as the warnings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
         return calibrator.fit(scored.proba, scored.y, sample_weight=scored.weight)
@@ -354,7 +355,7 @@ def fitted(calibrator: Calibrator, scored: ScoredSet) -> Calibrator:
 
 @dataclass(frozen=True)
 class EqualSets:
-    """A note for each two tables with equal rows: training, calibration, evaluation, foreign."""
+    """Notes for each pair of tables with equal rows: training, calibration, evaluation, foreign."""
 
     notes: tuple[Note, ...]
 
@@ -365,14 +366,14 @@ class EqualSets:
     edition="typed notes",
 )
 def equal_sets(sets: Sets) -> EqualSets:
-    """Rows that lie in two tables of the review, for any two but those of foreign rows.
+    """Rows that are in two tables of the review, for all pairs except two tables of foreign rows.
 
-    For the evaluation and the calibration set Compare and Regions give the same note.
+    Compare and Regions give the same note for the evaluation and the calibration set.
 
     Raises
     ------
     InputError
-        Where a file is gone, or the training rows have another class than the model.
+        Where a file is missing, or the training rows have a class that the model does not have.
     """
     tables = tables_of(sets)
     notes = []
@@ -387,7 +388,7 @@ def equal_sets(sets: Sets) -> EqualSets:
 
 
 def tables_of(sets: Sets) -> list[SetRows]:
-    """Every table of the review, as far as its rows are compared with those of others."""
+    """Every table of the review, with what is compared with other tables."""
     reader = sets.reader
     review, roles = reader.review, reader.roles
     columns = input_columns(review)

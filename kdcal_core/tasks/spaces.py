@@ -1,6 +1,6 @@
-"""The spaces in which neighbours are sought: inputs, predictions, both, or a hidden layer.
+"""The spaces in which neighbours are searched: inputs, predictions, both, or a hidden layer.
 
-A hidden layer is read by the model, in a worker process.
+A hidden layer is computed by the model in a worker process.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ LAYER = "layer:"
 
 
 def space_names(review: Review) -> tuple[str, ...]:
-    """Spaces that the review offers, the likeliest first.
+    """Spaces that the review offers, the recommended one first.
 
-    "inputs" needs feature columns, "layer:..." a model that names its hidden layers;
-    "prediction" (mean and standard deviation of the predictive distribution) is always there.
-    "inputs and prediction" puts both side by side: on real tables it was best most often.
+    "inputs" needs feature columns, and "layer:..." a model that names its hidden layers.
+    "prediction" (mean and standard deviation of the predictive distribution) is always available.
+    "inputs and prediction" combines both, and was most often the best on real tables.
     """
     names = [INPUTS, BOTH] if review.roles and review.roles.features else []
     layers = review.model.layers if review.model else ()
@@ -44,7 +44,7 @@ def space_names(review: Review) -> tuple[str, ...]:
 
 
 def space_title(name: str) -> str:
-    """A space for people; a layer's name is untrusted text, cut to 60 characters.
+    """The name of a space on screens; a layer's name is untrusted text, cut to 60 characters.
 
     Examples
     --------
@@ -59,8 +59,8 @@ def space_title(name: str) -> str:
 def read_space(reader: ReviewReader, name: str, progress: Progress) -> Space:
     """Coordinates of all rows.
 
-    Opens the model for a hidden layer, so such a space is read in a worker process alone; the
-    others touch the review's own files only.
+    A hidden layer needs the model, so it is read only in a worker process. The other spaces read
+    only the review's own files.
 
     Raises
     ------
@@ -89,13 +89,12 @@ def regression_space(reader: ReviewReader, name: str) -> Space:
     Raises
     ------
     InputError
-        For a hidden layer, which `keep_space` reads in a process of its own, and as
-        `read_space`.
+        For a hidden layer, which `keep_space` reads in a separate process, and as for `read_space`.
     """
     if name.startswith(LAYER):
         raise InputError(
-            "A hidden layer is read by the model, in a process of its own",
-            fix="Start the job that reads it.",
+            "A hidden layer is computed by the model in a separate process",
+            fix="Start the job that computes it.",
         )
     require_regression(reader.review)
     return read_space(reader, name, silent)
@@ -104,7 +103,7 @@ def regression_space(reader: ReviewReader, name: str) -> Space:
 def moments(distribution: PredictiveDistribution) -> FloatArray:
     """Mean and standard deviation of every row's distribution, (n, 2), finite.
 
-    A standard deviation that does not exist counts as the largest that does.
+    An undefined standard deviation is replaced by the largest defined one.
 
     Examples
     --------
@@ -121,19 +120,19 @@ def moments(distribution: PredictiveDistribution) -> FloatArray:
 
 
 def principal_axes(fitted: FloatArray, shown: FloatArray) -> FloatArray:
-    """Rows on the two axes along which the standardised space varies most, (m, 2).
+    """Rows on the first two principal axes of the standardised space, (m, 2).
 
     Parameters
     ----------
     fitted : (n, d)
-        Rows that the axes are fitted on.
+        Rows on which the axes are fitted.
     shown : (m, d)
         Rows to place.
 
     Notes
     -----
-    Each axis points to where its largest loading is positive, so the map does not flip from run
-    to run. A space of one dimension has a second axis of zeros.
+    The sign of each axis makes its largest loading positive, so the map does not flip between runs.
+    In a space of one dimension the second axis is zero.
 
     Examples
     --------
@@ -144,7 +143,7 @@ def principal_axes(fitted: FloatArray, shown: FloatArray) -> FloatArray:
     True
     """
     centre, spread = fitted.mean(axis=0), fitted.std(axis=0)
-    varies = spread > 1e-9 * np.abs(fitted).max(axis=0)  # less is rounding
+    varies = spread > 1e-9 * np.abs(fitted).max(axis=0)  # less is rounding error
     centre, spread = np.where(varies, centre, fitted[0]), np.where(varies, spread, np.inf)
     standard = (fitted - centre) / spread
     _, vectors = np.linalg.eigh(standard.T @ standard / len(fitted))
@@ -228,7 +227,7 @@ def space_of(sets: Sets, name: str) -> Space:
     Raises
     ------
     InputError
-        Where they have none there.
+        Where the rows have no coordinates in it.
     """
 
     def make() -> Space:

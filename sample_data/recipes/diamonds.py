@@ -21,7 +21,7 @@ PACKAGE = "plotnine==0.15.9"
 MEMBER = "plotnine/data/diamonds.csv"
 SHA256 = "9574730b03aba241d899c4a97511c5061b19358fab89510774fb6c24168345c4"
 
-# Ordinal codes from 1 on, the worst first (decision D84).
+# Ordinal codes from 1 on, the worst first; the paper does not name its encoding.
 GRADES = {
     "cut": ("Fair", "Good", "Very Good", "Premium", "Ideal"),
     "color": ("J", "I", "H", "G", "F", "E", "D"),

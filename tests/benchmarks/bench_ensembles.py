@@ -50,7 +50,7 @@ def rejections(runs: int = 2000, n: int = 200) -> pd.DataFrame:
 
 
 def ensembles(m: int, n: int, width: float, seed: int) -> Drawn:
-    """Normal members of ``width`` times the spread of the outcomes around a mean that x tells."""
+    """Normal members around the outcomes' mean given x, with ``width`` times their spread."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 3))
     mean, spread = x[:, 0], np.exp(0.3 * x[:, 1])

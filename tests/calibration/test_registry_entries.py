@@ -197,7 +197,7 @@ def test_a_kernel_density_graph_notes_weights_and_refuses_strangers(made):
     with pytest.raises(InputError, match="Training rows need labels"):
         one.fit(rows.proba, rows.y, X, X_partition=training[0], model=model)
     more = np.column_stack([rows.proba, np.zeros(N)])
-    with pytest.raises(InputError, match="the probabilities are of"):
+    with pytest.raises(InputError, match="the probabilities have"):
         one.fit(more, rows.y, X, model=model)
 
     class Bare:

@@ -142,7 +142,7 @@ def test_wrap_takes_models_as_they_are_and_refuses_the_rest() -> None:
     assert wrap_model(model) is model
     assert model.classes == ("a", "b", "c")
     assert isinstance(model, HasCodes)
-    with pytest.raises(InputError, match="An object of the type dict is no model"):
+    with pytest.raises(InputError, match="An object of the type dict is not a model"):
         wrap_model({})
     with pytest.raises(InputError, match="regression model, not a classification model"):
         wrap_model(LinearRegression().fit(X, Y), task="classification")

@@ -327,7 +327,7 @@ def test_bad_rows_are_located(tmp_path, X):
 
 def test_sigmoids_of_several_classes_are_no_distribution(tmp_path, X):
     model = _load(_plain(Net([4, 6, 3]), end="Sigmoid"), tmp_path)
-    with pytest.raises(InputError, match="no distribution over the classes") as caught:
+    with pytest.raises(InputError, match="not a distribution over the classes") as caught:
         model.predict_proba(X)
     assert caught.value.row == 1
 

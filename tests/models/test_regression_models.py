@@ -236,7 +236,7 @@ def test_an_ensemble_in_memory_gives_samples() -> None:
     np.testing.assert_allclose(wrapped.predict(NEW), expected)
     with pytest.raises(InputError, match="Member 2 of the ensemble gives 2 outputs"):
         wrap_model([models[0], BayesianRidge().fit(X, Y)])
-    with pytest.raises(InputError, match="An ensemble of 1 is none"):
+    with pytest.raises(InputError, match="An ensemble needs two members, not 1"):
         wrap_model(models[:1])
 
 

@@ -166,7 +166,7 @@ def test_where_there_is_no_dropout() -> None:
     with pytest.raises(InputError, match="no dropout to sample"):
         wrap_model(module, family="dropout")
     model: Any = wrap_model(dropping(), task="regression")
-    with pytest.raises(InputError, match="0 passes are none"):
+    with pytest.raises(InputError, match="The number of passes is 0"):
         model.sample(NEW, 0, seed=0)
 
 

@@ -285,9 +285,9 @@ def first_array(members: dict[str, bytes]) -> str:
     ("content", "words"),
     [
         (npy(np.array([{"a": 1}], dtype=object)), "Python objects"),
-        (npy(np.zeros(4))[:-1], "another size"),
-        (npy(np.zeros(4)) + b"x", "another size"),
-        (npy(np.zeros(4)).replace(b"(4,)", b"(9,)"), "another size"),
+        (npy(np.zeros(4))[:-1], "not have the size"),
+        (npy(np.zeros(4)) + b"x", "not have the size"),
+        (npy(np.zeros(4)).replace(b"(4,)", b"(9,)"), "not have the size"),
         (b"\x80\x04N.", "cannot be read"),
         (b"PK\x03\x04", "cannot be read"),
         (b"\x93NUMPY\x01\x00\x46\x00{'descr': ", "cannot be read"),

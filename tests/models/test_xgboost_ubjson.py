@@ -96,12 +96,12 @@ def test_typed_arrays(mark: str, dtype: str) -> None:
         (b"[$S#U\x01", "unknown type"),
         (b"[$L", "early end"),
         (b"N", "unknown type"),
-        (b"Z" * 2, "behind its end"),
+        (b"Z" * 2, "after its end"),
         (b"[" * 100, "too many levels"),
         (b"SU\x01\xff", "not UTF-8"),
         (b"{SU\x01aZ}", "without a name"),
         (encode({"a": 1})[:-1] + encode({"a": 2})[1:], "twice"),
-        (b"Sd\x00\x00\x00\x00", "no integer"),
+        (b"Sd\x00\x00\x00\x00", "not an integer"),
     ],
 )
 def test_faults_are_reported(content: bytes, words: str) -> None:

@@ -320,7 +320,7 @@ def test_settings_that_there_are_none_of_are_refused(
 
 def test_a_calibrator_that_the_review_cannot_have_is_refused(tmp_path: Path) -> None:
     made = predictions(tmp_path, *softmax(50, 3, 1))
-    with pytest.raises(InputError, match="cannot be had here: the rows have no features"):
+    with pytest.raises(InputError, match="is not available here: the rows have no features"):
         export_calibrator.request(made.workspace, made.review.id, ExportSettings("kernel_density"))
 
 

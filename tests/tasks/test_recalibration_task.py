@@ -258,7 +258,7 @@ def test_neighbours_are_sought_in_a_hidden_layer(network, tmp_path):
         x = np.maximum(x @ weights + bias, 0)
     np.testing.assert_allclose(run.space.calibration, x, rtol=1e-5, atol=1e-6)
     assert run.axes.shape == (300, 2)
-    with pytest.raises(InputError, match="process of its own"):
+    with pytest.raises(InputError, match="separate process"):
         regression_space(ReviewReader(workspace, review.id), last)
 
 

@@ -135,7 +135,7 @@ def test_a_regression_and_rows_without_inputs_are_refused(opened, tmp_path):
     roles = replace(review.roles, target="y", outputs=(("no", "p_no"), ("yes", "p_yes")))
     set_roles(opened[0], review_id, replace(roles, features=()))
     bare = score(opened[0], review_id)
-    with pytest.raises(InputError, match="no inputs to cut"):
+    with pytest.raises(InputError, match="no inputs to divide"):
         ran((opened[0], bare), tmp_path, RegionSearchSettings(redraws=FEW))
 
 

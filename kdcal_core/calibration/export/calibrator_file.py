@@ -1,29 +1,29 @@
-"""A fitted calibrator in one file: written, read back with checks, and applied.
+"""Writes a fitted calibrator to one file, reads it back with checks, and applies it.
 
 Version 1 of the file is a sealed archive (:mod:`kdcal_core.store.archive`) of the kind
-"calibrator". Its ``about.json`` holds the card under "card", the calibrator under "calibrator"
-and the dataclasses of its state under "records", as the rule below describes them.
+"calibrator". Its ``about.json`` holds the card under "card", the calibrator under "calibrator" and
+the dataclasses of its state under "records", as described below.
 
-Version 2 is the same with a "layer" in its card, or with "outputs" and "output_kind". With a layer
-the calibrator reads a hidden layer of the model, which a reader of version 1 would mistake for
-columns of the table. The outputs are the columns of a table that held the predictions.
+Version 2 adds a "layer" to the card, or "outputs" and "output_kind". With a layer the calibrator
+reads a hidden layer of the model, which a reader of version 1 would mistake for columns of the
+table. The outputs are the columns of a table that held the predictions.
 
-Version 3 is the same with a calibrator that has shrinkage, alone or inside another.
+Version 3 adds calibrators with shrinkage, alone or inside another calibrator.
 
-Files are written in the oldest version that can describe them. Small files of each version
-are among the tests and must stay readable for ever. A version that changes an old description
-must convert older ones before they are decoded, with one function from version to version.
+Files are written in the oldest version that can describe them. The tests include small files of
+each version, which must stay readable. A version that changes an old description must convert older
+files before they are decoded, with one function from version to version.
 
-**The rule for all calibrators.** Fitted state is in attributes whose names end with an underscore,
-and each holds None, a bool, an int, a float, a str, an array, a frozen dataclass of such, a nested
-calibrator, or a tuple or str-keyed dict of such. `kdcal_core.store.named` writes most of these;
-here are the kinds of this room::
+**The rule for all calibrators.** Fitted state is in attributes whose names end with an underscore.
+Each holds None, a bool, an int, a float, a str, an array, a frozen dataclass of these, a nested
+calibrator, or a tuple or str-keyed dict of these. `kdcal_core.store.named` writes most of these;
+this module adds::
 
     {"calibrator": {...}}         class, parameters and state
     {"estimator": {...}}          a kernel density estimator, which needs its model
 
-A calibrator whose parameter ``shrinkage`` is None is written without it, as in files from before
-shrinkage existed; a file without the parameter is read as None.
+A calibrator with ``shrinkage=None`` is written without this parameter, as in files older than
+shrinkage, and a file without the parameter is read as None.
 """
 
 from __future__ import annotations
@@ -55,17 +55,16 @@ from kdcal_core.store.archive import errors_name_file, read_archive, write_archi
 from kdcal_core.text import and_more, listed
 
 _SHRINKAGE = "shrinkage"
-_REGIONS = "kdcal_core.calibration.regions"  # imported only for files that name its classes
+_REGIONS = "kdcal_core.calibration.regions"  # imported only for files with its classes
 
 
 class Encoder(Describer):
-    """Collects the arrays and records of one calibrator while it describes it.
+    """Describes one calibrator and collects its arrays and records.
 
     Attributes
     ----------
     shrinks : bool
-        Whether a calibrator with shrinkage was described, which older versions of kdcal do not
-        know.
+        Whether it described a calibrator with shrinkage, which older versions of kdcal cannot read.
     """
 
     def __init__(self) -> None:
@@ -78,7 +77,7 @@ class Encoder(Describer):
         Raises
         ------
         TypeError
-            The calibrator is not one of kdcal's, or breaks the rule above.
+            If the calibrator is not one of kdcal's, or breaks the rule above.
         """
         if not is_storable(type(calibrator)):
             raise TypeError(f"a file cannot hold the calibrator {type(calibrator).__name__}")
@@ -95,7 +94,7 @@ class Encoder(Describer):
         return {
             "class": type(calibrator).__name__,
             "parameters": {
-                # a list of names is given as JSON has it, and kept as a tuple
+                # JSON has a list of names, which is stored as a tuple
                 name: self.value(tuple(value) if isinstance(value, list) else value)
                 for name, value in parameters.items()
             },
@@ -124,9 +123,9 @@ class Decoder(Maker):
     Parameters
     ----------
     arrays, records
-        As the encoder has them.
+        As in the encoder.
     model : Model, optional
-        For a kernel density estimator.
+        The model, for a kernel density estimator.
     """
 
     def __init__(
@@ -136,14 +135,14 @@ class Decoder(Maker):
         super().__init__(arrays, records, _REGIONS)
 
     def calibrator(self, record: Mapping[str, Any]) -> Calibrator:
-        """The fitted calibrator, its parameters and state checked.
+        """The fitted calibrator, after checks of its parameters and state.
 
         Raises
         ------
         InputError
-            A class is unknown, a parameter out of its range, or the state contradicts itself.
+            If a class is unknown, a parameter is out of range, or the state contradicts itself.
         LookupError, TypeError, ValueError, AttributeError
-            As the parts of a broken file make Python raise.
+            Raised by Python for the parts of a broken file.
         """
         cls = storable_class(record["class"], Calibrator, _REGIONS)
         parameters = {name: self.value(value) for name, value in record["parameters"].items()}
@@ -185,7 +184,7 @@ _SHOWN = 8  # names of columns in an error
 
 @dataclass(frozen=True, eq=False)
 class LoadedCalibrator:
-    """A calibrator that was read from a file.
+    """A calibrator read from a file.
 
     Attributes
     ----------
@@ -194,8 +193,8 @@ class LoadedCalibrator:
     model : Model or None
         The open model, where it was given.
     unchecked : str
-        Why it is not known that the model is the one that was calibrated; empty if that was
-        checked or need not be. Untrusted text.
+        Why it could not be checked that the model is the calibrated one; empty if it was checked or
+        no check is needed. Untrusted text.
     """
 
     calibrator: Calibrator
@@ -209,8 +208,8 @@ class LoadedCalibrator:
         Parameters
         ----------
         X : data frame or (n, d) array
-            The columns that the model and the calibrator read, by name; an array has the columns of
-            the fit, ``card.features``, in their order.
+            The columns that the model and the calibrator read, by name; an array must have the
+            columns of the fit, ``card.features``, in their order.
 
         Returns
         -------
@@ -240,11 +239,11 @@ class LoadedCalibrator:
         proba : (n, K) array
             The model's probabilities, columns in the order of ``card.classes``.
         X : data frame or array of n rows, optional
-            The columns ``card.features``, where there are any; others are ignored. An array has
-            these columns in their order. A calibrator of a hidden layer (``card.layer``) asks the
-            model for the rows' activations; where none was given when it was loaded, X holds
-            them: columns "unit 1", "unit 2", ..., as
-            :func:`~kdcal_core.calibration.regions.layer_frame` makes them.
+            The columns ``card.features``, where there are any; others are ignored. An array must
+            have these columns in their order. A calibrator of a hidden layer (``card.layer``) gets
+            the rows' activations from the model. If it was loaded without the model, X must hold
+            them in columns "unit 1", "unit 2", ..., as made by
+            :func:`~kdcal_core.calibration.regions.layer_frame`.
 
         Raises
         ------
@@ -254,7 +253,7 @@ class LoadedCalibrator:
         Warns
         -----
         InputWarning
-            It is not known that the probabilities are of the model that was calibrated.
+            If it cannot be checked that the probabilities are from the calibrated model.
         """
         return self.calibrated(proba, X).proba
 
@@ -269,17 +268,18 @@ class LoadedCalibrator:
         return calibrated(self.calibrator, proba, self._inputs(X))
 
     def check_model(self, digest: str) -> None:
-        """Refuse another model than the one that was calibrated.
+        """Refuse any model but the calibrated one.
 
         Parameters
         ----------
         digest : str
-            SHA-256 of the model's file, as :attr:`kdcal_core.models.ModelInfo.digest` has it.
+            SHA-256 of the model's file, as in :attr:`kdcal_core.models.ModelInfo.digest`.
 
         Raises
         ------
         InputError
-            It is another model. If only predictions were known, every model is accepted.
+            If it is another model. If only predictions were known at the fit, every model is
+            accepted.
         """
         _refuse_other(self.card, digest)
 
@@ -304,7 +304,7 @@ class LoadedCalibrator:
         return X
 
     def _table(self, X: Features, names: tuple[str, ...]) -> pd.DataFrame:
-        """The rows with named columns: an array has those of the fit in their order."""
+        """The rows with named columns; an array must have those of the fit in their order."""
         if isinstance(X, pd.DataFrame):
             return X
         values = np.asarray(X)
@@ -379,14 +379,14 @@ def load_calibrator(
     model: str | Path | Model | None = None,
     any_model: bool = False,
 ) -> LoadedCalibrator:
-    """Read a calibrator file. Nothing in it is run; every part is checked before it is used.
+    """Read a calibrator file, in which nothing is run and every part is checked before use.
 
     Parameters
     ----------
     path : str or Path
     model : str, Path or Model, optional
-        The model: its file, or what :func:`kdcal_core.load_model` made of it. Another model than
-        the one that was calibrated is refused. A fitted model in memory is accepted as by
+        The model's file, or the result of :func:`kdcal_core.load_model`. Any model but the
+        calibrated one is refused. A fitted model in memory is accepted as in
         :func:`kdcal_core.wrap_model`; its identity cannot be checked.
     any_model : bool
         Whether to accept another model, or no model, without an error or a warning.
@@ -394,8 +394,8 @@ def load_calibrator(
     Raises
     ------
     InputError
-        The file is missing, cut off, altered, of another kind or of a newer version, contradicts
-        itself, needs a model and got none, or belongs to another model.
+        If the file is missing, cut off, altered, of another kind or of a newer version, contradicts
+        itself, needs a model that is not given, or belongs to another model.
 
     Examples
     --------
@@ -424,7 +424,7 @@ def _opened(model: str | Path | Model) -> Model:
 
 
 def _checked(card: CalibratorCard, model: Model | None) -> str:
-    """Refuse another model than the card's; return why nothing could be checked, if so."""
+    """Refuse any model but the card's; return why it could not be checked, or ""."""
     if card.model is None:
         return ""
     name = f"{card.model.name[:80]!r} (SHA-256 {card.model.digest[:12]}...)"
@@ -458,7 +458,7 @@ def _refuse_other(card: CalibratorCard, digest: str) -> None:
 
 
 def _check_layer(calibrator: Calibrator, layer: str, model: Model | None, file: str) -> None:
-    """Refuse a file whose calibrator reads no layer, and a model without the layer."""
+    """Refuse a file whose calibrator reads no layer, or a model without the layer."""
     with errors_name_file(file):
         check_layer(calibrator)
         units = getattr(calibrator, "columns_", ())

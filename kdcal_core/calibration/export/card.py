@@ -42,13 +42,13 @@ class CardEstimate:
     name, label : str
         Full and short name of the estimator.
     before, after : float
-        Of the model and of the calibrated probabilities, on the same rows.
+        Values for the model and for the calibrated probabilities, on the same rows.
     low, high : float
         Interval of ``after`` at confidence ``level``.
     n : int
-        Rows.
+        Number of rows.
     judged : str
-        On which rows: "cross-fitted on the calibration set, 5 folds", "evaluation set".
+        The rows: "cross-fitted on the calibration set, 5 folds", "evaluation set".
     """
 
     name: str
@@ -69,36 +69,36 @@ class CalibratorCard:
     Attributes
     ----------
     key : str
-        Of :data:`kdcal_core.calibration.CALIBRATORS`; empty for one that is not in it.
+        Key in :data:`kdcal_core.calibration.CALIBRATORS`, or empty if it is not there.
     title : str
         Its full name.
     parameters : dict
-        Its settings, JSON values.
+        Its settings, as JSON values.
     kdcal_version : str
-        Of the kdcal that fitted it.
+        Version of kdcal that fitted it.
     created : str
-        Day of the fit in UTC, as 2026-01-31.
+        Day of the fit in UTC, such as 2026-01-31.
     model : ModelMark or None
-        None where only the model's predictions were known.
+        None if only the model's predictions were known.
     data : dict of str to DataMark
-        Under "calibration", and "evaluation" and "training" where there were such rows.
+        The tables under "calibration" and, where there were any, "evaluation" and "training".
     classes : tuple of K str
-        In the order of the probability columns. Untrusted text.
+        Class names in the order of the probability columns. Untrusted text.
     features : tuple of str
-        Columns that the model reads, and also the calibrator if it reads more than probabilities,
-        in their order at the fit. Untrusted text.
+        Columns that the model reads, and the calibrator if it reads more than probabilities, in
+        their order at the fit. Untrusted text.
     estimates : tuple of CardEstimate
-        What it gained.
+        Measures before and after calibration.
     notes : tuple of str
     seed : int or None
     layer : str or None
         Hidden layer of the model whose activations the calibrator reads; the model reads
         ``features``. Untrusted text.
     outputs : tuple of (str, str)
-        Where the model's predictions came in a table: each class and its column, or one class of
-        two alone. Untrusted text.
+        Where the model's predictions came from a table, each class and its column, or only one of
+        two classes. Untrusted text.
     output_kind : "probability", "percent" or "logit"
-        What those columns held.
+        The kind of those columns.
     """
 
     key: str
@@ -134,7 +134,7 @@ def make_card(
     title: str | None = None,
     created: str | None = None,
 ) -> CalibratorCard:
-    """The card of a calibrator that has just been fitted.
+    """The card of a newly fitted calibrator.
 
     Parameters
     ----------
@@ -143,15 +143,15 @@ def make_card(
     model : ModelInfo, optional
         The model under review.
     features : sequence of str
-        Columns of the rows' features; kept only where a model or the calibrator reads them.
+        Columns of the rows' features, kept only if a model or the calibrator reads them.
     layer : str, optional
         Hidden layer whose activations it was fitted on.
     predictions : Roles, optional
-        Which columns held the predictions; kept only where there is no model.
+        Which columns held the predictions, kept only if there is no model.
     title : str, optional
-        In place of its name in the registry.
+        Replaces its name in the registry.
     created : str, optional
-        Today in UTC by default.
+        Day of the fit; by default today in UTC.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def make_card(
 
 
 def card_to_json(card: CalibratorCard) -> dict[str, Any]:
-    """The card as JSON values; without a layer or outputs it is that of version 1."""
+    """The card as JSON values; without a layer and outputs it has version 1."""
     # files of every version say "parent"
     content = {"parent" if name == "model" else name: part for name, part in asdict(card).items()}
     if card.layer is None:
@@ -202,7 +202,7 @@ def card_from_json(content: Any) -> CalibratorCard:
     Raises
     ------
     TypeError, ValueError
-        They do not describe a card.
+        If they do not describe a card.
     """
     return decode(CalibratorCard, content)
 

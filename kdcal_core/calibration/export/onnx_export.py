@@ -39,18 +39,18 @@ _MOST_ROWS = 2000
 
 @dataclass(frozen=True)
 class OnnxExport:
-    """An ONNX model that was written.
+    """A written ONNX model.
 
     Attributes
     ----------
     path : str
     inputs : tuple of str
-        Those of the model. Untrusted text.
+        Inputs of the model. Untrusted text.
     outputs : tuple of str
         "calibrated_probabilities" (n, K), "predicted_class" (n,), counted from 0, "confidence"
         (n,).
     max_difference : float
-        Largest difference to the calibrator in Python, over ``n_rows`` real rows.
+        Largest difference from the calibrator in Python, over ``n_rows`` real rows.
     n_rows : int
     """
 
@@ -64,7 +64,7 @@ class OnnxExport:
 def can_export_onnx(
     calibrator: Calibrator, model: ModelInfo | None, layer: str | None = None
 ) -> str | None:
-    """Why a calibrator cannot become part of its model's ONNX file; None where it can.
+    """Why a calibrator cannot be added to its model's ONNX file; None if it can.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def can_export_onnx(
     model : ModelInfo or None
         The model under review.
     layer : str, optional
-        The hidden layer that the calibrator reads in place of columns.
+        The hidden layer that the calibrator reads instead of columns.
 
     Examples
     --------
@@ -104,9 +104,9 @@ def export_onnx(
 ) -> OnnxExport:
     """Write the model followed by the calibrator as one ONNX model.
 
-    The model's nodes do not change; its probabilities pass in double precision through the
-    calibrator's nodes. The finished file is compared with the calibrator in Python on real rows
-    before it gets its name.
+    The model's nodes do not change. Its probabilities pass through the calibrator's nodes in double
+    precision. The finished model is compared with the calibrator in Python on real rows before the
+    file gets its name.
 
     Parameters
     ----------
@@ -116,16 +116,16 @@ def export_onnx(
         The model's ONNX file.
     out_path : str or Path
     card : CalibratorCard
-        Its name, version and digests go into the model's metadata; its layer, where it has one,
+        Its name, version and digests are written to the model's metadata. Its layer, if it has one,
         is read inside the model's graph.
     X : DataFrame or (n, n_features) array
-        Real rows, with the columns that the calibrator reads; the first 2,000 are tried. They
-        also show how exact the numbers are that the thresholds of regions must separate.
+        Real rows with the columns that the calibrator reads; the first 2,000 are used. They also
+        show the precision of the numbers that the thresholds of regions must separate.
 
     Raises
     ------
     InputError
-        The calibrator or the model does not allow it, or the answers differ by more than 1e-5.
+        If the calibrator or the model does not allow it, or the answers differ by more than 1e-5.
     """
     import onnx
 
@@ -184,7 +184,7 @@ def _units(model: Model, rows: Features, layer: str) -> tuple[UnitColumns, pd.Da
 
 
 def _proba(nodes: Nodes, raw: str, kind: OutputKind, width: int) -> str:
-    """The model's probabilities from its scores, as :func:`to_proba` makes them."""
+    """The model's probabilities from its scores, as in :func:`to_proba`."""
     from onnx import TensorProto
 
     values = nodes.node("Cast", raw, to=TensorProto.DOUBLE)
@@ -201,7 +201,7 @@ def _proba(nodes: Nodes, raw: str, kind: OutputKind, width: int) -> str:
 
 
 def _finish(model: Any, nodes: Nodes, asked: str, found: str, card: CalibratorCard) -> None:
-    """Outputs and metadata; ``asked`` is the tensor whose largest entry is the prediction."""
+    """Add outputs and metadata; the largest entry of the tensor ``asked`` is the prediction."""
     from onnx import TensorProto, helper
 
     k = len(card.classes)

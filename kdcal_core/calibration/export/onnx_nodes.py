@@ -1,4 +1,4 @@
-"""Nodes of an ONNX graph, written one after the other; all numbers are double. Its operators."""
+"""Writes nodes of an ONNX graph in double precision, and names its operators."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PREFIX = "kdcal_"
 
 
 class Nodes:
-    """Collects nodes and constants; each method returns the name of the tensor it makes.
+    """Collects nodes and constants; each method returns the name of its result tensor.
 
-    Operators are the same in version 13 and every later one. Tensors are (n, k) unless a method
+    The operators are the same in version 13 and all later ones. Tensors are (n, k) unless a method
     says otherwise.
 
     Examples
@@ -33,7 +33,7 @@ class Nodes:
         self._n = 0
 
     def node(self, kind: str, *inputs: str | float | NDArray[Any], **attributes: Any) -> str:
-        """One operator; arrays and numbers among its inputs become constants."""
+        """One operator; array and number inputs become constants."""
         from onnx import helper
 
         names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
@@ -42,7 +42,7 @@ class Nodes:
         return made
 
     def constant(self, value: float | NDArray[Any]) -> str:
-        """A number or an array; fractions are double, whole numbers int64, booleans bool."""
+        """A number or an array; floats become double, whole numbers int64, booleans bool."""
         from onnx import numpy_helper
 
         array = np.asarray(value)
@@ -68,7 +68,7 @@ class Nodes:
         return self.node("Sub", one, a)
 
     def row_sum(self, a: str) -> str:
-        """Sum over the columns, (n, 1); of tensors with more dimensions over the last."""
+        """Sum over the columns, (n, 1); with more dimensions, over the last."""
         return self.node("ReduceSum", a, np.array([-1]), keepdims=1)
 
     def over_layers(self, a: str) -> str:
@@ -80,11 +80,11 @@ class Nodes:
         return self.node("Gather", a, np.array([at]), axis=1)
 
     def columns(self, parts: list[str]) -> str:
-        """Columns side by side; of tensors with more dimensions their last ones."""
+        """Columns side by side; with more dimensions, along the last."""
         return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=-1)
 
     def look_up(self, table: str, at: str) -> str:
-        """Rows of a table, in the shape of their numbers ``at``, int64."""
+        """Rows of a table by their int64 numbers ``at``, in the shape of ``at``."""
         return self.node("Gather", table, at, axis=0)
 
     def log(self, a: str, floor: float) -> str:
@@ -115,7 +115,7 @@ class Nodes:
         return self.node("Div", filled, self.row_sum(filled))
 
     def count_above(self, x: str, corners: NDArray[Any], *, inclusive: bool) -> str:
-        """How many corners lie below x, (n,) int64; ``inclusive`` counts those at x too."""
+        """Number of corners below x, (n,) int64; ``inclusive`` counts those at x too."""
         from onnx import TensorProto
 
         kind = "GreaterOrEqual" if inclusive else "Greater"
@@ -123,16 +123,16 @@ class Nodes:
         return self.node("Reshape", self.node("Cast", found, to=TensorProto.INT64), np.array([-1]))
 
     def step(self, at: str, values: NDArray[Any]) -> str:
-        """values[at - 1] kept within the table, (n, 1); ``at`` (n,) counts from 1."""
+        """values[at - 1] with the index clipped to the table, (n, 1); ``at`` (n,) counts from 1."""
         first = self.node("Sub", at, np.array(1))
         inside = self.node("Max", self.node("Min", first, np.array(len(values) - 1)), np.array(0))
         return self.node("Gather", values[:, None], inside, axis=0)
 
     def cubic(self, x: str, corners: NDArray[Any], coefficients: NDArray[Any]) -> str:
-        """A piecewise polynomial, (n, 1), held constant beyond its corners.
+        """A piecewise polynomial, (n, 1), constant beyond its corners.
 
-        ``coefficients`` (p, g - 1) holds those of each piece, the highest power first, in the
-        distance from the corner (g,) where the piece begins.
+        ``coefficients`` (p, g - 1) holds those of each piece, highest power first, in the distance
+        from the corner (g,) where the piece begins.
         """
         inside = self.node("Max", self.node("Min", x, float(corners[-1])), float(corners[0]))
         at = self.count_above(inside, corners, inclusive=True)
@@ -152,7 +152,7 @@ _LEAST_OPSET, _USUAL_OPSET = 13, 17
 
 
 def check_opset(model: Any) -> None:
-    """Name the usual operators where the model names none, and refuse a version that is too old.
+    """Declare the standard operators if the model does not, and refuse too old a version.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def check_opset(model: Any) -> None:
 
 
 def name_domains(model: Any, nodes: Nodes) -> None:
-    """Name the sets of operators that the model did not need."""
+    """Declare the operator sets that the model did not use."""
     from onnx import helper
 
     named = {one.domain for one in model.opset_import}

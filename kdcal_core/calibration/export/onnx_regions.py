@@ -1,10 +1,10 @@
 """Calibration region by region, written as nodes of an ONNX graph.
 
-From the model's inputs come the codes of a partition's columns, from these the region of each row,
-and then the maps of all regions at once. All partitions are computed together, in tensors
-(n, L, K) for L partitions, unless each reads the output of the one before it. Functions of the
-maps take those of L partitions, probabilities (n, K) and regions (n, L) that are counted on from
-one partition to the next, and give probabilities (n, L, K).
+The model's inputs give the codes of a partition's columns, these give the region of each row, and
+then all regions' maps are applied at once. All L partitions are computed together in tensors (n, L,
+K), unless each reads the output of the one before it. Functions for maps take the maps of L
+partitions, probabilities (n, K) and regions (n, L), which are numbered across all partitions, and
+return probabilities (n, L, K).
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _USE_THE_FILE = "Use the calibrator file: it reads the table's columns as they a
 
 
 class Columns(Protocol):
-    """What partitions read, inside a graph."""
+    """The columns that partitions read, inside a graph."""
 
     def codes(self, nodes: Nodes, column: InputColumn) -> str:
-        """What ``bin_inputs`` makes of a column, (n, 1) int64."""
+        """The codes of a column as from ``bin_inputs``, (n, 1) int64."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ class UnitColumns:
     Attributes
     ----------
     tensor : str
-        Of the model's graph, (n, ...).
+        Tensor of the model's graph, (n, ...).
     width : int
-        Units.
+        Number of units.
     """
 
     tensor: str
     width: int
 
     def codes(self, nodes: Nodes, column: InputColumn) -> str:
-        """Thresholds were set on numbers of this tensor, so nothing is rounded."""
+        """The codes without rounding, because thresholds were set on numbers of this tensor."""
         from onnx import TensorProto
 
         values = nodes.node("Cast", self.tensor, to=TensorProto.DOUBLE)
@@ -78,7 +78,7 @@ class ModelColumns:
     ----------
     inputs : Inputs
     frame : DataFrame
-        Real rows. Its columns are the graph's in order where the graph names none.
+        Real rows. If the graph does not name its columns, they are these, in order.
     """
 
     inputs: Inputs
@@ -86,7 +86,7 @@ class ModelColumns:
 
     @classmethod
     def of(cls, inputs: Inputs, rows: Features) -> ModelColumns:
-        """With rows as :func:`export_onnx` takes them; an array's columns are "column 1", ..."""
+        """Make it from rows as in :func:`export_onnx`; an array's columns are "column 1", ..."""
         if not isinstance(rows, pd.DataFrame):
             values = np.asarray(rows)
             names = [f"column {i + 1}" for i in range(values.shape[1])]
@@ -99,17 +99,17 @@ class ModelColumns:
         return self.inputs.feature_names or tuple(str(name) for name in self.frame.columns)
 
     def codes(self, nodes: Nodes, column: InputColumn) -> str:
-        """What :func:`~kdcal_core.partition.tree.bin_inputs` makes of a column, (n, 1) int64.
+        """The codes of a column as from ``kdcal_core.partition.tree.bin_inputs``, (n, 1) int64.
 
-        A graph rounds a number to its own format, usually 32 bits. Rounding keeps the order, so
-        with an equally rounded threshold every number stays on its side, except one above the
-        threshold that rounds to it. If all real rows hold numbers of the graph's format already,
+        A graph rounds numbers to its own format, usually 32 bits. Rounding keeps the order, so with
+        an equally rounded threshold every number stays on its side, except numbers above the
+        threshold that round to it. If the numbers of all real rows already have the graph's format,
         thresholds are rounded down, and no number changes side.
 
         Raises
         ------
         InputError
-            The graph does not read the column, or reads it as another type.
+            If the graph does not read the column or reads it as another type.
         """
         slot, raw = self._taken(nodes, column.name)
         if slot.dtype is None:
@@ -119,7 +119,7 @@ class ModelColumns:
         values = nodes.node("Cast", raw, to=TensorProto.DOUBLE)
         if column.kind == "number":
             edges = _as_taken(column.edges, slot.dtype, self._numbers(column.name))
-            # the last corner is never passed: it is for a column without edges
+            # the last corner is never passed; it serves columns without edges
             above = nodes.count_above(values, np.append(edges, np.inf), inclusive=False)
             found = nodes.node("Reshape", above, np.array([-1, 1]))
         else:
@@ -130,7 +130,7 @@ class ModelColumns:
         return found
 
     def _taken(self, nodes: Nodes, name: str) -> tuple[Slot, str]:
-        """The input that takes a column, and its values there, (n, 1)."""
+        """The input that takes a column, and the tensor of its values, (n, 1)."""
         why = not_taken([name], self.names)
         if why is not None:
             raise InputError(why, fix=_USE_THE_FILE, column=name)
@@ -154,18 +154,18 @@ class ModelColumns:
 
 
 def not_taken(read: Sequence[str], taken: Sequence[str]) -> str | None:
-    """Why columns cannot be read in a graph that takes these; None where they can.
+    """Why columns cannot be read in a graph that takes these; None if they can.
 
     Examples
     --------
     >>> not_taken(["age", "job"], ["age"])
-    "The regions are cut by 'job', which is not among the model's inputs"
+    "The regions are defined by 'job', which is not among the model's inputs"
     """
     strange = [name for name in read if name not in set(taken)]
     if not strange:
         return None
     named, are = listed(map(repr, strange), 1), "are" if len(strange) > 1 else "is"
-    return f"The regions are cut by {named}, which {are} not among the model's inputs"
+    return f"The regions are defined by {named}, which {are} not among the model's inputs"
 
 
 def _as_taken(edges: FloatArray, dtype: type[np.generic], real: FloatArray) -> FloatArray:
@@ -201,7 +201,7 @@ def _text_codes(nodes: Nodes, raw: str, column: InputColumn) -> str:
 
 
 def _number_codes(nodes: Nodes, values: str, column: InputColumn, dtype: type[np.generic]) -> str:
-    """Codes of categories that the graph takes as numbers: booleans, and numbers as names."""
+    """Codes of categories that the graph takes as numbers: booleans and numeric names."""
     from onnx import TensorProto
 
     own = _own(column)
@@ -216,7 +216,7 @@ def _number_codes(nodes: Nodes, values: str, column: InputColumn, dtype: type[np
     if np.issubdtype(dtype, np.floating):
         known = known.astype(dtype).astype(np.float64)
     same = nodes.double(nodes.node("Equal", values, known[None, :]))
-    # any other value gets the code after theirs
+    # any other value gets the next code
     codes = np.arange(float(len(known))) - len(own)
     found = nodes.add(nodes.row_sum(nodes.mul(same, codes[None, :])), float(len(own)))
     return nodes.node("Cast", found, to=TensorProto.INT64)
@@ -242,7 +242,7 @@ Codes = Callable[["InputColumn"], str]
 
 
 def columns_read(partitions: Sequence[Any]) -> tuple[InputColumn, ...]:
-    """The columns that partitions read: those that a tree's nodes split, in their order."""
+    """The columns that partitions read: those on which trees split, in their order."""
     first = partitions[0]
     if isinstance(first, ColumnPartition):
         return first.columns
@@ -252,7 +252,7 @@ def columns_read(partitions: Sequence[Any]) -> tuple[InputColumn, ...]:
 def regions(nodes: Nodes, partitions: Sequence[Any], codes: Codes, start: str) -> str:
     """The region of each row in each of L partitions, (n, L) int64.
 
-    Regions are counted on from one partition to the next.
+    Regions are numbered across all partitions.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def regions(nodes: Nodes, partitions: Sequence[Any], codes: Codes, start: str) -
 
 
 def _of_trees(nodes: Nodes, trees: Sequence[PartitionTree], codes: Codes, start: str) -> str:
-    """All trees together, level by level; a leaf is its own child."""
+    """The leaves of all trees, computed level by level; a leaf is its own child."""
     first_node = np.cumsum([0, *(tree.n_nodes for tree in trees)])
     first_leaf = np.cumsum([0, *(tree.n_leaves for tree in trees)])
     inside = np.concatenate([tree.feature >= 0 for tree in trees])
@@ -302,12 +302,12 @@ def _split(trees: Sequence[PartitionTree]) -> list[int]:
 
 
 def _of_columns(nodes: Nodes, partition: ColumnPartition, codes: Codes, start: str) -> str:
-    """Column by column: which of the known beginnings of a combination a row has so far."""
+    """The region by columns: column by column, which known start of a combination a row has."""
     so_far, known, n_known = start, np.zeros(len(partition.codes), dtype=np.int64), 1
     for at, column in enumerate(partition.columns):
         width = column.missing_code + 1
         beginnings, ends = np.unique(known * width + partition.codes[:, at], return_inverse=True)
-        # one more stands for all that are not known, and leads to its like
+        # the last row is for unknown combinations, which stay unknown
         table = np.full((n_known + 1) * width, len(beginnings))
         table[beginnings] = np.arange(len(beginnings))
         so_far = nodes.look_up(
@@ -320,7 +320,7 @@ def _of_columns(nodes: Nodes, partition: ColumnPartition, codes: Codes, start: s
     return nodes.look_up(nodes.constant(region), so_far)
 
 
-# Of a probability, by which two runtimes may differ.
+# Difference of a probability between two runtimes.
 _DIGITS = 8.0
 
 
@@ -328,7 +328,7 @@ def mapped_nodes(nodes: Nodes, maps: Sequence[Any], proba: str, region: str, n_c
     """Calibrated probabilities in each partition, (n, L, K)."""
     if isinstance(maps[0], TemperatureMaps):
         return _temperature(nodes, maps, proba, region)
-    # C of them have a map: the second of two classes, or all
+    # C classes have a map: the second of two, or all
     n_maps = 1 if n_classes == 2 else n_classes
     score = nodes.column(proba, 1) if n_maps == 1 else proba
     score = nodes.node("Unsqueeze", score, np.array([1]))
@@ -377,9 +377,9 @@ def _histogram(nodes: Nodes, maps: Sequence[Any], score: str, region: str, n_map
 
 
 def _passed(edges: FloatArray) -> FloatArray:
-    """Edges that a logit still does not pass if its probability is off by a few last digits.
+    """Edges moved so that a logit does not pass them by rounding in the last digits.
 
-    A bin ends exactly at the score of a calibration row, where rounding in another runtime's
+    A bin ends exactly at the score of a calibration row, where the rounding of another runtime's
     logarithm would decide the side.
     """
     with np.errstate(over="ignore"):
@@ -392,7 +392,7 @@ def _isotonic(nodes: Nodes, maps: Sequence[Any], score: str, region: str, n_maps
     corners, values = (
         np.concatenate([getattr(one, name) for one in maps]) for name in ("corners", "values")
     )
-    # curves are ordered class by class in a layer, and region by region in a look-up
+    # curves are ordered by class in a layer, and by region in a look-up
     sizes = [np.diff(one.ends, prepend=0).reshape(n_maps, -1).T for one in maps]
     before = np.cumsum([0, *(len(one.corners) for one in maps)])
     ends = [one.ends.reshape(n_maps, -1).T + at for one, at in zip(maps, before, strict=False)]
@@ -412,7 +412,7 @@ def _isotonic(nodes: Nodes, maps: Sequence[Any], score: str, region: str, n_maps
 
 
 def _last_reached(nodes: Nodes, corners: str, x: str, low: str, high: str, most: int) -> str:
-    """The last of the ascending corners low to high, at most ``most``, that x reaches, halving."""
+    """By bisection, the last of the ascending corners low to high (at most ``most``) up to x."""
     for _ in range((most - 1).bit_length()):
         both = nodes.add(nodes.add(low, high), np.array(1))
         middle = nodes.node("Div", both, np.array(2))
@@ -428,7 +428,7 @@ def _logit(nodes: Nodes, proba: str) -> str:
     return nodes.node("Sub", nodes.node("Log", kept), nodes.node("Log", nodes.less(1.0, kept)))
 
 
-#: How to write maps of one class against the rest, by their type: from the scores (n, 1, C).
+#: Functions that write maps of one class against the rest, from scores (n, 1, C), by type.
 ONE_VS_REST: dict[type, Callable[[Nodes, Sequence[Any], str, str, int], str]] = {
     LinearMaps: _linear,
     HistogramMaps: _histogram,
@@ -462,7 +462,7 @@ def regional_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: Columns) 
     Raises
     ------
     InputError
-        The graph does not read a column that the partitions read.
+        If the graph does not read a column that the partitions read.
     """
     layers = calibrator.layers_
     partitions = [layer.partition for layer in layers]
@@ -489,7 +489,7 @@ def regional_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: Columns) 
 
 
 def _part_of_the_way(nodes: Nodes, rate: float, proba: str, found: str) -> str:
-    """From the probabilities towards those of a map, (n, 1, K), on their logarithms."""
+    """A step from the probabilities towards those of a map, (n, 1, K), in logarithms."""
     here = nodes.log(proba, CLIP)
     there = nodes.log(nodes.over_layers(found), CLIP)
     step = nodes.mul(nodes.node("Sub", there, here), rate)

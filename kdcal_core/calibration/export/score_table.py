@@ -1,4 +1,4 @@
-"""Rows of any number scored by a saved calibrator, block by block, in constant memory."""
+"""Scores tables of any length with a saved calibrator, block by block in constant memory."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def score_table(
     calibrator : str
         Path of a file of :func:`kdcal_core.calibration.export.save_calibrator`.
     data : str
-        Path of a CSV or Parquet table: rows for the model, or, without one, its predictions.
+        Path of a CSV or Parquet table: rows for the model or, without a model, its predictions.
     out : str
-        Path to write to: columns "row" (1 is the first row of data), "proba_" and the name of
-        each class, "predicted", "confidence".
+        Path of the file to write, with columns "row" (1 is the first row of data), "proba_" and the
+        name of each class, "predicted", "confidence".
     suffix : {".csv", ".parquet"}
         The format to write.
     model : str, optional
@@ -70,10 +70,10 @@ def score_table(
     any_model : bool
         Whether to accept another model.
     outputs : sequence of (class, column)
-        Which columns hold the predictions, or one of two classes alone. By default those of the
-        calibrator's fit, if the table has them; else they are guessed by name.
+        Which columns hold the predictions, of all classes or only one of two. By default those of
+        the calibrator's fit, if the table has them; otherwise they are guessed by name.
     output_kind : {"probability", "percent", "logit"}, optional
-        Content of these columns, if neither their names nor the fit determine it.
+        Kind of these columns, if neither their names nor the fit determine it.
     progress : callable, optional
         Called with the share of rows done and their number; may raise to cancel.
 
@@ -86,7 +86,7 @@ def score_table(
     Raises
     ------
     InputError
-        A file cannot be used, the calibrator is of another model, a column is missing, or a row
+        If a file cannot be used, the calibrator is for another model, a column is missing, or a row
         cannot be scored; with file, column and row.
     """
     table = TableBlocks(data)
@@ -134,7 +134,7 @@ def score_table(
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """Rows that a model takes."""
+    """Scores rows with a model."""
 
     loaded: LoadedCalibrator
     table: TableBlocks
@@ -165,7 +165,7 @@ class _Model:
 
 @dataclass(frozen=True, eq=False)
 class _Predictions:
-    """Rows with the model's predictions in columns."""
+    """Scores rows that have the model's predictions in columns."""
 
     loaded: LoadedCalibrator
     table: TableBlocks
@@ -207,7 +207,7 @@ class _Predictions:
 
 
 def _roles(card: CalibratorCard, table: TableBlocks, named: tuple[tuple[str, str], ...]) -> Roles:
-    """The columns with the predictions: as named, as at the fit, or else as guessed."""
+    """The columns with the predictions: as named, as at the fit, or as guessed."""
     if named:
         kind = output_kind_named([column for _, column in named])
         return Roles(outputs=named, output_kind=kind)
@@ -227,7 +227,7 @@ def _roles(card: CalibratorCard, table: TableBlocks, named: tuple[tuple[str, str
 
 
 def _check_model(loaded: LoadedCalibrator, model: Model, digest: str, any_model: bool) -> list[str]:
-    """Refuse a model that the calibrator cannot or must not be used with; return notes."""
+    """Refuse a model that the calibrator cannot be used with; return notes."""
     classes = loaded.card.classes
     fits = model.classes == classes if model.named_classes else True
     if len(model.classes) != len(classes) or (any_model and not fits):
@@ -298,7 +298,7 @@ def _writing_errors() -> Iterator[None]:
 
 @contextmanager
 def _row_after(before: int, file: str) -> Iterator[None]:
-    """Errors inside name the row of the file, not that of the block."""
+    """Let errors name the row of the file instead of the row of the block."""
     try:
         yield
     except InputError as error:

@@ -1,7 +1,7 @@
-"""The common part of the estimators: fit on a model's polytopes, predict new rows, save and load.
+"""The base of the estimators: fit on a model's polytopes, predict new rows, save and load.
 
-An estimator is saved without its model: the file holds a few rows and a fingerprint of the model's
-answers to them, and refuses any other model.
+An estimator is saved without its model. The file holds a few rows and a fingerprint of the model's
+answers for them, so any other model is refused.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from kdcal_core.store import decode, errors_name_file, read_archive, write_archi
 
 
 class FittedGraph:
-    """Fitted attributes, read from the graph so that each number is stored once."""
+    """Fitted attributes, read from the graph so that each number is stored only once."""
 
     graph_: KernelDensityGraph
 
@@ -73,17 +73,17 @@ class FittedGraph:
 
     @property
     def gamma_(self) -> float:
-        """Gamma of Eq. 18 that was chosen or given."""
+        """The chosen or given gamma of Eq. 18."""
         return self._fitted_graph().gamma
 
     @property
     def log_floor_(self) -> float:
-        """log b of Eq. 8 that follows from the data or was given."""
+        """log b of Eq. 8, set from the data or given."""
         return self._fitted_graph().log_floor
 
     @property
     def blend_(self) -> Blend | None:
-        """Weights of the model and of the class ratio inside the data; None for the ratio."""
+        """Weights of the model and of the class ratio inside the data; None for the ratio alone."""
         return self._fitted_graph().blend
 
     @property
@@ -108,12 +108,12 @@ class FittedGraph:
 
     @property
     def n_polytopes_(self) -> int:
-        """Polytopes that rows of the fit fall into."""
+        """Number of polytopes that contain fit rows."""
         return self._fitted_graph().n_polytopes
 
     @property
     def n_ties_(self) -> int:
-        """Held-out rows that the kernel alone could not place."""
+        """Number of held-out rows with ties in the kernel."""
         held = self._fitted_graph().holdout
         return 0 if held is None else int(held.tied.sum())
 
@@ -187,12 +187,12 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
 
     @abstractmethod
     def _first_layer(self) -> OutputLayer | None:
-        """The part of a network's output that its codes include; None for a forest."""
+        """The part of a network's output in its codes; None for a forest."""
 
     def _choose(
         self, model: Model, rows: FitRows, held: FitRows | None, progress: Progress
     ) -> tuple[FitRows, FitRows | None, OutputLayer | None]:
-        """The rows with the codes to fit on, and what of the output is in these."""
+        """The rows with the codes to fit on, and the part of the output in these."""
         return rows, held, self._first_layer()
 
     def fit(
@@ -210,31 +210,32 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         Parameters
         ----------
         X : pandas.DataFrame or (n, n_features) array
-            What the model takes. Rows that it was trained on, if there are fresh rows to hold
-            out; else fresh rows.
+            The model's inputs: rows that it was trained on if there are other rows to hold out, or
+            else rows that it was not trained on.
         y : (n,) array
-            Labels: the model's classes by name or number.
+            Labels, that is, the model's classes by name or number.
         X_holdout, y_holdout : optional
-            Rows that neither the model nor this fit has seen. Without them, ``holdout_share`` of
-            the rows is split off, class by class, seeded by ``random_state``.
+            Rows that neither the model nor this fit has seen. By default ``holdout_share`` of the
+            rows is split off, stratified by class and seeded by ``random_state``.
         progress : callable (share from 0 to 1, note), optional
-            An exception that it raises ends the fit.
+            An exception that it raises stops the fit.
         executor : concurrent.futures.Executor, optional
             Runs the blocks of the kernel, for example in processes.
 
         Raises
         ------
         InputError
-            The model has no partition of this kind, rows or labels do not fit it, the prior is
-            not a distribution, or the memory would not suffice.
+            If the model has no partition of this kind, rows or labels do not match it, the prior is
+            not a distribution, or there is too little memory.
 
         Notes
         -----
-        On eight tables of 569 to 4,000 rows (half for training, a quarter to calibrate, a quarter
-        to evaluate, three seeds, class ratio alone inside), graphs on the training rows with the
-        calibration rows held out had a mean error of 0.137 (forests) and 0.125 (networks), those
-        on 70% of the calibration rows 0.160 and 0.146, the models 0.127 and 0.123; mean log
-        losses were 0.37 and 0.32, 0.48 and 0.48, 0.35 and 0.52.
+        Measured on eight tables of 569 to 4,000 rows (half for training, a quarter to calibrate, a
+        quarter to evaluate, three seeds, class ratio alone inside), for forests and networks:
+        graphs on the training rows with the calibration rows held out had a mean error of 0.137 and
+        0.125 and a mean log loss of 0.37 and 0.32. Graphs on 70% of the calibration rows had errors
+        of 0.160 and 0.146 and log losses of 0.48 and 0.48. The models had errors of 0.127 and 0.123
+        and log losses of 0.35 and 0.52.
         """
         self._validate_params()
         if (X_holdout is None) != (y_holdout is None):
@@ -248,7 +249,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         columns = own_columns(X, model)
         index = class_indices(y, model.classes, len(columns))
         own = own_labels(y, index, model.classes)
-        # the codes before the split: an error names the row as the caller counts them
+        # codes before the split, so that an error names the caller's row
         rows, held = self._read(model, columns, index), None
         if X_holdout is None:
             mask = split_off(index, self.holdout_share, self.random_state)
@@ -261,8 +262,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             held = self._read(model, X_held, y_held) if len(y_held) else None
         if held is None:
             warnings.warn(
-                "There are too few rows to hold any out: gamma is the largest that was given, "
-                "a floor that would follow the data is the paper's constant, and the model's "
+                "There are too few rows to hold any out: gamma is the largest given one, "
+                "a floor set from the data is the paper's constant instead, and the model's "
                 "probabilities are not blended in.",
                 InputWarning,
                 stacklevel=2,
@@ -291,26 +292,26 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         progress: Progress | None = None,
         executor: Executor | None = None,
     ) -> Self:
-        """The papers' estimator of the same model and distance, fitted on the rows given.
+        """The papers' estimator for the same model and distance, fitted on the given rows.
 
-        The class ratio alone inside the data, lambda of 1e-6, coordinates divided by the largest
-        norm, a fixed floor, the output layer's bits in the activation paths of a
-        network, and the exponent of the least held-out log loss under that floor. It is a separate
-        fit and takes as long as :meth:`fit`: the defaults of kdcal have other polytopes and another
-        exponent, so no setting of a fitted graph gives the papers' curve.
+        It uses the class ratio alone inside the data, lambda of 1e-6, coordinates divided by the
+        largest norm, a fixed floor, the output layer's bits in the activation paths of a network,
+        and the exponent with the least held-out log loss under that floor. It is a separate fit and
+        takes as long as :meth:`fit`: kdcal's defaults give other polytopes and another exponent, so
+        no setting of a fitted graph gives the papers' curve.
 
         Parameters
         ----------
         X, y, X_holdout, y_holdout, progress, executor
             As for :meth:`fit`.
         log_floor : float, default=-1e7
-            log b of Eq. 8; -1e-7 is what the papers' tables print.
+            log b of Eq. 8; the papers' tables print -1e-7.
 
         Raises
         ------
         InputError
-            As for :meth:`fit`; and where no rows are given, because neither a fitted estimator
-            nor a file of one keeps the rows of the fit.
+            As for :meth:`fit`, and if no rows are given, because neither a fitted estimator nor its
+            file keeps the fit rows.
 
         Examples
         --------
@@ -340,7 +341,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         return self._fitted_graph().posterior(self.locate(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of the largest posterior, (n,), written as the labels of the fit (Eq. 10)."""
+        """Labels of the largest posterior, (n,), in the form of the fit's labels (Eq. 10)."""
         graph = self._fitted_graph()
         labels: NDArray[Any] = self.classes_[graph.predict(self.locate(X))]
         return labels
@@ -352,8 +353,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
     def is_unknown(self, X: Any) -> NDArray[np.bool_]:
         """Whether each row's density lies below the floor, (n,).
 
-        With the floor that follows the data, a fresh row like the held-out ones is flagged with
-        probability at most ``floor_quantile``, or 1 / (h + 1) where h rows are too few for it.
+        With the floor set from the data, a new row like the held-out ones is flagged with
+        probability at most ``floor_quantile``, or 1 / (h + 1) where h rows are too few for that.
         """
         return self._fitted_graph().unknown(self.locate(X))
 
@@ -369,21 +370,21 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         progress: Progress | None = None,
         executor: Executor | None = None,
     ) -> Located:
-        """Place rows in the partition: the slow part of an answer, and the same at any setting.
+        """Locate rows in the partition, which is the slow part and the same for all settings.
 
         Parameters
         ----------
         X : table of m rows
         proba : (m, K) array, optional
-            The model's probabilities of them, if they are known already; otherwise a graph that
-            blends computes them.
+            The model's probabilities for them, if known; otherwise they are computed if the graph
+            blends.
         progress, executor : optional
             As for :meth:`fit`.
 
         Raises
         ------
         InputError
-            The rows do not fit the model.
+            If the rows do not match the model.
         """
         graph = self._fitted_graph()
         if proba is None and graph.blend is not None:
@@ -395,8 +396,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one versioned file of arrays and JSON, without pickle.
 
-        The model is not in it: :meth:`load` recognises it by its fingerprint on up to 64 rows
-        of the fit. So the file holds rows of the data.
+        The file does not hold the model, which :meth:`load` recognises by its fingerprint on up to
+        64 fit rows. The file therefore holds rows of the data.
         """
         check_is_fitted(self, "graph_")
         about, arrays = estimator_parts(self)
@@ -404,12 +405,12 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Self:
-        """Read what :meth:`save` wrote, and attach the model.
+        """Read a file of :meth:`save`, and attach the model.
 
         Raises
         ------
         InputError
-            The file is of another kind, broken, contradicts itself, or belongs to another model.
+            If the file is of another kind, broken, contradicts itself, or belongs to another model.
         """
         about, arrays = read_archive(path, cls.__name__)
         with errors_name_file(path):
@@ -438,7 +439,7 @@ _Estimator = TypeVar("_Estimator", bound=KernelDensityEstimator)
 
 @dataclass(frozen=True)
 class _Labels:
-    """The classes as the model has them, and numpy's name of their type."""
+    """The model's classes, and numpy's name of their type."""
 
     values: list[Any]
     type: str
@@ -446,7 +447,7 @@ class _Labels:
 
 @dataclass(frozen=True)
 class _Description:
-    """The description of an estimator in a file, besides its arrays."""
+    """The description of an estimator in a file, without its arrays."""
 
     graph: GraphRecord
     coordinates: CoordinatesRecord
@@ -461,7 +462,7 @@ class _Description:
 def estimator_parts(
     estimator: KernelDensityEstimator,
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """JSON values and arrays, from which :func:`estimator_from_parts` rebuilds the estimator."""
+    """JSON values and arrays from which :func:`estimator_from_parts` rebuilds the estimator."""
     graph, arrays = graph_parts(estimator.graph_)
     placement = estimator._placement
     coordinates, of_coordinates = coordinates_parts(placement.coordinates)
@@ -490,9 +491,9 @@ def estimator_from_parts(
     Raises
     ------
     InputError
-        It belongs to another model.
+        If the estimator belongs to another model.
     LookupError, TypeError, ValueError, AttributeError, OverflowError
-        Parts are missing or contradict each other.
+        If parts are missing or contradict each other.
     """
     description = decode(_Description, {one.name: about[one.name] for one in fields(_Description)})
     estimator = cls(model, **description.parameters)
@@ -524,7 +525,7 @@ def _check_model(estimator: KernelDensityEstimator, expected: str) -> None:
     try:
         same = fingerprint(model, estimator._probe) == expected
         estimator.locate(estimator._probe)
-    except InputError:  # a model of other features or another partition cannot take the rows
+    except InputError:  # a model with other features or another partition cannot take the rows
         same = False
     if not same or model.classes != estimator.graph_.classes:
         raise InputError(
@@ -553,7 +554,7 @@ def _labels(written: _Labels) -> NDArray[Any]:
 
 
 def _codes(layer_widths: tuple[int, ...] | None, array: NDArray[Any]) -> Codes:
-    """Codes of an array; whether they are sound is checked by the partition's own functions."""
+    """Codes from an array; the partition's functions check their values."""
     if layer_widths is None:
         if array.dtype != np.int32 or array.ndim != 2:
             raise ValueError("leaf codes are of another kind")

@@ -1,6 +1,6 @@
-"""Fit of a graph to rows with their codes: densities first, then floor and gamma.
+"""Fits a graph to rows with their codes: densities first, then floor and gamma.
 
-How far apart neighbouring polytopes lie gives the variance that a single row cannot show.
+The distance between neighbouring polytopes gives the variance that a single row cannot show.
 """
 
 from __future__ import annotations
@@ -50,30 +50,31 @@ def neighbour_spacing(
     seed: int = 0,
     executor: Executor | None = None,
 ) -> FloatArray:
-    """Mean squared gap between a polytope's centre and that of its nearest other polytope.
+    """Mean squared gap between a polytope's centre and that of its nearest neighbour.
 
-    Most polytopes of a large forest or network hold one row, whose variance Eq. 15 of Dey et al.
-    gives as zero. A fresh row lies about as far from the centre of its nearest polytope as that
-    centre lies from its own nearest other, so the mean gap, added to the variances of all
-    polytopes, puts their densities on one scale. No held-out row is needed, so a floor taken
-    from held-out densities keeps its guarantee.
+    Most polytopes of a large forest or network hold one row, for which Eq. 15 of Dey et al. gives a
+    variance of zero. A new row is about as far from the centre of its nearest polytope as that
+    centre is from its nearest neighbour. The mean gap, added to the variances of all polytopes,
+    therefore puts their densities on one scale. No held-out row is used, so a floor set from
+    held-out densities keeps its guarantee.
 
     Parameters
     ----------
     codes : codes of the p polytopes, or None
-        None: nearest in Euclidean distance; else in the geodesic distance, ties by the Euclidean.
+        None for the nearest in Euclidean distance; otherwise in geodesic distance, with ties by the
+        Euclidean distance.
     centres : (p, d) array, finite
     seed : int
-        Of the sample of up to 1,000 polytopes whose neighbours are searched, in up to ten folds,
-        each among all polytopes outside the fold: below 1,000 polytopes a tenth of the others is
-        left out with it, and the gap is slightly too wide.
+        Seed of the sample of up to 1,000 polytopes whose neighbours are searched. This is done in
+        up to ten folds, each among all polytopes outside the fold. Below 1,000 polytopes a tenth of
+        the others is thus left out, and the gap is slightly too wide.
     executor : optional
         As in :func:`kdcal_core.partition.nearest_polytopes`.
 
     Returns
     -------
     (d,) array
-        In squared coordinates, at least 0; all 0 for a single polytope.
+        In units of squared coordinates, at least 0; all 0 for a single polytope.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def neighbour_spacing(
         return np.zeros(d)
     order = np.random.default_rng(seed).permutation(p)
     total, asked = np.zeros(d), 0
-    # Laying out the others costs as much as many queries: the larger p, the larger the folds.
+    # Indexing the others costs as much as many queries: the larger p, the larger the folds.
     in_a_fold = min(max(int(_LEFT_OUT * p), _FEWEST_IN_A_FOLD), _ASKED)
     for fold in np.array_split(order, min(p, _ASKED // in_a_fold)):
         fold = np.sort(fold[:in_a_fold])
@@ -104,7 +105,7 @@ def _nearest(
     others: IntArray,
     executor: Executor | None,
 ) -> IntArray:
-    """Position among the others of the one nearest to each polytope of the fold."""
+    """For each polytope of the fold, the position of the nearest among the others."""
     if codes is None:
         return nearest_centres(centres[fold], centres[others]).index
     return nearest_polytopes(
@@ -118,7 +119,7 @@ def _nearest(
 
 @dataclass(frozen=True, eq=False)
 class Wishes:
-    """The settings of a fit; fields as the parameters of :class:`KernelDensityForest`."""
+    """The settings of a fit, named as the parameters of :class:`KernelDensityForest`."""
 
     distance: Literal["geodesic", "euclidean"]
     inside: Literal["blend", "ratio"]
@@ -140,7 +141,7 @@ def settle(
     progress: Progress,
     executor: Executor | None = None,
 ) -> tuple[Placement, KernelDensityGraph]:
-    """Placement and graph of rows, with the floor and the gamma that held-out rows choose."""
+    """Placement and graph of rows, with floor and gamma chosen on held-out rows."""
     n, n_classes = len(rows.y), len(model.classes)
     exponents = chosen_exponents(wishes.gamma, n)
     placement, index, x = place(model, output_layer, rows, wishes.distance, scale=wishes.scale)
@@ -189,7 +190,7 @@ def settle(
         variance_shape=shape,
     )
     graph = _with_floor_and_gamma(graph, wishes)
-    # Exponent first, then the blend: each is convex or a short list by itself.
+    # Exponent first, then the blend: each alone is a short list or convex.
     blends = wishes.inside == "blend" and held is not None
     return placement, graph.blended() if blends else graph
 
@@ -201,7 +202,7 @@ def _variance_floor(
     has_holdout: bool,
     executor: Executor | None,
 ) -> tuple[float, FloatArray | None]:
-    """What is added to the variances on average, and its shape over the coordinates."""
+    """The mean amount added to the variances, and its shape over the coordinates."""
     wish = wishes.variance_floor
     if wish == "auto":
         follows = wishes.log_floor == "quantile" and has_holdout
@@ -210,8 +211,9 @@ def _variance_floor(
         return float(wish), None
     near = None if wishes.distance == "euclidean" else placement.polytopes
     spacing = neighbour_spacing(near, centres, seed=wishes.seed, executor=executor)
-    # Each coordinate of a column of categories gets the spacing of the whole column. With its own
-    # spacing, one row of a rare category would lie below all foreign rows, and the floor with it.
+    # Each coordinate of a categorical column gets the spacing of the whole column. With its own
+    # spacing, a row of a rare category would have a lower density than all foreign rows, and would
+    # lower the floor.
     for block in placement.coordinates.category_blocks:
         spacing[block] = spacing[block].sum()
     spacing += PAPERS_VARIANCE_FLOOR
@@ -219,7 +221,7 @@ def _variance_floor(
 
 
 def _with_floor_and_gamma(graph: KernelDensityGraph, wishes: Wishes) -> KernelDensityGraph:
-    """The graph with floor and gamma as set."""
+    """The graph with the floor and gamma of the settings."""
     if wishes.log_floor != "quantile":
         graph = graph.with_settings(log_floor=float(wishes.log_floor))
     elif graph.n_holdout:

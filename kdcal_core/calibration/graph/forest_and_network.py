@@ -1,4 +1,4 @@
-"""Kernel density forest and network, and the calibrator that is one of them, by its model."""
+"""Kernel density forest and network, and the calibrator that uses the one for its model."""
 
 from __future__ import annotations
 
@@ -36,56 +36,56 @@ from kdcal_core.store import storable
 class KernelDensityForest(KernelDensityEstimator):
     """Kernel density graph on the leaves of a forest (Dey et al.: KDF).
 
-    Inside the data the posterior blends the model's own with the class ratio of the row's
-    polytope, whose counts are smoothed over similar polytopes; outside it falls back to the prior.
+    Inside the data the posterior blends the model's probabilities with the class ratio of the row's
+    polytope, whose counts are smoothed over similar polytopes. Outside the data it is the prior.
 
     Parameters
     ----------
     model : Model, or a fitted tree, forest or boosted model
-        Anything that :func:`kdcal_core.models.wrap_model` takes. It is never fitted or cloned.
+        Any model that :func:`kdcal_core.models.wrap_model` takes. It is never fitted or cloned.
     distance : {"geodesic", "euclidean"}, default="geodesic"
-        Distance by which the nearest polytope represents a row: the share of trees that agree
-        (Eqs. 11 and 13), ties by Euclidean distance; or the Euclidean distance to the centres.
+        Distance to the polytope that represents a row: one minus the share of trees that agree
+        (Eqs. 11 and 13), with ties by Euclidean distance, or the Euclidean distance to the centres.
     inside : {"blend", "ratio"}, default="blend"
-        The posterior inside the data: the class ratio of the polytope g and the model's
-        probabilities p, as the softmax of a log p + b log g with a and b of the smallest held-out
-        log loss (:class:`Blend`); or the class ratio alone.
+        The posterior inside the data. "blend" combines the class ratio of the polytope g and the
+        model's probabilities p as the softmax of a log p + b log g, with a and b of the smallest
+        held-out log loss (:class:`Blend`). "ratio" is the class ratio alone.
     gamma : "auto", float or array of floats, default="auto"
-        Exponent gamma * log n of the kernel (Eq. 18). From "auto" or an array the value with the
-        least held-out log loss is chosen, of equal ones the largest.
+        Exponent gamma * log n of the kernel (Eq. 18). With "auto" or an array, the value with the
+        least held-out log loss is chosen, or the largest of equal ones.
     variance_floor : "auto", "spacing" or float, default="auto"
-        Lambda of Eq. 15, added to each variance, in squared coordinates; 1e-6 in
-        the papers. "spacing": for each coordinate the mean squared gap between the centres of
-        neighbouring polytopes (:func:`neighbour_spacing`), and 1e-6 more. "auto": "spacing" where
-        the floor follows the data, 1e-6 where it is fixed, because the papers' two constants
-        belong together. Most polytopes hold one row: at 1e-6 the floor that follows the data is
-        set by the nearest held-out rows alone and a wide polytope far away still reaches over it.
+        Lambda of Eq. 15, added to each variance, in squared coordinates; 1e-6 in the papers.
+        "spacing" is the mean squared gap between the centres of neighbouring polytopes for each
+        coordinate (:func:`neighbour_spacing`), plus 1e-6. "auto" is "spacing" where the floor is
+        set from the data, and 1e-6 where it is fixed, because the papers' two constants belong
+        together. Most polytopes hold one row: with 1e-6, only the nearest held-out rows would then
+        set the floor from the data, and the density of a wide polytope would exceed it far away.
         With 1,000 rows of Trunk in two dimensions, the confidence of a forest's graph at radius 2
-        is 0.71 at 1e-6 and 0.50, the prior, with "spacing", at the same error and log loss.
+        is 0.71 with 1e-6 and 0.50, the prior, with "spacing", at the same error and log loss.
     log_floor : "quantile" or float, default="quantile"
-        Log of the constant b of Eq. 8, -1e7 in the papers, minus infinity for none.
-        "quantile": so that b / log n is the ``floor_quantile`` of the held-out densities.
+        Log of the constant b of Eq. 8: -1e7 in the papers, minus infinity for no floor. "quantile"
+        sets b / log n to the ``floor_quantile`` of the held-out densities.
     floor_quantile : float in (0, 1), default=0.01
         Share of ordinary rows that may be treated as unknown.
     prior : (K,) array, optional
-        Prior of the classes in the model's order; their shares among the rows of the fit where
-        left out. With ``inside="blend"`` a class without a row counts as half a row, so that few
-        rows exclude no class; in the papers it has prior 0.
+        Prior of the classes in the model's order; by default their shares among the fit rows. With
+        ``inside="blend"`` a class without rows counts as half a row, so that few rows do not
+        exclude a class; in the papers its prior is 0.
     scale : bool or "standard", default=True
-        True: divide coordinates by the largest norm of a row of the fit (the papers' protocol).
-        "standard": centre each coordinate and divide it by its standard deviation first, which a
-        table of mixed units needs.
+        True: divide coordinates by the largest norm of a fit row (the papers' protocol).
+        "standard": first centre each coordinate and divide it by its standard deviation, as tables
+        with mixed units need.
     holdout_share : float in (0, 1), default=0.3
-        Share of the rows held out where ``fit`` gets no hold-out.
+        Share of the rows to hold out where ``fit`` gets no held-out rows.
     random_state : int, default=0
         Seed of that split.
 
     Attributes
     ----------
     graph_ : KernelDensityGraph
-        All that was fitted; takes other settings without a fit.
+        The fitted graph, whose settings can be changed without a fit.
     classes_ : (K,) array
-        The classes as the labels of the fit are written, in the model's order.
+        The classes in the form of the fit's labels, in the model's order.
     n_features_in_ : int
     gamma_, log_floor_ : float
     blend_ : Blend or None
@@ -97,7 +97,7 @@ class KernelDensityForest(KernelDensityEstimator):
 
     Notes
     -----
-    The defaults go beyond the papers, whose estimator is here too:
+    The defaults differ from the papers' estimator, which is also available:
 
     ==============  ==========  =================================================
     parameter       papers      default
@@ -108,15 +108,15 @@ class KernelDensityForest(KernelDensityEstimator):
     scale           True        True; "standard" for features of several units
     ==============  ==========  =================================================
 
-    On nine tables and nine simulations, ten seeds, the two new settings together had a smaller log
-    loss than "ratio" with 1e-6 on 16 of 18 data sets for forests and on 12 for networks, and a
+    On nine tables and nine simulations with ten seeds, the two new settings together had a smaller
+    log loss than "ratio" with 1e-6 on 16 of 18 data sets for forests and on 12 for networks, and a
     larger one on none. The error was smaller on 8 and 12, and larger on 1 and none. With the blend
-    the posterior is not constant within a polytope, and the model's probabilities of each row are
-    needed. It is fitted for the class shares of the rows of the fit; a different ``prior`` enters
+    the posterior varies within a polytope and needs the model's probabilities for each row. The
+    blend is fitted for the class shares of the fit rows; a different ``prior`` is applied
     afterwards by Bayes' rule.
 
-    Gaussians use the input columns: numbers as they are, categories one-hot, missing numbers at
-    the median with a coordinate that marks them.
+    Gaussians use the input columns: numbers unchanged, categories one-hot, and missing numbers
+    replaced by the median with a coordinate that marks them.
 
     Examples
     --------
@@ -149,11 +149,11 @@ class KernelDensityNetwork(KernelDensityEstimator):
     Parameters
     ----------
     model : Model, torch.nn.Module or fitted MLPClassifier
-        Anything with ReLU layers that :func:`kdcal_core.models.wrap_model` takes.
+        Any model with ReLU layers that :func:`kdcal_core.models.wrap_model` takes.
     output_layer : {"auto", "probability", "logit", "exclude"}, default="auto"
-        Whether the output belongs to the activation path: as bits of probabilities
-        above 1/K, as bits of logits above zero, or not at all. "auto" takes "exclude" where the
-        model's probabilities are blended in; else "probability" or "exclude", whichever has the
+        Whether the output is part of the activation path: as bits of probabilities above 1/K, as
+        bits of logits above zero, or not at all. "auto" is "exclude" where the model's
+        probabilities are blended in, and otherwise "probability" or "exclude", whichever has the
         smaller held-out log loss on up to 5,000 rows.
     distance, inside, gamma, variance_floor, log_floor, floor_quantile, prior, scale, \
 holdout_share, random_state
@@ -163,19 +163,20 @@ holdout_share, random_state
     Attributes
     ----------
     output_layer_ : {"probability", "logit", "exclude"}
-        The one in force.
+        The value in use.
     all others
         As for :class:`KernelDensityForest`.
 
     Notes
     -----
-    With the output's bits the kernel almost never joins rows of different predicted classes.
-    That keeps the model's accuracy. But a network that has memorised its training rows then gives
-    each of their polytopes to one class, and its kernel density version is as over-confident as
-    the network. On eight tables (three seeds each, fitted on training rows, class ratio alone) the
-    mean log loss was 0.82 with the bits and 0.36 without, the mean error 0.128 and 0.141; "auto"
-    had 0.32 and 0.125, the networks themselves 0.52 and 0.123. With the blend the bits are not
-    needed: on nine tables, four seeds, it had 0.117 and 0.33 with them, 0.117 and 0.32 without.
+    With the output's bits the kernel almost never joins rows of different predicted classes, which
+    keeps the model's accuracy. But if a network has memorised its training rows, each of their
+    polytopes then belongs to one class, and the kernel density version is as over-confident as the
+    network. On eight tables (three seeds each, fitted on training rows, class ratio alone) the mean
+    log loss was 0.82 with the bits and 0.36 without, and the mean error 0.128 and 0.141; "auto" had
+    0.32 and 0.125, the networks themselves 0.52 and 0.123. With the blend the bits are not needed:
+    on nine tables and four seeds, the error was 0.117 with and without them, and the log loss 0.33
+    with and 0.32 without.
 
     Examples
     --------
@@ -232,7 +233,7 @@ holdout_share, random_state
 
     @property
     def output_layer_(self) -> OutputLayer:
-        """What of the output belongs to the activation path."""
+        """The part of the output in the activation path."""
         check_is_fitted(self, "graph_")
         return cast(OutputLayer, self._placement.output_layer)
 
@@ -267,30 +268,30 @@ UNWEIGHTED = "The kernel density version counts every row once: weights are not 
 class KernelDensityCalibrator(Calibrator):
     """The kernel density graph of a reviewed model (Dey et al.).
 
-    :class:`KernelDensityForest` or :class:`KernelDensityNetwork`, by the kind of the model's
-    partition: inside the data it blends the model's probabilities with the class ratio
-    of the row's polytope, outside it falls back to the prior. Pages, comparison, exported files
-    and command line all use this class, so that they show the same numbers.
+    It is a :class:`KernelDensityForest` or a :class:`KernelDensityNetwork`, depending on the
+    model's partition. Inside the data it blends the model's probabilities with the class ratio of
+    the row's polytope; outside it is the prior. Pages, comparison, exported files and command line
+    all use this class and so show the same numbers.
 
-    Densities are fitted on the model's training rows where these are given, with the calibration
-    set held out to choose exponent, floor and blend; else on seven tenths of the calibration set,
-    with the other three held out. Coordinates are standardised, because the columns of a table
-    have units of their own: on raw units a column of small numbers may move by twenty standard
-    deviations unnoticed.
+    Densities are fitted on the model's training rows if these are given, with the calibration set
+    held out to choose exponent, floor and blend. Otherwise they are fitted on seven tenths of the
+    calibration set, with the other three held out. Coordinates are standardised, because columns
+    differ in units: in raw units, a shift of a small-valued column by twenty standard deviations
+    may go unnoticed.
 
     Parameters
     ----------
     random_state : int, default=0
-        Seed of the split, and of the polytopes whose spacing is measured.
+        Seed of the split and of the sample of polytopes for the spacing.
     distance : {"geodesic", "euclidean"}, default="geodesic"
         As for :class:`KernelDensityForest`.
     output_layer : {"auto", "probability", "logit", "exclude"}, default="auto"
-        As for :class:`KernelDensityNetwork`; a forest has none.
+        As for :class:`KernelDensityNetwork`; not used for a forest.
 
     Attributes
     ----------
     estimator_ : KernelDensityForest or KernelDensityNetwork
-        Holds the model.
+        The fitted estimator, with the model.
     notes_ : tuple of str
 
     Examples
@@ -327,13 +328,13 @@ class KernelDensityCalibrator(Calibrator):
         self.output_layer = output_layer
 
     def rows_needed(self, n_classes: int) -> int:
-        # the floor is this quantile of the held-out rows: one of them must lie below it
+        # the floor is this quantile of the held-out rows, so one of them must lie below it
         settings = KernelDensityForest(None).get_params(deep=False)
         held = 1.0 if self._trained else float(settings["holdout_share"])
         return math.ceil(1.0 / (float(settings["floor_quantile"]) * held))
 
     def held_out(self, y: IntArray) -> NDArray[np.bool_]:
-        """Which calibration rows :meth:`fit` holds out where it gets no training rows, (n,).
+        """Which calibration rows :meth:`fit` holds out if it gets no training rows, (n,).
 
         Examples
         --------
@@ -355,7 +356,7 @@ class KernelDensityCalibrator(Calibrator):
         model: Any = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Fit on the calibration set, and on the model's training rows where there are any.
+        """Fit on the calibration set and, if given, on the model's training rows.
 
         Parameters
         ----------
@@ -364,9 +365,9 @@ class KernelDensityCalibrator(Calibrator):
         y : (n,) array of int
             True classes as column indices.
         X : DataFrame or array of n rows
-            What the model takes.
+            The model's inputs.
         sample_weight : (n,) array, optional
-            Not used: every row counts once, and ``notes_`` say so where they differ.
+            Not used: every row counts once, and ``notes_`` say so if the weights differ.
         X_partition, y_partition : DataFrame or array of m rows and (m,) array of int, optional
             The model's training rows with their true classes as column indices.
         model : Model, or what :func:`kdcal_core.models.wrap_model` takes
@@ -376,8 +377,8 @@ class KernelDensityCalibrator(Calibrator):
         Raises
         ------
         InputError
-            There is no model, it has no partition or other classes, or an array is not of this
-            form.
+            If there is no model, it has no partition or other classes, or an array does not have
+            this form.
         """
         self._validate_params()
         proba = check_proba(proba)
@@ -386,7 +387,7 @@ class KernelDensityCalibrator(Calibrator):
         opened = _opened(model, proba.shape[1])
         self.n_classes_ = proba.shape[1]
         self.notes_ = ()
-        # labels by name: with numbers as class names, indices would be mistaken for names
+        # labels by name, because indices could be mistaken for numeric class names
         names = np.array(opened.classes)
         rows: tuple[Any, ...] = X, names[y]
         if (X_partition is None) != (y_partition is None):
@@ -449,13 +450,13 @@ def _opened(model: Any, n_classes: int) -> Model:
     if model is None:
         raise InputError(
             "A kernel density graph needs the model itself, and no model was given",
-            fix="Add the model, or choose a calibrator that reads probabilities alone.",
+            fix="Add the model, or choose a calibrator that reads only probabilities.",
         )
     opened: Model = wrap_model(model, task="classification")
     if len(opened.classes) != n_classes:
         raise InputError(
-            f"The model knows {len(opened.classes)} classes, the probabilities are of {n_classes}",
-            fix="Give the probabilities of this model.",
+            f"The model has {len(opened.classes)} classes, the probabilities have {n_classes}",
+            fix="Give this model's probabilities.",
         )
     return opened
 

@@ -1,7 +1,7 @@
 """The settings of a graph: gamma, floor, prior and blend, given or chosen.
 
-Held-out log loss over the grid chooses the exponent of the kernel, and the held-out densities give
-the floor. Inside the data the model's probabilities and the graph's class ratios are blended.
+The exponent of the kernel is chosen from the grid by held-out log loss, and the held-out densities
+give the floor. Inside the data the model's probabilities and the graph's class ratios are blended.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from kdcal_core.partition import default_exponents
 
 
 def log_n(n: int) -> float:
-    """Natural log n, that of 3 for fewer rows."""
+    """Natural log n, or log 3 for fewer than 3 rows."""
     return float(np.log(max(n, 3)))
 
 
 def chosen_exponents(gamma: Any, n: int) -> FloatArray:
-    """The grid of gamma * log n, ascending: the default one for "auto", else of the gammas given.
+    """The grid of gamma * log n, ascending: the default one for "auto", else of the given gammas.
 
     Raises
     ------
     InputError
-        A gamma is not a finite number above zero, or there is none.
+        If a gamma is not a finite number above zero, or there is none.
     """
     if isinstance(gamma, str):
         return default_exponents()
@@ -44,18 +44,18 @@ def chosen_exponents(gamma: Any, n: int) -> FloatArray:
 
 
 UNSEEN = 0.5
-"""How many rows a class without a row counts as, where no class is to be ruled out."""
+"""Count of a class without rows, where no class is to be ruled out."""
 
 
 def class_shares(counts: IntArray, *, rules_out: bool) -> FloatArray:
-    """Share of each class among the rows of the fit, (K,).
+    """Share of each class among the fit rows, (K,).
 
     Parameters
     ----------
     counts : (K,) array of int
     rules_out : bool
-        Whether a class without a row has share 0, as in the papers; else it counts as half a row,
-        because few rows do not show that the class is absent.
+        Whether a class without rows has share 0, as in the papers. Otherwise it counts as half a
+        row, because few rows do not show that a class is absent.
 
     Examples
     --------
@@ -69,12 +69,12 @@ def class_shares(counts: IntArray, *, rules_out: bool) -> FloatArray:
 
 
 def checked_prior(prior: Any, empirical: FloatArray) -> FloatArray:
-    """The prior given, or the empirical one, (K,).
+    """The given prior, or the empirical one, (K,).
 
     Raises
     ------
     InputError
-        It is not a distribution over the K classes.
+        If it is not a distribution over the K classes.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def checked_log_floor(log_floor: float) -> float:
 
 
 def _numbers(values: Any) -> FloatArray:
-    """A number or a list of numbers, as an array; NaN for anything else."""
+    """A number or a list of numbers as an array; NaN for anything else."""
     return np.asarray(pd.to_numeric(pd.Series(np.ravel(values)), errors="coerce"), dtype=np.float64)
 
 
@@ -139,15 +139,15 @@ class Selection:
     exponents : (G,) array
         Exponents gamma * log n of the kernel, ascending (Dey et al., Eq. 18).
     gammas : (G,) array
-        The same as gamma.
+        The same exponents as gamma.
     log_loss : (G,) array
         Mean over the held-out rows, in nats; NaN where no rows are held out.
     standard_error : (G,) array
-        Of that mean; NaN for fewer than two rows.
+        Standard error of that mean; NaN for fewer than two rows.
     n : int
-        Held-out rows.
+        Number of held-out rows.
     chosen : int
-        Position of the exponent in force.
+        Index of the exponent in use.
     """
 
     exponents: FloatArray
@@ -159,7 +159,7 @@ class Selection:
 
     @property
     def best(self) -> int:
-        """Position of the smallest loss; of equal ones the largest exponent."""
+        """Index of the smallest loss; the largest exponent of equal ones."""
         if self.n == 0:
             return len(self.exponents) - 1
         equal = self.log_loss <= self.log_loss.min() + _SAME
@@ -167,15 +167,15 @@ class Selection:
 
     @property
     def best_gamma(self) -> float:
-        """Gamma of the smallest loss."""
+        """Gamma with the smallest loss."""
         return float(self.gammas[self.best])
 
 
 def data_floor(log_marginal: FloatArray, alpha: float) -> FloatArray:
-    """The k-th smallest held-out log density, k = max(1, floor(alpha (h + 1))), per leading row.
+    """The k-th smallest held-out log density, k = max(1, floor(alpha (h + 1))), on the last axis.
 
-    A fresh row like the held-out ones lies strictly below it with probability at most
-    max(alpha, 1 / (h + 1)): the rank of one of h + 1 exchangeable rows is uniform.
+    A new row like the held-out ones lies strictly below it with probability at most max(alpha, 1 /
+    (h + 1)), because the rank of one of h + 1 exchangeable rows is uniform.
 
     Parameters
     ----------
@@ -194,9 +194,9 @@ def data_floor(log_marginal: FloatArray, alpha: float) -> FloatArray:
 
 
 LARGEST_WEIGHT = 20.0
-# Few held-out rows determine two weights poorly, so these are drawn to one half, more strongly with
-# fewer rows: over three tables and 15 seeds this lowered the log loss at every number of rows, from
-# 0.99 to 0.83 with 10 of them, and changed nothing from 200 on.
+# Few held-out rows determine two weights poorly, so the weights are shrunk to one half, more
+# strongly with fewer rows. Over three tables and 15 seeds this lowered the log loss, from 0.99 to
+# 0.83 with 10 rows, and changed nothing from 200 rows on.
 CENTRE = 0.5
 PULL = 3.0
 
@@ -208,13 +208,13 @@ _LEAST_RATIO = 1e-6
 class Blend:
     """Softmax of ``model log p' + graph log g'``: a weighted combination of two estimates.
 
-    ``p'`` is the model's vector with a thousandth of the prior mixed in and ``g'`` the class
-    ratio of the row's polytope, at least 1e-6, because a forest's votes and a polytope of one
-    class give exactly zero. It replaces the class ratio, not the density: floor and prior act
+    ``p'`` is the model's vector with a thousandth of the prior mixed in, and ``g'`` the class ratio
+    of the row's polytope, at least 1e-6, because a forest's votes and a polytope of one class give
+    exactly zero. The blend replaces the class ratio, not the density, so floor and prior act
     outside the data as before.
 
-    For a class without a row in the fit (prior 0) the polytopes hold no information: it keeps the
-    model's probability, and the other classes share the rest.
+    The polytopes have no information about a class without fit rows (prior 0). It keeps the model's
+    probability, and the other classes share the rest.
 
     Attributes
     ----------
@@ -253,18 +253,18 @@ class Blend:
 
 
 def fit_blend(model_proba: FloatArray, local: FloatArray, y: IntArray, prior: FloatArray) -> Blend:
-    """The weights of the smallest log loss on held-out rows, shrunk to one half where rows are few.
+    """The weights with the smallest log loss on held-out rows, shrunk to one half if rows are few.
 
-    ``3 / h`` times the squared distance of the weights from one half is added to the mean log
-    loss. The sum is convex in the two weights, so every minimum is global. Rows of a class of
-    prior 0 carry no information about the weights and are left out.
+    ``3 / h`` times the squared distance of the weights from one half is added to the mean log loss.
+    The sum is convex in the two weights, so every minimum is global. Rows of a class with prior 0
+    carry no information about the weights and are left out.
 
     Parameters
     ----------
     model_proba, local : (h, K) arrays
         As for :meth:`Blend.mix`, of h >= 1 rows that neither model nor graph was fitted on.
     y : (h,) array of int
-        Their classes.
+        Classes of these rows.
     prior : (K,) array
 
     Examples
@@ -296,7 +296,7 @@ def fit_blend(model_proba: FloatArray, local: FloatArray, y: IntArray, prior: Fl
 def opinions(model_proba: FloatArray, local: FloatArray, prior: FloatArray) -> FloatArray:
     """log p' and log g', (2, m, K), finite also for excluded classes."""
     mixed = (1 - _PRIOR_SHARE) * model_proba + _PRIOR_SHARE * prior
-    # A class of prior 0 that the model rules out stays finite too.
+    # A class with prior 0 that the model rules out stays finite too.
     logs: FloatArray = np.log(np.maximum(np.stack([mixed, local]), _LEAST_RATIO))
     return logs
 
@@ -315,13 +315,13 @@ def log_loss_and_slope(
 def drawn_log_loss_and_slope(
     weights: FloatArray, logs: FloatArray, y: IntArray
 ) -> tuple[float, FloatArray]:
-    """As :func:`log_loss_and_slope`, with the pull of the weights towards one half."""
+    """The same as :func:`log_loss_and_slope`, with the penalty that shrinks weights to one half."""
     loss, slope = log_loss_and_slope(weights, logs, y)
     away, pull = weights - CENTRE, PULL / len(y)
     return loss + pull * float(away @ away), slope + 2 * pull * away
 
 
 def _weighted(weights: FloatArray | tuple[float, float], logs: FloatArray) -> FloatArray:
-    # No matrix product: its order of summing may follow the number of threads.
+    # No matrix product, whose order of summation may depend on the number of threads.
     total: FloatArray = weights[0] * logs[0] + weights[1] * logs[1]
     return total

@@ -1,6 +1,6 @@
-"""Rows placed in the partition, and one Gaussian a polytope: its centre and variances.
+"""Rows located in the partition, and the centre and variances of each polytope's Gaussian.
 
-With the Gaussian's logarithm at a row, and quotients that are safe where nothing is dense.
+Also the Gaussian's logarithm at a row, and quotients that are safe where densities are zero.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kdcal_core.data import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Located:
-    """The data of rows that a kernel density graph needs: their coordinates and polytopes.
+    """What a kernel density graph needs of rows: their coordinates and polytopes.
 
     Attributes
     ----------
@@ -27,10 +27,9 @@ class Located:
     index : (m,) int64
         The polytope that represents the row.
     tied : (m,) bool
-        The kernel was equal with another polytope, so the nearer centre decided.
+        Whether the kernel was equal for another polytope, so that the nearer centre decided.
     proba : (m, K) float64 or None
-        The model's probabilities, which a blend with the model needs; None where they were not
-        asked for.
+        The model's probabilities, which a blend needs; None if they were not requested.
     """
 
     x: FloatArray
@@ -51,14 +50,14 @@ def fit_gaussians(
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and mean squared deviation of each polytope's rows (Dey et al., Eqs. 14 and 15).
 
-    The variance floor is not included: it is added when densities are computed, as variance plus
-    floor for a polytope of any size.
+    The variance floor is not included. It is added when densities are computed, for polytopes of
+    any size.
 
     Parameters
     ----------
     x : (n, d) array
     index : (n,) array of int
-        Polytope of each row; each polytope has a row.
+        Polytope of each row; each polytope must have a row.
     n_polytopes : int
 
     Returns
@@ -72,7 +71,7 @@ def fit_gaussians(
     [[1.0], [0.0]]
     """
     sizes = np.bincount(index, minlength=n_polytopes).astype(np.float64)
-    # Row r of the matrix picks the rows of polytope r: its product with x sums over them.
+    # Row r of the matrix selects the rows of polytope r: its product with x sums over them.
     members = sparse.csr_array(
         (np.ones(len(index)), (index, np.arange(len(index)))), shape=(n_polytopes, len(index))
     )
@@ -125,10 +124,10 @@ def log_gaussian(
 
 
 def inside(log_marginal: FloatArray, log_floor: Any) -> FloatArray:
-    """M / (M + c), how much the polytope counts against the prior."""
+    """M / (M + c), the weight of the polytope against the prior."""
     with np.errstate(invalid="ignore"):
         share = expit(log_marginal - log_floor)
-    # Without density and floor nothing is known, so the result is the prior.
+    # Without density and floor the result is the prior.
     result: FloatArray = np.where(np.isneginf(log_marginal), 0.0, share)
     return result
 

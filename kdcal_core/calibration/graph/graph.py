@@ -40,7 +40,7 @@ PAPERS_VARIANCE_FLOOR = 1e-6
 
 _SAME_GAMMA = 1e-6
 _KIND = "kernel density graph"
-# Kind and shape of each array of a graph; a letter is the same length everywhere.
+# Kind and shape of each array of a graph; equal letters mean equal lengths.
 _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "centres": ("f", ("p", "d")),
     "variances": ("f", ("p", "d")),
@@ -57,7 +57,7 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 _HELD = {name for name in _ARRAYS if name.startswith("holdout")}
 _MAY_LACK = {"variance_shape", "holdout_proba"}
-_PROBA_SUM = 1e-3  # how far from one a model's single precision may lead
+_PROBA_SUM = 1e-3  # tolerance for a model in single precision
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
@@ -65,25 +65,24 @@ _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 class KernelDensityGraph:
     """Class-conditional densities on a model's polytopes (Dey et al., Eqs. 6 to 19).
 
-    It holds arrays only, no model, so settings change without a fit. A density is that of the
-    one polytope that represents a row, ``f~_y(x) = (n~_ry / n~_y) G(x; mu_r, var_r + lambda)``
-    (Eq. 19), with n~ the class counts smoothed by the kernel to the power gamma * log n
-    (Eqs. 16 and 18), and the posterior adds a constant to each density (Eqs. 8 and 9):
-    ``g_y = (f~_y + c) P_y / sum_k (f~_k + c) P_k``, c the floor. Inside a polytope that is a mix
-    of a constant class ratio and the prior, weighted by the Gaussian. With a
-    ``blend`` the model's probabilities of the row change that ratio, but not densities, floor and
-    prior. Everything is computed in logarithms.
+    It holds only arrays and no model, so settings change without a fit. A row's density is that of
+    the polytope that represents it, ``f~_y(x) = (n~_ry / n~_y) G(x; mu_r, var_r + lambda)`` (Eq.
+    19), with n~ the class counts smoothed by the kernel to the power gamma * log n (Eqs. 16 and
+    18), and the posterior adds a constant to each density (Eqs. 8 and 9): ``g_y = (f~_y + c) P_y /
+    sum_k (f~_k + c) P_k``, c the floor. Inside a polytope that is a mix of a constant class ratio
+    and the prior, weighted by the Gaussian. With a ``blend`` the model's probabilities for the row
+    change that ratio, but not densities, floor and prior. Everything is computed in logarithms.
 
     Attributes
     ----------
     classes : tuple of K str
         Untrusted text.
     n : int
-        Rows of the fit.
+        Number of fit rows.
     centres, variances : (p, d) arrays
         Eqs. 14 and 15, the variances without the floor lambda.
     counts : (p, K) int64
-        Rows of the fit by polytope and class.
+        Number of fit rows by polytope and class.
     exponents : (G,) array
         Grid of gamma * log n, ascending.
     class_masses : (G, p, K) array
@@ -96,22 +95,21 @@ class KernelDensityGraph:
     log_floor : float
         log b of Eq. 8; minus infinity for none.
     floor_quantile : float or None
-        Where given, the floor is this quantile of the held-out rows' log densities, and
-        ``log_floor`` follows from it.
+        If given, the floor is this quantile of the held-out rows' log densities, which sets
+        ``log_floor``.
     holdout : Located or None
     holdout_y : (h,) int64 or None
         Held-out rows and their classes.
     variance_shape : (d,) array or None
-        The floor of a coordinate's variance as a multiple of ``variance_floor``, one on average;
-        all ones, as in the papers, where None.
+        The floor of each coordinate's variance as a multiple of ``variance_floor``, one on average;
+        None for all ones, as in the papers.
     blend : Blend or None
         Weights of the model and of the class ratio inside the data; None for the ratio alone, as
         in the papers.
 
     Notes
     -----
-    Logarithms are natural; log n counts as log 3 for fewer rows, so that log log n stays
-    positive.
+    Logarithms are natural; log n is log 3 for fewer than 3 rows, so that log log n stays positive.
 
     Examples
     --------
@@ -146,7 +144,7 @@ class KernelDensityGraph:
 
     @property
     def gammas(self) -> FloatArray:
-        """The values of gamma that the graph was fitted for, (G,) ascending."""
+        """The values of gamma for which the graph was fitted, (G,) ascending."""
         return self.exponents / log_n(self.n)
 
     @property
@@ -155,7 +153,7 @@ class KernelDensityGraph:
 
     @property
     def n_holdout(self) -> int:
-        """Held-out rows."""
+        """Number of held-out rows."""
         return 0 if self.holdout is None else len(self.holdout)
 
     @property
@@ -165,7 +163,7 @@ class KernelDensityGraph:
 
     @property
     def added_variance(self) -> FloatArray:
-        """What is added to each polytope's variances, (d,): the floor times its shape."""
+        """The amount added to each polytope's variances, (d,): the floor times its shape."""
         ones = np.ones(self.centres.shape[1])
         return self.variance_floor * (ones if self.variance_shape is None else self.variance_shape)
 
@@ -197,15 +195,15 @@ class KernelDensityGraph:
         Raises
         ------
         InputError
-            The graph blends, and the rows carry no probabilities of the model.
+            If the graph blends and the rows have no model probabilities.
         """
         return self._with_prior(located, self._inside(located))
 
     def predict(self, located: Located) -> IntArray:
         """Class of the largest posterior (Eq. 10), (m,) indices.
 
-        Far away the rounded posterior equals the prior although the exact one does not: among
-        classes that rounding makes equal, density times prior decides.
+        Far away the rounded posterior equals the prior, although the exact one does not. Among
+        classes that are equal after rounding, density times prior decides.
         """
         local = self._inside(located)
         posterior = self._with_prior(located, local)
@@ -226,10 +224,10 @@ class KernelDensityGraph:
         log_floor: float | None = None,
         floor_quantile: float | None = None,
     ) -> KernelDensityGraph:
-        """The same graph under other settings, without a fit; omitted settings do not change.
+        """The same graph with other settings, without a fit; omitted settings do not change.
 
-        At another gamma the blend is fitted again, on the held-out rows, in milliseconds, because
-        the class ratios change. Variance and floor do not affect it.
+        Another gamma changes the class ratios, so the blend is fitted again on the held-out rows,
+        which takes milliseconds. Variance and floor do not affect it.
 
         Parameters
         ----------
@@ -238,15 +236,15 @@ class KernelDensityGraph:
         variance_floor : float
             Above zero.
         log_floor : float
-            log b; ends the floor that follows the data. Minus infinity for none.
+            A fixed log b, instead of a floor set from the data; minus infinity for no floor.
         floor_quantile : float in (0, 1)
-            The floor follows the data: see :func:`data_floor`. It is recomputed at the other
-            settings, here and whenever they change.
+            Sets the floor from the data (:func:`data_floor`), now and whenever other settings
+            change.
 
         Raises
         ------
         InputError
-            A value is out of range, both floors are given, or no rows are held out for the
+            If a value is out of range, both floors are given, or no rows are held out for the
             quantile.
         """
         if log_floor is not None and floor_quantile is not None:
@@ -272,12 +270,12 @@ class KernelDensityGraph:
         return other if quantile is None else other._with_floor_at(quantile)
 
     def blended(self) -> KernelDensityGraph:
-        """The same graph with the blend of the smallest log loss on the held-out rows.
+        """The same graph with the blend that has the smallest log loss on the held-out rows.
 
         Raises
         ------
         InputError
-            No rows are held out, or these carry no probabilities of the model.
+            If no rows are held out, or these have no model probabilities.
         """
         if self.holdout is None or self.holdout_y is None or not self.n_holdout:
             raise InputError(
@@ -291,10 +289,10 @@ class KernelDensityGraph:
         return other
 
     def selection(self) -> Selection:
-        """Held-out log loss of each exponent, at the current settings, before any blend.
+        """Held-out log loss of each exponent with the current settings, before any blend.
 
-        A floor that follows the data is computed for each exponent. The held-out rows are judged
-        under the class shares of the fit rows, which they share, not under a given prior for new
+        A floor set from the data is computed for each exponent. The held-out rows are judged with
+        the class shares of the fit rows, which are also theirs, and not with a given prior for new
         rows. Probabilities below 1e-12 count as 1e-12.
         """
         n_exponents = len(self.exponents)
@@ -327,12 +325,12 @@ class KernelDensityGraph:
 
     @classmethod
     def load(cls, path: str | Path) -> KernelDensityGraph:
-        """Read what :meth:`save` wrote.
+        """Read a file of :meth:`save`.
 
         Raises
         ------
         InputError
-            The file is of another kind, broken, or contradicts itself.
+            If the file is of another kind, broken, or contradicts itself.
         """
         about, arrays = read_archive(path, _KIND)
         with errors_name_file(path):
@@ -344,19 +342,19 @@ class KernelDensityGraph:
         return ratio(masses, masses.sum(axis=0))
 
     def _inside(self, located: Located) -> FloatArray:
-        """What a row's posterior would be without a floor, (m, K)."""
+        """Posterior of each row without a floor, (m, K)."""
         local: FloatArray = self._local[located.index]
         if self.blend is None:
             return local
-        # The model speaks of the class shares it was fitted on, and so does the blend; another
-        # prior comes in afterwards, as Bayes' rule has it.
+        # Model and blend assume the class shares of the fit; another prior is applied afterwards by
+        # Bayes' rule.
         mixed = self.blend.mix(
             _models(located), self._local_as_fitted[located.index], self._fitted_prior
         )
         known = self._fitted_prior > 0
         if known.all() and np.array_equal(self.prior, self._fitted_prior):
             return mixed
-        # A class without a row stands to the others as the model has it, unless it is ruled out.
+        # A class without fit rows keeps the model's ratio to the others, unless it is ruled out.
         unseen = np.where(self.prior > 0, self.prior[known].sum(), 0.0)
         mixed *= np.where(known, ratio(self.prior, self._fitted_prior), unseen)
         total = mixed.sum(axis=1, keepdims=True)
@@ -376,7 +374,7 @@ class KernelDensityGraph:
 
     @property
     def _position(self) -> int:
-        """The position of gamma in the grid."""
+        """The index of gamma in the grid."""
         return int(np.argmin(np.abs(self.gammas - self.gamma)))
 
     @cached_property
@@ -406,7 +404,7 @@ class KernelDensityGraph:
 
     @cached_property
     def _local_as_fitted(self) -> FloatArray:
-        """Class ratio of each polytope under the class shares of the fit rows, (p, K)."""
+        """Class ratio of each polytope with the class shares of the fit rows, (p, K)."""
         joint = self._shares * self._fitted_prior
         return ratio(joint, joint.sum(axis=1, keepdims=True))
 
@@ -421,21 +419,21 @@ class KernelDensityGraph:
         if not abs(nearest - gamma) <= _SAME_GAMMA * nearest:
             raise InputError(
                 f"The graph was not fitted for gamma {gamma:g}",
-                fix=f"Take one of its gammas, the nearest is {nearest:.6g}, or fit with this one.",
+                fix=f"Choose one of its gammas, such as {nearest:.6g}, or fit with this one.",
             )
         return nearest
 
     def _with_floor_at(self, quantile: float) -> KernelDensityGraph:
         if self.holdout is None or not self.n_holdout:
             raise InputError(
-                "A floor that follows the data needs held-out rows, and there are none",
+                "A floor from the data needs held-out rows, and there are none",
                 fix="Fit with a hold-out, or give log_floor as a number.",
             )
         marginal = self._log_gaussian_held + self._log_weight[self.holdout.index]
         floor = float(data_floor(marginal, quantile))
         log_log_n = float(np.log(log_n(self.n)))
         log_floor = floor + log_log_n
-        while log_floor - log_log_n > floor:  # rounding must not flag the row that set the floor
+        while log_floor - log_log_n > floor:  # rounding must not flag the row that sets the floor
             log_floor = float(np.nextafter(log_floor, -np.inf))
         other = replace(self, log_floor=log_floor)
         self._lend(other, "_log_gaussian_held", "_log_normaliser", "_shares", "_log_weight")
@@ -449,15 +447,15 @@ class KernelDensityGraph:
 def _models(located: Located) -> FloatArray:
     if located.proba is None:
         raise InputError(
-            "The rows carry no probabilities of the model, and the graph blends with these",
-            fix="Place them with the estimator's locate.",
+            "The rows lack the model's probabilities, which the blend needs",
+            fix="Locate them with the estimator's locate.",
         )
     return located.proba
 
 
 @dataclass(frozen=True)
 class GraphRecord:
-    """The description of a graph in a file, besides its arrays."""
+    """The description of a graph in a file, without its arrays."""
 
     classes: tuple[str, ...]
     n: int
@@ -493,7 +491,7 @@ def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> 
     Raises
     ------
     ValueError, TypeError, InputError
-        Parts are missing or contradict each other.
+        If parts are missing or contradict each other.
     """
     found = {name: arrays[name] for name in _ARRAYS if name in arrays}
     lengths = _checked_shapes(found)
@@ -521,8 +519,8 @@ def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> 
         variance_shape=found.get("variance_shape"),
         blend=None if about.blend is None else Blend(*about.blend),
     )
-    _demand(bool((graph.added_variance > 0).all()))  # two tiny numbers may make zero
-    # A gamma that is not of the grid or a variance floor of zero is refused here.
+    _demand(bool((graph.added_variance > 0).all()))  # the product of two tiny numbers may be zero
+    # This refuses a gamma outside the grid and a variance floor of zero.
     graph.with_settings(
         gamma=graph.gamma, variance_floor=graph.variance_floor, log_floor=graph.log_floor
     )
@@ -530,7 +528,7 @@ def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> 
 
 
 def _checked_shapes(found: Mapping[str, NDArray[Any]]) -> dict[str, int]:
-    """The length that each letter stands for."""
+    """The length for each letter."""
     held = _HELD - _MAY_LACK
     needed = set(_ARRAYS) - held - _MAY_LACK
     _demand(held <= set(found) or "holdout_proba" not in found)

@@ -1,8 +1,8 @@
-"""Rows of a fit, and the placement of rows in a model's partition.
+"""Rows of a fit, and the location of rows in a model's partition.
 
-Rows of a fit have labels; some are split off as a hold-out, and rows that are in both are warned
-of. Their place is their codes, coordinates and polytopes: codes come from the leaves of trees or
-the activations of a network.
+Fit rows have labels. Some are held out, and a warning names rows that are in both parts. Rows are
+located by their codes, coordinates and polytopes. Codes come from the leaves of trees or the
+activations of a network.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ class FitRows:
     codes: Codes
 
     def sample(self, most: int, seed: Any) -> FitRows:
-        """At most about this many of the rows, every class by its share."""
+        """A sample of about at most this many rows, stratified by class."""
         if len(self.y) <= most:
             return self
         return self.part(split_off(self.y, most / len(self.y), seed))
 
     def part(self, mask: NDArray[np.bool_]) -> FitRows:
-        """The rows of a mask, (n,)."""
+        """The rows in a mask, (n,)."""
         return FitRows(take(self.X, mask), self.y[mask], _take_codes(self.codes, mask))
 
     def without_output_layer(self) -> FitRows:
-        """The rows with a network's codes but for the last layer."""
+        """The rows with a network's codes without the last layer."""
         assert isinstance(self.codes, ActivationCodes)
         words = self.codes.words[:, : self.codes.layer_slices()[-1].start]
         kept = ActivationCodes(np.ascontiguousarray(words), self.codes.layer_widths[:-1])
@@ -90,8 +90,8 @@ def _take_codes(codes: Codes, mask: NDArray[np.bool_]) -> Codes:
 def own_columns(X: Any, model: Model) -> Any:
     """The model's columns of a data frame; anything else as an array.
 
-    Other columns of a frame, such as the label or a key, must neither make copies of a row differ
-    nor end up in a saved file.
+    Other columns of a frame, such as the label or a key, must not make copies of a row differ or be
+    written to a saved file.
     """
     if not isinstance(X, pd.DataFrame):
         return np.asarray(X)
@@ -106,13 +106,13 @@ def take(X: Features, rows: NDArray[Any]) -> Any:
 def class_indices(y: Any, classes: Sequence[str], n_rows: int) -> IntArray:
     """Labels as indices into the model's classes, (n,).
 
-    Labels are matched by name or number as in :func:`kdcal_core.data.encode_labels`; if no class
-    name is a number, whole numbers are the indices themselves.
+    Labels are matched by name or number as in :func:`kdcal_core.data.encode_labels`. If no class
+    name is a number, whole numbers are indices.
 
     Raises
     ------
     InputError
-        A label is missing or unknown, or there are more or fewer labels than rows.
+        If a label is missing or unknown, or the number of labels differs from that of rows.
 
     Examples
     --------
@@ -136,10 +136,10 @@ def class_indices(y: Any, classes: Sequence[str], n_rows: int) -> IntArray:
 
 
 def own_labels(y: Any, index: IntArray, classes: Sequence[str]) -> NDArray[Any]:
-    """The classes as the caller writes them, (K,), so that predictions compare with labels.
+    """The classes in the form of the caller's labels, (K,), so that predictions match labels.
 
-    A class without rows is written as the others, if its name allows it; else all classes are
-    written by name.
+    A class without rows gets the same form if its name allows it; otherwise all classes are given
+    by name.
     """
     values = np.asarray(y)
     present, first = np.unique(index, return_index=True)
@@ -158,7 +158,7 @@ def own_labels(y: Any, index: IntArray, classes: Sequence[str]) -> NDArray[Any]:
 
 
 def split_off(y: IntArray, share: float, seed: Any) -> NDArray[np.bool_]:
-    """Mask of the rows to hold out, each class by its share, at least one of each kept, (n,).
+    """Mask of the rows to hold out, (n,), stratified by class; at least one of each is kept.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def split_off(y: IntArray, share: float, seed: Any) -> NDArray[np.bool_]:
 
 
 def warn_of_overlap(X: Features, y: IntArray, X_holdout: Features, y_holdout: IntArray) -> None:
-    """Warn of held-out rows that equal rows of the fit, if there are more than chance explains."""
+    """Warn about held-out rows that equal fit rows, if there are more than by chance."""
     found = equal_rows(row_keys(X, y), row_keys(X_holdout, y_holdout), fine=are_fine(X, X_holdout))
     sentence = found.words("held-out set", "fit set", _HARM) if found.beyond_chance else None
     if sentence is not None:
@@ -186,12 +186,12 @@ def warn_of_overlap(X: Features, y: IntArray, X_holdout: Features, y_holdout: In
 
 
 def warn_of_unseen_classes(y: IntArray, classes: Sequence[str], *, blends: bool) -> None:
-    """Warn of classes without a row in the fit, whose probability is not learnt from rows.
+    """Warn about classes without fit rows, whose probability is not learned from rows.
 
     Parameters
     ----------
     blends : bool
-        Whether the model is blended in: then such a class keeps its probability there.
+        Whether the model is blended in; these classes then keep its probabilities.
     """
     unseen = np.setdiff1d(np.arange(len(classes)), y)
     if not len(unseen):
@@ -199,7 +199,7 @@ def warn_of_unseen_classes(y: IntArray, classes: Sequence[str], *, blends: bool)
     named = listed(repr(classes[at][:40]) for at in unseen)
     inside = "stays the model's own" if blends else "is 0"
     warnings.warn(
-        f"The rows of the fit have none of class {named}: inside the data its probability "
+        f"The rows of the fit have no row of class {named}: inside the data its probability "
         f"{inside}. Give rows of every class.",
         InputWarning,
         stacklevel=3,
@@ -227,7 +227,7 @@ def rows_to_json(rows: Features) -> dict[str, Any]:
 
 
 def rows_from_json(record: Mapping[str, Any]) -> Features:
-    """What :func:`rows_to_json` wrote; numbers are float64, a missing value is NaN or None.
+    """Rows from :func:`rows_to_json`; numbers are float64, a missing value is NaN or None.
 
     Examples
     --------
@@ -273,12 +273,12 @@ _STILL_POSSIBLE = (
 
 
 def partitioned(model: Model) -> HasCodes:
-    """The model, if it makes a partition.
+    """The model, if it has a partition.
 
     Raises
     ------
     InputError
-        It makes no partition; the message says why and names alternatives.
+        If it has no partition; the message says why and names alternatives.
     """
     if isinstance(model, HasCodes):
         return model
@@ -291,12 +291,12 @@ def partitioned(model: Model) -> HasCodes:
 
 
 def other_activations(model: Model) -> tuple[str, ...]:
-    """The activations of a network that are not ReLU, layer by layer; untrusted text."""
+    """The activations of a network other than ReLU, layer by layer; untrusted text."""
     return model.other_activations if isinstance(model, NamesActivations) else ()
 
 
 def partition_codes(model: Model, X: Features, output_layer: OutputLayer | None) -> Codes:
-    """Leaves of the rows where ``output_layer`` is None, else activation bits."""
+    """Leaves of the rows if ``output_layer`` is None, else activation bits."""
     if output_layer is None:
         return leaf_codes(model, X)
     return activation_codes(model, X, output_layer)
@@ -308,7 +308,7 @@ def leaf_codes(model: Model, X: Features) -> LeafCodes:
     Raises
     ------
     InputError
-        The model has no partition, or a network's.
+        If the model has no partition, or that of a network.
     """
     codes = partitioned(model).codes(X)
     if not isinstance(codes, LeafCodes):
@@ -319,16 +319,17 @@ def leaf_codes(model: Model, X: Features) -> LeafCodes:
 
 
 def activation_codes(model: Model, X: Features, output_layer: OutputLayer) -> ActivationCodes:
-    """Activation bits of the rows in each layer, the output's layer included as asked.
+    """Activation bits of the rows in each layer, with those of the output if requested.
 
-    Of an encoder with a dense head the head's layers only (Dey et al., section 3.2). The output
-    layer's bit of a class is 1 where its probability is above 1/K ("probability") or its logit
-    above zero ("logit").
+    For an encoder with a dense head, only the head's layers count (Dey et al., section 3.2). The
+    output layer's bit for a class is 1 where its probability is above 1/K ("probability") or its
+    logit above zero ("logit").
 
     Raises
     ------
     InputError
-        The model has no partition or a forest's, or no logits where they are asked for.
+        If the model has no partition or that of a forest, or has no logits where they are
+        requested.
     """
     owner = partitioned(model)
     codes = model.head_codes(X) if isinstance(model, HasHead) else owner.codes(X)
@@ -350,12 +351,12 @@ def activation_codes(model: Model, X: Features, output_layer: OutputLayer) -> Ac
 
 
 def embedded(model: Model, X: Features) -> FloatArray | None:
-    """What goes into the dense head, (n, d), where the model is an encoder with such a head."""
+    """Input of the dense head, (n, d), where the model is an encoder with a dense head."""
     return model.head_input(X) if isinstance(model, HasHead) else None
 
 
 def warn_of_other_activations(model: Model) -> None:
-    """Return a note where a network's codes do not describe its whole partition."""
+    """Warn and return a note where a network's codes do not describe its whole partition."""
     others = other_activations(model)
     if others and isinstance(model, HasCodes) and not isinstance(model, HasHead):
         warnings.warn(
@@ -371,15 +372,15 @@ Distance = Literal["geodesic", "euclidean"]
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A model's partition with the polytopes that rows of the fit fall into.
+    """A model's partition with the polytopes that contain fit rows.
 
     Attributes
     ----------
     model : Model
     output_layer : {"probability", "logit", "exclude"} or None
-        What of a network's output belongs to its codes; None for the leaves of a forest.
+        The part of a network's output in its codes; None for the leaves of a forest.
     coordinates : Coordinates
-        Of the features, or of what goes into the head of an encoder with a dense head.
+        Coordinates of the features, or of the input of the dense head after an encoder.
     polytopes : codes of the p polytopes
     distance : {"geodesic", "euclidean"}
     """
@@ -391,7 +392,7 @@ class Placement:
     distance: Distance
 
     def codes(self, X: Any) -> Codes:
-        """Codes of rows, m of them."""
+        """Codes of m rows."""
         return partition_codes(self.model, X, self.output_layer)
 
     def points(self, X: Any) -> FloatArray:
@@ -408,7 +409,7 @@ class Placement:
         progress: Progress | None = None,
         executor: Executor | None = None,
     ) -> Located:
-        """The nearest polytope of each row (Dey et al., Eq. 6); ``proba`` goes along."""
+        """The nearest polytope of each row (Dey et al., Eq. 6); ``proba`` is passed on."""
         codes = None if self.distance == "euclidean" else self.codes(X)
         found = self.nearest(self.points(X), codes, centres, progress=progress, executor=executor)
         return replace(found, proba=proba)
@@ -422,7 +423,7 @@ class Placement:
         progress: Progress | None = None,
         executor: Executor | None = None,
     ) -> Located:
-        """The same from coordinates and codes; the Euclidean distance needs no codes."""
+        """The nearest polytopes; the Euclidean distance needs only the coordinates."""
         if codes is None or self.distance == "euclidean":
             found = nearest_centres(x, centres, progress=progress)
         else:
@@ -445,7 +446,7 @@ def place(
     *,
     scale: Scale,
 ) -> tuple[Placement, IntArray, FloatArray]:
-    """Learn the placement from rows of a fit; their polytopes, (n,), and coordinates, (n, d)."""
+    """The placement from fit rows, with their polytopes, (n,), and coordinates, (n, d)."""
     found = find_polytopes(rows.codes)
     inner = embedded(model, rows.X)
     if inner is None:

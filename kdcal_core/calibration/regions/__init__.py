@@ -1,4 +1,4 @@
-"""Heterogeneous calibration: cut the inputs into regions and calibrate each.
+"""Heterogeneous calibration: divide the inputs into regions and calibrate each.
 
 The modules cite sections of Durfee et al., *Heterogeneous Calibration*,
 https://arxiv.org/abs/2202.04837.

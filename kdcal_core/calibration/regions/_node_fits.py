@@ -1,6 +1,6 @@
-"""Small penalised fits of many nodes at once: Newton's method, and logistic regressions.
+"""Small penalised fits of many nodes at once: Newton's method and logistic regressions.
 
-Nodes are fitted on their own where nothing is pooled: the roots, or all of them.
+Nodes without pooling are fitted separately: the roots, or all nodes.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from kdcal_core.data.binning import bin_sums
 Known = tuple[FloatArray, FloatArray, FloatArray]
 
 _STEPS = 300
-# Keeps a fit that its rows leave open (all scores equal) where it is drawn to.
+# Ridge that keeps a fit at its centre if its rows do not determine it (all scores equal).
 _RIDGE = 1e-10
 
 
 class Loss(Protocol):
-    """A convex loss of each of m nodes in q parameters, summed over the node's rows."""
+    """A convex loss for each of m nodes in q parameters, summed over the node's rows."""
 
     def __call__(self, theta: FloatArray, wanted: NDArray[np.bool_]) -> Known:
-        """What is known of the loss at ``theta`` (m, q).
+        """Loss, gradient and curvature at ``theta`` (m, q).
 
-        Of the nodes that are not ``wanted`` (m,) they may be anything.
+        They are arbitrary for nodes that are not ``wanted`` (m,).
         """
 
     def bound(self) -> FloatArray:
-        """(m, q, q): at least the curvature, wherever it is taken."""
+        """An upper bound of the curvature everywhere, (m, q, q)."""
 
 
 def minimise(
@@ -43,26 +43,26 @@ def minimise(
     precision: FloatArray,
     known: Known | None = None,
 ) -> tuple[FloatArray, Known]:
-    """Parameters of each node that minimise its loss and a quadratic pull to its centre.
+    """Parameters of each node that minimise its loss plus a quadratic penalty around its centre.
 
-    A node whose step does not lower its loss takes the next one with a share of the loss's bound
-    in place of its curvature. With all of it every step goes down, so scores of 0 and 1, where the
-    curvature is almost zero, end where the others do.
+    If a step does not lower a node's loss, the next step replaces a share of the curvature by the
+    loss's bound. With the full bound every step goes down, so the fit also converges for scores of
+    0 and 1, where the curvature is almost zero.
 
     Parameters
     ----------
     loss : Loss
     start, centre : (m, q) arrays
     precision : (q, q) or (m, q, q) array
-        The pull is ``(theta - centre)' precision (theta - centre) / 2``.
+        The penalty is ``(theta - centre)' precision (theta - centre) / 2``.
     known : Known, optional
-        What an earlier call has said of the loss at ``start``.
+        Result of an earlier call for the loss at ``start``.
 
     Returns
     -------
     theta : (m, q) array
     known : Known
-        Of the loss alone, without the pull, at ``theta``.
+        The loss without the penalty at ``theta``.
     """
     from kdcal_core.calibration.regions._region_kernels import judge, propose
 
@@ -100,7 +100,7 @@ class Binomial:
     Attributes
     ----------
     cells : Cells
-        In an order in which those of a node stand side by side.
+        Sorted so that the cells of a node are adjacent.
     features : (c, q) array
     start, stop : (m,) int arrays
         A node's cells are those from ``start`` up to ``stop``.
@@ -126,7 +126,7 @@ class Binomial:
         return value, gradient, curvature
 
     def bound(self) -> FloatArray:
-        """No curvature is larger, (m, q, q)."""
+        """The largest possible curvature, (m, q, q)."""
         return self.limit
 
     def of_nodes(self, nodes: IntArray) -> Binomial:
@@ -136,12 +136,12 @@ class Binomial:
         )
 
     def with_positive(self, positive: FloatArray) -> Binomial:
-        """The loss with other targets: this much of each cell's weight is of the class."""
+        """The loss with other targets, the weight in each cell that is of the class."""
         return replace(self, cells=replace(self.cells, positive=positive))
 
 
 def losses_of_nodes(cells: Cells, features: FloatArray, hierarchy: Hierarchy) -> Binomial:
-    """The binomial loss of every node of a hierarchy: of the rows of all regions below it."""
+    """The binomial loss of every node of a hierarchy, over the rows of all regions below it."""
     first, last, rank = hierarchy.spans
     place = rank[cells.region]
     order = np.argsort(place, kind="stable")
@@ -158,7 +158,7 @@ def losses_of_nodes(cells: Cells, features: FloatArray, hierarchy: Hierarchy) ->
     )
 
 
-# A pull that no number of rows moves a slope against.
+# A penalty that fixes a slope against any number of rows.
 _HELD = 1e12
 
 
@@ -179,7 +179,7 @@ class NodeRows:
 
     @classmethod
     def of(cls, cells: Cells, features: FloatArray, hierarchy: Hierarchy) -> NodeRows:
-        """Those of cells in the regions of a hierarchy."""
+        """Made from cells in the regions of a hierarchy."""
         sides = (cells.positive, cells.weight - cells.positive)
         own = (bin_sums(cells.region, hierarchy.n_regions, side) for side in sides)
         yes, no = (hierarchy.totals(side) for side in own)
@@ -187,14 +187,15 @@ class NodeRows:
 
     @property
     def rarer(self) -> FloatArray:
-        """Rows of the rarer class in each node, (m,)."""
+        """Weight of the rarer class in each node, (m,)."""
         return np.minimum(self.yes, self.no)
 
 
 def fit_alone(rows: NodeRows, nodes: IntArray, above: FloatArray) -> FloatArray:
-    """Parameters (k, q) of nodes without any pull: those ``above`` where they show one class.
+    """Parameters (k, q) of nodes without a penalty: those ``above`` for nodes with one class.
 
-    Nodes whose classes their scores part have Platt's targets, as their likelihood has no maximum.
+    Nodes whose scores separate the classes get Platt's targets, because their likelihood has no
+    maximum.
     """
     theta = above.copy()
     both = rows.rarer[nodes] > 0
@@ -205,15 +206,15 @@ def fit_alone(rows: NodeRows, nodes: IntArray, above: FloatArray) -> FloatArray:
 def fit_unpooled(
     rows: NodeRows, hierarchy: Hierarchy, root: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Parameters (m, q) and borrowed shares (m,) of all nodes, each by its own rows.
+    """Parameters (m, q) and borrowed shares (m,) of all nodes, each from its own rows.
 
     A node without rows has its ancestor's parameters. A node with one class has its ancestor's
     slopes, because its rows do not determine the order, and its own offset with Platt's targets: n
     rows without any of the class are calibrated to 1 / (n + 2), or less if the ancestor gives less.
-    On regions of one class among those that :mod:`.pooling` was measured on, that had a test log
-    loss of 0.43 where the ancestor's whole map had 0.59 (10 rows in each region), 0.054 against
-    0.175 (100) and 0.008 against 0.040 (1,000); where regions do not differ it is worse, 0.37
-    against 0.30 (30). On ten classes of digits it was 0.277 against 0.279.
+    On the regions of one class in the measurements of :mod:`.pooling`, this had a test log loss of
+    0.43 against 0.59 for the ancestor's whole map (10 rows in each region), 0.054 against 0.175
+    (100 rows) and 0.008 against 0.040 (1,000 rows). Where regions do not differ it is worse, 0.37
+    against 0.30 (30 rows). On ten classes of digits it was 0.277 against 0.279.
     """
     q = root.shape[1]
     theta = root[hierarchy.copy]
@@ -234,7 +235,7 @@ def fit_unpooled(
 def _minimum(
     rows: NodeRows, nodes: IntArray, start: FloatArray, held: float, *, everywhere: bool
 ) -> FloatArray:
-    """The smallest loss of some nodes with their slopes held, and Platt's targets as needed."""
+    """The smallest loss of some nodes with fixed slopes, and Platt's targets where needed."""
     if not len(nodes):
         return start
     losses = rows.losses.of_nodes(nodes)
@@ -255,11 +256,11 @@ def _minimum(
 
 
 def parted(cells: Cells, first: IntArray) -> NDArray[np.bool_]:
-    """Nodes whose classes the score separates, (m,): their likelihood has no maximum.
+    """Nodes whose classes the score separates, (m,), so that their likelihood has no maximum.
 
-    A node's cells are those from its ``first`` up to the next node's.
+    A node's cells are those from its ``first`` up to the ``first`` of the next node.
 
-    The classes may meet at one score, but not if it is the only one.
+    The classes may share one score, unless it is the only one.
     """
     lowest, highest = [], []
     for side in (cells.positive, cells.weight - cells.positive):

@@ -1,7 +1,7 @@
-"""Compiled loops of the fits in many regions at once. Imported only when needed: numba is heavy.
+"""Compiled loops of the fits in many regions; imported only when used, as numba is slow to load.
 
-Arithmetic of small matrices, the losses of logistic regressions, the steps of Newton's method, and
-the expectation and maximisation that learns how much regions differ.
+They compute small matrices, the losses of logistic regressions, the steps of Newton's method, and
+the expectation-maximisation that estimates how much regions differ.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def quadratic(matrix: Array, vector: Array) -> float:
     return total
 
 
-# Twice as much is still a double.
+# Twice this is still a finite double.
 _LARGE = 1e300
 
 
@@ -60,10 +60,10 @@ def sum_losses(
     gradient: Array,
     curvature: Array,
 ) -> None:
-    """The log loss of each node's rows with two derivatives, where it is wanted.
+    """The log loss of each wanted node's rows with two derivatives.
 
-    A logarithm takes as long as all the rest of a row: consecutive rows of equal weight share one,
-    of the product of their arguments.
+    A logarithm takes as long as everything else for a row, so consecutive rows of equal weight
+    share the logarithm of the product of their arguments.
     """
     q = features.shape[1]
     slope, bend = np.empty(q), np.empty((q, q))
@@ -87,7 +87,7 @@ def sum_losses(
                 product, shared = 1.0, weight[row]
             product *= 1.0 + less
             error = weight[row] * p - positive[row]
-            # 1 - p would lose its digits where p is nearly one
+            # 1 - p would lose digits where p is nearly one
             mass = weight[row] * less * share * share
             for i in range(q):
                 x = features[row, i]
@@ -101,11 +101,11 @@ def sum_losses(
                 curvature[at, i, j] = curvature[at, j, i] = bend[i, j]
 
 
-# Newton decrement, as a share of the node's loss, below which one last step ends a fit.
+# Newton decrement, as a share of the node's loss, below which a last step ends the fit.
 _DONE = 1e-11
-# The rounding of a sum over the rows, as a share of it.
+# Relative rounding error of a sum over the rows.
 _ROUNDING = 1e-12
-# Share of the bound in the curvature after a first step that failed; it goes up or down by four.
+# Share of the bound in the curvature after the first failed step; it changes by factors of four.
 _DAMPING = 0.01
 
 
@@ -122,7 +122,7 @@ def propose(
     ahead: Array,
     decrement: Array,
 ) -> None:
-    """Write each unfinished node's next step into ``ahead``, with the decrease that it predicts."""
+    """Write each unfinished node's next step into ``ahead``, with its predicted decrease."""
     m, q = theta.shape
     inverse, slope = np.empty((q, q)), np.empty(q)
     for at in range(m):
@@ -159,7 +159,7 @@ def judge(
     damping: Array,
     going: Array,
 ) -> bool:
-    """Take the steps that go down, damp the others, and return whether any node is unfinished."""
+    """Accept the steps that go down, damp the others, and return whether any node is unfinished."""
     more = False
     for at in range(len(theta)):
         if not going[at]:
@@ -199,10 +199,10 @@ def learn_spread(
     widest: float,
     spread: Array,
 ) -> None:
-    """Learn the spread (q, q) of one copy, in place, until it settles.
+    """Estimate the spread (q, q) of one copy in place, until it converges.
 
-    The copy's nodes are those of the arrays, numbered from ``first``, its root being the first.
-    Their losses are the parabolas ``theta' curvature theta / 2 - pull' theta``.
+    The arrays hold the copy's nodes, numbered from ``first``, which is its root. Their losses are
+    the parabolas ``theta' curvature theta / 2 - pull' theta``.
     """
     m, q = theta.shape
     mean = theta.copy()

@@ -1,24 +1,23 @@
-"""Boosted partitions: calibrations nested in one another (Durfee et al., section 13, text lost).
+"""Boosted partitions: nested calibrations (Durfee et al., section 13, whose text is lost).
 
-**Derivation.** Section 5 asks for a sequence of partitions from boosted trees, calibrated one
-after the other, so that the whole is a composition ``C_M(... C_1(C_0(s, x), x) ..., x)``. Write F
-for the logit of the probability so far and start with F_0, the model's after one map for all
-rows. Stage m
+**Derivation.** Section 5 proposes a sequence of partitions from boosted trees, calibrated one after
+the other, which gives the composition ``C_M(... C_1(C_0(s, x), x) ..., x)``. Let F be the logit of
+the current probability, and F_0 the model's logit after one map for all rows. Stage m
 
-1. grows a shallow tree whose gain is how far a map of its own in each leaf would lower the log
-   loss of F_{m-1}, to second order: an offset, or a line;
-2. fits a map T of F_{m-1} in every leaf, the calibration of the leaf;
-3. goes a share of the way, F_m = F_{m-1} + rate * (T(F_{m-1}) - F_{m-1}).
+1. grows a shallow tree, whose gain is the second-order decrease of the log loss of F_{m-1} by a
+   separate map in each leaf: an offset, or a line;
+2. fits a map T of F_{m-1} in every leaf, which calibrates the leaf;
+3. takes a partial step, F_m = F_{m-1} + rate * (T(F_{m-1}) - F_{m-1}).
 
-With Platt's map, T(F) = a F + b, a stage is F + rate * ((a - 1) F + b), and the composition is
-again affine in the model's logit inside each cell of all trees laid over one another: slopes
-multiply. A leaf with a = 1 and b = 0 leaves its rows to the stages before. With more than two
-classes gains are those of each class, summed as chi-squares, and step 3 acts on log probabilities,
-which are then scaled to sum to one.
+With Platt's map, T(F) = a F + b, a stage is F + rate * ((a - 1) F + b). The composition is again
+affine in the model's logit inside each cell of the overlaid trees, and slopes multiply. A leaf with
+a = 1 and b = 0 does not change its rows. With more than two classes the gains of the classes are
+summed as chi-squares, and step 3 is applied to log probabilities, which are then scaled to sum to
+one.
 
-Which of the two gains, and how many stages, have the smallest log loss on rows that were held out;
-then all rows are used. Test log loss with either gain and with the choice (1,500 simulated rows,
-mean over four draws, and 6,000 rows of adult with an overfitted network, three draws):
+The gain and the number of stages are chosen by the smallest log loss on held-out rows; then all
+rows are used. Test log loss with either gain and with the choice (1,500 simulated rows, mean over
+four draws, and 6,000 rows of adult with an overfitted network, three draws):
 
 ==================================================  =======  ======  ======
 what is wrong                                       offsets  lines   choice
@@ -33,20 +32,21 @@ one column was not seen (Durfee et al.'s toy)       0.479    0.481   0.479
 adult                                               0.326    0.332   0.326
 ==================================================  =======  ======  ======
 
-Stages grow on the calibration rows even where training rows are given: what is wanted is where the
-model errs on rows that it was not trained on. (Boosted trees of the training labels, calibrated in
-sequence, were worse on adult and credit default, three seeds each: log loss 0.321 against 0.305,
-and 0.438 alike.)
+Stages grow on the calibration rows even if training rows are given, because they look for errors on
+rows that the model was not trained on. (Boosted trees of the training labels, calibrated in
+sequence, were not better, three seeds each: the log loss was 0.321 against 0.305 on adult and 0.438
+with both on credit default.)
 
-**Gains.** They are to second order. With r the residual ``y_k - p_k`` of a class, v its curvature
-``p_k (1 - p_k)`` and z its logit, all weighted, an offset of its own for a region lowers the log
-loss by half of :class:`OffsetGain`'s ``r**2 / v``. A line of its own, Platt's map, lowers it by
-half of :class:`LineGain`'s score statistic ``s' I^-1 s`` with
+**Gains.** They are of second order. Let r be the residual ``y_k - p_k`` of a class, v its curvature
+``p_k (1 - p_k)`` and z its logit, all weighted. A separate offset for a region lowers the log loss
+by half of :class:`OffsetGain`'s ``r**2 / v``. A separate line, Platt's map, lowers it by half of
+:class:`LineGain`'s score statistic ``s' I^-1 s`` with
 
     s = (sum r, sum r z),    I = (sum v, sum v z; sum v z, sum v z**2).
 
-If only the slope of a region is wrong, its residuals sum to zero, and only the second gain shows
-it. If offsets are wrong, the second gain uses half of its evidence on slopes and is slightly worse.
+If only the slope of a region is wrong, its residuals sum to zero, and only the second gain detects
+it. If offsets are wrong, the second gain spends half of its evidence on slopes and is slightly
+worse.
 """
 
 from __future__ import annotations
@@ -82,23 +82,23 @@ if TYPE_CHECKING:
 
 
 _LEAST_VARIANCE = 1e-6
-# Share of the greatest possible determinant below which scores in a region are all but equal.
+# Share of the largest possible determinant below which scores in a region count as equal.
 _EQUAL = 1e-9
 
 
 class OffsetGain:
-    """How much offsets in regions would lower the log loss, summed over the classes.
+    """The decrease of the log loss by offsets in regions, summed over the classes.
 
-    A side's worth is ``r**2 / v``, twice the fall of the loss. For one class and rows that weigh
-    alike it is :class:`kdcal_core.partition.tree.Residual`; that asks for evidence, in which a row
-    of weight 2 counts as one row, while here it counts as the row twice.
+    The gain of a side is ``r**2 / v``, twice the decrease of the loss. For one class and equal
+    weights it equals :class:`kdcal_core.partition.tree.Residual`. That one measures evidence and
+    counts a row of weight 2 as one row, while this one counts it as two rows.
 
     Parameters
     ----------
     happened : (n, C) array
         1 where the row is of the class, else 0.
-    p : (n, C) array
-        Its probability.
+        p : (n, C) array
+        Probability of the class.
     weight : (n,) array
 
     Examples
@@ -118,22 +118,22 @@ class OffsetGain:
         return self._stats
 
     def gain(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Chi-square of the sides less that of both together, summed over the classes."""
+        """Chi-square of the two sides less that of their union, summed over the classes."""
         return _of_offsets(left) + _of_offsets(right) - _of_offsets(left + right)
 
     def order(self, sums: FloatArray) -> FloatArray:
-        """Mean residual of the class that the categories differ in most."""
+        """Mean residual of the class in which the categories differ most."""
         residual, variance = _parts(sums, 2)
         return _most_different(residual, variance)
 
 
 class LineGain:
-    """How much Platt's map in regions would lower the log loss, summed over the classes.
+    """The decrease of the log loss by Platt's map in regions, summed over the classes.
 
     Parameters
     ----------
     happened, p, weight : arrays
-        As those of :class:`OffsetGain`.
+        As in :class:`OffsetGain`.
 
     Examples
     --------
@@ -154,18 +154,18 @@ class LineGain:
 
     @property
     def stats(self) -> RowStats:
-        """Both scores and the three entries of their information, each of the classes side by side.
+        """Both scores and the three entries of their information, with classes side by side.
 
-        Logits are less their mean, which changes no gain.
+        The logits' mean is subtracted, which does not change the gains.
         """
         return self._stats
 
     def gain(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Chi-square of the sides less that of both together, summed over the classes."""
+        """Chi-square of the two sides less that of their union, summed over the classes."""
         return _of_lines(left) + _of_lines(right) - _of_lines(left + right)
 
     def order(self, sums: FloatArray) -> FloatArray:
-        """Mean residual, or what it is of the logit, of the class that they differ in most."""
+        """Mean residual, or that times the logit, of the most different class."""
         residual, product, mass, _, square = _parts(sums, 5)
         return _most_different(np.hstack([residual, product]), np.hstack([mass, square]))
 
@@ -200,7 +200,7 @@ def _parts(sums: FloatArray, count: int) -> list[FloatArray]:
 
 
 def _most_different(score: FloatArray, mass: FloatArray) -> FloatArray:
-    """Of several means of the categories, (b, C), the one that they differ in most, (b,)."""
+    """The one of several means, (b, C), in which the categories differ most, (b,)."""
     mean = _over(score, mass)
     return mean[..., np.argmax(_over(score**2, mass).sum(axis=0))]
 
@@ -209,27 +209,27 @@ def _over(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > 0)
 
 
-# The share of the way to a leaf's map that a stage goes.
+# The step of a stage towards a leaf's map.
 RATE = 0.3
-# Stages without a smaller held-out loss after which no more are tried.
+# The search stops after this many stages without a smaller held-out loss.
 PATIENCE = 20
 _FOLDS = 5
-# The stages together cut as finely as a tree of this depth, and so do their smallest regions.
+# The smallest regions are those of a tree of this depth.
 _AS_DEEP = 6
-# (whether rows are of each class, its probabilities, weights) -> what a split is worth
+# (whether rows are of each class, its probabilities, weights) -> criterion of splits
 Gain = type[OffsetGain] | type[LineGain]
 
 
 @storable
 @dataclass(frozen=True, eq=False)
 class Damped:
-    """Maps that go a share of the way: the weighted geometric mean of a row and its map.
+    """Maps with partial steps: the weighted geometric mean of a row and its map.
 
     Attributes
     ----------
     maps : RegionMaps
     rate : float
-        0 leaves the rows as they are, 1 is the maps themselves.
+        0 does not change the rows, 1 applies the maps fully.
     """
 
     maps: RegionMaps
@@ -241,13 +241,13 @@ class Damped:
         return _softmax(here + self.rate * (there - here))
 
     def check(self, n_classes: int, n_regions: int) -> None:
-        """Refuse maps that do not fit, as a damaged file may hold them."""
+        """Refuse maps that do not fit, as in a damaged file."""
         demand(isinstance(self.rate, float) and 0.0 <= self.rate <= 1.0, "the rate")
         self.maps.check(n_classes, n_regions)
 
 
 def fit_boosted(settings: Any, rows: FitRows) -> PartitionFit:
-    """Stages up to the number that held-out rows choose, at most ``n_trees``."""
+    """The number of stages chosen on held-out rows, at most ``n_trees``."""
     from kdcal_core.partition.tree import bin_inputs
 
     binned = bin_inputs(rows.X)
@@ -263,7 +263,7 @@ def fit_boosted(settings: Any, rows: FitRows) -> PartitionFit:
 
 
 def nested(layers: tuple[Layer, ...], proba: FloatArray, X: Any) -> FloatArray:
-    """The last layer's answer to the one before it, down to the model's probabilities."""
+    """The layers applied one after the other to the model's probabilities."""
     from kdcal_core.partition.tree import bin_inputs
 
     binned = bin_inputs(X, like=layers[0].partition.columns)
@@ -280,7 +280,7 @@ def _stages(
 
     proba = rows.proba
     least = min_rows_of(settings.min_rows, len(rows.y), _AS_DEEP)
-    depth, rate = 0, 1.0  # one map for all rows comes first, whole
+    depth, rate = 0, 1.0  # one map for all rows comes first, with a full step
     while True:
         scores = Scores(proba, rows.y, rows.weight)
         mapped = list(scores.mapped)
@@ -306,7 +306,7 @@ def _stages(
 def _wanted(settings: Any, rows: FitRows, binned: BinnedInputs) -> tuple[Gain, int]:
     """The gain and the number of stages with the smallest log loss of the held-out rows.
 
-    No stages where only the first map helps, or where there are too few rows to hold any out.
+    Zero stages if only the first map helps, or if there are too few rows to hold any out.
     """
     if len(rows.y) < _FOLDS:
         return OffsetGain, 0

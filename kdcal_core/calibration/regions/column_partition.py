@@ -1,4 +1,4 @@
-"""A user's own column, or the combinations of several, as the partition."""
+"""A partition by the values of a chosen column or by the combinations of several."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from kdcal_core.partition.tree.binned import MAX_BINS, InputColumn
 from kdcal_core.store import storable
 from kdcal_core.text import listed
 
-# A number with more distinct values than this is cut at its quantiles.
+# Numbers with more distinct values than this are binned at their quantiles.
 NUMBER_BINS = 10
-# Combinations of several columns' values that are regions of their own, the most frequent ones.
+# The most frequent combinations of values, up to this many, are separate regions.
 MAX_REGIONS = 1000
 
 
@@ -31,9 +31,9 @@ class ColumnPartition:
     Attributes
     ----------
     columns : tuple of InputColumn
-        What the values' codes stand for.
+        The columns, with the meaning of their codes.
     codes : (R - 1, c) uint8 array
-        The codes of each region, the most frequent first; the last region takes the rest.
+        The codes of each region, the most frequent first; the last region holds the rest.
     """
 
     columns: tuple[InputColumn, ...]
@@ -45,7 +45,7 @@ class ColumnPartition:
         return len(self.codes) + 1
 
     def apply(self, X: pd.DataFrame) -> IntArray:
-        """Region of each row, (n,); values that the fit did not see are in the last one."""
+        """Region of each row, (n,); values that the fit did not see are in the last region."""
         frame = X[[column.name for column in self.columns]]
         return self._regions(_coded(frame, self.columns)[1])
 
@@ -57,14 +57,14 @@ class ColumnPartition:
         return np.where(known[found] == rows, found, len(known))
 
     def words(self, leaf: int) -> str:
-        """The region in plain words."""
+        """The region in words."""
         if leaf == len(self.codes):
             return "any other " + " and ".join(column.name for column in self.columns)
         parts = zip(self.columns, self.codes[leaf], strict=True)
         return " and ".join(_value_words(column, int(code)) for column, code in parts)
 
     def check(self) -> None:
-        """Refuse codes that do not fit the columns, as a damaged file may hold them."""
+        """Refuse codes that do not fit the columns, as in a damaged file."""
         demand(isinstance(self.columns, tuple) and len(self.columns) > 0, "the columns")
         for column in self.columns:
             demand(isinstance(column, InputColumn), "the columns")
@@ -75,14 +75,14 @@ class ColumnPartition:
 
 
 def column_read(settings: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The one column that is asked for."""
+    """The requested column."""
     if not isinstance(settings.column, str):
         raise InputError("No column is named to partition by", fix="Name one: column='...'.")
     return _known([settings.column], columns)
 
 
 def group_columns(settings: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns that are asked for, or all."""
+    """The requested columns, or all."""
     asked = settings.column
     if asked is None:
         return tuple(dict.fromkeys(columns))
@@ -127,7 +127,7 @@ def fit_columns(settings: Any, rows: FitRows) -> PartitionFit:
 def _coded(
     frame: pd.DataFrame, like: tuple[InputColumn, ...] | None
 ) -> tuple[tuple[InputColumn, ...], NDArray[np.uint8]]:
-    """The columns' codes; numbers are cut into few bins, so that each holds enough rows."""
+    """The columns' codes; numbers get few bins, so that each holds enough rows."""
     from kdcal_core.partition.tree import bin_inputs
 
     columns: list[InputColumn] = []
@@ -147,7 +147,7 @@ def _coded(
 
 
 def _keys(codes: NDArray[np.uint8]) -> NDArray[Any]:
-    """Each row of codes as one value that can be sorted and compared."""
+    """Each row of codes as one value for sorting and comparison."""
     width = codes.shape[1]
     if width > 8:
         return np.ascontiguousarray(codes).view(np.dtype((np.void, width)))[:, 0]

@@ -1,7 +1,8 @@
 """Calibration region by region: Durfee et al.'s heterogeneous calibration.
 
-The calibrator, the kinds of partitions by the name of the parameter ``partition``, and the inputs
-that these cut: a table in the columns of the fit, or the units of a hidden layer.
+This module holds the calibrator, the kinds of partitions by the name of the parameter
+``partition``, and their inputs: a table with the columns of the fit, or the units of a hidden
+layer.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from kdcal_core.store import storable
 
 
 def input_table(X: Any, n: int, columns: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """The inputs as a table of n rows, in the columns of the fit.
+    """The inputs as a table of n rows with the columns of the fit.
 
-    An array has no names: its columns are those of the fit in their order.
+    The columns of an array are taken as those of the fit, in their order.
     """
     if isinstance(X, pd.DataFrame):
         frame = X
@@ -85,12 +86,12 @@ def input_table(X: Any, n: int, columns: tuple[str, ...] | None = None) -> pd.Da
 def training_rows(
     X: Any, y: Any, like: pd.DataFrame, n_classes: int
 ) -> tuple[pd.DataFrame | None, IntArray | None]:
-    """The rows that a partition is found on, in the columns of the others, or None."""
+    """The rows on which a partition is found, in the columns of the others, or None."""
     if X is None and y is None:
         return None, None
     if X is None or y is None:
         raise InputError(
-            "Of the rows that the partition is found on, only "
+            "Of the rows for finding the partition, only "
             + ("the labels are" if X is None else "the inputs are")
             + " given",
             fix="Give X_partition and y_partition together, or neither.",
@@ -101,7 +102,7 @@ def training_rows(
 
 
 def layer_frame(model: Any, X: Any, layer: str | None = None) -> pd.DataFrame:
-    """Activations of a network's hidden layer as a table to partition by, (n, units).
+    """Activations of a network's hidden layer as a table for partitions, (n, units).
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def layer_frame(model: Any, X: Any, layer: str | None = None) -> pd.DataFrame:
     X : (n, d) DataFrame or array
         Its inputs.
     layer : str, optional
-        One of ``model.layers``; the last hidden layer where left out.
+        One of ``model.layers``; by default the last hidden layer.
 
     Returns
     -------
@@ -121,7 +122,7 @@ def layer_frame(model: Any, X: Any, layer: str | None = None) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If the model has no hidden layer, or none of that name.
+        If the model has no hidden layer, or no layer of that name.
 
     Examples
     --------
@@ -163,10 +164,10 @@ PARTITIONS: dict[str, PartitionKind] = {
 
 @storable
 class HeterogeneousCalibrator(Calibrator):
-    """Cuts the inputs into regions and calibrates each by itself (Durfee et al., Algorithm 1).
+    """Divides the inputs into regions and calibrates each separately (Durfee et al., Algorithm 1).
 
-    One monotone map for all rows cannot change their order, and so not the AUROC; the best map of
-    each region of a partition can only raise it (Lemmas 4.3 and 4.4).
+    One monotone map for all rows does not change their order and therefore not the AUROC. The best
+    maps of the regions of a partition can only raise it (Lemmas 4.3 and 4.4).
 
     Parameters
     ----------
@@ -175,18 +176,19 @@ class HeterogeneousCalibrator(Calibrator):
     calibrator : str, default="platt"
         The map inside a region, a key of :data:`MAPS`.
     max_depth : int or None, default=None
-        Largest number of conditions of a region, if the partition is made of trees; None for the
-        best measured depth: 3 for a tree, 6 for a forest, 2 for boosted trees.
+        Largest number of conditions of a region, for partitions by trees. None for the depth that
+        was best in measurements: 3 for a tree, 6 for a forest, 2 for boosted trees.
     min_rows : int or None, default=None
         Fewest calibration rows in a region; None for the rule of
         :func:`~kdcal_core.calibration.regions.one_tree.min_rows_of`.
     n_trees : int, default=100
-        Partitions of a forest, or most stages of boosted ones.
+        Number of trees of a forest, or most stages of boosted trees.
     column : str, list of str or None, default=None
         The column whose values are the regions ("column"), or the columns whose combinations
         are ("groups"; None for all).
     pooling : bool, default=True
-        Whether the maps of regions with few rows are drawn to the map of the region around them.
+        Whether the maps of regions with few rows are shrunk towards the map of the enclosing
+        region.
     prune : False or "cv", default=False
         Whether a tree is cut back to the size with the best cross-validated log loss.
     random_state : int, default=0
@@ -202,11 +204,11 @@ class HeterogeneousCalibrator(Calibrator):
 
     Notes
     -----
-    A slope of 1 and an offset of 0 in every region give back the model, a slope of 0 gives the
-    rates of the tree's leaves: the maps lie between the two models (section 5.2). Platt's map
-    reads the logit of the probability, clipped at 1e-12. Negative slopes are
-    kept and flagged. A region with few rows borrows from the region around it, and a region with
-    one class takes that region's slope and fits only its offset.
+    A slope of 1 and an offset of 0 in every region give the model, and a slope of 0 gives the rates
+    of the tree's leaves, so the maps lie between these two (section 5.2). Platt's map uses the
+    logit of the probability, clipped at 1e-12. Negative slopes are kept and flagged. A region with
+    few rows borrows from the enclosing region. A region with one class uses the enclosing region's
+    slope and fits only its offset.
 
     Examples
     --------
@@ -278,10 +280,10 @@ class HeterogeneousCalibrator(Calibrator):
         y : (n,) array of int
             True classes as column indices.
         X : (n, d) DataFrame or array of numbers
-            The rows' inputs: numbers, categories and missing values as they are.
+            The rows' inputs: numbers, categories and missing values without preparation.
         sample_weight : (n,) array, optional
-            Positive row weights. Only their ratios count: they are scaled to a mean of one, because
-            pooling compares the weight of rows with that of its prior.
+            Positive row weights. Only their ratios matter: they are scaled to a mean of one,
+            because pooling compares the weight of rows with that of its prior.
         X_partition, y_partition : (m, d) and (m,), optional
             The model's training rows, on which the partition is found.
         progress : callable, optional
@@ -290,7 +292,7 @@ class HeterogeneousCalibrator(Calibrator):
         Raises
         ------
         InputError
-            Where an array is not of this form.
+            If an array does not have this form.
         """
         self._validate_params()
         proba = check_proba(proba)
@@ -322,7 +324,7 @@ class HeterogeneousCalibrator(Calibrator):
         Raises
         ------
         InputError
-            For other columns than at fit, named.
+            If columns differ from those of the fit; they are named.
         """
         check_is_fitted(self, "layers_")
         proba = check_proba(proba, n_classes=self.n_classes_)
@@ -330,10 +332,10 @@ class HeterogeneousCalibrator(Calibrator):
         return PARTITIONS[self.partition].combine(self.layers_, proba, frame)
 
     def unseen(self, X: pd.DataFrame) -> dict[str, int]:
-        """Rows of each column with a category that the fit did not see: it treats them as missing.
+        """Number of rows in each column with a category new to the calibrator, read as missing.
 
-        Columns whose rare categories are one, "other", are left out, as are columns without such
-        rows.
+        Columns whose rare categories are pooled as "other" and columns without such rows are left
+        out.
 
         Examples
         --------
@@ -359,28 +361,28 @@ class HeterogeneousCalibrator(Calibrator):
         return {name: int(n) for name, n in zip(named, counts, strict=True) if n}
 
     def why_no_onnx(self) -> str | None:
-        """As of every calibrator.
+        """As for every calibrator.
 
         Examples
         --------
         >>> HeterogeneousCalibrator("tree", "platt").why_no_onnx()
         >>> HeterogeneousCalibrator("tree", "kde").why_no_onnx()
-        'each of its regions has density curves of its own, which would swell the model'
+        'each of its regions has its own density curves, too many for a model'
         """
         if self.calibrator == "kde":
-            return "each of its regions has density curves of its own, which would swell the model"
+            return "each of its regions has its own density curves, too many for a model"
         if self.partition == "boosted" and self.calibrator in ("isotonic", "histogram"):
-            # the scores of later stages are what steps made of a few values: many nearly equal ones
+            # earlier stages' steps give later stages many nearly equal scores
             return CORNERS_AT_SCORES
         return None
 
     def rows_needed(self, n_classes: int) -> int:
-        """Two regions of the least size: with fewer nothing is cut."""
+        """Two regions of the least size, because fewer rows are not divided."""
         return 2 * min_rows_of(self.min_rows, 0, self.depth)
 
     @property
     def depth(self) -> int:
-        """The depth of the partition's trees: ``max_depth``, or the rule where that is None."""
+        """The depth of the partition's trees: ``max_depth``, or the default if that is None."""
         kind = PARTITIONS[self.partition]
         return kind.depth if self.max_depth is None else int(self.max_depth)
 
@@ -390,7 +392,7 @@ class HeterogeneousCalibrator(Calibrator):
         return tuple(layer.partition for layer in self.layers_)
 
     def check_state(self) -> None:
-        """Refuse fitted state that contradicts itself, as a damaged file may hold it."""
+        """Refuse fitted state that contradicts itself, as in a damaged file."""
         super().check_state()
         layers, regions = getattr(self, "layers_", None), getattr(self, "regions_", None)
         demand(
@@ -418,7 +420,7 @@ CalibratorEntry(
     "Tree regions",
     partial(HeterogeneousCalibrator, "tree"),
     "Durfee et al. 2022, Algorithm 1",
-    "A shallow tree cuts the inputs into regions, and each has a Platt scaling of its own.",
+    "A shallow tree divides the inputs into regions, and each has its own Platt scaling.",
     "partition",
     compared=False,
     offered=True,

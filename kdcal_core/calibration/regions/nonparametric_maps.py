@@ -37,8 +37,8 @@ class HistogramMaps:
     Attributes
     ----------
     edges : (C, 9) array
-        Inner edges of each class's bins on the logit, ascending, the same in all regions; plus
-        infinity where there are fewer bins.
+        Inner edges of each class's bins on the logit, ascending, the same in all regions; filled up
+        with infinity if there are fewer bins.
     rates : (C, R, 10) array in [0, 1]
 
     Examples
@@ -61,7 +61,7 @@ class HistogramMaps:
         return normalised(mapped)
 
     def check(self, n_classes: int, n_regions: int) -> None:
-        """Refuse bins that do not fit, as a damaged file may hold them."""
+        """Refuse bins that do not fit, as in a damaged file."""
         n_maps = 1 if n_classes == 2 else n_classes
         check_array(self, "rates", (n_maps, n_regions, N_BINS), low=0.0, high=1.0)
         edges = self.edges
@@ -75,7 +75,7 @@ class HistogramMaps:
 
 
 def fit_histogram(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: bool) -> MapFit:
-    """Rates in ten bins that hold as many rows each, region by region."""
+    """Rates in ten bins of equal mass in every region."""
     shape = (len(scores.mapped), hierarchy.n_regions)
     edges = np.full((shape[0], N_BINS - 1), np.inf)
     rates, borrowed = np.zeros((*shape, N_BINS)), np.empty(shape)
@@ -88,13 +88,13 @@ def fit_histogram(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling:
         rate = pooled_rates(positive, weight, hierarchy, worth)
         rates[i, :, : len(found) + 1] = rate[hierarchy.node]
         borrowed[i] = borrowed_share(weight[hierarchy.node], worth, len(hierarchy.parent))
-    # a rate that dips from one bin to the next is noise more often than not: nothing is flagged
+    # a dip of the rate between adjacent bins is mostly noise, so it is not flagged
     falling = np.zeros(hierarchy.n_regions, dtype=bool)
     return MapFit(HistogramMaps(edges, rates), borrowed, {}, falling)
 
 
 def borrowed_share(weight: FloatArray, worth: float, m: int) -> FloatArray:
-    """Mean over the bins of the share of a rate that is the ancestor's, (R,)."""
+    """The ancestor's share of a region's rates, as a mean over the bins, (R,)."""
     if m == 1:
         return np.zeros(len(weight))
     total = weight + worth
@@ -103,9 +103,9 @@ def borrowed_share(weight: FloatArray, worth: float, m: int) -> FloatArray:
     return mean
 
 
-# Scores at which an ancestor's curve speaks to the regions below it.
+# Most scores at which an ancestor's curve enters the fits of the regions below it.
 _POINTS = 256
-# Regions lie this far apart on the line on which all curves are looked up.
+# Distance between regions on the line on which all curves are looked up.
 _APART = 2.0
 
 Curve = tuple[FloatArray, FloatArray]
@@ -114,14 +114,14 @@ Curve = tuple[FloatArray, FloatArray]
 @storable
 @dataclass(frozen=True, eq=False)
 class IsotonicMaps:
-    """A rising, piecewise linear curve of the probability for every class and region.
+    """An increasing, piecewise linear curve of the probability for every class and region.
 
     Attributes
     ----------
     ends : (C * R,) int array
-        Where each curve's corners end in the two arrays below: class by class, region by region.
+        End of each curve's corners in the two arrays below, by class and then region.
     corners, values : (t,) arrays in [0, 1]
-        Beyond its outer corners a curve is constant.
+        Corners and values of all curves. A curve is constant beyond its outer corners.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class IsotonicMaps:
         return normalised(mapped)
 
     def check(self, n_classes: int, n_regions: int) -> None:
-        """Refuse curves that do not fit, as a damaged file may hold them."""
+        """Refuse curves that do not fit, as in a damaged file."""
         n_curves = (1 if n_classes == 2 else n_classes) * n_regions
         corners = check_array(self, "corners", (None,), low=0.0, high=1.0)
         check_array(self, "values", (len(corners),), low=0.0, high=1.0)
@@ -166,10 +166,10 @@ class IsotonicMaps:
 
 
 def fit_isotonic(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: bool) -> MapFit:
-    """Isotonic regression of the class on its probability, region by region.
+    """Isotonic regression of the class on its probability in every region.
 
-    With pooling, the curve of the region above joins as rows: as many as ten bins of
-    :mod:`.pooling` are worth, spread as that region's scores are.
+    With pooling, the curve of the enclosing region is added as rows, as many as ten bins of
+    :mod:`.pooling` are worth, with the distribution of that region's scores.
     """
     curves: list[Curve] = []
     borrowed = np.empty((len(scores.mapped), hierarchy.n_regions))
@@ -231,9 +231,9 @@ def _one_class(cells: Cells) -> bool:
 
 
 def _points(cells: Cells) -> Curve:
-    """At most 256 probabilities that stand for the rows, with their shares of the weight.
+    """At most 256 probabilities that represent the rows, with their shares of the weight.
 
-    Equal scores stay together, so that a row of weight 2 is the row twice.
+    Equal scores stay together, so that a row of weight 2 equals two rows.
     """
     known, index = np.unique(cells.logit, return_inverse=True)
     share = bin_sums(index, len(known), cells.weight) / cells.weight.sum()
@@ -247,16 +247,16 @@ def _points(cells: Cells) -> Curve:
 @storable
 @dataclass(frozen=True, eq=False)
 class DensityMaps:
-    """A share of the region's own kernel density confidence, and the rest of that of all rows.
+    """A weighted mean of the region's kernel density confidence and that of all rows.
 
     Attributes
     ----------
     everywhere : TopLabelKDE
-        Fitted on all rows.
+        Calibrator fitted on all rows.
     inside : tuple of R TopLabelKDE or None
-        None where a region has no rows.
+        Calibrators of the regions; None for a region without rows.
     own : (R,) array in [0, 1]
-        Share of the region's own.
+        Weight of the region's calibrator.
     """
 
     everywhere: TopLabelKDE
@@ -275,7 +275,7 @@ class DensityMaps:
         return spread(proba, np.clip(confidence, 0.0, 1.0))
 
     def check(self, n_classes: int, n_regions: int) -> None:
-        """Refuse calibrators that do not fit, as a damaged file may hold them."""
+        """Refuse calibrators that do not fit, as in a damaged file."""
         own = check_array(self, "own", (n_regions,), low=0.0, high=1.0)
         demand(isinstance(self.inside, tuple) and len(self.inside) == n_regions, "the regions")
         for region, one in enumerate((*self.inside, self.everywhere)):
@@ -288,12 +288,12 @@ class DensityMaps:
 
 
 def fit_density(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: bool) -> MapFit:
-    """Kernel density confidence of every region, with b_mon2 as its bandwidth.
+    """Kernel density confidence of every region, with the bandwidth rule b_mon2.
 
-    With pooling a region of n rows has the share n / (n + M) of its own curve, M being what ten
-    bins of :mod:`.pooling` are worth; the rest is that of all rows. Rows of weight zero are left
-    out. How strongly a region's own curve is shrunk towards its shared temperature is chosen on all
-    rows.
+    With pooling a region's own curve has the weight n / (n + M), where n is its number of rows and
+    M the worth of ten bins of :mod:`.pooling`; the rest is the curve of all rows. Rows of weight
+    zero are left out. The shrinkage of a region's own curve towards its shared temperature is
+    chosen on all rows.
     """
     counted = scores.weight > 0
     proba, weight = scores.proba[counted], scores.weight[counted]
@@ -320,7 +320,7 @@ def fit_density(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: b
 def _fitted(
     proba: FloatArray, y: IntArray, weight: FloatArray, shrinkage: str | float
 ) -> TopLabelKDE:
-    """A fit without its warnings: pooling answers for the classes that a region lacks."""
+    """A fit without its warnings, because pooling covers the classes that a region lacks."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
         return TopLabelKDE(shrinkage=shrinkage).fit(proba, y, weight)

@@ -1,12 +1,12 @@
-"""One shallow tree as the partition, whose splits part the classes or raise the AUROC.
+"""One shallow tree as the partition, whose splits separate the classes or raise the AUROC.
 
 The first is Durfee et al., Algorithm 1. The paper grows the tree on the model's training rows and
-fits the maps on others; so does kdcal where training rows are given. Where they are
-not, the calibration set has to do both. It is cut into five parts: each part grows a tree, the
-other four fit the maps of its regions, and the five answers are averaged. No row then serves a tree
-and its maps at once, and every row serves both in turn. Test log loss on simulated regions (8
-inputs and a category, depth 3, mean over 20, 20, 20, 8 and 2 draws; without regions 0.6150, 0.6137,
-0.6128, 0.6130, 0.6118):
+fits the maps on others. kdcal does the same if training rows are given. If not, the calibration set
+is used for both. It is divided into five parts: each part grows a tree, the other four fit the maps
+of its regions, and the five answers are averaged. No row is used for both a tree and its maps, and
+every row is used for both in turn. Test log loss on simulated regions (8 inputs and a category,
+depth 3, mean over 20, 20, 20, 8 and 2 draws; without regions 0.6150, 0.6137, 0.6128, 0.6130,
+0.6118):
 
 ======================================  ======  ======  ======  =======  ========
 calibration rows                        300     1,000   3,000   10,000   100,000
@@ -18,47 +18,47 @@ one half grows, the other fits, once    0.6260  0.6180  0.6137  0.6083   0.5992
 all rows do both                        0.6391  0.6190  0.6114  0.6083   0.5994
 ======================================  ======  ======  ======  =======  ========
 
-**Pruning.** How fine a partition should be is found by cross-validation (section 4.2).
-Every node of a tree is taken as a region in turn and its map judged on rows that the map was not
-fitted on. Of all subtrees, the one whose leaves have the smallest sum of held-out log losses is
-left. The tree itself must come from other rows than these.
+**Pruning.** The size of a partition is chosen by cross-validation (section 4.2). Every node of a
+tree is treated as a region, and its map is judged on rows that the map was not fitted on. The
+result is the subtree whose leaves have the smallest sum of held-out log losses. The tree itself
+must come from other rows.
 
-Partial pooling has done most of this already, so it is not the default: trees of depth 5 had a
-log loss of 0.3171 on adult and 0.4361 on credit default (an overfitted network, test rows, three
-seeds), and pruned 0.3174 and 0.4359. What is gained is a partition that is shorter to read.
+Pruning is not the default, because partial pooling has almost the same effect: trees of depth 5 had
+a log loss of 0.3171 on adult and 0.4361 on credit default (an overfitted network, test rows, three
+seeds), and pruned trees 0.3174 and 0.4359. The gain is a partition that is shorter to read.
 
-**Splits that raise the area under the ROC curve** (Durfee et al., section 12, text lost) are
-derived here. Cut the rows into cells, regions crossed with bins of the score, of which cell i holds
-the shares p_i of all positives and n_i of all negatives. A calibration by region gives every cell
-one value T_i, and its AUROC (Definition 4.2) is
+**Splits that raise the area under the ROC curve** (Durfee et al., section 12, whose text is lost)
+are derived here. Divide the rows into cells, which are regions crossed with bins of the score. Cell
+i holds the shares p_i of all positives and n_i of all negatives. A calibration by region gives
+every cell one value T_i, and its AUROC (Definition 4.2) is
 
     AUROC = sum over pairs i, j of  p_i n_j ([T_i > T_j] + [T_i = T_j] / 2).
 
-An unordered pair of cells adds at most max(p_i n_j, p_j n_i), and T = p / (p + n), the zero-safe
-likelihood ratio of Lemma 9.1, reaches that for all pairs at once. Since max(a, b) is
-(a + b + |a - b|) / 2,
+An unordered pair of cells adds at most max(p_i n_j, p_j n_i). T = p / (p + n), the zero-safe
+likelihood ratio of Lemma 9.1, reaches this for all pairs at once. Since max(a, b) is (a + b + |a -
+b|) / 2,
 
     calibrated AUROC = 1/2 + 1/2 sum over i < j of |p_i n_j - p_j n_i|,
 
-half the area between the two outer ROC curves of the cells ordered by T. Splitting a cell c into
-l and r replaces |c x j| by |l x j| + |r x j| >= |c x j| for each other cell j (x is the cross
-product of the vectors (p, n)) and adds |l x r|: partitioning can only improve (the remark under
+with half the area between the two outer ROC curves of the cells ordered by T. Splitting a cell c
+into l and r replaces |c x j| by |l x j| + |r x j| >= |c x j| for each other cell j (x is the cross
+product of the vectors (p, n)) and adds |l x r|, so partitioning can only improve (the remark under
 Lemma 4.3).
 
 **The gain of a split** is therefore the calibrated AUROC after it less that before it. A node and
-the rest of the rows are two regions; its split makes three:
+the rest of the rows are two regions, and its split makes three:
 
     gain = AUROC({left, right, rest}) - AUROC({node, rest}).
 
-The rest counts as one region: a node need not know how the others were split, so the tree does
-not depend on the order in which nodes are taken, and at the root, where there is no rest, the
-gain is the exact lift of the whole partition. Sums over few rows promise too much (every split of
-pure noise has a gain above zero), so bins are few: of 4, 8 and 16, no number did
-better than 8 on both simulated regions and real tables (adult, credit default).
+The rest counts as one region, so the tree does not depend on the order in which nodes are split. At
+the root, where there is no rest, the gain is the exact lift of the whole partition. Sums over few
+rows are too optimistic (every split of pure noise has a gain above zero), so there are few bins: of
+4, 8 and 16, no number was better than 8 on both simulated regions and real tables (adult, credit
+default).
 
-What to expect: on simulated regions such trees were better than those of the Gini index (log loss
-0.573 against 0.580 with 3,000 rows), on adult and credit default a little worse (0.330 against
-0.327, 0.443 against 0.437): the gain asks more of the rows.
+On simulated regions these trees were better than those of the Gini index (log loss 0.573 against
+0.580 with 3,000 rows). On adult and credit default they were a little worse (0.330 against 0.327,
+0.443 against 0.437), because this gain needs more rows.
 """
 
 from __future__ import annotations
@@ -93,20 +93,20 @@ FOLDS = 5
 
 
 def cut_back(settings: Any, rows: FitRows, tree: Any) -> Any:
-    """The subtree with the smallest cross-validated log loss, where the settings ask for it.
+    """The subtree with the smallest cross-validated log loss, if the settings prune.
 
     Parameters
     ----------
     settings : HeterogeneousCalibrator
-        Its ``prune`` says whether trees are cut back.
+        Its ``prune`` says whether trees are pruned.
     rows : FitRows
-        Those that the regions' maps will be fitted on; the tree was grown on others.
+        Rows on which the regions' maps will be fitted; the tree was grown on others.
     tree : PartitionTree
 
     Returns
     -------
     PartitionTree
-        On ties the smaller one.
+        The smaller one on ties.
     """
     from kdcal_core.partition.tree import prune_tree
 
@@ -116,9 +116,9 @@ def cut_back(settings: Any, rows: FitRows, tree: Any) -> Any:
 
 
 def held_out_losses(settings: Any, rows: FitRows, tree: Any) -> FloatArray:
-    """Cross-validated log loss of every node of a tree if it were a region, (m,).
+    """Cross-validated log loss of every node of a tree as a region, (m,).
 
-    Summed over the node's rows, which are those of its children too, so that nodes compare.
+    It is summed over the node's rows, so a node compares with the sum of its children.
     """
     from kdcal_core.partition.tree import bin_inputs
 
@@ -139,7 +139,7 @@ def held_out_losses(settings: Any, rows: FitRows, tree: Any) -> FloatArray:
                 pooling=settings.pooling,
             )
             found[out] = log_losses(fit.maps.predict(rows.proba[out], leaf[out]), rows.y[out])
-        # a tree and what is cut from it are both numbered from the root in preorder
+        # a tree and its subtrees are numbered from the root in preorder
         node = kept[cut.nodes_of_leaves]
         losses[node] = np.bincount(leaf, rows.weight * found, minlength=cut.n_leaves)
     return losses
@@ -179,7 +179,7 @@ def fit_tree(settings: Any, rows: FitRows) -> PartitionFit:
 
 
 def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
-    """Each fifth of the calibration rows grows a tree whose maps the other four fifths fit.
+    """Grow trees on each fifth of the calibration rows, with maps fitted on the other four fifths.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
     why = (
         "No rows of the model's training set were given"
         if rows.X_partition is None
-        else "The model's training rows are left aside, as its scores rank better on them"
+        else "The model's training rows are not used, because its scores rank better on them"
     )
     how = (
         f"{parts} trees, each grown on one part of the {n:,} calibration rows and fitted on the "
@@ -229,28 +229,28 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
 
 
 def class_target(y: IntArray, n_classes: int) -> NDArray[Any]:
-    """What a tree separates: 0 or 1 for two classes, else (n, K) indicators."""
+    """The target of a tree: 0 or 1 for two classes, else (n, K) indicators."""
     return y if n_classes == 2 else (y[:, None] == np.arange(n_classes)).astype(np.float64)
 
 
 def min_rows_of(min_rows: int | None, n: int, max_depth: int) -> int:
-    """Smallest number of calibration rows in a region: as asked, or by rule.
+    """Smallest number of calibration rows in a region, as given or by the default rule.
 
-    The rule is an eighth of what a full tree's leaf would hold, n / 2^(depth + 3), and at least
-    40. Pooling carries the small ones, so that it matters little: a least number of 20 to 100 and
-    a sixteenth to a half moved the log loss of the table above by 0.0008 at most.
+    The rule is an eighth of the rows in a leaf of a full tree, n / 2^(depth + 3), and at least 40.
+    It matters little, because pooling supports small regions: least numbers of 20 to 100, and
+    shares from a sixteenth to a half, changed the log loss of the table above by at most 0.0008.
     """
     return int(min_rows) if min_rows is not None else max(40, n // 2 ** (max_depth + 3))
 
 
 def _uncut(trees: list[Any], least: int) -> tuple[str, ...]:
-    """A sentence where nothing was cut."""
+    """A note if the inputs were not divided."""
     if any(tree.n_leaves > 1 for tree in trees):
         return ()
     return (
-        "The inputs were not cut into regions, so all rows share one map: no cut parts the "
-        f"classes and leaves {least:,} rows on both sides. With {2 * least:,} rows or more, or a "
-        "smaller least number of rows, a cut is possible.",
+        "The inputs were not divided into regions, so all rows share one map: no split separates "
+        f"the classes with {least:,} rows on both sides. With {2 * least:,} rows or more, or a "
+        "smaller least number of rows, a split is possible.",
     )
 
 
@@ -258,7 +258,7 @@ if TYPE_CHECKING:
     from kdcal_core.partition.tree import BinnedInputs, PartitionTree, RowStats
 
 BINS = 8
-# A lift below is the rounding of two sums.
+# A smaller lift is rounding in two sums.
 ROUNDING = 1e-12
 
 
@@ -268,13 +268,13 @@ def calibrated_auc(positive: Any, negative: Any) -> FloatArray:
     Parameters
     ----------
     positive, negative : (..., m) arrays
-        Weight of the positives and of the negatives in each cell, not negative. Leading
-        dimensions are separate partitions.
+        Weight of the positives and of the negatives in each cell, at least 0. Leading dimensions
+        are separate partitions.
 
     Returns
     -------
     (...) array in [0.5, 1]
-        0.5 where there are no positives or no negatives.
+        0.5 if there are no positives or no negatives.
 
     Examples
     --------
@@ -288,31 +288,31 @@ def calibrated_auc(positive: Any, negative: Any) -> FloatArray:
     ratio = np.divide(p, total, out=np.zeros_like(total), where=total > 0)
     order = np.argsort(-ratio, axis=-1, kind="stable")
     p, n = np.take_along_axis(p, order, axis=-1), np.take_along_axis(n, order, axis=-1)
-    # cells of equal ratio have p_i n_j = p_j n_i, so their order among themselves is of no account
+    # cells of equal ratio have p_i n_j = p_j n_i, so their order does not matter
     won = (n * (np.cumsum(p, axis=-1) - p / 2)).sum(axis=-1)
     pairs = p.sum(axis=-1) * n.sum(axis=-1)
     return np.asarray(np.divide(won, pairs, out=np.full(np.shape(won), 0.5), where=pairs > 0))
 
 
 class AucGain:
-    """How much a split raises the calibrated AUROC, as a criterion for ``grow_tree``.
+    """The increase of the calibrated AUROC by a split, as a criterion for ``grow_tree``.
 
-    Gains count in rows: the lift of the AUROC times the weight of all rows.
+    Gains are in rows: the lift of the AUROC times the weight of all rows.
 
     Parameters
     ----------
     score : (n,) array
-        The score whose order is to be corrected, finite.
+        The score whose order is to be corrected; finite.
     positive : (n,) array of bool
-        Whether the row is of the class that high scores stand for.
+        Whether the row is of the class that high scores indicate.
     weight : (n,) array, optional
     bins : int, 1 to 64, default=8
         Quantile bins of the score.
 
     Notes
     -----
-    The rest of a node is counted from all rows given here: grow the tree on all of them, or on a
-    resample of them.
+    The rest of a node is counted over all rows given here, so the tree must be grown on all of them
+    or on a resample of them.
 
     Examples
     --------
@@ -334,7 +334,7 @@ class AucGain:
 
     @property
     def stats(self) -> RowStats:
-        """Each row's bin and label as its cell, and its weight as the value."""
+        """Each row's cell, by bin and label, with its weight as the value."""
         return self._stats
 
     def gain(self, left: FloatArray, right: FloatArray) -> FloatArray:
@@ -346,7 +346,7 @@ class AucGain:
         return np.where(lift > ROUNDING, lift * self._total.sum(), 0.0)
 
     def order(self, sums: FloatArray) -> FloatArray:
-        """How many more positives a category has per row than its scores predict."""
+        """Excess of positives per row of a category over those that its scores predict."""
         negative, positive = sums[..., 0::2, 0], sums[..., 1::2, 0]
         rows = negative + positive
         over = tuple(range(rows.ndim - 1))
@@ -358,13 +358,13 @@ class AucGain:
 
 
 def _area(*regions: FloatArray) -> FloatArray:
-    """Calibrated AUROC of regions, each (..., 2 bins) with negatives and positives in turn."""
+    """Calibrated AUROC of regions, each (..., 2 bins) with alternating negatives and positives."""
     cells = np.concatenate(regions, axis=-1)
     return calibrated_auc(cells[..., 1::2], cells[..., 0::2])
 
 
 def _bins(score: FloatArray, bins: int) -> IntArray:
-    """Quantile bin of each score, (n,), 0 to ``bins`` - 1; equal scores share one."""
+    """Quantile bin of each score, (n,), 0 to ``bins`` - 1; equal scores share a bin."""
     edges = np.quantile(score, np.arange(1, bins) / bins)
     return np.searchsorted(edges, score, side="left")
 
@@ -372,10 +372,9 @@ def _bins(score: FloatArray, bins: int) -> IntArray:
 def fit_auc(settings: Any, rows: FitRows) -> PartitionFit:
     """One tree whose splits raise the calibrated AUROC, with a map in each of its leaves.
 
-    Two classes are ranked by the score of the second; with more, it is the AUROC with which the
-    confidence separates right predictions from wrong ones. The tree grows on the calibration rows
-    even where training rows are given: on rows that the model was trained on, its scores rank
-    better than they do elsewhere.
+    Two classes are ranked by the score of the second. With more, it is the AUROC of the confidence
+    for right against wrong predictions. The tree is grown on the calibration rows even if training
+    rows are given, because the model's scores rank better on rows that it was trained on.
     """
     from kdcal_core.partition.tree import grow_tree
 

@@ -1,6 +1,6 @@
-"""Maps of few numbers in every region: Platt's and the beta map, and temperatures.
+"""Maps with few parameters in every region: Platt's, beta, and temperatures.
 
-Platt's and the beta map are logistic regressions on the score, of all regions at once.
+Platt's and the beta map are logistic regressions on the score, fitted for all regions at once.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ class TemperatureMaps:
         return z
 
     def check(self, n_classes: int, n_regions: int) -> None:
-        """Refuse temperatures that do not fit, as a damaged file may hold them."""
+        """Refuse temperatures that do not fit, as in a damaged file."""
         check_array(self, "temperatures", (n_regions,), low=LOWEST, high=HIGHEST)
 
 
 def fit_temperature(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: bool) -> MapFit:
     """The temperature of every region with the smallest log loss of the whole vector.
 
-    Pooling is on 1 / T, in which the loss is convex. Without pooling a region with one class or
-    no rows has its nearest ancestor's temperature.
+    Pooling acts on 1 / T, in which the loss is convex. Without pooling a region with one class or
+    without rows has its nearest ancestor's temperature.
     """
     losses, root = _losses(scores, leaf, hierarchy)
     inverse, _ = minimise(root, np.ones((1, 1)), np.ones((1, 1)), np.zeros((1, 1)))
@@ -100,7 +100,7 @@ def fit_temperature(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, poolin
 
 
 def _several_classes(y: IntArray, place: IntArray, nodes: IntArray) -> NDArray[np.bool_]:
-    """Whether the rows of each node, at their place among the nodes, show more than one class."""
+    """Whether the rows of each node, at their place among the nodes, have several classes."""
     low, high = np.full(len(nodes), np.inf), np.full(len(nodes), -np.inf)
     here = place >= 0
     np.minimum.at(low, place[here], y[here])
@@ -109,7 +109,7 @@ def _several_classes(y: IntArray, place: IntArray, nodes: IntArray) -> NDArray[n
 
 
 def _losses(scores: Scores, leaf: IntArray, hierarchy: Hierarchy) -> tuple[LossOf, Loss]:
-    """The loss of any nodes of one depth, and that of the root."""
+    """The loss of nodes of one depth, and that of the root."""
     if scores.n_classes == 2:
         cells = scores.cells(1, leaf, hierarchy.n_regions)
         losses: LossOf = losses_of_nodes(cells, cells.logit[:, None], hierarchy).of_nodes
@@ -142,7 +142,7 @@ class _VectorLosses:
 
 @dataclass(frozen=True, eq=False)
 class _VectorLoss:
-    """Log loss of softmax(z / T) in each of m nodes, by 1 / T, with two derivatives."""
+    """Log loss of softmax(z / T) in each of m nodes, with two derivatives by 1 / T."""
 
     z: FloatArray
     true: FloatArray
@@ -165,7 +165,7 @@ class _VectorLoss:
             return self.of_rows(wanted[self.node])(theta, np.ones_like(wanted))
         inverse = theta[:, 0][self.node]
         scaled = self.z * inverse[:, None]
-        # an overshooting step may make 1 / T negative, and the largest entry another one
+        # an overshooting step may make 1 / T negative, which changes the largest entry
         top = scaled.max(axis=1)
         odds = np.exp(scaled - top[:, None])
         total = odds.sum(axis=1)
@@ -177,7 +177,7 @@ class _VectorLoss:
         return value, gradient[:, None], curvature[:, None, None]
 
     def bound(self) -> FloatArray:
-        """A quarter of the squared range of each row, (m, 1, 1): no variance is larger."""
+        """A quarter of the squared range of each row, (m, 1, 1), the largest possible variance."""
         return self._sum(0.25 * self.z.min(axis=1) ** 2)[:, None, None]
 
     def _sum(self, values: FloatArray) -> FloatArray:
@@ -196,11 +196,11 @@ def beta_features(logit: FloatArray) -> FloatArray:
     )
 
 
-# Beyond it a score could leave the range of a double.
+# Larger parameters could overflow a double.
 _LARGEST = 1e100
-# Scores that differ by less differ by rounding.
+# Smaller differences between scores are rounding.
 _CONSTANT = 1e-9
-# Rows, times classes, that are fitted at once: so many classes that calls cost little beside sums.
+# Rows times classes fitted at once, so many that the calls cost little.
 _ROWS = 100_000
 
 FEATURES = {2: platt_features, 3: beta_features}
@@ -214,8 +214,8 @@ class LinearMaps:
     Attributes
     ----------
     parameters : (C, R, q) array
-        C is 1 for two classes. With q = 2 they are Platt's slope and offset on the logit; with
-        q = 3 the beta map's a, b and c: ``a log p - b log(1 - p) + c``.
+        C is 1 for two classes. With q = 2 they are Platt's slope and offset on the logit, with q =
+        3 the beta map's a, b and c: ``a log p - b log(1 - p) + c``.
 
     Examples
     --------
@@ -238,7 +238,7 @@ class LinearMaps:
         return normalised(mapped)
 
     def check(self, n_classes: int, n_regions: int) -> None:
-        """Refuse parameters that do not fit, as a damaged file may hold them."""
+        """Refuse parameters that do not fit, as in a damaged file."""
         shape = (1 if n_classes == 2 else n_classes, n_regions, None)
         check_array(self, "parameters", shape, low=-_LARGEST, high=_LARGEST)
         demand(self.parameters.shape[2] in FEATURES, "the number of parameters")
@@ -282,8 +282,8 @@ def _fit_classes(
 ) -> tuple[FloatArray, FloatArray]:
     """Parameters (C, R, q) and borrowed shares (C, R) of the maps of C classes."""
     features = [features_of(one.logit) for one in classes]
-    # the offset is read at the middle of the scores, where it does not depend on the slopes, and
-    # the slopes of scores that hardly differ are drawn together as if they differed by one
+    # the offset is taken at the middle of the scores, where it does not depend on the slopes, and
+    # the slopes of scores that hardly differ are pooled as if they differed by one
     pairs = zip(features, classes, strict=True)
     middle, scale = np.swapaxes([_standard(x[:, :-1], one.weight) for x, one in pairs], 0, 1)
     which = np.repeat(np.arange(len(classes)), [len(one.logit) for one in classes])
@@ -306,7 +306,7 @@ def _fit_classes(
 
 
 def _standard(features: FloatArray, weight: FloatArray) -> FloatArray:
-    """Means and deviations of features, (2, q): at most one, and one where they are constant.
+    """Means and deviations of features, (2, q); deviations are at most one, and one if constant.
 
     >>> _standard(np.array([[0.5, 3.0, 7.0], [-0.5, -3.0, 7.0]]), np.ones(2)).tolist()
     [[0.0, 0.0, 7.0], [0.5, 1.0, 1.0]]

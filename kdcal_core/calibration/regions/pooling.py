@@ -1,38 +1,38 @@
-"""Partial pooling: the fewer rows a region has, the more its map is shrunk towards its ancestor's.
+"""Partial pooling: maps of regions with few rows are shrunk towards their ancestors' maps.
 
-A region with few rows cannot support a map of its own, and a fixed smallest number of rows would
-make the map jump at that number. Instead the parameters theta of a node are taken as a draw from
-a normal distribution around those of the node above,
+A region with few rows cannot support its own map, and a fixed smallest number of rows would make
+the map jump at that number. Instead the parameters theta of a node are modelled as a draw from a
+normal distribution around those of the node above,
 
     theta_v ~ N(theta_above(v), S),
 
 so that the fit of a node minimises its log loss plus ``(theta - theta_above)' S^-1 (theta -
-theta_above) / 2``. A node without rows has its ancestor's map, a node with many rows has its own,
-and nothing jumps in between. S says how much nodes differ. It is learned from all
-nodes of the partition by empirical Bayes: expectation and maximisation over theta, with the loss
-of each node as a parabola around its fit. A prior worth two nodes stabilises S where a partition
-has few.
+theta_above) / 2``. A node without rows has its ancestor's map, a node with many rows its own, and
+the transition is smooth. S describes how much nodes differ. It is estimated from all nodes of the
+partition by empirical Bayes: expectation-maximisation over theta, with the loss of each node as a
+parabola around its fit. A prior worth two nodes stabilises S for partitions with few nodes.
 
 Rows of one class determine a region's level but not the order inside it: there a change of slope
-acts as an offset, and could reverse the order. So the spread of a node's
-slopes, and the evidence of its rows on them, are weighted by ``w = r / (r + 1/2)`` with r its rows
-of the rarer class: 0 without any, where the slopes are the ancestor's and only the offset moves,
-two thirds with one, nearly 1 with twenty. A row with almost no weight changes almost nothing. On
-simulated regions, with rare classes too (8 and 30 regions of 10 to 1,000 rows), the test log loss
-moved by -0.0009 to 0.0001, with 5 rows in each by 0.003, and on ten classes of digits by 0.001. No
-region of one class had a falling slope, where before 995 rows without a positive had -0.6.
+acts as an offset, and could reverse the order. So the spread of a node's slopes, and the evidence
+of its rows on them, are weighted by ``w = r / (r + 1/2)``, where r is its number of rows of the
+rarer class. The weight is 0 for r = 0, where the slopes are the ancestor's and only the offset
+changes, two thirds for r = 1, and nearly 1 for r = 20. A row with almost no weight changes almost
+nothing. On simulated regions, with rare classes too (8 and 30 regions of 10 to 1,000 rows), the
+weighting changed the test log loss by -0.0009 to 0.0001, with 5 rows in each region by 0.003, and
+on ten classes of digits by 0.001. No region of one class then had a negative slope; without the
+weighting, 995 rows without a positive had -0.6.
 
 Measured on simulated regions (2, 8 and 50 of them, 10 to 300 rows in each, Platt's map): where
-regions differ, with standard deviations of 0.4 of the slope and 1 of the offset, pooling has a
-test log loss 0.003 to 0.095 below one map for all; where they do not differ at all it is 0.0014
-above it at most. Regions fitted separately are up to 0.17 worse than pooled ones at 5 rows each,
-and equal at 1,000.
+regions differ, with standard deviations of 0.4 of the slope and 1 of the offset, pooling has a test
+log loss 0.003 to 0.095 below one map for all. Where they do not differ, it is at most 0.0014 above.
+Regions fitted separately are up to 0.17 worse than pooled ones with 5 rows each, and equal with
+1,000.
 
-**Rates.** In a bin of the score, k of a region's n rows are of the class, and the region above has
-rate g. The region's own rate is taken as a draw from a beta distribution with mean g that is worth
-M rows, so that its estimate is (k + M g) / (n + M): the ancestor's without rows, its own with
-many. M is learned from all regions and bins as the largest beta-binomial likelihood, with a wide
-prior around 20 rows.
+**Rates.** In a bin of the score, k of a region's n rows are of the class, and the enclosing region
+has rate g. The region's rate is modelled as a draw from a beta distribution with mean g that is
+worth M rows. Its estimate is then (k + M g) / (n + M): the ancestor's without rows, its own with
+many. M maximises the beta-binomial likelihood over all regions and bins, with a wide prior around
+20 rows.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ from kdcal_core.calibration.regions.scores_and_hierarchy import Cells, Hierarchy
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 
-# The prior of S: this many nodes' worth of differences with standard deviation SPREAD.
+# The prior of S: worth this many nodes with differences of standard deviation SPREAD.
 PRIOR_NODES = 2.0
 SPREAD = 0.2
-# Nodes never differ by more: where scores are 0 or 1, a parabola says nothing of a loss far away.
+# Largest difference of nodes, because at scores of 0 or 1 a parabola fails far from its fit.
 WIDEST = 5.0
-# Rows of the rarer class with which a node's slopes count half.
+# Rows of the rarer class that give a node's slopes half weight.
 HALF_EVIDENCE = 0.5
 _ROUNDS = 3
-# A share of nothing would divide by it.
+# Avoids division by zero.
 _LEAST_SHARE = 1e-12
 
 # The loss of the nodes at one depth: (node of each of the m fits) -> loss of those m nodes.
 LossOf = Callable[[IntArray], Loss]
-# What is known of the loss of each level below the roots, None before it has been asked.
+# The loss of each level below the roots with derivatives, None before it is computed.
 Levels = list[Known | None]
 
 
@@ -76,7 +76,7 @@ class Pooled:
     borrowed : (m,) array in [0, 1]
         Share of a node's parameters that comes from its ancestor: 1 - trace((H + S^-1)^-1 H) / q.
     spread : (C, q, q) array
-        S of each copy of the hierarchy; zeros where it is one node.
+        S of each copy of the hierarchy; zeros if it has one node.
     """
 
     theta: FloatArray
@@ -85,7 +85,7 @@ class Pooled:
 
 
 def order_evidence(rarer: FloatArray) -> FloatArray:
-    """Weight of the evidence on the slopes by the rows of the rarer class, in [0, 1).
+    """Weight in [0, 1) of the evidence on the slopes, from the rows of the rarer class.
 
     Examples
     --------
@@ -98,18 +98,18 @@ def order_evidence(rarer: FloatArray) -> FloatArray:
 def pool(
     loss_of: LossOf, root: FloatArray, hierarchy: Hierarchy, evidence: FloatArray | None = None
 ) -> Pooled:
-    """Fit every node, top down, each shrunk towards the one above it.
+    """Fit every node from the top down, shrunk towards the node above it.
 
     Parameters
     ----------
     loss_of : callable
-        The joint loss of some nodes, by their numbers.
+        Returns the joint loss of nodes, given their numbers.
     root : (C, q) array
-        Parameters of the roots, which are fitted without any pull.
+        Parameters of the roots, which are fitted without a penalty.
     hierarchy : Hierarchy
-        Of C copies, each of which learns a spread of its own.
+        A hierarchy of C copies, each with its own spread.
     evidence : (m,) array in [0, 1], optional
-        Weight of each node's rows in all parameters but the last, the offset; None for full
+        Weight of each node's rows for all parameters except the last, the offset; None for full
         weight.
     """
     n_copies, q = root.shape
@@ -138,14 +138,14 @@ def pool(
 
 
 def _counted(whole: FloatArray, share: FloatArray) -> FloatArray:
-    """(m, q, q) matrices of which all but the offset's own entry count by their share."""
+    """The (m, q, q) matrices with all entries but the offset's own multiplied by their share."""
     counted = share[:, None, None] * whole
     counted[:, -1, -1] = whole[:, -1, -1]
     return counted
 
 
 def _moved(now: FloatArray, before: FloatArray) -> FloatArray:
-    """How far each spread has moved, as a share of what it was, (C,)."""
+    """Relative change of each spread, (C,)."""
     far: FloatArray = np.abs(now - before).max(axis=(1, 2)) / np.trace(before, axis1=1, axis2=2)
     return far
 
@@ -186,9 +186,9 @@ def _learn(
     spread: FloatArray,
     moving: NDArray[np.bool_],
 ) -> None:
-    """S by expectation and maximisation, in place, from the parabola of each node's loss.
+    """Estimate S in place by expectation-maximisation, from the parabola of each node's loss.
 
-    Copies that are not ``moving`` any more keep theirs.
+    Copies that are no longer ``moving`` keep theirs.
     """
     from kdcal_core.calibration.regions._region_kernels import learn_spread
 
@@ -196,7 +196,7 @@ def _learn(
     above = hierarchy.parent
     gradient, curvature = _of_nodes(known, hierarchy, q)
     seen = (np.trace(curvature, axis1=1, axis2=2) > 0) & (above >= 0)
-    # sisters share an ancestor that was fitted on them: k of them show k - 1 differences
+    # k siblings share an ancestor that was fitted on them, so they show k - 1 differences
     below = above >= 0
     sisters = np.bincount(above[below], weights=seen[below], minlength=m)[above]
     widen = np.where(sisters > 1, sisters / np.maximum(sisters - 1.0, 1.0), 1.0)
@@ -216,14 +216,14 @@ def _learn(
 N_BINS = 10
 _WORTHS = np.geomspace(0.5, 20_000.0, 50)
 _USUAL, _WIDTH = 20.0, 1.5
-# A rate of 0 or 1 above would exclude outcomes that a region may still have.
+# Keeps ancestors' rates from 0 and 1, which would exclude outcomes in a region.
 _LOWEST = 1e-6
 
 
 def bins_of(cells: Cells) -> tuple[FloatArray, IntArray]:
-    """Inner edges (at most 9) that divide the rows into bins of equal weight, and each cell's bin.
+    """Inner edges (at most 9) of bins of equal weight, and each cell's bin.
 
-    A bin ends with its upper edge, which is one of the scores.
+    A bin includes its upper edge, which is one of the scores.
     """
     order = np.argsort(cells.logit, kind="stable")
     mass = np.cumsum(cells.weight[order])
@@ -247,7 +247,7 @@ def tallies(
 def pooled_rates(
     positive: FloatArray, weight: FloatArray, hierarchy: Hierarchy, worth: float
 ) -> FloatArray:
-    """The rate of every node and bin, (m, B), each worth ``worth`` rows of the node above."""
+    """The rate of every node and bin, (m, B), with the rate above worth ``worth`` rows."""
     rate = np.empty_like(weight)
     overall = positive[0].sum() / weight[0].sum()
     rate[0] = (positive[0] + overall) / (weight[0] + 1.0)
@@ -256,13 +256,13 @@ def pooled_rates(
         above = rate[hierarchy.parent[nodes]]
         total = weight[nodes] + worth
         mixed = positive[nodes] + worth * above
-        # without a worth, an empty bin still has its ancestor's rate
+        # with a worth of 0, an empty bin still has its ancestor's rate
         rate[nodes] = np.divide(mixed, total, out=above.copy(), where=total > 0)
     return rate
 
 
 def worth_of(positive: FloatArray, weight: FloatArray, hierarchy: Hierarchy) -> float:
-    """Rows that an ancestor's rate is worth in a bin, by the largest likelihood."""
+    """Number of rows that an ancestor's rate is worth in a bin, by maximum likelihood."""
     if len(hierarchy.parent) == 1:
         return float(_USUAL)
     merits = [_merit(positive, weight, hierarchy, worth) for worth in _WORTHS]

@@ -1,13 +1,13 @@
-"""Maps of a partition's regions, fitted together; the layers they make; a report on each region.
+"""Jointly fitted maps of a partition's regions, layers of them, and a report on each region.
 
-:func:`fit_maps` fits one map of the score for each region, whatever made the partition; the table
-:data:`MAPS` names the kinds. With two classes the second class's probability is mapped and the
-first is its complement. With more, each class is mapped against the rest and rows are scaled to
-sum to one; temperatures act on the whole vector. :class:`RegionMap` is Platt's map of one region,
-from stated to calibrated probabilities.
+:func:`fit_maps` fits one map of the score for each region of any partition; :data:`MAPS` lists the
+kinds. With two classes the second class's probability is mapped and the first is its complement.
+With more, each class is mapped against the rest and rows are scaled to sum to one; temperatures act
+on the whole vector. :class:`RegionMap` is Platt's map of one region, from stated to calibrated
+probabilities.
 
-A layer is a fitted partition with the maps of its regions. Here are the ways in which several
-partitions combine; a region is reported with its rows, its map and its flags.
+A layer is a fitted partition with the maps of its regions, and several layers can be combined. A
+region is reported with its rows, its map and its flags.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from kdcal_core.progress import Progress, silent
 from kdcal_core.store import storable
 from kdcal_core.text import counted, listed
 
-CURVE_POINTS = 80  # even on the log odds, so that both ends are smooth
-_SURE = 1e-6  # stated probabilities are kept this far from 0 and 1, where log odds end
+CURVE_POINTS = 80  # evenly spaced on the log odds, so that both ends are smooth
+_SURE = 1e-6  # distance of stated probabilities from 0 and 1, where log odds are infinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +50,15 @@ class RegionMap:
     ----------
     leaf : int
     words : str
-        Untrusted.
+        Description of the region. Untrusted text.
     slope, offset : float
-        Of Platt's map on the log odds.
+        Parameters of Platt's map on the log odds.
     low, high : float
-        Stated probabilities of the region's rows lie between these.
+        Range of the stated probabilities of the region's rows.
     mean, mean_after : float
-        Of the region's rows, as stated and as the map has it.
+        Mean probability of the region's rows, as stated and after the map.
     n : int
-        Rows that the map was fitted on.
+        Number of rows on which the map was fitted.
     """
 
     leaf: int
@@ -81,7 +81,7 @@ class RegionMap:
         stated: FloatArray,
         weight: FloatArray | None = None,
     ) -> RegionMap:
-        """The map of a region whose rows state the probabilities (n,), n >= 1.
+        """The map of a region whose rows have the stated probabilities (n,), n >= 1.
 
         Examples
         --------
@@ -103,7 +103,7 @@ class RegionMap:
         )
 
     def apply(self, stated: ArrayLike) -> FloatArray:
-        """Calibrated probabilities of stated ones."""
+        """Calibrated probabilities for stated ones."""
         return _mapped(stated, self.slope, self.offset)
 
     def curve(self) -> tuple[FloatArray, FloatArray]:
@@ -149,9 +149,9 @@ def fit_maps(
     leaf : (n,) int array
         Region of each row, 0 to R - 1.
     hierarchy : Hierarchy
-        Of the R regions.
+        Hierarchy of the R regions.
     pooling : bool, default=True
-        Whether regions are drawn to their ancestors by partial pooling.
+        Whether regions are shrunk towards their ancestors by partial pooling.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def fit_maps(
     return MAPS[kind](scores, leaf, hierarchy, pooling)
 
 
-# A map of two parameters is reliable with this many rows of the rarer of the two classes.
+# A map with two parameters is reliable with this many rows of the rarer of the two classes.
 ENOUGH = 20
 
 NO_ROWS, ONE_CLASS, FEW_ROWS, FALLING = "no rows", "one class", "few rows", "negative slope"
@@ -181,23 +181,23 @@ class RegionFit:
     Attributes
     ----------
     layer, leaf : int
-        Which partition, and which of its regions, counted from 0.
+        Index of the partition, and of the region in it.
     words : str
-        Where the region is. Names in it come from the table: escape them on a screen.
+        Description of the region. It holds untrusted names from the table; escape it on screens.
     n : int
-        Rows that its map was fitted on.
+        Number of rows on which its map was fitted.
     n_by_class : tuple of K int
     needed : int
-        Rows with which the region's map would stand on its own: 20 of the rarer class at the
-        rate of the region; where the region shows one class only, of all rows, or of one in
-        n + 1 where that is less. 0 where it has them.
+        Number of rows with which the region's own map would be reliable: 20 of the rarer class at
+        the region's rate. If the region has one class, the rate is that of all rows, or one in n +
+        1 if that is less. 0 if the region has enough rows.
     parameters : dict of str to tuple of float
-        By plain name; one number for each mapped class (the second of two, or all). Empty for
-        maps without parameters.
+        Parameters by name, with one number for each mapped class (the second of two, or all). Empty
+        for maps without parameters.
     borrowed : tuple of float in [0, 1]
-        For each mapped class, the share of the map that is its ancestor's.
+        The ancestor's share of the map, for each mapped class.
     flags : tuple of str
-        Of "no rows", "one class", "few rows" and "negative slope".
+        Some of "no rows", "one class", "few rows" and "negative slope".
     """
 
     layer: int
@@ -212,7 +212,7 @@ class RegionFit:
 
     @property
     def n_positive(self) -> int:
-        """Rows of the second class."""
+        """Number of rows of the second class."""
         return self.n_by_class[1]
 
 
@@ -230,11 +230,11 @@ def region_fits(
     ----------
     fit : MapFit
     scores : Scores
-        The rows that the maps were fitted on; rows of weight zero do not count.
+        The rows on which the maps were fitted; rows of weight zero do not count.
     leaf : (n,) int array
     n_regions : int
     words : callable
-        Region number -> words.
+        Region number -> description.
     layer : int, default=0
     """
     n_classes = scores.n_classes
@@ -262,9 +262,9 @@ def region_fits(
 
 
 def region_notes(regions: tuple[RegionFit, ...]) -> tuple[str, ...]:
-    """Sentences on the regions that need care.
+    """Notes on the regions that need care.
 
-    A rule that several layers share is named once, with the fewest rows that it has in any.
+    A region in several layers is named once, with the fewest rows that it has in any.
     """
     notes = []
     for flag, start in _SENTENCES.items():
@@ -288,12 +288,12 @@ def region_notes(regions: tuple[RegionFit, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many of a layer's regions need care, where there are too many layers to name them.
+    """Counts of a layer's regions that need care, if there are too many layers to name them.
 
     Attributes
     ----------
     regions, one_class, falling : int
-        Regions with rows, those of them that show one class only, and those where a higher score
+        Number of regions with rows, of those with only one class, and of those where a higher score
         means a lower probability.
     """
 
@@ -303,7 +303,7 @@ class Tally:
 
 
 def tally(fit: MapFit, scores: Scores, leaf: IntArray, n_regions: int) -> Tally:
-    """Count what a note reports of one layer; arguments are those of :func:`region_fits`."""
+    """The counts of one layer for a note; arguments are those of :func:`region_fits`."""
     n_classes = scores.n_classes
     counts = np.bincount(leaf * n_classes + scores.y, minlength=n_regions * n_classes)
     seen = (counts.reshape(n_regions, n_classes) > 0).sum(axis=1)
@@ -313,12 +313,12 @@ def tally(fit: MapFit, scores: Scores, leaf: IntArray, n_regions: int) -> Tally:
 
 
 def layer_notes(tallies: list[Tally]) -> tuple[str, ...]:
-    """A sentence on the regions of many layers that need care, where there are any.
+    """A note on the regions of many layers that need care, if there are any.
 
     Examples
     --------
     >>> print(*layer_notes([Tally(4, 1, 0), Tally(4, 0, 0)]))
-    Of all partitions' regions (8), 1 shows one class only and borrows from the region around it.
+    Of all partitions' regions (8), 1 has only one class and borrows from the region around it.
     >>> layer_notes([Tally(4, 0, 0)])
     ()
     """
@@ -327,9 +327,9 @@ def layer_notes(tallies: list[Tally]) -> tuple[str, ...]:
     )
     notes = []
     if one_class == 1:
-        notes.append("1 shows one class only and borrows from the region around it")
+        notes.append("1 has only one class and borrows from the region around it")
     elif one_class:
-        notes.append(f"{one_class:,} show one class only and borrow from the region around them")
+        notes.append(f"{one_class:,} have only one class and borrow from the region around them")
     if falling:
         notes.append(f"in {falling:,} a higher score means a lower probability (kept as found)")
     return (f"Of all partitions' regions ({regions:,}), {'; '.join(notes)}.",) if notes else ()
@@ -338,7 +338,7 @@ def layer_notes(tallies: list[Tally]) -> tuple[str, ...]:
 _LISTED = 3
 _SENTENCES = {
     NO_ROWS: "Regions without a row use the map of the region around them",
-    ONE_CLASS: "Regions that show one class only borrow from the region around them",
+    ONE_CLASS: "Regions with only one class borrow from the region around them",
     FEW_ROWS: "Regions with few rows of a class borrow from the region around them",
     FALLING: "A higher score means a lower probability (kept as found, look at the region)",
 }
@@ -351,15 +351,15 @@ def _flags(counts: IntArray, falling: bool) -> tuple[str, ...]:
 
 
 def _needed(counts: IntArray, overall: IntArray) -> int:
-    """Rows that hold :data:`ENOUGH` of the rarer class, 0 where the region has them.
+    """Number of rows with :data:`ENOUGH` of the rarer class, 0 if the region has them.
 
-    A region of one class takes the rate of all rows, but at most the one that it would show if its
-    next row were of another class: rows without any are evidence that such rows are rare there.
+    For a region of one class the rate is that of all rows, but at most the one it would have if its
+    next row were of another class, because its rows show that other classes are rare there.
 
     >>> overall = np.array([600, 300])
     >>> _needed(np.array([90, 10]), overall), _needed(np.array([0, 0]), overall)
     (200, 60)
-    >>> _needed(np.array([121, 0]), overall)  # more than the 121 that did not do
+    >>> _needed(np.array([121, 0]), overall)  # more than the 121, which were not enough
     2440
     """
     n, rarer = int(counts.sum()), _rarer(counts)
@@ -372,12 +372,12 @@ def _needed(counts: IntArray, overall: IntArray) -> int:
 
 
 def _rarer(counts: IntArray) -> int:
-    """Rows that are not of the most frequent class."""
+    """Number of rows that are not of the most frequent class."""
     return int(counts.sum() - counts.max())
 
 
 class Partition(Protocol):
-    """What cuts the inputs into regions: a tree, or a column's values."""
+    """A division of the inputs into regions, by a tree or by a column's values."""
 
     @property
     def columns(self) -> tuple[InputColumn, ...]: ...
@@ -389,16 +389,16 @@ class Partition(Protocol):
         """Region of each row, (n,) int64."""
 
     def words(self, leaf: int) -> str:
-        """The region in plain words."""
+        """The region in words."""
 
     def check(self) -> None:
-        """Refuse arrays that contradict each other, as a damaged file may hold them."""
+        """Refuse arrays that contradict each other, as in a damaged file."""
 
 
 @storable
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """One partition of the inputs with the map of each of its regions.
+    """One partition of the inputs, with the maps of its regions.
 
     Attributes
     ----------
@@ -414,7 +414,7 @@ class Layer:
         return self.maps.predict(proba, np.asarray(self.partition.apply(X), dtype=np.int64))
 
     def check(self, n_classes: int) -> None:
-        """Refuse a layer whose parts do not fit each other."""
+        """Refuse a layer whose parts do not match."""
         self.partition.check()
         self.maps.check(n_classes, self.partition.n_leaves)
 
@@ -428,10 +428,10 @@ class FitRows:
     proba : (n, K) array
     y : (n,) int array
     weight : (n,) array
-        Mean one.
+        Weights with mean one.
     X : (n, d) DataFrame
     X_partition, y_partition : (m, d) DataFrame and (m,) int array, or None
-        Rows that the partition is found on, where they were given.
+        Rows on which the partition is found, if given.
     report : callable
         Called with the share done in [0, 1] and a sentence; may raise to cancel.
     """
@@ -457,13 +457,13 @@ class FitRows:
 
 @dataclass(frozen=True, eq=False)
 class PartitionFit:
-    """What fitting a kind of partition gives.
+    """The result of fitting a kind of partition.
 
     Attributes
     ----------
     layers : tuple of Layer
     regions : tuple of RegionFit
-        Of all layers.
+        Regions of all layers.
     notes : tuple of str
     """
 
@@ -484,14 +484,13 @@ class PartitionKind:
     Attributes
     ----------
     fit : callable
-        (settings, rows) -> PartitionFit. The settings are the calibrator itself: its
-        parameters.
+        (settings, rows) -> PartitionFit. The settings are the calibrator with its parameters.
     combine : callable
         (layers, proba, X) -> (n, K).
     reads : callable
-        (settings, columns of X) -> those that the partition is found in; others are ignored.
+        (settings, columns of X) -> the columns that the partition uses; others are ignored.
     depth : int
-        Of its trees, unless another is given.
+        Default depth of its trees.
     """
 
     fit: Callable[[Any, FitRows], PartitionFit]
@@ -510,7 +509,7 @@ def averaged(layers: tuple[Layer, ...], proba: FloatArray, X: Any) -> FloatArray
 
 
 def hierarchy_of(partition: Any) -> Hierarchy:
-    """The hierarchy of a partition's regions: a tree's own, sisters for a column."""
+    """The hierarchy of a partition's regions: a tree's own, or siblings for a column."""
     return (
         Hierarchy.of_tree(partition)
         if hasattr(partition, "parent")
@@ -527,7 +526,7 @@ def fit_partition(
 ) -> PartitionFit:
     """The maps of a given partition, as the only layer.
 
-    ``spare`` is the region of values that the fit has not seen; it is not reported if it has no
+    ``spare`` is the region for values that the fit has not seen; it is not reported if it has no
     rows.
     """
     scores = Scores(rows.proba, rows.y, rows.weight)

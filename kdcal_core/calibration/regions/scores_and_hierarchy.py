@@ -1,7 +1,8 @@
-"""What maps of regions are fitted on: scores, and the hierarchy of the regions.
+"""Scores and the hierarchy of regions, on which the maps of regions are fitted.
 
-Scores of one class are gathered so that a million rows fit in milliseconds. The hierarchy holds
-the ancestors that regions with few rows borrow from. The fitted maps of all kinds are here too.
+Scores of one class are gathered into cells, so that a fit on a million rows takes milliseconds. The
+hierarchy holds the ancestors from which regions with few rows borrow. The protocol of fitted maps
+is here too.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.statistics import CLIP
 
-# Up to so many rows every row stands for itself, and fits are exact.
+# Up to this many rows are not gathered, and fits are exact.
 EXACT = 50_000
-# Width of a cell on the logit. Within it the logit varies by 1/222 (standard deviation) around a
-# mean that is kept, which moves a fitted slope by well below a hundredth of its standard error.
+# Width of a cell on the logit. Within it the logit varies by 1/222 (standard deviation) around its
+# stored mean, which changes a fitted slope by well below a hundredth of its standard error.
 WIDTH = 1.0 / 64.0
 _NARROWEST = 1e-9
 _LARGEST_GRID = 20_000_000
@@ -65,7 +66,7 @@ class Cells:
 
 
 def logit_of(p: FloatArray) -> FloatArray:
-    """log(p / (1 - p)) with p clipped at 1e-12, to both sides alike.
+    """log(p / (1 - p)) with p clipped at 1e-12 on both sides.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def logit_of(p: FloatArray) -> FloatArray:
 def lattice_of(logit: FloatArray) -> IntArray:
     """Cell of each row on a fixed lattice of the logit, counted from the lowest.
 
-    Where all logits are nearly alike it is finer by their standard deviation.
+    If all logits are nearly equal, it is finer in proportion to their standard deviation.
     """
     width = WIDTH * min(1.0, max(float(logit.std()), _NARROWEST))
     cell = np.floor(logit / width).astype(np.int64)
@@ -97,7 +98,7 @@ def gather(
     n_regions: int,
     lattice: IntArray | None = None,
 ) -> Cells:
-    """Cells of the rows: the rows themselves up to 50,000 of them, else by region and logit.
+    """Cells of the rows: up to 50,000 rows one for each row, else by region and logit.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def gather(
     region : (n,) int array
         0 to ``n_regions`` - 1.
     lattice : (n,) int array, optional
-        :func:`lattice_of` the logits, where many partitions of the same rows are gathered.
+        :func:`lattice_of` the logits, to gather many partitions of the same rows.
 
     Examples
     --------
@@ -134,18 +135,18 @@ def gather(
 
 
 class RegionMaps(Protocol):
-    """The fitted maps of R regions: plain arrays and two methods."""
+    """The fitted maps of R regions: arrays and two methods."""
 
     def predict(self, proba: FloatArray, leaf: IntArray) -> FloatArray:
         """Calibrated probabilities (n, K) of rows in these regions (n,), rows summing to one."""
 
     def check(self, n_classes: int, n_regions: int) -> None:
-        """Refuse arrays that do not fit, as a damaged file may hold them."""
+        """Refuse arrays that do not fit, as in a damaged file."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What maps are fitted on, with what many partitions of the same rows share.
+    """The rows on which maps are fitted, with what many partitions of them share.
 
     Attributes
     ----------
@@ -165,7 +166,7 @@ class Scores:
 
     @property
     def mapped(self) -> tuple[int, ...]:
-        """The classes that have a map of their own: the second of two, or all."""
+        """The classes with their own map: the second of two, or all."""
         return (1,) if self.n_classes == 2 else tuple(range(self.n_classes))
 
     @cached_property
@@ -196,9 +197,9 @@ class MapFit:
     ----------
     maps : RegionMaps
     borrowed : (C, R) array in [0, 1]
-        Share of each region's map that is its ancestor's, for each mapped class.
+        The ancestor's share of each region's map, for each mapped class.
     parameters : dict of str to (C, R) array
-        By plain name ("slope", "offset"); empty for maps without parameters.
+        Parameters by name ("slope", "offset"); empty for maps without parameters.
     falling : (R,) array of bool
         Whether a higher score of some class means a lower probability of it.
     """
@@ -210,7 +211,7 @@ class MapFit:
 
 
 def normalised(mapped: FloatArray) -> FloatArray:
-    """Full vectors of (n, C) mapped probabilities: the complement for two classes, else scaled.
+    """Full vectors from (n, C) mapped probabilities: the complement for two classes, else scaled.
 
     A row of zeros becomes uniform.
     """
@@ -229,8 +230,8 @@ class Hierarchy:
     Attributes
     ----------
     parent : (m,) int array
-        Node above each node, and -1 for a root: node 0, and in :meth:`copies` the first of each.
-        Parents come first.
+        Node above each node, and -1 for a root, which is node 0 or, in :meth:`copies`, the first of
+        each copy. Parents come first.
     node : (R,) int array
         The node of each region.
 
@@ -248,7 +249,7 @@ class Hierarchy:
 
     @classmethod
     def flat(cls, n_regions: int) -> Hierarchy:
-        """Sisters under one root; a single region is the root itself."""
+        """Siblings under one root; a single region is the root itself."""
         if n_regions == 1:
             return cls(np.array([-1]), np.array([0]))
         return cls(
@@ -258,7 +259,7 @@ class Hierarchy:
 
     @classmethod
     def of_tree(cls, tree: Any) -> Hierarchy:
-        """That of a :class:`kdcal_core.partition.tree.PartitionTree`, renumbered by depth."""
+        """The hierarchy of a ``kdcal_core.partition.tree.PartitionTree``, renumbered by depth."""
         order = np.argsort(tree.depth, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
@@ -270,9 +271,9 @@ class Hierarchy:
         return cls(parent, node)
 
     def copies(self, count: int) -> Hierarchy:
-        """This hierarchy ``count`` times, for as many classes that are fitted together.
+        """This hierarchy repeated ``count`` times, to fit as many classes together.
 
-        Nodes and regions of copy c are those of the first plus c times their number.
+        The numbers of nodes and regions in copy c are those of the first plus c times their count.
 
         Examples
         --------
@@ -297,7 +298,7 @@ class Hierarchy:
 
     @cached_property
     def depth(self) -> IntArray:
-        """Steps from the root to each node, (m,)."""
+        """Number of steps from the root to each node, (m,)."""
         depth = np.zeros(len(self.parent), dtype=np.int64)
         while True:
             deeper = np.where(self.parent >= 0, depth[self.parent] + 1, 0)
@@ -312,7 +313,7 @@ class Hierarchy:
 
     @cached_property
     def spans(self) -> tuple[IntArray, IntArray, IntArray]:
-        """An order of the regions in which those below any node stand side by side.
+        """An order of the regions in which those below any node are adjacent.
 
         Returns
         -------
@@ -339,7 +340,7 @@ class Hierarchy:
         return np.minimum(first, last), last, rank
 
     def totals(self, own: FloatArray) -> FloatArray:
-        """Of what each region has, (R, ...), the sum below each node, (m, ...).
+        """Sums of the regions' values (R, ...) below each node, (m, ...).
 
         Examples
         --------
@@ -353,14 +354,14 @@ class Hierarchy:
         return total
 
     def above(self, level: int) -> IntArray:
-        """The node of this depth above each region, or the region's own where it ends earlier."""
+        """The node of this depth above each region, or the region's own node if it is less deep."""
         depth, at = self.depth, self.node
         for deepest in range(int(depth.max(initial=0)), level, -1):
             at = np.where(depth[at] == deepest, self.parent[at], at)
         return at
 
     def place_among(self, nodes: IntArray) -> IntArray:
-        """The one of ``nodes``, all of one depth, that each region is or lies below; else -1."""
+        """Index of the node among ``nodes``, all of one depth, at or above each region; else -1."""
         place = np.full(len(self.parent), -1)
         place[nodes] = np.arange(len(nodes))
         return place[self.above(int(self.depth[nodes[0]]))]

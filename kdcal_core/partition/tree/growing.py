@@ -394,10 +394,10 @@ class _Growth:
     n: list[int] = field(default_factory=list)
 
     def grow(self, rows: NDArray[np.int64], max_leaves: int | None) -> None:
-        """Split a node until there is none or the leaves are enough.
+        """Split nodes until none is left or the tree has ``max_leaves``.
 
-        Where leaves are counted the largest gain comes first; else the newest node, so that few
-        histograms are held at once.
+        With ``max_leaves`` the node with the largest gain is split first. Otherwise it is the
+        newest node, which keeps few histograms in memory.
         """
         self.best_first = max_leaves is not None
         waiting: list[tuple[float, int, _Node]] = []

@@ -194,9 +194,9 @@ def test_a_column_that_the_model_does_not_take_is_reported(folder, tmp_path):
     calibrator, path, stated, info = regional(folder, X, partition="column", column="shop")
     assert (
         can_export_onnx(calibrator, info)
-        == "The regions are cut by 'shop', which is not among the model's inputs."
+        == "The regions are defined by 'shop', which is not among the model's inputs."
     )
-    with pytest.raises(InputError, match="cut by 'shop'"):
+    with pytest.raises(InputError, match="defined by 'shop'"):
         export_onnx(calibrator, path, tmp_path / "out.onnx", stated, X)
     # a hidden layer's units are such columns
     units = pd.DataFrame(

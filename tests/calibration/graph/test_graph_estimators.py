@@ -34,7 +34,7 @@ from kdcal_core.models import wrap_model
 from kdcal_core.partition import pack_bits
 
 
-@pytest.mark.filterwarnings("ignore:The rows of the fit have none of class")
+@pytest.mark.filterwarnings("ignore:The rows of the fit have no row of class")
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_one_two_or_three_rows_suffice_where_a_hold_out_is_given(forest, rows):
     X, y = xor(20, seed=1)
@@ -45,7 +45,7 @@ def test_one_two_or_three_rows_suffice_where_a_hold_out_is_given(forest, rows):
     np.testing.assert_allclose(proba[1], model.prior_)
 
 
-@pytest.mark.filterwarnings("ignore:The rows of the fit have none of class")
+@pytest.mark.filterwarnings("ignore:The rows of the fit have no row of class")
 def test_a_single_row_cannot_be_held_out_so_the_papers_floor_stands_in(forest):
     with pytest.warns(InputWarning, match="too few rows"):
         model = KernelDensityForest(forest).fit(*[part[:1] for part in xor(20)])
@@ -53,7 +53,7 @@ def test_a_single_row_cannot_be_held_out_so_the_papers_floor_stands_in(forest):
     assert np.isfinite(model.predict_proba([[0.0, 0.0], [1e6, 0.0]])).all()
 
 
-@pytest.mark.filterwarnings("ignore:The rows of the fit have none of class")
+@pytest.mark.filterwarnings("ignore:The rows of the fit have no row of class")
 def test_a_class_without_rows_has_prior_zero_unless_it_is_given(forest):
     X, y = xor(100, seed=1)
     model = KernelDensityForest(forest, inside="ratio").fit(X[y == 1], y[y == 1])

@@ -246,7 +246,7 @@ def test_only_another_gamma_moves_the_weights(forest, model):
 
 def test_rows_without_the_models_probabilities_are_refused_by_a_blend_alone(model):
     bare = replace(model.locate(ROWS[0]), proba=None)
-    with pytest.raises(InputError, match="no probabilities of the model"):
+    with pytest.raises(InputError, match="lack the model's probabilities"):
         model.graph_.posterior(bare)
     assert np.isfinite(model.graph_.log_marginal(bare)).all()
     assert np.isfinite(replace(model.graph_, blend=None).posterior(bare)).all()
@@ -379,7 +379,7 @@ def test_a_class_that_few_rows_lack_is_not_ruled_out(missing):
     forest = RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
     forest.fit(*_three_clouds(200, 0))
     X, y = _three_clouds(60, 1)
-    with pytest.warns(InputWarning, match=f"none of class '{missing}'"):
+    with pytest.warns(InputWarning, match=f"no row of class '{missing}'"):
         model = KernelDensityForest(forest).fit(X[y != missing], y[y != missing])
     X, y = _three_clouds(2000, 2)
     own, said = forest.predict_proba(X), model.predict_proba(X)
@@ -397,7 +397,7 @@ def test_a_class_that_few_rows_lack_is_not_ruled_out(missing):
 def test_a_given_prior_rules_a_class_without_rows_in_or_out(forest):
     X, y = ROWS[:2]
     one = X[y == 1], y[y == 1]
-    with pytest.warns(InputWarning, match="none of class"):
+    with pytest.warns(InputWarning, match="no row of class"):
         in_, out = (
             KernelDensityForest(forest, prior=prior).fit(*one) for prior in ([0.3, 0.7], [0.0, 1.0])
         )
