@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from app.load.fitness_card import fitness_card, plain
+from app.load.kept_reviews import kept_reviews
 from app.load.role_form import OUTPUT, TARGET, roles_sentence
 from app.shared import navigation, session, uploads, waiting
 from app.shared.equal_notes import equal_notes
@@ -241,6 +242,8 @@ def own_files(review: Review | None) -> None:
             task_choice(review)
         with st.popover("Which rows belong here?", icon=":material/help:"):
             st.markdown(WHICH_ROWS)
+        if review is None:
+            kept_reviews()
     if review is None:
         return
     if review.model is not None:

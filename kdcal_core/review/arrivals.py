@@ -38,7 +38,7 @@ from kdcal_core.review.steps import (
     with_table,
 )
 from kdcal_core.review.workspace import Workspace
-from kdcal_core.text import listed
+from kdcal_core.text import counted, listed
 
 Place = Literal["model", "calibration", "evaluation", "training", "foreign"]
 TablePlace = Literal["calibration", "evaluation", "training"]
@@ -151,9 +151,11 @@ def add_files(
 
         def read(number: int, place: Place, file: Arrival) -> Any:
             report = shared.part(number)
-            if place == "model":
-                return read_model_file(workspace, alone, file.source, file.name, report, cancelled)
-            return read_table_file(workspace, before, file.source, file.name, report, cancelled)
+            work: Any = read_model_file if place == "model" else read_table_file
+            review = alone if place == "model" else before
+            answer = work(workspace, review, file.source, file.name, report, cancelled)
+            shared.ended(number)
+            return answer
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             readings = [
@@ -241,7 +243,12 @@ class _Shared:
     def __init__(self, progress: Progress | None, n: int) -> None:
         self._progress = progress
         self._shares = [0.0] * n
+        self._n_ended = 0
         self._lock = Lock()
+
+    def ended(self, number: int) -> None:
+        self._n_ended += 1
+        self.part(number)(1.0, f"{self._n_ended:,} of {counted(len(self._shares), 'file')} read")
 
     def part(self, number: int) -> Progress:
         def report(share: float, note: str) -> None:

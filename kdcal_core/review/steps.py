@@ -42,6 +42,7 @@ Cancelled = Callable[[], bool]
 _READ_SECONDS = 300
 _SCORE_SECONDS = 1800
 _HEAD_BYTES = 4096
+_LONGEST_TITLE = 200
 _WORKER = "kdcal_core.review.in_worker:"
 
 
@@ -59,6 +60,22 @@ def read_review(workspace: Workspace, review_id: str) -> Review:
         No review has this id.
     """
     return workspace.read(review_id)
+
+
+def rename_review(workspace: Workspace, review_id: str, title: str) -> Review:
+    """Give the review another title.
+
+    Raises
+    ------
+    InputError
+        The title is blank, or longer than 200 characters.
+    """
+    plain = title.strip()
+    if not 0 < len(plain) <= _LONGEST_TITLE:
+        raise InputError(
+            "A review needs a title", fix=f"Write one of 1 to {_LONGEST_TITLE} characters."
+        )
+    return change_review(workspace, review_id, lambda review: replace(review, title=plain))
 
 
 def add_model(

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -149,6 +150,50 @@ class Workspace:
             The review does not exist, or its file is damaged.
         """
         path = self.folder(review_id) / _STATE
+        review, before = self._at(path, review_id)
+        if time.time() - before.modified > _DAY:
+            with contextlib.suppress(OSError):  # the home may be read-only
+                path.touch()  # marks the review as in use
+        return review
+
+    def reviews(self) -> tuple[tuple[Review, float], ...]:
+        """Every review that can be read, with the seconds since the epoch of its last use.
+
+        The last used comes first. Being listed is no use.
+        """
+        found = []
+        for path in self._states():
+            with contextlib.suppress(InputError):  # damaged, or deleted meanwhile
+                review, identity = self._at(path, path.parent.name)
+                found.append((review, identity.modified))
+        return tuple(sorted(found, key=lambda pair: -pair[1]))
+
+    def duplicate(self, review_id: str, title: str) -> str:
+        """A copy of the review with all its files under another title; its id.
+
+        Raises
+        ------
+        InputError
+            As `update`.
+        OSError
+            Where the folder of reviews cannot be written.
+        """
+        folder = self.folder(review_id)
+        copy = secrets.token_urlsafe(12)
+        target = self.root / copy
+        with self._alone(review_id):
+            review = self.read(review_id)
+            try:
+                shutil.copytree(folder, target, ignore=shutil.ignore_patterns(_STATE))
+                make_private(target)
+                self._write(target, replace(review, id=copy, title=title))
+            except BaseException:
+                shutil.rmtree(target, ignore_errors=True)
+                raise
+        return copy
+
+    def _at(self, path: Path, review_id: str) -> tuple[Review, Identity]:
+        """The review in a file, and which state of the file that is."""
         try:
             before = identity_of(path)
             review = _known(path, before)
@@ -169,10 +214,7 @@ class Workspace:
                 "of kdcal",
                 fix="Put the file back from a backup, or start a new review on the Load page.",
             ) from error
-        if time.time() - before.modified > _DAY:
-            with contextlib.suppress(OSError):  # the home may be read-only
-                path.touch()  # marks the review as in use
-        return review
+        return review, before
 
     def update(self, review_id: str, change: Callable[[Review], Review]) -> Review:
         """Read, change and write the review while no other process writes it.

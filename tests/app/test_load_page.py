@@ -465,3 +465,49 @@ def test_two_tables_exchange_their_places(app):
     _assert_healthy(app)
     words = [text.value for text in app.caption if "rows, 3 columns" in text.value]
     assert ["second" in one for one in words] == [True, False]
+
+
+@pytest.fixture
+def at_this_machine(monkeypatch):
+    """The test runner sends no headers; a browser on this machine does."""
+    from app.load import kept_reviews
+
+    monkeypatch.setattr(kept_reviews, "_at_this_machine", lambda: True)
+
+
+def _kept(app):
+    return next((box for box in app.selectbox if box.key == "kept_review"), None)
+
+
+@pytest.mark.usefixtures("at_this_machine")
+def test_reviews_of_this_machine_are_opened_renamed_duplicated_and_deleted(app):
+    assert _kept(app) is None
+    _upload(app, "calibration", "mine *b*.csv", _csv(_predictions()))
+    settle(app)
+    _press(app, "Start another review")
+    assert [one.split(",")[0] for one in _kept(app).options] == ["mine *b*.csv"]
+    app.text_input[0].set_value("March audit")
+    _press(app, "Rename")
+    _press(app, "Duplicate")
+    assert {one.split(",")[0] for one in _kept(app).options} == {
+        "March audit",
+        "March audit (copy)",
+    }
+    assert app.button(key="kept_delete").disabled
+    next(box for box in app.checkbox if box.key.startswith("kept_sure")).check()
+    app.run()
+    app.button(key="kept_delete").click()
+    app.run()
+    _assert_healthy(app)
+    (left,) = _kept(app).options
+    _press(app, "Open")
+    _assert_healthy(app)
+    assert any(left.split(",")[0].split("(")[0].strip() in one.value for one in app.caption)
+
+
+def test_a_visitor_from_elsewhere_sees_no_list_of_reviews(app):
+    _upload(app, "calibration", "mine.csv", _csv(_predictions()))
+    settle(app)
+    _press(app, "Start another review")
+    _assert_healthy(app)
+    assert _kept(app) is None

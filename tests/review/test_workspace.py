@@ -16,7 +16,14 @@ from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import default_root
 from kdcal_core.models import ModelInfo
-from kdcal_core.review import ColumnInfo, Review, SetInfo, TableInfo, Workspace
+from kdcal_core.review import (
+    ColumnInfo,
+    Review,
+    SetInfo,
+    TableInfo,
+    Workspace,
+    rename_review,
+)
 from kdcal_core.store import decode, encode
 
 FULL = Review(
@@ -218,3 +225,36 @@ def test_default_root(monkeypatch, tmp_path):
     monkeypatch.delenv("LOCALAPPDATA", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_root() == tmp_path / ".cache" / "kdcal"
+
+
+def test_reviews_are_listed_by_their_last_use_which_listing_is_not(workspace):
+    assert workspace.reviews() == ()
+    ids = [workspace.create() for _ in range(3)]
+    for age, review_id in enumerate(ids, start=2):
+        day = time.time() - age * 86_400
+        os.utime(workspace.folder(review_id) / "review.json", (day, day))
+    assert [review.id for review, _ in workspace.reviews()] == ids
+    workspace.read(ids[2])  # a use
+    (workspace.folder(ids[1]) / "review.json").write_text("{")
+    assert [review.id for review, _ in workspace.reviews()] == [ids[2], ids[0]]
+    used = workspace.reviews()[1][1]
+    assert time.time() - used > 86_400
+
+
+def test_a_copy_is_a_review_of_its_own(workspace):
+    review_id = workspace.create()
+    workspace.update(review_id, lambda review: replace(FULL, id=review_id))
+    (workspace.folder(review_id) / "t.arrow").write_bytes(b"rows")
+    copy = workspace.duplicate(review_id, "another")
+    assert workspace.read(copy) == replace(FULL, id=copy, title="another")
+    workspace.delete(review_id)
+    assert (workspace.folder(copy) / "t.arrow").read_bytes() == b"rows"
+    assert stat.S_IMODE(workspace.folder(copy).stat().st_mode) == 0o700
+
+
+def test_a_title_is_changed_and_never_blank(workspace):
+    review_id = workspace.create()
+    assert rename_review(workspace, review_id, " March audit ").title == "March audit"
+    for title in (" ", "x" * 201):
+        with pytest.raises(InputError, match="needs a title"):
+            rename_review(workspace, review_id, title)
