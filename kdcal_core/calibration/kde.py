@@ -535,9 +535,9 @@ class TopLabelKDE(ShrunkConfidence):
 
 
 def _wanted(n: int, few: int) -> int:
-    """Predictions with :data:`SPARSE` of a kind, at the rate at which n hold ``few``.
+    """Number of predictions with :data:`SPARSE` of a kind, if n predictions have ``few``.
 
-    If n hold none, the rate is taken as one in n + 1.
+    If they have none, the rate is taken as one in n + 1.
 
     >>> _wanted(100, 4), _wanted(8, 0)
     (500, 180)

@@ -53,7 +53,7 @@ STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
 GRID = np.round(np.arange(1, 200) / 200, 3)
 """Levels of the quantiles that are kept for the shown rows, (199,)."""
 MOST_SHOWN = 5_000
-"""Most rows whose whole distribution is kept; of more rows a random sample is drawn."""
+"""Maximum number of rows whose distribution is kept; of more rows a random sample is drawn."""
 
 Keep = Callable[[NDArray[Any]], NDArray[Any]]
 """Stores an array of answers, for example on disk, and returns what replaces it."""

@@ -94,7 +94,7 @@ def _method(one: str | tuple[str, Calibrator], seed: int) -> Method:
 
 Rows = tuple[FloatArray, pd.DataFrame | None]
 
-IN_FLIGHT = 16  # most parts that wait for a worker at once: each is sent with its rows
+IN_FLIGHT = 16  # maximum number of parts that wait for a worker at once: each is sent with its rows
 TIMED_ROWS = 10_000
 SHORT = 0.1  # seconds; a faster prediction is timed again on more rows
 

@@ -150,12 +150,12 @@ def _inlined(model: Any, name: str) -> Any:
         ) from error
 
 
-#: Most nodes of a graph, with those of branches, loops and expanded functions.
+#: Maximum number of nodes of a graph, with those of branches, loops and expanded functions.
 MOST_NODES = 20_000
-#: Most node runs for one block of rows, counting each round of a loop.
+#: Maximum number of node runs for one block of rows, counting each round of a loop.
 MOST_STEPS = 100_000
 _STORED_TIMES = 4  # tensors independent of the rows may take this many times the stored bytes
-_LARGEST_KEPT = 1 << 10  # most elements of a stored tensor that may be a shape
+_LARGEST_KEPT = 1 << 10  # maximum number of elements of a stored tensor that may be a shape
 _HARM = "The file may be built to do harm. If you trust it, export the model again without this."
 
 

@@ -39,7 +39,7 @@ from kdcal_core.models.upload_checks import model_trial
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
 from kdcal_core.text import counted
 
-# Most numbers in one tensor of a block: 256 MB as float32.
+# Maximum number of elements in one tensor of a block: 256 MB as float32.
 _BLOCK_CELLS = 1 << 26
 _MOST_BLOCK_ROWS = 8192
 

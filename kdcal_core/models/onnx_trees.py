@@ -32,7 +32,7 @@ _MODES = {
     b"BRANCH_EQ": 4,
     b"BRANCH_NEQ": 5,
 }
-# Most pairs of a row and a tree that descend together.
+# Maximum number of pairs of a row and a tree that descend together.
 _BLOCK_CELLS = 1 << 20
 
 

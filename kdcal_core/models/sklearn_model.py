@@ -49,7 +49,7 @@ _PLAIN_NAMES = {
     "TweedieRegressor": "Tweedie regression",
     "GaussianProcessRegressor": "Gaussian process",
 }
-# Most rows whose layers are in memory at a time.
+# Maximum number of rows whose layers are in memory at a time.
 _BLOCK_ROWS = 1 << 16
 _ACTIVATION_NAMES = {"logistic": "sigmoid"}
 _ACTIVATE: dict[str, Callable[[Any], Any]] = {

@@ -367,7 +367,7 @@ def to_numpy(tensor: Any) -> NDArray[Any]:
     return np.asarray(tensor.detach().to("cpu", torch.float64, copy=True).numpy())
 
 
-# Most numbers that one block of rows may produce: 256 MB as float32.
+# Maximum number of elements that one block of rows may produce: 256 MB as float32.
 _BLOCK_CELLS = 1 << 26
 _MOST_BLOCK_ROWS = 8192
 

@@ -71,9 +71,9 @@ def check_range(values: NDArray[Any], low: int, stop: int, *, what: str) -> None
         raise unsafe(f"{what} is out of range")
 
 
-#: Most numbers in one tensor of one row: 128 MB as float32.
+#: Maximum number of elements in one tensor of one row: 128 MB as float32.
 MOST_ROW_CELLS = 1 << 25
-_FIXED_TIMES = 4  # most times the limit of one row that more rows may take
+_FIXED_TIMES = 4  # more rows may take at most this many times the limit of one row
 _MOST_TRIAL_CELLS = 1 << 24
 # Primes, so that they are not mistaken for a layer's width.
 _TRIAL_ROWS = (61, 31, 13, 7, 3, 2)
@@ -85,7 +85,7 @@ _COST_FIX = (
 
 
 def most_cells(n_rows: int) -> int:
-    """Most numbers that a tensor may hold for the fewest rows that a model takes.
+    """Maximum number of elements of a tensor for the fewest rows that a model takes.
 
     Examples
     --------

@@ -194,7 +194,7 @@ def select_neighbours(
     seed : int, default=0
         Seed of the folds, the rows scored, and randomised PIT values.
     max_rows : int, default=5000
-        Most rows to score, a random subset of more. Neighbours come from all rows.
+        Maximum number of rows to score, drawn at random from more. Neighbours come from all rows.
     progress : callable, optional
 
     Raises

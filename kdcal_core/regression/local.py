@@ -47,7 +47,7 @@ RECALL_ROWS = 200
 BANDWIDTHS = (1.0, 0.5, 0.25, 0.125, 0.0)
 TRIED_ROWS, FEWEST_TRIED = 400, 20
 MOST_FLOATS = 2**28
-"""Most neighbours of all rows together with a radius: 2 GB of PIT values."""
+"""Maximum number of neighbours of all rows together with a radius: 2 GB of PIT values."""
 
 
 def _smoothed(sampled: Recalibrated, bandwidth: float) -> PredictiveDistribution:

@@ -180,8 +180,10 @@ class SmoothedRecalibrated(PredictiveDistribution):
 
     Parameters
     ----------
-    sampled : Recalibrated
-        The weighted sample to smooth, n rows. It is processed in blocks and not kept.
+    base : PredictiveDistribution
+        Distributions F^_j of n rows.
+    knots, values : (n, g) arrays
+        Points on the probit scale, and R_j there. :meth:`of` computes them from a weighted sample.
 
     Notes
     -----
@@ -213,7 +215,7 @@ class SmoothedRecalibrated(PredictiveDistribution):
 
     @classmethod
     def of(cls, sampled: Recalibrated, bandwidth: float = 1.0) -> Self:
-        """The smoothed version of a weighted sample; ``bandwidth`` in units of Silverman's."""
+        """The smoothed version of a weighted sample; ``bandwidth`` is in units of Silverman's."""
         shape = (len(sampled.pits), KNOTS + 2)
         knots, values = np.empty(shape), np.empty(shape)
         step = max(1, 2**20 // max(sampled.pits.shape[1], 8 * KNOTS))

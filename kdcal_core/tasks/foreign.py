@@ -45,7 +45,7 @@ class ForeignSettings:
     radii : tuple of float
         Radii of the spheres; 1 is the distance of the data's farthest row. Empty for no spheres.
     n : int
-        Rows on each sphere, and the most rows in each other set that is made.
+        Number of rows on each sphere, and maximum number in each other set that is made.
     shifted_feature : str or None
         The numeric feature to shift. Untrusted text.
     shifts : tuple of float

@@ -79,7 +79,7 @@ def train_network(
     layers, width : int
         Number of hidden layers, and units in each.
     epochs : int
-        Most epochs.
+        Maximum number of epochs.
     progress : callable
         Called after each epoch; may raise to cancel.
 
@@ -185,8 +185,8 @@ class LabSettings:
     n_trees : int
         Trees of a forest; the papers grow 500.
     layers, width, epochs : int
-        Hidden layers of a network, units in each, and most epochs. The papers have four layers of
-        1,000.
+        Hidden layers of a network, units in each, and maximum number of epochs. The papers have
+        four layers of 1,000.
     output_layer : str
         As for `GraphSettings`.
     radii : tuple of float

@@ -54,8 +54,8 @@ from kdcal_core.tasks.spaces import LAYER, PREDICTION, SPACE_READS, principal_ax
 SEED = 0  # seed of randomised PIT values, bootstraps and tests
 CENTRES, DRAWS = 300, 199
 PANEL_BINS = 10  # bins of the histogram of a group
-MAX_LOCAL = 20_000  # most rows among which neighbours are searched
-MAX_ROWS = LARGE  # most rows of a table on screen or in a download
+MAX_LOCAL = 20_000  # maximum number of rows among which neighbours are searched
+MAX_ROWS = LARGE  # maximum number of rows of a table on screen or in a download
 LEVELS = tuple(i / 20 for i in range(1, 20))
 MEAN, SPREAD, OUTCOME = "\0mean", "\0spread", "\0outcome"  # never names of a file's columns
 AXES = ("\0axis 1", "\0axis 2")
@@ -402,7 +402,7 @@ def pit_rows(
     among : sequence of int, optional
         Positions in the set; None for all rows.
     most : int
-        Most rows to return.
+        Maximum number of rows to return.
     """
     scored, pit = sets.distributions(which), pit_values(sets, which)
     rows = np.arange(scored.n_rows) if among is None else np.asarray(among, dtype=np.int64)

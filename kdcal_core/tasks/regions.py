@@ -53,7 +53,7 @@ class RegionsSettings:
     min_rows : int or None
         Fewest calibration rows in a region; None for the calibrator's default.
     n_trees : int
-        Trees of a forest, or the most stages of boosted trees.
+        Number of trees of a forest, or maximum number of stages of boosted trees.
     column : str or None
         For the partition "column", a column of the table that is not the target.
     folds, seed : int

@@ -182,7 +182,7 @@ class HeterogeneousCalibrator(Calibrator):
         Fewest calibration rows in a region; None for the rule of
         :func:`~kdcal_core.calibration.regions.one_tree.min_rows_of`.
     n_trees : int, default=100
-        Number of trees of a forest, or most stages of boosted trees.
+        Number of trees of a forest, or maximum number of stages of boosted trees.
     column : str, list of str or None, default=None
         The column whose values are the regions ("column"), or the columns whose combinations
         are ("groups"; None for all).

@@ -103,7 +103,7 @@ def borrowed_share(weight: FloatArray, worth: float, m: int) -> FloatArray:
     return mean
 
 
-# Most scores at which an ancestor's curve enters the fits of the regions below it.
+# Maximum number of scores at which an ancestor's curve enters the fits of the regions below it.
 _POINTS = 256
 # Distance between regions on the line on which all curves are looked up.
 _APART = 2.0
