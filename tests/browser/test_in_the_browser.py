@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kdcal_core.review import samples
 from kdcal_core.review.samples import samples_root
 
 pytestmark = pytest.mark.browser
@@ -93,4 +94,37 @@ def test_an_empty_page_offers_a_sample(app, path):
     app.page.get_by_role("button", name="Open a sample").click()
     app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
     app.idle()
+    app.assert_healthy()
+
+
+def test_uploads_and_every_sample_are_in_the_first_screen(app):
+    app.page.set_viewport_size({"width": 1366, "height": 768})
+    app.open()
+    app.wait_for_text("Or start with a sample")
+    places = app.page.locator('[class*="st-key-open_"] button')
+    app.until(lambda: places.count() == len(samples()))
+    bottoms = [places.nth(at).bounding_box() for at in range(places.count())]
+    assert max(box["y"] + box["height"] for box in bottoms) < 768
+
+
+def test_a_target_in_doubt_is_chosen_by_one_click(app, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.8, 3.0, 400)
+    loans = pd.DataFrame({"default": rng.integers(0, 2, 400), "p_default": p})
+    table = tmp_path / "loans.csv"
+    loans.assign(defaulted=(rng.random(400) < p).astype(int)).to_csv(table, index=False)
+    app.open()
+    _upload(app, table)
+    app.wait_for_text("could be it too")
+    app.page.get_by_role("button", name="defaulted is the true class").click()
+    app.page.get_by_role("button", name="Score the rows").click()
+    app.wait_for_overview()
+    app.assert_healthy()
+    assert app.page.get_by_text("could be it too").count() == 0
+    # the list of reviews is there for whoever is at this machine
+    app.visit("Load")
+    app.page.get_by_role("button", name="Start another review").click()
+    app.page.get_by_role("button", name="Reviews on this machine").click()
+    app.page.locator(".st-key-kept_open button").click()
+    app.wait_for_text("What these rows are fit for")
     app.assert_healthy()
