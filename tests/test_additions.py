@@ -236,7 +236,7 @@ def _on_pages() -> dict[str, Any]:
     at = AppTest.from_file(
         str(Path(app.__file__).with_name("streamlit_app.py")), default_timeout=60
     )
-    (model,) = (one.proto for one in at.run().get("file_uploader") if one.proto.label == "Model")
+    (files,) = (one.proto for one in at.run().get("file_uploader") if one.proto.multiple_files)
     at.query_params["review"] = review_of(Workspace(), calibration=too_sure(200, 0))
     shown = {
         name: [
@@ -247,7 +247,7 @@ def _on_pages() -> dict[str, Any]:
         ]
         for name in ("rates", "compare", "export")
     }
-    return {"sections": SECTIONS, "uploaded": [*model.type, model.help], **shown}
+    return {"sections": SECTIONS, "uploaded": [*files.type, files.help], **shown}
 
 
 def test_a_calibrator_is_one_file(seen: dict[str, Any]) -> None:
