@@ -1,7 +1,7 @@
 """Predictive distributions over many rows at once, behind one protocol.
 
-A room of the ground floor, because simulations, models, reviews and recalibration all use them
-(Torres et al., section 2, write F^ for a row's predictive distribution function).
+Simulations, models, reviews and recalibration all use them. Torres et al., section 2, write F^ for
+a row's predictive distribution function.
 """
 
 from kdcal_core.data import Family

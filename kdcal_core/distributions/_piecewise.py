@@ -1,7 +1,7 @@
-"""Distribution functions that run linearly between points, with a tail beyond either end.
+"""Distribution functions that are linear between points, with a tail beyond each end.
 
-A tail is measured outwards from the outermost point of its row. Searches and picks work in all rows
-of a table at once.
+A tail is measured outwards from the outermost point of its row. Searches and picks work on all rows
+of a table together.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def count_up_to(ascending: FloatArray, at: FloatArray, side: Literal["left", "ri
 
     Returns
     -------
-    (n, g), or (1, g) where both are shared
-        By bisection of all rows together: no loop over rows, no (n, g, k) array.
+    (n, g), or (1, g) if both are shared
+        Computed by bisection in all rows together, without a loop over rows or an (n, g, k) array.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def count_up_to(ascending: FloatArray, at: FloatArray, side: Literal["left", "ri
 
 
 def pick(table: NDArray[Any], places: IntArray) -> NDArray[Any]:
-    """``table[row, places[row, g]]`` for all rows; either may be one row for all."""
+    """``table[row, places[row, g]]`` for all rows; either argument may be one row for all."""
     picked: NDArray[Any]
     if len(table) == 1:
         picked = table[0][places]
@@ -63,7 +63,7 @@ def pick(table: NDArray[Any], places: IntArray) -> NDArray[Any]:
 
 
 def rows_ascend(values: FloatArray, block: int = 4096) -> bool:
-    """Whether every row ascends; read in blocks, because the rows may lie in a file."""
+    """Whether every row ascends; read in blocks, because the rows may be in a file."""
     return all(
         bool((np.diff(values[start : start + block], axis=1) >= 0).all())
         for start in range(0, len(values), block)
@@ -73,7 +73,7 @@ def rows_ascend(values: FloatArray, block: int = 4096) -> bool:
 class Piecewise(PredictiveDistribution):
     """F at ``levels`` (q,) is given by ``points`` (n, q), ascending in every row.
 
-    Equal points make an atom. Where a row has no tail at an end, the end is that of its support.
+    Equal points make an atom. If a row has no tail at an end, that end is the end of its support.
     """
 
     @property
@@ -86,7 +86,7 @@ class Piecewise(PredictiveDistribution):
 
     @abstractmethod
     def _tails(self) -> tuple[Tail, Tail]:
-        """Below the least point and above the greatest."""
+        """The tails below the smallest and above the largest point."""
 
     @property
     def continuous(self) -> bool:
@@ -137,7 +137,7 @@ class Piecewise(PredictiveDistribution):
         return np.where(p > levels[-1], above, answer)
 
     def _crps(self, y: FloatArray) -> FloatArray:
-        """The integral of F^2 up to y and of (1 - F)^2 from y on, piece by piece."""
+        """The integral of F^2 below y and of (1 - F)^2 above y, piece by piece."""
         points, levels = self._points, self._levels
         low, high = points[:, :-1], points[:, 1:]
         start, end = levels[:-1], levels[1:]
@@ -152,7 +152,7 @@ class Piecewise(PredictiveDistribution):
 
 
 def _mean_square(start: FloatArray, end: FloatArray) -> FloatArray:
-    """Mean of the square of what runs linearly from ``start`` to ``end``."""
+    """Mean square of a linear function from ``start`` to ``end``."""
     return (start**2 + start * end + end**2) / 3
 
 
@@ -162,14 +162,14 @@ def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 class Tail(ABC):
-    """What lies beyond one end of n rows; distances are positive outwards, (n, g) or (1, g).
+    """The tail beyond one end of n rows; distances are positive outwards, (n, g) or (1, g).
 
     Attributes
     ----------
     mass : float
         Probability beyond the end.
     scale : (n, 1)
-        Zero where a row has no tail: its end is the end of the support, and holds the mass.
+        Zero if a row has no tail; its end is then the end of the support and has the mass.
     """
 
     mass: float
@@ -186,12 +186,12 @@ class Tail(ABC):
         return np.where(self.scale > 0, beyond, 0.0)
 
     def log_density(self, distance: FloatArray) -> FloatArray:
-        """Minus infinity where a row has no tail."""
+        """Log density at the distance; minus infinity if a row has no tail."""
         density = self._log_density(self._units(distance)) - np.log(self._safe)
         return np.where(self.scale > 0, density, -np.inf)
 
     def crps(self, distance: FloatArray) -> FloatArray:
-        """This tail's part of the CRPS of an outcome at the distance, which is 0 inside the end."""
+        """This tail's part of the CRPS of an outcome at the distance; inside the end it is 0."""
         units = self._units(distance)
         part = self._safe * (self._beyond(units) + self._within(units))
         return np.where(self.scale > 0, part, distance)
@@ -217,15 +217,15 @@ class Tail(ABC):
 
     @abstractmethod
     def _beyond(self, units: FloatArray) -> FloatArray:
-        """Integral of the squared survival from there outwards."""
+        """Integral of the squared survival from ``units`` outwards."""
 
     @abstractmethod
     def _within(self, units: FloatArray) -> FloatArray:
-        """Integral of (1 - survival)^2 from the end to there."""
+        """Integral of (1 - survival)^2 from the end to ``units``."""
 
 
 class NormalTail(Tail):
-    """That of a normal distribution whose end lies ``start`` standard deviations from its mean."""
+    """Tail of a normal distribution whose end lies ``start`` standard deviations from its mean."""
 
     def __init__(self, mass: float, scale: FloatArray) -> None:
         self.mass, self.scale, self.start = mass, scale, float(-ndtri(mass))
@@ -250,8 +250,8 @@ class NormalTail(Tail):
 class ParetoTail(Tail):
     """Generalised Pareto: survival mass (1 + distance / (shape scale))^(-shape).
 
-    With the mean excess of ``shape`` samples as scale it is the predictive distribution of one
-    more excess of an exponential tail; its own mean excess is finite for a shape above 1.
+    With the mean excess of ``shape`` samples as scale it is the predictive distribution of the next
+    excess of an exponential tail; its own mean excess is finite for a shape above 1.
     """
 
     def __init__(self, mass: float, scale: FloatArray, shape: float) -> None:
@@ -280,7 +280,7 @@ class ParetoTail(Tail):
         return units - 2 * self.mass * once + self.mass**2 * twice
 
     def _integral(self, power: float, units: FloatArray) -> FloatArray:
-        """Of (1 + u / shape)^(-power) from ``units`` outwards."""
+        """Integral of (1 + u / shape)^(-power) from ``units`` outwards."""
         grown = np.exp((1 - power) * self._log_growth(units))
         return np.asarray(self.shape / (power - 1) * grown)
 

@@ -1,7 +1,7 @@
-"""The protocol of predictive distributions: one a row, and answers for all rows at once.
+"""The protocol of predictive distributions: one per row, with results for all rows together.
 
-With their outcomes such rows make a set, and the outcomes have PIT values. The checks of arguments,
-shapes and ranges, stand at the end.
+Distributions and outcomes of rows form a set, and the outcomes have PIT values. Functions that
+check shapes and ranges of arguments are at the end.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ Rows = slice | NDArray[Any] | list[int]
 Kernel = Callable[[Any, FloatArray], FloatArray]
 
 BLOCK_FLOATS = 2**20
-"""Floats of one temporary array of a block: 8 MB, so that the several alive stay below 64 MB."""
+"""Floats of one temporary array of a block: 8 MB, so that several together stay below 64 MB."""
 
 
 class PredictiveDistribution(ABC):
     """Predictive distributions of n rows.
 
-    Every argument follows one rule of shapes: a scalar, or (n,) with one value a row, gives (n,);
-    (n, g) with g values for each row, or (1, g) with g values for all rows alike, gives (n, g).
-    Many rows are computed in blocks.
+    Every argument follows one rule of shapes. A scalar, or (n,) with one value for each row, gives
+    (n,). (n, g) with g values for each row, or (1, g) with the same g values for all rows, gives
+    (n, g). Many rows are computed in blocks.
 
     Attributes
     ----------
     family : str
         "normal", "lognormal", "gamma", "student_t", "samples", "quantiles", "weighted", "mapped".
     continuous : bool
-        False where the distribution function has jumps, as that of weighted samples has.
+        False if the distribution function has jumps, as for weighted samples.
     has_density : bool
-        False where ``log_density`` is a kernel estimate, as that of samples is.
+        False if ``log_density`` is a kernel estimate, as for samples.
     resolved : float
-        Probability of the widest central interval that the prediction itself states: 9 / 11 of
-        ten samples, 0.9 of quantiles from 0.05 to 0.95, 1 of a family with parameters. Wider
+        Probability of the widest central interval that the prediction itself states: 9 / 11 for
+        ten samples, 0.9 for quantiles from 0.05 to 0.95, 1 for a family with parameters. Wider
         intervals come from tails that kdcal adds.
 
     Notes
     -----
-    A family writes the kernels ``_cdf``, ``_ppf``, ``_log_density``, ``_crps``, ``_mean`` and
-    ``_std``. A kernel gets (n, g) or (1, g) arguments only, and returns what broadcasts to (n, g).
+    A family implements the kernels ``_cdf``, ``_ppf``, ``_log_density``, ``_crps``, ``_mean`` and
+    ``_std``. A kernel only gets (n, g) or (1, g) arguments, and its result broadcasts to (n, g).
     """
 
     family: ClassVar[str]
@@ -70,7 +70,7 @@ class PredictiveDistribution(ABC):
 
     @abstractmethod
     def __getitem__(self, rows: Rows) -> Self:
-        """The chosen rows: a slice, whole numbers, or one true or false a row."""
+        """The chosen rows: a slice, whole numbers, or one bool for each row."""
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -85,7 +85,7 @@ class PredictiveDistribution(ABC):
         Raises
         ------
         InputError
-            Where ``y`` has another shape than the rule of shapes allows, or is missing.
+            If ``y`` does not follow the rule of shapes, or has a missing value.
 
         Examples
         --------
@@ -98,7 +98,7 @@ class PredictiveDistribution(ABC):
         return self._answer(lambda part, at: part._cdf(at), checked_outcomes(y))
 
     def cdf_left(self, y: ArrayLike) -> FloatArray:
-        """P(Y < y); the same as :meth:`cdf` where the distribution function has no jumps."""
+        """P(Y < y); the same as :meth:`cdf` if the distribution function has no jumps."""
         return self._answer(lambda part, at: part._cdf_left(at), checked_outcomes(y))
 
     def ppf(self, p: ArrayLike) -> FloatArray:
@@ -109,7 +109,7 @@ class PredictiveDistribution(ABC):
         Raises
         ------
         InputError
-            Where a level lies outside [0, 1], or the shape fits no rule.
+            If a level lies outside [0, 1], or the shape does not follow the rule.
 
         Examples
         --------
@@ -120,9 +120,9 @@ class PredictiveDistribution(ABC):
         return self._answer(lambda part, at: part._ppf(at), checked_levels(p))
 
     def pit(self, y: ArrayLike, draw: ArrayLike) -> FloatArray:
-        """PIT values of outcomes (n,), with a uniform draw a row (n,) for what has jumps.
+        """PIT values of outcomes (n,), with a uniform draw for each row (n,) if there are jumps.
 
-        See :func:`randomised_pit`, which draws them from a seed.
+        See :func:`randomised_pit`, which makes the draws from a seed.
         """
         top = self.cdf(checked_outcomes(y, one_a_row=True))
         if self.continuous:
@@ -169,7 +169,7 @@ class PredictiveDistribution(ABC):
     def crps(self, y: ArrayLike) -> FloatArray:
         """Continuous ranked probability score, (n,): the integral of (F(t) - 1{t >= y})^2 over t.
 
-        In the units of y, lower is better. A closed form, except for :class:`Mapped`.
+        In the units of y; lower is better. It has a closed form, except for :class:`Mapped`.
 
         Examples
         --------
@@ -205,7 +205,7 @@ class PredictiveDistribution(ABC):
 
     @property
     def _width(self) -> int:
-        """Floats that a kernel needs for a row besides those of its argument."""
+        """Floats that a kernel needs for each row in addition to its argument."""
         return 1
 
     # blocks
@@ -253,7 +253,7 @@ class RegressionSet:
     weight : (n,) float64 or None
         Positive row weights.
     true_mean : (n,) float64 or None
-        The true conditional mean, where a simulation knows it.
+        The true conditional mean, if a simulation knows it.
 
     Examples
     --------
@@ -281,26 +281,27 @@ _GOLDEN = (5.0**0.5 - 1.0) / 2.0
 def randomised_pit(distribution: PredictiveDistribution, y: ArrayLike, seed: int) -> FloatArray:
     """PIT values p_i = F^_i(y_i), (n,) in [0, 1] (Torres et al., section 2).
 
-    Where the distribution function jumps at the outcome, the value lies between the jump's foot and
-    its top, so that a calibrated prediction still has uniform PIT values. Rows with the same
-    jump, or one near it, are spread evenly over it rather than drawn one by one (:func:`even`): any
-    share of rows, in a bin or in a stated interval, is then the one expected of such draws, to
-    within about a row a jump, whatever the seed.
-    Of m samples it is (r + U) / (m + 1), r being the outcome's rank among them (Hamill 2001; ties
-    are broken at random) and U uniform: exactly uniform wherever the outcome is as likely to take
-    any place among the samples, and never 0 or 1 for an outcome beyond them all.
+    If the distribution function jumps at the outcome, the value lies between the jump's foot and
+    its top, so that a calibrated prediction still has uniform PIT values. Rows with the same jump,
+    or similar ones, are spread evenly over it instead of drawn independently (:func:`even`). With
+    any seed, the share of rows in a bin or in a stated interval is then its expected value, up to
+    about one row per jump.
+
+    For m samples the value is (r + U) / (m + 1), where r is the outcome's rank among them (Hamill
+    2001; ties are broken at random) and U is uniform. It is exactly uniform if every rank of the
+    outcome is equally likely, and never 0 or 1 for an outcome beyond all samples.
 
     Parameters
     ----------
     distribution : PredictiveDistribution of n rows
     y : (n,) array
     seed : int
-        Of which of the rows with the same jump gets which place on it.
+        Determines the order of the rows with the same jump.
 
     Raises
     ------
     InputError
-        Where ``y`` is not one number a row.
+        If ``y`` does not have one number for each row.
 
     Examples
     --------
@@ -319,8 +320,8 @@ def randomised_pit(distribution: PredictiveDistribution, y: ArrayLike, seed: int
 def even(foot: FloatArray, top: FloatArray, seed: int) -> FloatArray:
     """Values between each row's ``foot`` and ``top``, spread evenly over rows with the same two.
 
-    Rows are ordered by the two, those that share both at random, and get multiples of the golden
-    ratio modulo one, of which any run is evenly spread.
+    Rows are ordered by both, ties at random, and get multiples of the golden ratio modulo one. Any
+    run of these is evenly spread.
 
     Parameters
     ----------
@@ -341,19 +342,20 @@ def even(foot: FloatArray, top: FloatArray, seed: int) -> FloatArray:
 
 
 def numbers_of(values: ArrayLike, what: str) -> FloatArray:
-    """``values`` as float64, whatever kind of number they are."""
+    """``values`` as float64, from any kind of numbers."""
     given: NDArray[Any] = np.asarray(values)
     if given.dtype.kind not in "biuf":
-        raise InputError(f"{what} must be numbers", fix="Give numbers without text among them.")
+        raise InputError(f"{what} must be numbers", fix="Give only numbers, without text.")
     return given.astype(np.float64, copy=False)
 
 
 def checked_outcomes(y: ArrayLike, *, one_a_row: bool = False) -> FloatArray:
-    """Outcomes, none missing; with ``one_a_row`` one a row (or for all), each finite."""
+    """Outcomes, none missing; with ``one_a_row``, one finite value for each row (or for all)."""
     values = numbers_of(y, "Outcomes")
     if one_a_row and values.ndim > 1:
         raise InputError(
-            f"Outcomes of {values.ndim} dimensions cannot be scored", fix="Give one outcome a row."
+            f"Outcomes of {values.ndim} dimensions cannot be scored",
+            fix="Give one outcome for each row.",
         )
     wrong = ~np.isfinite(values) if one_a_row else np.isnan(values)
     if wrong.any():
@@ -366,13 +368,13 @@ def checked_outcomes(y: ArrayLike, *, one_a_row: bool = False) -> FloatArray:
 
 
 def checked_levels(p: ArrayLike, *, open_ended: bool = False) -> FloatArray:
-    """Probability levels in [0, 1], or (0, 1) where ``open_ended``."""
+    """Probability levels in [0, 1], or (0, 1) if ``open_ended``."""
     values = numbers_of(p, "Levels")
     good = (values > 0) & (values < 1) if open_ended else (values >= 0) & (values <= 1)
     if not good.all():
         wrong = np.ravel(values)[~np.ravel(good)][0]
         raise InputError(
-            f"The level {wrong:g} is no probability",
+            f"The level {wrong:g} is not a probability",
             fix="Levels lie strictly between 0 and 1." if open_ended else "Levels lie in [0, 1].",
         )
     return values
@@ -381,8 +383,8 @@ def checked_levels(p: ArrayLike, *, open_ended: bool = False) -> FloatArray:
 def central_levels(level: float) -> tuple[float, float]:
     """Levels of the two ends of the central interval of probability ``level``, in (0, 1).
 
-    Computed in decimals, as the level was meant: in binary (1 - 0.95) / 2 exceeds 0.025, and of
-    1,000 samples the 26th would be taken for the 25th.
+    Computed in decimal arithmetic: in binary (1 - 0.95) / 2 exceeds 0.025, and with 1,000 samples
+    the 26th would be used instead of the 25th.
 
     Examples
     --------
@@ -395,15 +397,15 @@ def central_levels(level: float) -> tuple[float, float]:
 
 
 def table_of(argument: FloatArray, n_rows: int) -> FloatArray:
-    """An argument as (n, g), or as (1, g) where all rows share it."""
+    """An argument as (n, g), or as (1, g) if all rows share it."""
     if argument.ndim == 0:
         return argument.reshape(1, 1)
     table = argument[:, np.newaxis] if argument.ndim == 1 else argument
     shared = argument.ndim == 2 and len(argument) == 1
     if argument.ndim > 2 or not (shared or len(table) == n_rows):
         raise InputError(
-            f"An argument of shape {argument.shape} does not fit {n_rows:,} rows",
-            fix="Give one value, one a row, or a table of one row for all or one row for each.",
+            f"An argument of shape {argument.shape} does not match {n_rows:,} rows",
+            fix="Give one value, one for each row, or a table of one row for all or for each.",
         )
     return table
 
@@ -414,9 +416,9 @@ def checked_table(table: ArrayLike, name: str) -> FloatArray:
     if values.ndim != 2 or values.shape[1] == 0:
         raise InputError(
             f"The {name}s have the shape {values.shape}",
-            fix=f"Give a table of one row for each prediction and one column for each {name}.",
+            fix=f"Give a table with one row for each prediction and one column for each {name}.",
         )
-    with np.errstate(over="ignore", invalid="ignore"):  # a sum is finite only of finite numbers
+    with np.errstate(over="ignore", invalid="ignore"):  # only finite numbers have a finite sum
         suspicious = np.flatnonzero(~np.isfinite(values.sum(axis=1)))
     wrong = np.argwhere(~np.isfinite(values[suspicious]))
     if len(wrong):

@@ -1,6 +1,7 @@
-"""The kinds of prediction a file or a model can make, and the distributions they stand for.
+"""The kinds of prediction in a file or from a model, and the distributions they describe.
 
-Distributions become plain arrays and come back, in memory and in files that may have been changed.
+Distributions are converted to plain arrays and back, in memory and in files, which may have been
+changed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kdcal_core.store.disk import write_json
 
 @dataclass(frozen=True)
 class FamilySpec:
-    """What people and pages need to know about a family.
+    """A family's title, description and parameters.
 
     Attributes
     ----------
@@ -37,7 +38,7 @@ class FamilySpec:
     sentence : str
         What the prediction says about the outcome.
     parameters : tuple of str
-        The columns it takes; empty where their number is open (quantiles, samples).
+        The columns it needs; empty if their number is open (quantiles, samples).
     positive : bool
         Whether outcomes must be positive.
     """
@@ -85,9 +86,9 @@ FAMILIES: dict[Family, FamilySpec] = {
         "Linear between the predicted quantiles, with normal tails beyond the outermost.",
         (),
     ),
-    "samples": FamilySpec("Samples", "Equally likely samples, an ensemble's for example.", ()),
+    "samples": FamilySpec("Samples", "Equally likely samples, for example of an ensemble.", ()),
     "dropout": FamilySpec(
-        "Monte Carlo dropout", "The network's answers with its dropout at work, equally likely.", ()
+        "Monte Carlo dropout", "Equally likely outputs of the network with active dropout.", ()
     ),
 }
 
@@ -109,14 +110,14 @@ def distribution_of(
         and dropout by number ("1", "2", ...).
     spread : float or (n,) array, optional
         For "point" and "log_point" the standard deviation, from :func:`spread_of` or, for the
-        rows that it was fitted to, from :func:`cross_fitted_spread`.
+        rows to which it was fitted, from :func:`cross_fitted_spread`.
     file : str, optional
-        Named in errors. Untrusted text.
+        Name for errors. Untrusted text.
 
     Raises
     ------
     InputError
-        Where a parameter is missing or impossible.
+        If a parameter is missing or impossible.
 
     Examples
     --------
@@ -134,14 +135,14 @@ def distribution_of(
 def spread_of(family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike) -> float:
     """Root mean squared residual of point predictions on the calibration set.
 
-    Torres et al., section 4.2: the predictive variance is the validation set's mean squared error,
-    for "log_point" that of the logarithms.
+    As in Torres et al., section 4.2, the predictive variance is the validation set's mean squared
+    error; for "log_point" that of the logarithms.
 
     Raises
     ------
     InputError
-        Where the family has its own spread, there are no rows, an outcome is not positive on the
-        log scale, or all residuals are zero.
+        If the family has its own spread, there are no rows, an outcome is not positive on the log
+        scale, or all residuals are zero.
 
     Examples
     --------
@@ -149,14 +150,14 @@ def spread_of(family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike) ->
     3.5355
     """
     if family not in ("point", "log_point"):
-        raise InputError(f"The family {family!r} brings its own spread")
+        raise InputError(f"The family {family!r} has its own spread")
     name = FAMILIES[family].parameters[0]
     predicted = np.atleast_1d(finite_parameter(_column(columns, name), name))
     outcomes = np.atleast_1d(checked_outcomes(y, one_a_row=True))
     if predicted.shape != outcomes.shape or not len(outcomes):
         raise InputError(
             f"There are {len(predicted):,} predictions and {len(outcomes):,} outcomes",
-            fix="Give one outcome for each prediction, and one row at least.",
+            fix="Give one outcome for each prediction, and at least one row.",
         )
     if family == "log_point":
         if (outcomes <= 0).any():
@@ -171,7 +172,7 @@ def spread_of(family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike) ->
     largest = float(np.abs(residuals).max())
     if not 0 < largest < np.inf:
         raise InputError(
-            "The predictions have no residuals to take a spread from",
+            "All residuals of the predictions are zero, so they have no spread",
             fix="Check that predictions and outcomes are different columns of finite numbers.",
         )
     return largest * float(np.sqrt(np.mean((residuals / largest) ** 2)))
@@ -180,10 +181,10 @@ def spread_of(family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike) ->
 def cross_fitted_spread(
     family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike, *, folds: int = 5, seed: int = 0
 ) -> FloatArray:
-    """Spread of each row from the residuals of the other folds alone, (n,).
+    """Spread of each row from the residuals of the other folds only, (n,).
 
-    Rows that are judged this way have no part in their own spread. Where the others cannot give one
-    (a single row, or residuals of zero) it is that of all rows.
+    No row affects its own spread. If the other folds cannot give a spread (a single row, or zero
+    residuals), it is that of all rows.
 
     Raises
     ------
@@ -228,7 +229,7 @@ def _build(
     if family in ("point", "log_point"):
         if spread is None:
             raise InputError(
-                "Single numbers say nothing of their spread",
+                "Single numbers have no spread",
                 fix="Give the spread of the calibration set's residuals.",
             )
         return Normal(values[0], spread) if family == "point" else LogNormal(values[0], spread)
@@ -241,7 +242,7 @@ def _build(
 
 def _column(columns: Mapping[str, ArrayLike], name: str) -> ArrayLike:
     if name not in columns:
-        raise InputError(f"The parameter {name} is missing", fix="Name the column that holds it.")
+        raise InputError(f"The parameter {name} is missing", fix="Name its column.")
     return columns[name]
 
 
@@ -250,7 +251,7 @@ def _level(name: str) -> float:
         return float(name)
     except ValueError as error:
         raise InputError(
-            f"{name!r} is no level of a quantile", fix="Levels lie between 0 and 1, as 0.05."
+            f"{name!r} is not the level of a quantile", fix="Levels lie between 0 and 1: 0.05."
         ) from error
 
 
@@ -273,16 +274,16 @@ KINDS: dict[str, tuple[type[PredictiveDistribution], tuple[str, ...]]] = {
     "samples": (Empirical, ("samples",)),
     "weighted": (Weighted, ("samples", "weights")),
 }
-_NAME = re.compile(r"[a-z_]+(\.[a-z_]+){0,4}")  # families in families, and a parameter
+_NAME = re.compile(r"[a-z_]+(\.[a-z_]+){0,4}")  # nested families and a parameter
 
 
 def from_arrays(family: str, arrays: Mapping[str, NDArray[Any]]) -> PredictiveDistribution:
-    """The inverse of ``distribution.arrays()``; every check of the constructors holds.
+    """The inverse of ``distribution.arrays()``, with all checks of the constructors.
 
     Raises
     ------
     InputError
-        Where the family is unknown, or its arrays are missing, too many, or impossible.
+        If the family is unknown, or its arrays are missing, too many, or impossible.
 
     Examples
     --------
@@ -294,7 +295,7 @@ def from_arrays(family: str, arrays: Mapping[str, NDArray[Any]]) -> PredictiveDi
         return _mapped_from(arrays)
     if family not in KINDS or set(arrays) != set(KINDS[family][1]):
         raise InputError(
-            f"The arrays {', '.join(sorted(arrays))} make no distribution of the family {family!r}"
+            f"The arrays {', '.join(sorted(arrays))} are no distribution of the family {family!r}"
         )
     return KINDS[family][0](**arrays)
 
@@ -318,18 +319,18 @@ def save_distribution(distribution: PredictiveDistribution, folder: Path) -> Non
 
 
 def load_distribution(folder: Path, *, n_rows: int | None = None) -> PredictiveDistribution:
-    """The distributions kept in ``folder``, their arrays memory-mapped and read-only.
+    """The distributions stored in ``folder``, with memory-mapped, read-only arrays.
 
     Parameters
     ----------
     folder : Path
     n_rows : int, optional
-        How many rows there must be.
+        Required number of rows.
 
     Raises
     ------
     InputError
-        Where a file is gone, damaged, or not what its description says.
+        If a file is missing, damaged, or does not match its description.
     """
     try:
         distribution = _read(folder)
@@ -339,7 +340,7 @@ def load_distribution(folder: Path, *, n_rows: int | None = None) -> PredictiveD
         *(OSError, ValueError, TypeError, KeyError),
         *(EOFError, OverflowError, RecursionError),
     ) as error:
-        # an InputError is a ValueError: its row would be one of a file nobody has seen
+        # an InputError is a ValueError, but its row would be that of an internal file
         raise InputError(
             "The predictions are no longer kept on this machine, or their file is damaged",
             fix="Load the file again on the Load page.",
@@ -349,7 +350,7 @@ def load_distribution(folder: Path, *, n_rows: int | None = None) -> PredictiveD
 
 @dataclass(frozen=True)
 class _Described:
-    """What ``distribution.json`` holds."""
+    """The content of ``distribution.json``."""
 
     family: str
     shapes: dict[str, tuple[int, ...]]
@@ -361,7 +362,7 @@ def _read(folder: Path) -> PredictiveDistribution:
     for name, shape in described.shapes.items():
         if not _NAME.fullmatch(name):
             raise ValueError("an array of an unknown name")
-        # np.load would try a zip file or a pickle where the first bytes look like one
+        # np.load would read a zip file or a pickle if the first bytes look like one
         values = open_memmap(folder / f"{name}.npy", mode="r")
         if values.dtype != np.float64 or values.shape != shape:
             raise ValueError("an array of another shape")
@@ -373,6 +374,6 @@ def _mapped_from(arrays: Mapping[str, NDArray[Any]]) -> Mapped:
     inner = [name for name in arrays if "." in name]
     families = {name.split(".", 1)[0] for name in inner}
     if set(arrays) - set(inner) != {"knots", "values"} or len(families) != 1:
-        raise InputError("The arrays make no distribution of the family 'mapped'")
+        raise InputError("The arrays are no distribution of the family 'mapped'")
     base = from_arrays(families.pop(), {name.split(".", 1)[1]: arrays[name] for name in inner})
     return Mapped(base, arrays["knots"], arrays["values"])

@@ -14,13 +14,13 @@ from kdcal_core.errors import InputError
 
 
 class Parametric(PredictiveDistribution):
-    """Distributions given by named parameters, one value a row each."""
+    """Distributions given by named parameters, with one value of each for every row."""
 
     parameters: ClassVar[tuple[str, ...]]
     _values: dict[str, FloatArray]
 
     def _keep(self, **given: ArrayLike) -> None:
-        """Keep the parameters after the checks that all families share: numbers, finite, (n,)."""
+        """Store the parameters after the checks common to all families: finite numbers, (n,)."""
         found = {name: finite_parameter(values, name) for name, values in given.items()}
         try:
             shape = np.broadcast_shapes((1,), *(values.shape for values in found.values()))
@@ -28,7 +28,7 @@ class Parametric(PredictiveDistribution):
             lengths = ", ".join(f"{name} {len(v):,}" for name, v in found.items() if v.ndim)
             raise InputError(
                 f"The parameters have different numbers of rows: {lengths}",
-                fix="Give one value a row, or a single value for all rows.",
+                fix="Give one value for each row, or a single value for all rows.",
             ) from error
         self._values = {name: np.broadcast_to(values, shape) for name, values in found.items()}
 
@@ -36,7 +36,7 @@ class Parametric(PredictiveDistribution):
         return self._values[name][:, np.newaxis]
 
     def _common(self, name: str) -> FloatArray:
-        """The parameter as (1, 1) where all rows share it: costly functions are computed once."""
+        """The parameter, as (1, 1) if all rows share it, so that costly functions run once."""
         column = self._column(name)
         return column[:1] if len(column) and (column == column[0]).all() else column
 
@@ -58,24 +58,25 @@ def finite_parameter(values: ArrayLike, name: str) -> FloatArray:
     Raises
     ------
     InputError
-        Where it is no number, not finite (with the row), or of more dimensions.
+        If it is not a number, not finite (the message names the row), or has more dimensions.
     """
     numbers = numbers_of(values, f"The values of {name}")
     if numbers.ndim > 1:
         raise InputError(
-            f"The parameter {name} has {numbers.ndim} dimensions", fix="Give one value a row."
+            f"The parameter {name} has {numbers.ndim} dimensions",
+            fix="Give one value for each row.",
         )
     refuse(~np.isfinite(numbers), numbers, name, "a finite number")
     return numbers
 
 
 def above(values: FloatArray, name: str, bound: float = 0.0) -> None:
-    """Refuse rows where the parameter is not greater than ``bound``."""
+    """Refuse a parameter that is not greater than ``bound`` in every row."""
     refuse(values <= bound, values, name, f"greater than {bound:g}")
 
 
 def refuse(wrong: NDArray[np.bool_], values: FloatArray, name: str, wanted: str) -> None:
-    """Name the first row whose parameter is wrong."""
+    """Raise an error that names the first row whose parameter is wrong."""
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise InputError(
@@ -90,7 +91,7 @@ LARGEST_LOG = 700.0
 
 
 class Normal(Parametric):
-    """A normal distribution a row.
+    """A normal distribution for each row.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ class Normal(Parametric):
     Raises
     ------
     InputError
-        Where a parameter is not finite or ``std`` is not positive: named with its row.
+        If a parameter is not finite or ``std`` is not positive; the message names the row.
 
     Examples
     --------
@@ -146,7 +147,7 @@ class Normal(Parametric):
 
 
 class LogNormal(Parametric):
-    """A log-normal distribution a row: the logarithm of y is normal.
+    """A log-normal distribution for each row: the logarithm of y is normal.
 
     Parameters
     ----------
@@ -156,8 +157,8 @@ class LogNormal(Parametric):
     Raises
     ------
     InputError
-        Where a parameter is not finite, ``std`` is not positive, or the moments of y would be
-        larger than a computer holds: named with its row.
+        If a parameter is not finite, ``std`` is not positive, or the moments of y would overflow;
+        the message names the row.
 
     Examples
     --------
@@ -174,13 +175,13 @@ class LogNormal(Parametric):
         above(std, "std of log y")
         with np.errstate(over="ignore"):
             too_large = mean + std**2 > LARGEST_LOG
-        refuse(too_large, mean, "mean of log y", f"below {LARGEST_LOG:g} less the variance")
+        refuse(too_large, mean, "mean of log y", f"below {LARGEST_LOG:g} minus the variance")
 
     def sample(self, m: int, seed: int) -> FloatArray:
         return np.exp(Normal(**self._values).sample(m, seed))
 
     def _z(self, y: FloatArray) -> FloatArray:
-        # outside the support all is as at zero
+        # values outside the support count as zero
         return (np.log(np.maximum(y, 0)) - self._column("mean")) / self._column("std")
 
     def _cdf(self, y: FloatArray) -> FloatArray:
@@ -198,7 +199,7 @@ class LogNormal(Parametric):
     def _crps(self, y: FloatArray) -> FloatArray:
         z, std = self._z(y), self._column("std")
         mean = np.exp(self._column("mean") + std**2 / 2)
-        # by the small tails: a wide distribution's mean times a rounding error is no small number
+        # from the small tails: a wide distribution's mean times a rounding error is not small
         share_above = ndtr(-std / np.sqrt(2)) - ndtr(z - std)
         crps: FloatArray = y * (2 * ndtr(z) - 1) + 2 * mean * share_above
         return crps
@@ -208,7 +209,7 @@ class LogNormal(Parametric):
 
     def _std(self) -> FloatArray:
         variance = self._values["std"] ** 2
-        # log of sqrt(exp(v) - 1), whose exp(v) alone may be too large
+        # log of sqrt(exp(v) - 1), because exp(v) may overflow
         log_ratio = variance / 2 + 0.5 * np.log(-np.expm1(-variance))
         std: FloatArray = np.exp(self._values["mean"] + variance / 2 + log_ratio)
         return std
@@ -224,7 +225,7 @@ _MANY = 10_000
 
 
 class Gamma(Parametric):
-    """A gamma distribution a row, given by its shape and its mean; the scale is mean / shape.
+    """A gamma distribution for each row, with shape and mean; the scale is mean / shape.
 
     Parameters
     ----------
@@ -234,7 +235,7 @@ class Gamma(Parametric):
     Raises
     ------
     InputError
-        Where a parameter is not finite or not positive: named with its row.
+        If a parameter is not finite or not positive; the message names the row.
 
     Notes
     -----
@@ -263,7 +264,7 @@ class Gamma(Parametric):
         return self._column("mean") / self._column("shape")
 
     def _relative(self, y: FloatArray) -> FloatArray:
-        """y in scales; outside the support all is as at zero."""
+        """y in units of the scale; values outside the support count as zero."""
         return np.maximum(y, 0) / self._scale()
 
     def _cdf(self, y: FloatArray) -> FloatArray:
@@ -293,10 +294,10 @@ class Gamma(Parametric):
 
 
 def _quantiles(shape: FloatArray, p: FloatArray) -> FloatArray:
-    """Quantiles of the scale 1.
+    """Quantiles for scale 1.
 
-    Under one shape each level is computed once, because recalibration asks for the same few
-    thousand PIT values row after row.
+    If all rows share a shape, each level is computed once, because recalibration uses the same few
+    thousand PIT values for every row.
     """
     if shape.size == 1 and p.size > _MANY:
         levels, places = np.unique(p, return_inverse=True)
@@ -310,17 +311,17 @@ SMALLEST_LEVEL = 1e-100
 
 
 class StudentT(Parametric):
-    """A Student t distribution a row, moved to its mean and stretched by its scale.
+    """A Student t distribution for each row, with mean and scale.
 
     Parameters
     ----------
     mean, scale, df : scalar or (n,) array
-        ``scale`` is positive; ``df`` greater than 1, because at 1 and below there is no mean.
+        ``scale`` is positive. ``df`` is greater than 1, because otherwise there is no mean.
 
     Raises
     ------
     InputError
-        Where a parameter is not finite or too small: named with its row.
+        If a parameter is not finite or too small; the message names the row.
 
     Notes
     -----
@@ -352,7 +353,7 @@ class StudentT(Parametric):
         return stdtr(self._column("df"), self._z(y))
 
     def _ppf(self, p: FloatArray) -> FloatArray:
-        # scipy's inverse answers plus infinity at level 0 and at some of the least ones
+        # scipy's inverse returns plus infinity at level 0 and at some of the smallest levels
         standard = stdtrit(self._common("df"), np.maximum(p, SMALLEST_LEVEL))
         ends = np.where(p == 0, -np.inf, standard)
         answer: FloatArray = self._column("mean") + self._column("scale") * ends

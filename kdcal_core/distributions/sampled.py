@@ -1,6 +1,6 @@
 """Predicted quantiles, and samples with equal or individual weights, as predictive distributions.
 
-Weighted samples are what recalibration gives (Torres et al., Alg. 1).
+Recalibration gives weighted samples (Torres et al., Alg. 1).
 """
 
 from __future__ import annotations
@@ -39,37 +39,36 @@ SMALLEST = float(np.nextafter(0.0, 1.0))
 
 
 class Weighted(PredictiveDistribution):
-    """k weighted samples a row (Torres et al., Alg. 1, Eq. 3).
+    """k weighted samples for each row (Torres et al., Alg. 1, Eq. 3).
 
     Parameters
     ----------
     samples : (n, k) array
     weights : (n, k) or (k,) array
-        Zero or positive, in any unit; some weight of every row is positive.
+        Zero or positive, in any unit; every row has a positive weight.
 
     Attributes
     ----------
     samples : (n, k)
         Ascending in every row.
-    weights : (n, k), or (1, k) where all rows share them
+    weights : (n, k), or (1, k) if all rows share them
         In the samples' order, scaled by a power of two.
 
     Raises
     ------
     InputError
-        Where a sample or weight is not finite, a weight negative, or a row has no weight: named
-        with its row.
+        If a sample or weight is not finite, a weight is negative, or a row has no positive weight;
+        the message names the row.
 
     Notes
     -----
     The distribution function is the weighted ECDF. Its inverse is left-continuous, inf{y : F(y)
-    >= p}, so equal whole-number weights give exact order statistics. Samples
-    without weight count for nothing, the ends of the support included. ``std`` is that of the
-    ECDF itself (no n - 1).
+    >= p}, so equal whole-number weights give exact order statistics. Samples with weight 0 are
+    ignored, also at the ends of the support. ``std`` is that of the ECDF itself (no n - 1).
 
-    Samples have no density: ``log_density`` is that of a Gaussian kernel estimate with
-    Silverman's bandwidth 0.9 min(std, IQR / 1.34) m^(-1/5), m being Kish's effective number of
-    samples. Where all samples are equal it is infinite there and minus infinity elsewhere.
+    Samples have no density: ``log_density`` is a Gaussian kernel estimate with Silverman's
+    bandwidth 0.9 min(std, IQR / 1.34) m^(-1/5), where m is Kish's effective number of samples. If
+    all samples are equal it is infinite there and minus infinity elsewhere.
 
     Examples
     --------
@@ -91,13 +90,13 @@ class Weighted(PredictiveDistribution):
             shares = shares[np.newaxis]
         if shares.shape not in {values.shape, (1, values.shape[1])}:
             raise InputError(
-                f"Weights of shape {shares.shape} do not fit samples of shape {values.shape}",
-                fix="Give one weight a sample.",
+                f"Weights of shape {shares.shape} do not match samples of shape {values.shape}",
+                fix="Give one weight for each sample.",
             )
         least, greatest = shares.min(axis=1), shares.max(axis=1)
         refuse(np.isnan(least) | (least < 0), least, "weight", "zero or positive")
         refuse((greatest == 0) | (greatest == np.inf), greatest, "greatest weight", "positive")
-        # a power of two changes no digit, and no sum of weights can overflow after it
+        # scaling by a power of two is exact, and afterwards no sum of weights can overflow
         _, exponent = np.frexp(greatest[:, np.newaxis])
         if exponent.any():
             shares = np.ldexp(shares, -exponent)
@@ -128,7 +127,7 @@ class Weighted(PredictiveDistribution):
         return {"samples": self.samples, "weights": self.weights}
 
     def cumulative(self) -> FloatArray:
-        """The distribution function at the samples, (n, k) or (1, k); exactly 1 from the last on.
+        """The distribution function at the samples, (n, k) or (1, k); exactly 1 at the last.
 
         Examples
         --------
@@ -137,13 +136,13 @@ class Weighted(PredictiveDistribution):
         """
         summed = np.cumsum(self.weights, axis=1)
         summed /= summed[:, -1:].copy()
-        # a last sample of tiny weight stays the support's end though its share rounds to zero
+        # a last sample of tiny weight is the support's end although its share rounds to zero
         last = self.weights.shape[1] - 1 - np.argmax(self.weights[:, ::-1] > 0, axis=1)
         over = np.arange(self.weights.shape[1]) >= last[:, np.newaxis]
         return np.where(over, 1.0, np.minimum(summed, BELOW_ONE))
 
     def shares(self) -> FloatArray:
-        """The weights of every row with sum 1, (n, k) or (1, k)."""
+        """The weights of every row, with sum 1, (n, k) or (1, k)."""
         shares: FloatArray = self.weights / self.weights.sum(axis=1, keepdims=True)
         return shares
 
@@ -161,7 +160,7 @@ class Weighted(PredictiveDistribution):
         return np.where(count == 0, 0.0, pick(self.cumulative(), np.maximum(count - 1, 0)))
 
     def _ppf(self, p: FloatArray) -> FloatArray:
-        # level 0 asks for the first sample that has any weight
+        # level 0 is the first sample with positive weight
         place = count_up_to(self.cumulative(), np.maximum(p, SMALLEST), "left")
         return pick(self.samples, place)
 
@@ -170,7 +169,7 @@ class Weighted(PredictiveDistribution):
         return mean
 
     def _std(self) -> FloatArray:
-        # about the heaviest sample, so that equal ones have no spread of rounding
+        # around the heaviest sample, so that rounding gives equal samples no spread
         heaviest = pick(self.samples, self.weights.argmax(axis=1)[:, np.newaxis])
         shares, around = self.shares(), self.samples - heaviest
         away = around - (shares * around).sum(axis=1, keepdims=True)
@@ -180,7 +179,7 @@ class Weighted(PredictiveDistribution):
     def _crps(self, y: FloatArray) -> FloatArray:
         to_outcome = (self.shares() * np.abs(self.samples - y)).sum(axis=1)
         below = self.cumulative()[:, :-1]
-        # half the mean distance of two draws: every gap counts for the pairs on its two sides
+        # half the mean distance of two draws: each gap counts for the pairs on both sides of it
         between = (np.diff(self.samples, axis=1) * below * (1 - below)).sum(axis=1)
         crps: FloatArray = (to_outcome - between)[:, np.newaxis]
         return crps
@@ -212,11 +211,11 @@ class Weighted(PredictiveDistribution):
 
 
 MANY_ROWS = 20
-"""Rows that do not all cross at the same step by chance."""
+"""With this many rows, a crossing at the same step in all of them is not chance."""
 
 
 class Quantiles(Piecewise):
-    """Quantiles at q levels a row.
+    """Quantiles at q levels for each row.
 
     Parameters
     ----------
@@ -235,23 +234,23 @@ class Quantiles(Piecewise):
     Raises
     ------
     InputError
-        Where a level is impossible, given twice or the only one, a quantile is not finite, or
-        quantiles descend in most rows, cross at half of the steps of every row, or at the same
-        step in all of 20 rows or more: then the columns are reversed or swapped.
+        If a level is impossible, given twice or the only one, or a quantile is not finite. Also if
+        quantiles descend in most rows, cross at half of the steps of every row, or cross at the
+        same step in all of 20 or more rows, because the columns are then reversed or swapped.
 
     Warns
     -----
     InputWarning
-        Where quantiles cross otherwise: names the first row and the shares of rows and of
-        neighbouring levels. They are sorted.
+        If quantiles cross otherwise. The message names the first row and the shares of rows and of
+        neighbouring levels. The quantiles are sorted.
 
     Notes
     -----
-    Between the levels the quantile function is linear. Beyond the outermost levels it is the
-    tail of the normal distribution that goes through the two outermost quantiles on that side, so
-    that outcomes outside get PIT values inside (0, 1), uniform ones for a normal prediction. Mean,
-    standard deviation and CRPS are exact for this distribution. Two equal quantiles make an atom,
-    and at the end of the row end the support.
+    Between the levels the quantile function is linear. Beyond the outermost levels it is the tail
+    of the normal distribution through the two outermost quantiles on that side. Outcomes outside
+    thus have PIT values inside (0, 1), which are uniform for a normal prediction. Mean, standard
+    deviation and CRPS are exact for this distribution. Two equal quantiles make an atom; at the end
+    of the row they end the support.
 
     Examples
     --------
@@ -271,7 +270,7 @@ class Quantiles(Piecewise):
         table = checked_table(values, "quantile")
         if given.shape != table.shape[1:]:
             raise InputError(
-                f"There are {given.size} levels and {table.shape[1]} quantiles a row",
+                f"There are {given.size} levels but {table.shape[1]} quantiles in each row",
                 fix="Give one column of quantiles for each level.",
             )
         order = np.argsort(given)
@@ -329,7 +328,7 @@ class Quantiles(Piecewise):
         return np.sqrt(self._moments()[1])
 
     def _moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance, exact, taken about a value in the middle of each row."""
+        """Exact mean and variance, computed around a value in the middle of each row."""
         centre = self.values[:, [len(self.levels) // 2]]
         around = self.values - centre
         low, high, step = around[:, :-1], around[:, 1:], np.diff(self.levels)
@@ -337,7 +336,7 @@ class Quantiles(Piecewise):
         second = ((low**2 + low * high + high**2) / 3 * step).sum(axis=1)
         for tail, end, side in zip(self._tails(), (0, -1), (-1.0, 1.0), strict=True):
             assert isinstance(tail, NormalTail)
-            # of the normal tail from its end outwards: its mass, and its first and second moment
+            # mass, first and second moment of the normal tail from its end outwards
             height = side * float(np.exp(log_normal_density(np.array(tail.start))))
             scale = tail.scale[:, 0]
             location = around[:, end] - side * scale * tail.start
@@ -353,21 +352,22 @@ class Quantiles(Piecewise):
 def _check_levels(ascending: FloatArray) -> None:
     if ascending.size < 2:
         raise InputError(
-            "One quantile says nothing of the spread", fix="Give quantiles at two levels or more."
+            "One quantile does not give a spread", fix="Give quantiles at two or more levels."
         )
     twice = np.flatnonzero(np.diff(ascending) == 0)
     if twice.size:
         raise InputError(
-            f"The level {ascending[twice[0]]:g} is given twice", fix="Keep one column for a level."
+            f"The level {ascending[twice[0]]:g} is given twice",
+            fix="Keep one column for each level.",
         )
 
 
 def _judge_crossing(values: FloatArray) -> None:
-    """Refuse quantiles that look like columns of wrong levels; warn of those that cross a little.
+    """Refuse quantiles whose columns seem to have wrong levels; warn if quantiles cross a little.
 
-    The quantiles of a model of 99 levels may well cross somewhere in every row. Columns are in a
-    wrong order where in most rows the highest lies below the lowest, where every row crosses at
-    half of its steps, or where all of many rows cross at the same step.
+    The quantiles of a model with 99 levels may well cross somewhere in every row. Columns are in a
+    wrong order if in most rows the highest lies below the lowest, if every row crosses at half of
+    its steps, or if many rows all cross at the same step.
     """
     falls = np.diff(values, axis=1) < 0
     crossing, reversed_ = falls.any(axis=1), values[:, -1] < values[:, 0]
@@ -383,8 +383,8 @@ def _judge_crossing(values: FloatArray) -> None:
         )
         raise InputError(
             what,
-            fix="Check which column holds which level: are the columns reversed? If the model does "
-            "give quantiles that cross, sort those of each row first.",
+            fix="Check the level of each column: are the columns reversed? If the model does "
+            "predict quantiles that cross, sort those of each row first.",
         )
     warnings.warn(
         f"The quantiles cross in {crossing.mean():.1%} of the rows ({count:,} of {n:,}), first in "
@@ -396,18 +396,18 @@ def _judge_crossing(values: FloatArray) -> None:
 
 
 FEWEST, MOST = 2, 8
-"""Outermost samples that a tail is fitted to: the square root of their number, within these."""
+"""Limits of the number of outermost samples for a tail: the square root of their total number."""
 STEP = 0.5
-"""Least scale of the tails of whole numbers."""
+"""Smallest scale of the tails of whole numbers."""
 
 
 class Empirical(Piecewise):
-    """m equally likely samples a row: Monte Carlo dropout, ensembles (Torres et al., section 4.2).
+    """m equally likely samples per row, as from dropout or ensembles (Torres et al., section 4.2).
 
-    Where outcome and samples are drawn from one distribution, the outcome is as likely to fall into
-    any of the m + 1 gaps between and beyond the samples. So the distribution function is i / (m +
-    1) at the i-th smallest sample and runs linearly between them. Beyond the outermost samples lie
-    tails, each of mass 1 / (m + 1).
+    If outcome and samples are drawn from the same distribution, the outcome is equally likely to
+    fall into each of the m + 1 gaps between and beyond the samples. The distribution function is
+    therefore i / (m + 1) at the i-th smallest sample and linear between samples. Beyond the
+    outermost samples are tails, each of mass 1 / (m + 1).
 
     Parameters
     ----------
@@ -421,27 +421,28 @@ class Empirical(Piecewise):
     Raises
     ------
     InputError
-        Where a sample is not finite: named with its row.
+        If a sample is not finite; the message names the row.
 
     Notes
     -----
-    A tail is generalised Pareto, 1 / (m + 1) (1 + e / (k s))^(-k) at distance e: the predictive
-    distribution of one more excess where the tail is exponential and s is the mean excess of its
-    outermost k = sqrt(m) samples, 2 to 8, over the next one. It follows skewed, heavy-tailed and
-    two-peaked samples, and of normal ones the 95% intervals hold about 95% from five samples on
-    (tests/benchmarks/RESULTS_ensembles.md). A row whose outermost k + 1 samples are equal has no
-    tail at that end: its support ends there. Equal samples make an atom. Where every
-    sample of all rows is a whole number, and not always the same one, they are counts, and ties do
-    not say that there is no tail: s is then half a step at least, unless m is 1. (Rows of zeros
-    among fractions, as of rain, are no counts.) With five counts a row, recalibrated 95% intervals
-    hold 93 to 98% with this rule and 86 to 94% without it.
+    A tail is generalised Pareto, 1 / (m + 1) (1 + e / (k s))^(-k) at distance e. This is the
+    predictive distribution of the next excess if the tail is exponential and s is the mean excess
+    of its outermost k = sqrt(m) samples, 2 to 8, over the next one. It adapts to skewed,
+    heavy-tailed and two-peaked samples. For normal samples, 95% intervals cover about 95% with five
+    samples or more (tests/benchmarks/RESULTS_ensembles.md). A row whose outermost k + 1 samples are
+    equal has no tail at that end: its support ends there. Equal samples make an atom.
+
+    If the samples of all rows are whole numbers, and not all equal, they are counts. Ties do not
+    then mean that there is no tail: s is at least half a step, unless m is 1. (Rows of zeros among
+    fractions, such as rainfall, are not counts.) With five counts per row, recalibrated 95%
+    intervals cover 93 to 98% with this rule and 86 to 94% without it.
 
     ``mean`` and ``std`` are those of an ensemble: the mean of the samples, and the square root of
-    (1 + 1/m) times their variance (with m - 1), which is the mean square of outcome minus mean
-    where both are draws alike. Samples have no density: ``log_density`` is a Gaussian kernel
-    estimate as that of :class:`Weighted`, with the tails' densities added.
+    (1 + 1/m) times their variance (with m - 1). That is the mean square of outcome minus mean if
+    both come from the same distribution. Samples have no density: ``log_density`` is a Gaussian
+    kernel estimate as for :class:`Weighted`, with the tails' densities added.
 
-    PIT values are those of the ranks, see :func:`randomised_pit`.
+    PIT values come from ranks; see :func:`randomised_pit`.
 
     Examples
     --------
@@ -499,7 +500,7 @@ class Empirical(Piecewise):
         m = self.samples.shape[1]
         k = min(max(FEWEST, round(m**0.5)), MOST)
         used, mass = min(k, m - 1), 1 / (m + 1)
-        # the mean of differences: that of equal samples is zero to the last digit
+        # the mean of differences is exactly zero for equal samples
         lower = self.samples[:, [used]] - self.samples[:, : max(used, 1)]
         upper = self.samples[:, m - max(used, 1) :] - self.samples[:, [m - 1 - used]]
         ends = (excess.mean(axis=1, keepdims=True) for excess in (lower, upper))
@@ -531,22 +532,22 @@ class Empirical(Piecewise):
 
 
 def _are_counts(samples: FloatArray) -> bool:
-    """Whether all samples are whole numbers, and some differ."""
+    """Whether all samples are whole numbers, not all equal."""
     whole = bool((samples == np.rint(samples)).all())
     return whole and bool((samples != samples[:1, :1]).any())
 
 
 def resolution_note(distribution: PredictiveDistribution, level: float = 0.95) -> str:
-    """Why central intervals of probability ``level`` are not the prediction's own, or nothing.
+    """Why central intervals of probability ``level`` are not the prediction's own; may be empty.
 
     Examples
     --------
     >>> resolution_note(Empirical([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]]))
-    '10 samples a row resolve central intervals up to 82%; 39 would resolve 95%. Wider ones than \
-82% end in tails that kdcal fits beyond the samples.'
+    '10 samples per row resolve central intervals up to 82%; 39 would resolve 95%. Intervals wider \
+than 82% end in tails that kdcal fits beyond the samples.'
     >>> resolution_note(Quantiles([0.1, 0.9], [[1.0, 2.0]]))
     'Quantiles from 10% to 90% state central intervals up to 80%; 2.5% and 97.5% would state 95%. \
-Wider ones than 80% end in normal tails that kdcal puts beyond the quantiles.'
+Intervals wider than 80% end in normal tails that kdcal adds beyond the quantiles.'
     """
     own = distribution.resolved
     if own >= level - 1e-9:
@@ -556,15 +557,16 @@ Wider ones than 80% end in normal tails that kdcal puts beyond the quantiles.'
         m = distribution.samples.shape[1]
         enough = math.ceil(2 / (1 - level) - 1 - 1e-6)
         return (
-            f"{m} samples a row resolve central intervals up to {up_to}; {enough} would resolve "
-            f"{wanted}. Wider ones than {up_to} end in tails that kdcal fits beyond the samples."
+            f"{m} samples per row resolve central intervals up to {up_to}; {enough} would resolve "
+            f"{wanted}. Intervals wider than {up_to} end in tails that kdcal fits beyond the "
+            "samples."
         )
     if isinstance(distribution, Quantiles):
         first, last = (f"{100 * at:g}%" for at in distribution.levels[[0, -1]])
         ends = f"{50 * (1 - level):g}% and {50 * (1 + level):g}%"
         return (
             f"Quantiles from {first} to {last} state central intervals up to {up_to}; {ends} would "
-            f"state {wanted}. Wider ones than {up_to} end in normal tails that kdcal puts beyond "
-            "the quantiles."
+            f"state {wanted}. Intervals wider than {up_to} end in normal tails that kdcal adds "
+            "beyond the quantiles."
         )
     return ""

@@ -1,6 +1,6 @@
-"""Distributions made of others: recalibrated by a map of probabilities, or put together by rows.
+"""Distributions made of others: recalibrated by a map of probabilities, or concatenated by rows.
 
-Cross-fitted folds, for example, are put together.
+Cross-fitted folds, for example, are concatenated.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ NODES = 512
 class Mapped(PredictiveDistribution):
     """F~ = R o F^: the base's distribution function through one map R for all rows.
 
-    Isotonic recalibration (Torres et al., section 2).
+    This is isotonic recalibration (Torres et al., section 2).
 
     Parameters
     ----------
     base : PredictiveDistribution
         F^, n rows.
     knots, values : (g,) array
-        R runs linearly through these points, from (0, 0) to (1, 1). Knots ascend strictly,
-        values do not descend.
+        R is linear between these points, from (0, 0) to (1, 1). Knots ascend strictly; values do
+        not descend.
 
     Raises
     ------
     InputError
-        Where R is no such map.
+        If R is not such a map.
 
     Notes
     -----
-    ``ppf`` inverts R exactly, left-continuous. The density is R'(F^(y)) f^(y), at a knot with the
-    slope to its right. Mean, standard deviation and CRPS are those of 512 quantiles with weights,
-    spaced ever closer towards levels 0 and 1 (their errors are measured in the tests); the
-    standard deviation of a Student t with less than about four degrees of freedom comes out too
-    small. Where the base is of samples they are exact: its samples, weighted by R.
+    ``ppf`` inverts R exactly and is left-continuous. The density is R'(F^(y)) f^(y), at a knot with
+    the slope to its right. Mean, standard deviation and CRPS are those of 512 weighted quantiles,
+    which are denser towards levels 0 and 1 (tests measure their errors). The standard deviation of
+    a Student t with less than about four degrees of freedom is too small. If the base consists of
+    samples, these values are exact: they are those of its samples, weighted by R.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Mapped(PredictiveDistribution):
         return self.base.has_density
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Knots and values, and the base's arrays under its family: "normal.mean"."""
+        """Knots and values, and the base's arrays under its family, such as "normal.mean"."""
         inner = {f"{self.base.family}.{name}": one for name, one in self.base.arrays().items()}
         return {"knots": self.knots, "values": self.values, **inner}
 
@@ -100,7 +100,7 @@ class Mapped(PredictiveDistribution):
         return np.interp(probability, self.knots, self.values)
 
     def _inverse(self, p: FloatArray) -> FloatArray:
-        """The least base level whose image reaches p; of level 0 the greatest with image 0."""
+        """The smallest base level whose image reaches p; for level 0 the largest with image 0."""
         after = np.maximum(np.searchsorted(self.values, p, side="left"), 1)
         low, high = self.values[after - 1], self.values[after]
         start, end = self.knots[after - 1], self.knots[after]
@@ -138,7 +138,7 @@ class Mapped(PredictiveDistribution):
         return np.where(endless, np.inf, self._nodes()._std())
 
     def _samples(self) -> Weighted | None:
-        """Where the base is of samples: the same with the weights that the map gives them."""
+        """If the base consists of samples: these samples with the map's weights."""
         base = self.base._samples() if isinstance(self.base, Mapped) else self.base
         if not isinstance(base, Weighted):
             return None
@@ -149,8 +149,8 @@ class Mapped(PredictiveDistribution):
         samples = self._samples()
         if samples is not None:
             return samples
-        # levels lie dense towards 0 and 1, where quantiles run away; the quantile function jumps
-        # where the map is flat, and no piece reaches over a jump
+        # levels are dense towards 0 and 1, where quantiles change fast; the quantile function jumps
+        # where the map is flat, and no piece crosses a jump
         jumps = self.values[1:][np.diff(self.values) == 0]
         edges = np.union1d(betainc(5.0, 5.0, np.linspace(0, 1, NODES + 1)), jumps)
         levels = (edges[:-1] + edges[1:]) / 2
@@ -160,12 +160,12 @@ class Mapped(PredictiveDistribution):
 
 
 def _check_map(knots: FloatArray, values: FloatArray) -> None:
-    fix = "Let it run from (0, 0) to (1, 1), knots rising and values never falling."
+    fix = "It must go from (0, 0) to (1, 1), with rising knots and values that never fall."
     if knots.ndim != 1 or knots.shape != values.shape or knots.size < 2:
-        raise InputError("The map's knots and values are no two equally long lists", fix=fix)
+        raise InputError("The map's knots and values are not two lists of equal length", fix=fix)
     ends = (knots[0], values[0], knots[-1], values[-1])
     if ends != (0, 0, 1, 1):
-        raise InputError("The map does not run from (0, 0) to (1, 1)", fix=fix)
+        raise InputError("The map does not go from (0, 0) to (1, 1)", fix=fix)
     if not (np.diff(knots) > 0).all() or not (np.diff(values) >= 0).all():
         raise InputError("The map is not rising", fix=fix)
 
@@ -178,7 +178,7 @@ class Concatenated(PredictiveDistribution):
     parts : tuple of PredictiveDistribution
         None of them empty.
     places : tuple of (n_i,) int arrays
-        Which rows each part's rows are.
+        The rows of each part.
     """
 
     family: ClassVar[str] = "concatenated"
@@ -230,7 +230,7 @@ class Concatenated(PredictiveDistribution):
         return named
 
     def _answer(self, kernel: Kernel, argument: FloatArray) -> FloatArray:
-        # no blocks here: every part goes through its own
+        # no blocks here, because each part uses its own
         answer = kernel(self, table_of(argument, len(self)))
         return answer if argument.ndim == 2 else answer[:, 0]
 
@@ -285,13 +285,13 @@ def concatenate(
     parts : sequence of PredictiveDistribution
         With n rows together.
     order : (n,) array of int, optional
-        Where each row of the parts, laid one after the other, goes: row i becomes row
-        ``order[i]``. None: they stay one after the other.
+        New position of each row of the concatenated parts: row i becomes row ``order[i]``. By
+        default rows keep their order.
 
     Raises
     ------
     InputError
-        Where ``order`` does not name each of the n rows once.
+        If ``order`` does not contain each of the n rows once.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def concatenate(
     where: IntArray = np.arange(n) if order is None else np.asarray(order, dtype=np.int64)
     if where.shape != (n,) or not np.array_equal(np.sort(where), np.arange(n)):
         raise InputError(
-            f"The order does not name each of the {n:,} rows once",
-            fix="Give a permutation of 0 to the number of rows less one.",
+            f"The order does not contain each of the {n:,} rows once",
+            fix="Give a permutation of 0 to the number of rows minus one.",
         )
     return Concatenated(parts, np.split(where, np.cumsum(lengths)[:-1]))

@@ -1,9 +1,8 @@
 """The review: the loaded files, kept on disk so that they survive reloads and restarts.
 
-This room lies between the models and the measurements. Only here do uploaded files become a
-scored set (probabilities, true classes, weights): a worker process reads and checks them once,
-and from then on everything reads the same small arrays. Nothing here depends on the screen; the
-app and the command line call the same steps.
+Only this package turns uploaded files into a scored set (probabilities, true classes, weights). A
+worker process reads and checks the files once; everything else reads the resulting small arrays.
+Nothing here depends on the screen: the app and the command line call the same steps.
 """
 
 from kdcal_core.review.arrivals import (

@@ -1,4 +1,4 @@
-"""Doubts about which classes a review's probabilities belong to, and how to settle them."""
+"""Doubts about the classes to which a review's probabilities belong, and how to settle them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kdcal_core.review.workspace import Workspace
 def open_doubts(review: Review) -> tuple[str, ...]:
     """The doubts that every page shows until they are settled; untrusted text.
 
-    What is open about the columns, a class that was guessed for a single column, and scored rows
-    that contradict the classes beyond chance.
+    There is a doubt for each open question about the columns, for a guessed class of a single
+    column, and for scored rows that contradict the classes beyond chance.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def swap_classes(workspace: Workspace, review_id: str) -> Review:
     Raises
     ------
     InputError
-        There are not two, or the model's file names them.
+        If there are not two classes, or the model's file names them.
     """
     review = workspace.read(review_id)
     roles = review.roles
@@ -84,7 +84,7 @@ def swap_classes(workspace: Workspace, review_id: str) -> Review:
 
 
 def confirm_class(workspace: Workspace, review_id: str) -> Review:
-    """Confirm the class that was guessed for a single column; nothing is scored again."""
+    """Confirm the class that was guessed for a single column, without scoring rows again."""
     review = workspace.read(review_id)
     roles = replace(review.roles or Roles(), class_by="name")
     return set_roles(workspace, review_id, roles, review.classes)

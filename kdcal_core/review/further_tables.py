@@ -1,7 +1,7 @@
 """Tables beside the scored sets: the model's training rows, and foreign rows.
 
-They are not scored, are not used to calibrate and do not decide the roles of columns. So adding or
-removing one leaves the scores of the review as they are.
+They are not scored, are not used to calibrate and do not determine the roles of columns. Adding or
+removing one therefore does not change the scores of the review.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def add_training(
     Raises
     ------
     InputError
-        Where there is no calibration table yet, for what is no table, and for one that lacks a
-        feature or the true class.
+        If there is no calibration table yet, the file is not a table, or it lacks a feature or the
+        true class.
     """
 
     _roles_of(workspace.read(review_id))
@@ -79,8 +79,7 @@ def add_foreign(
     Raises
     ------
     InputError
-        Where there is no calibration table yet, for what is no table, and for one that lacks a
-        feature.
+        If there is no calibration table yet, the file is not a table, or it lacks a feature.
     """
     _roles_of(workspace.read(review_id))
     with (

@@ -1,7 +1,7 @@
-"""The functions of the worker process, which alone reads the content of uploaded files.
+"""The functions of the worker process, the only one that reads the content of uploaded files.
 
-They take paths and return JSON; arrays and tables stay in files. Errors give a file its owner's
-name, not its name on disk. A table's columns are described here, so that roles can be chosen.
+They take paths and return JSON; arrays and tables stay in files. Errors use the owner's name of a
+file, not its name on disk. They also describe a table's columns, from which roles can be chosen.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MAX_TEXT = 40
 
 
 def describe_columns(frame: pd.DataFrame) -> tuple[ColumnInfo, ...]:
-    """One `ColumnInfo` a column, in the table's order.
+    """One `ColumnInfo` for each column, in the table's order.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def _describe(name: str, column: pd.Series[Any]) -> ColumnInfo:
 
 
 def _pair(column: pd.Series[Any]) -> tuple[str, ...]:
-    """Of all rows: a table sorted by its target shows one label for long."""
+    """The two labels in all rows; the first rows of a sorted table have only one."""
     labels = column.dropna().unique()
     return classes_of(labels) if len(labels) == 2 else ()
 
@@ -105,12 +105,12 @@ def inspect_model(
     hint: Task | None = None,
     answers: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Load a model, and guess the roles of the calibration table again with it.
+    """Load a model, and use it to guess the roles of the calibration table again.
 
     Parameters
     ----------
     task : str or None
-        As people chose it; None where the file decides.
+        The user's choice; None if the file determines it.
     hint : str or None
         The likely task of the calibration table, for a file that does not name its own.
 
@@ -138,7 +138,7 @@ def read_again(
     task: Task | None,
     answers: dict[str, str],
 ) -> dict[str, Any]:
-    """The Reading of a table that is kept, under a task or answers that were chosen."""
+    """The Reading of a stored table, for a chosen task or chosen answers."""
     table = Table(read_frame(frame_path), digest, name)
     info = decode(ModelInfo, model) if model else None
     return asdict(_read_columns(table, info, task, answers))
@@ -157,11 +157,11 @@ def import_table(
     Parameters
     ----------
     model : dict or None
-        The ModelInfo of the model, where there is one: its names help to guess the roles.
+        The ModelInfo of the model, if there is one: its names help to guess the roles.
     task : str or None
-        As people chose it; for a table without a model.
+        The user's choice, for a table without a model.
     answers : dict or None
-        What people said about its columns.
+        The user's answers about its columns.
 
     Returns
     -------
@@ -213,14 +213,14 @@ def score_tables(
     Parameters
     ----------
     model : dict or None
-        ``path`` and ``name``; None where the tables carry the outputs.
+        ``path`` and ``name``; None if the tables contain the outputs.
     tables : list of dict
         ``which``, ``name``, ``frame_path`` and ``folder``, a fresh folder for the arrays.
 
     Returns
     -------
     dict
-        A SetInfo under each "which".
+        A SetInfo for each "which".
     """
     chosen = decode(Roles, roles)
     opened = None
@@ -239,16 +239,16 @@ def open_sample(
     classes: list[str],
     progress: Progress,
 ) -> dict[str, Any]:
-    """All steps of a shipped sample in one go: inspect the model, read and score its tables.
+    """All steps of a shipped sample in one call: inspect the model, read and score its tables.
 
-    Parameters are those of `score_tables`; each table has a ``path`` besides. ``asides`` are
-    the training and the foreign tables: ``path``, ``name`` and ``frame_path`` of each.
+    Parameters are those of `score_tables`; each table also has a ``path``. ``asides`` are the
+    training and the foreign tables: ``path``, ``name`` and ``frame_path`` of each.
 
     Returns
     -------
     dict
-        ``model``, ``roles``, ``tables`` and ``sets``, as the single steps give them;
-        ``asides``: a TableInfo each.
+        ``model``, ``roles``, ``tables`` and ``sets``, as returned by the single steps;
+        ``asides``: a TableInfo for each.
     """
     opened, info = None, None
     if model is not None:
@@ -284,7 +284,7 @@ def _score_all(
     classes: list[str],
     progress: Progress,
 ) -> dict[str, Any]:
-    """Score every table; the calibration set comes first and gives the other its spread."""
+    """Score every table; the calibration set is first and determines the spread of the other."""
     sets: dict[str, Any] = {}
     spread: float | None = None
     for index, one in enumerate(tables):
@@ -305,7 +305,7 @@ def _load(path: str, name: str, task: Task | None, hint: Task | None) -> Model |
     if task is None and hint == "regression":
         try:
             return load_model(path, name=name, task=hint)
-        except InputError:  # the file is of the other task, or faulty in either
+        except InputError:  # the file is for the other task, or faulty for both
             return load_model(path, name=name)
     return load_model(path, name=name, task=task)
 
@@ -379,7 +379,7 @@ def _read(path: str, name: str) -> Table:
 
 
 def _keep_frame(table: Table, source: Path, frame_path: str) -> TableInfo:
-    # the index of a divided table says where its rows stood in the file
+    # the index of a divided table is the rows' position in the file
     arrow = pa.Table.from_pandas(table.frame)
     # uncompressed, so that it can be memory-mapped
     feather.write_feather(arrow, frame_path, compression="uncompressed")

@@ -1,4 +1,4 @@
-"""The question of a review: which class is the event, which groups count, which limits hold."""
+"""The question of a review: its event, its groups and its limits."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Limit:
     Attributes
     ----------
     low, high : float
-        The smallest and the largest value that passes; infinite where there is no such end.
+        The smallest and the largest value that passes; infinite if there is no such end.
     against : {"value", "chance", "baseline"}
-        What the limit is for. "value": the estimate itself. "chance": what a calibrated model
-        with these rows would rarely exceed; ``low`` and ``high`` do not count. "baseline": the
-        estimate minus that of an earlier review.
+        What the limit applies to. "value": the estimate itself. "chance": the value that a
+        calibrated model with these rows would rarely exceed; ``low`` and ``high`` are ignored.
+        "baseline": the estimate minus that of an earlier review.
 
     Raises
     ------
     InputError
-        Where no value could pass, or an end is not a number.
+        If no value could pass, or an end is not a number.
 
     Examples
     --------
@@ -61,20 +61,20 @@ above the upper one.
 
 @dataclass(frozen=True)
 class Question:
-    """What a review asks of its model.
+    """What a review asks about its model.
 
     Attributes
     ----------
     event : str or None
-        Of two classes, the one whose probability is looked at; None for the default
+        With two classes, the one whose probability is reviewed; None for the default
         (`default_event`). Untrusted text.
     view : {"event", "confidence"}
-        Of two classes: whether the event's probability is looked at, or the confidence in the
+        With two classes, whether the event's probability is reviewed, or the confidence in the
         predicted class.
     groups : tuple of str
         Columns whose values divide the rows into declared groups. Untrusted text.
     limits : dict of code to Limit
-        In place of those of the checks.
+        They replace the limits of the checks.
     """
 
     event: str | None = None
@@ -84,7 +84,7 @@ class Question:
 
 
 def default_event(classes: Sequence[str], rows: Sequence[int] = ()) -> str | None:
-    """Of two classes, the one whose name means yes, else the rarer, else the second.
+    """Of two classes, the one whose name means yes, otherwise the rarer, otherwise the second.
 
     Parameters
     ----------

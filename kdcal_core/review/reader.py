@@ -1,8 +1,8 @@
 """From a review to its rows: the one reader, and the identity of what was read.
 
 Every computation declares what it reads. `identity` covers exactly that, and a `ReviewReader` with
-the same declaration refuses everything else. So a result depends on nothing that its key leaves
-out.
+the same declaration refuses everything else. A result therefore depends only on what its key
+covers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
     Raises
     ------
     InputError
-        Where the set has not been scored, or the review is of a regression.
+        If the set has not been scored, or the review is of a regression.
     """
     review = workspace.read(review_id)
     info = scored_info(review, which, "classification")
@@ -57,7 +57,7 @@ def load_regression_set(workspace: Workspace, review_id: str, which: Which) -> R
     Raises
     ------
     InputError
-        Where the set has not been scored, or the review is of a classification.
+        If the set has not been scored, or the review is of a classification.
     """
     review = workspace.read(review_id)
     info = scored_info(review, which, "regression")
@@ -65,12 +65,12 @@ def load_regression_set(workspace: Workspace, review_id: str, which: Which) -> R
 
 
 def check_scored(workspace: Workspace, review: Review) -> None:
-    """Whether every scored set is unchanged; only unknown states of its files are read.
+    """Check that every scored set is unchanged; only files in an unknown state are read.
 
     Raises
     ------
     InputError
-        Files of a set are missing or damaged.
+        If files of a set are missing or damaged.
     """
     for which, info in review.sets.items():
         folder = workspace.folder(review.id) / info.folder
@@ -88,12 +88,12 @@ def scored_info(review: Review, which: Which, task: Task) -> SetInfo:
     Raises
     ------
     InputError
-        Where the set has not been scored, or the review is of another task.
+        If the set has not been scored, or the review is of another task.
     """
     check_which(which)
     if review.task != task:
         raise InputError(
-            f"The review is of a {review.task}, and this needs a {task}",
+            f"This needs a {task}, but the review is of a {review.task}",
             fix="Choose a page for its task, or change the task on the Load page.",
         )
     info = review.sets.get(which)
@@ -107,12 +107,12 @@ def scored_info(review: Review, which: Which, task: Task) -> SetInfo:
 def load_frame(
     workspace: Workspace, review_id: str, which: Which, columns: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """The rows of a set's table: all columns, or only those asked for.
+    """The rows of a set's table, with all or only the given columns.
 
     Raises
     ------
     InputError
-        Where there is no such table.
+        If there is no such table.
     """
     check_which(which)
     table = workspace.read(review_id).tables.get(which)
@@ -132,7 +132,7 @@ def rows_of(
     Raises
     ------
     InputError
-        Its file is missing.
+        If its file is missing.
     """
     from kdcal_core.review.scoring import read_frame
 
@@ -151,17 +151,17 @@ PARTS: tuple[Part, ...] = get_args(Part)
 
 
 def identity(review: Review, reads: Collection[Part] = PARTS) -> dict[str, Any]:
-    """Everything that results from these parts depend on: contents, roles and classes.
+    """Everything on which results from these parts depend: contents, roles and classes.
 
     Parameters
     ----------
     reads : collection of str
-        Of `PARTS`; in any order.
+        Some of `PARTS`, in any order.
 
     Returns
     -------
     dict
-        JSON. Digests, but neither the places nor the names of files.
+        JSON with digests, but without the paths or names of files.
 
     Examples
     --------
@@ -193,10 +193,10 @@ def _set_identity(review: Review, which: Which) -> list[str | None] | None:
 
 
 class ReviewReader:
-    """Reads the declared parts of a review, each on demand.
+    """Reads the declared parts of a review on demand.
 
-    The review itself is read once. Scored sets, which are mapped, and the open model are kept;
-    tables are not kept, because they take memory.
+    The review itself is read once. Scored sets, which are memory-mapped, and the open model are
+    kept; tables are not, because they take memory.
 
     Parameters
     ----------
@@ -205,15 +205,15 @@ class ReviewReader:
     reads : collection of str
         The parts that may be read.
     expected : dict, optional
-        The `identity` that the reader must have: a review may change between the request of a
-        job and its start.
+        The `identity` that the reader must have; a review may change between the request of a job
+        and its start.
     review : Review, optional
-        The review, if it has been read already.
+        The review, if it has already been read.
 
     Raises
     ------
     InputError
-        Where there is no such review, or it is not the expected one.
+        If there is no such review, or it is not the expected one.
     """
 
     def __init__(
@@ -232,22 +232,22 @@ class ReviewReader:
         self._kept: dict[tuple[Any, ...], Any] = {}
         if expected is not None and expected != _as_json(self.identity):
             raise InputError(
-                "The review has changed since this was asked for", fix="Ask for it again."
+                "The review has changed since this was requested", fix="Start it again."
             )
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that results from this reader depend on."""
+        """Everything on which results from this reader depend."""
         return identity(self.review, self.reads)
 
     @property
     def roles(self) -> Roles:
-        """What each column is for."""
+        """The role of each column."""
         return self.review.roles or Roles()
 
     @property
     def judged(self) -> Which:
-        """The set that results are judged on: the evaluation set where there is one."""
+        """The set on which results are judged: the evaluation set if there is one."""
         return "evaluation" if self.has("evaluation") else "calibration"
 
     @property
@@ -256,7 +256,7 @@ class ReviewReader:
         return "training" if self.has("training") else "calibration"
 
     def has(self, part: Part) -> bool:
-        """Whether the review holds a part, which has to be declared."""
+        """Whether the review has a part, which must be declared."""
         self._declared(part)
         review = self.review
         match part:
@@ -278,7 +278,7 @@ class ReviewReader:
         Raises
         ------
         InputError
-            Where the set is not scored, the review is of a regression, or files are damaged.
+            If the set is not scored, the review is of a regression, or files are damaged.
         """
         check_which(which)
         self._declared(which)
@@ -292,7 +292,7 @@ class ReviewReader:
         Raises
         ------
         InputError
-            Where the set is not scored, the review is of a classification, or files are damaged.
+            If the set is not scored, the review is of a classification, or files are damaged.
         """
         check_which(which)
         self._declared(which)
@@ -301,7 +301,7 @@ class ReviewReader:
         return self._once(("distributions", which), lambda: regression_arrays(*at))
 
     def fitness(self, which: Which) -> Fitness | RegressionFitness:
-        """What a scored set is fit for; see `kdcal_core.data.fitness` and `regression_fitness`."""
+        """What a scored set is suited for; see `kdcal_core.data.fitness`, `regression_fitness`."""
         from kdcal_core.data import fitness, regression_fitness
 
         inputs = set(input_columns(self.review))
@@ -320,15 +320,15 @@ class ReviewReader:
         )
 
     def frame(self, part: Table, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """A table: all columns, or only those asked for. Rows count from 0."""
+        """A table with all or only the given columns. Rows count from 0."""
         return self._of_table(self._table(part), columns).reset_index(drop=True)
 
     def features(self, part: Table) -> pd.DataFrame:
-        """The feature columns in the order of the roles; the index says where rows stood."""
+        """The feature columns in the order of the roles; the index is the rows' position."""
         return self._features(self._table(part))
 
     def foreign(self, name: str) -> pd.DataFrame:
-        """The features of foreign rows, by the name that they are shown by."""
+        """The features of foreign rows, by their shown name."""
         self._declared("foreign")
         return self._features(self.review.foreign[name])
 
@@ -351,7 +351,7 @@ class ReviewReader:
 
     @property
     def model_path(self) -> Path | None:
-        """Where the model's file lies; None where there is none."""
+        """Path of the model's file; None if there is no model."""
         self._declared("model")
         return self._folder / self.review.model_file if self.review.model_file else None
 
@@ -361,7 +361,7 @@ class ReviewReader:
         Raises
         ------
         InputError
-            Where the review holds predictions without their model, or its file was changed.
+            If the review has predictions without their model, or the model's file was changed.
         """
         from kdcal_core.models import load_model
         from kdcal_core.review.scoring import in_file
@@ -379,18 +379,18 @@ class ReviewReader:
         return self._once(("model",), make)
 
     def layers(self) -> HasLayers:
-        """The open model, whose hidden layers are needed.
+        """The open model, if it has hidden layers.
 
         Raises
         ------
         InputError
-            Where there is no model, or it names no hidden layer.
+            If there is no model, or it names no hidden layer.
         """
         from kdcal_core.models import HasLayers
 
         if not self.has("model"):
             raise InputError(
-                "The review holds predictions without their model, so there is no hidden layer",
+                "The review has predictions without their model, so there is no hidden layer",
                 fix="Choose the inputs or the predictions as the space.",
             )
         model = self.model()
@@ -424,7 +424,7 @@ class ReviewReader:
         return table
 
     def _declared(self, part: str) -> None:
-        """Refuse what the identity does not cover: a fault of the code, not of the review."""
+        """Refuse what the identity does not cover, which is a bug and no fault of the review."""
         if part not in self.reads:
             declared = ", ".join(sorted(self.reads)) or "nothing"
             raise RuntimeError(f"{part!r} is read, but only {declared} is declared")
@@ -436,16 +436,16 @@ class ReviewReader:
 
 
 def no_model() -> InputError:
-    """The error where a model is needed and the review has none."""
+    """The error if a model is needed and the review has none."""
     return InputError(
-        "The review holds predictions without their model, and only a model can answer for rows "
-        "that are in no table",
+        "The review has predictions without their model, but rows that are in no table need the "
+        "model",
         fix="Add the model on the Load page.",
     )
 
 
 def _as_json(value: dict[str, Any]) -> dict[str, Any]:
-    """The value as it comes back from JSON: tuples are lists."""
+    """The value after a round trip through JSON: tuples become lists."""
     import json
 
     found: dict[str, Any] = json.loads(json.dumps(value))
@@ -454,7 +454,7 @@ def _as_json(value: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class ReviewData:
-    """The rows of a scored classification review, with what calibrators may read of them.
+    """The rows of a scored classification review, with the data that calibrators may read.
 
     Attributes
     ----------
@@ -463,13 +463,13 @@ class ReviewData:
     classes : tuple of K str
         Untrusted text.
     inputs : dict of str to DataFrame
-        The features in the order of the roles, as they are (categories, missing values), under
-        "calibration", "evaluation" and "training", as far as there are such rows. Where no column
-        is a feature: those without another role that describe the rows and that all these tables
-        have, if any.
+        The features in the order of the roles, unchanged (categories, missing values), under
+        "calibration", "evaluation" and "training" if there are such rows. If no column is a
+        feature, the columns without another role that describe the rows and that all these tables
+        have.
     groups : dict of str to DataFrame
-        Under the same names, the columns that are neither features nor have another role, such
-        as a partition of the user's own.
+        Under the same names, the columns that are not features and have no other role, such as
+        the user's own partition.
     training_y : (m,) int64 or None
         True classes of the training rows, 0 to K - 1.
     model : Model or None
@@ -489,7 +489,7 @@ class ReviewData:
 
     @property
     def training(self) -> tuple[pd.DataFrame, IntArray] | None:
-        """Features and true classes of the training rows, where there are any."""
+        """Features and true classes of the training rows, if there are any."""
         if self.training_y is None:
             return None
         return self.inputs["training"], self.training_y
@@ -501,15 +501,15 @@ def review_data(reader: ReviewReader, *, with_model: bool = False) -> ReviewData
     Parameters
     ----------
     reader : ReviewReader
-        Both sets are read; training and foreign rows where they are declared.
+        Both sets are read; training and foreign rows if they are declared.
     with_model : bool
-        Whether to open the model, where there is one.
+        Whether to open the model, if there is one.
 
     Raises
     ------
     InputError
-        The review is of a regression, its calibration set is not scored, a file is missing or
-        damaged, or the training rows hold a class that the model does not know.
+        If the review is of a regression, its calibration set is not scored, a file is missing or
+        damaged, or the training rows have a class that the model does not know.
     """
     from kdcal_core.data import target_labels
 

@@ -1,6 +1,6 @@
-"""What each step needs of a review: complete roles, and tables with the columns they name.
+"""What each step needs from a review: complete roles, and tables with their columns.
 
-Also the defaults for what the review does not say.
+Also the defaults for what the review does not specify.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kdcal_core.text import listed
 
 
 def check_which(which: str) -> None:
-    """Refuse a name that is not a set's."""
+    """Refuse a name that is not that of a set."""
     if which not in WHICH:
         raise ValueError(f"which must be one of {WHICH}, not {which!r}")
 
@@ -39,7 +39,7 @@ def check_classes(model: ModelInfo | None, roles: Roles, classes: tuple[str, ...
             fix="Give one name for each output, in the order of the outputs.",
         )
     if len(set(classes)) != len(classes):
-        raise InputError("A class name occurs twice", fix="Give every class its own name.")
+        raise InputError("A class name occurs twice", fix="Give each class a different name.")
 
 
 def no_target_words(review: Review) -> str:
@@ -63,7 +63,7 @@ def no_target_words(review: Review) -> str:
 
 
 def check_complete(review: Review) -> Roles:
-    """The roles of a review, after a check that it has everything that scoring needs."""
+    """The roles of a review, after a check that it has everything scoring needs."""
     if "calibration" not in review.tables or review.roles is None:
         raise InputError("There is no calibration table yet", fix="Add it on the Load page.")
     name = review.tables["calibration"].name
@@ -83,7 +83,7 @@ def check_complete(review: Review) -> Roles:
         )
     if regression and review.model is None and not review.roles.parameters:
         raise InputError(
-            "There is neither a model nor a column that holds its predictions",
+            "There is neither a model nor a column with its predictions",
             fix="Add the model, or give the columns of its predictions the role 'Model output'.",
             file=name,
         )
@@ -98,7 +98,7 @@ def check_complete(review: Review) -> Roles:
 
 
 def check_unchanged(before: Review, now: Review) -> None:
-    """Refuse the result of a step under which the review was changed."""
+    """Refuse the result of a step if the review was changed meanwhile."""
     parts = ("model_file", "tables", "roles", "classes")
     if any(getattr(before, part) != getattr(now, part) for part in parts):
         raise InputError(
@@ -117,7 +117,7 @@ def check_kept(review: Review, folder: Path) -> None:
 def default_classes(
     model: ModelInfo | None, roles: Roles | None, table: TableInfo | None
 ) -> tuple[str, ...]:
-    """The class names as the model, or else the outputs, name them."""
+    """The class names, from the model or otherwise from the outputs."""
     if roles is not None and roles.task == "regression":
         return ()
     if model is not None:
@@ -125,7 +125,7 @@ def default_classes(
     names = tuple(name for name, _ in roles.outputs) if roles else ()
     if len(names) != 1 or roles is None or table is None:
         return names
-    # one output is the probability of one class of two; the target names the other
+    # one output is the probability of one of two classes; the target names the other
     pair = next((c.pair for c in table.columns if c.name == roles.target), ())
     if names[0] not in pair:
         return pair or names  # scoring reports the class that is not among them
@@ -160,8 +160,8 @@ def shared_features(
 ) -> tuple[Roles, tuple[str, ...]]:
     """The roles without the features that another table lacks, and a note on these.
 
-    Features of a model stay, because the model needs them. Without a model they only describe the
-    rows.
+    Features of a model are kept, because the model needs them. Without a model they only describe
+    the rows.
     """
     lost = [name for name in roles.features if name not in set(other.column_names)]
     if review.model is not None or not lost:
@@ -213,7 +213,7 @@ def keep_fitting(review: Review) -> Review:
     }
     kept = replace(review, training=training, foreign=foreign)
     notes = tuple(
-        f"{table.name} was dropped: it lacks columns that are used now."
+        f"{table.name} was dropped: it lacks columns that are now used."
         for table in review.all_tables
         if table not in kept.all_tables
     )

@@ -1,6 +1,6 @@
 """The record of a review: its model, its tables, the roles of columns, its scored sets.
 
-The record says which columns describe the rows, and which are left out, with the reason.
+The record also lists the columns that describe the rows, and those left out, with the reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WHICH: tuple[Which, ...] = ("calibration", "evaluation")
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """One column, as shown where its role is chosen.
+    """One column, as shown when its role is chosen.
 
     Attributes
     ----------
@@ -34,11 +34,11 @@ class ColumnInfo:
     n_distinct : int
         Distinct values among the first 10,000 rows.
     examples : tuple of str
-        Up to three of them, cut to 40 characters. Untrusted text.
+        Up to three values, cut to 40 characters. Untrusted text.
     pair : tuple of str
-        The two labels of a column that holds exactly two, whole; else empty. Untrusted text.
+        The two labels, not cut, of a column with exactly two; otherwise empty. Untrusted text.
     no_input : str
-        Why a column of this content cannot describe a row's region; empty where it can.
+        Why a column with this content cannot describe a row's region; empty if it can.
     first : tuple of str
         Its values in the first rows, cut to 40 characters. Untrusted text.
     """
@@ -57,8 +57,8 @@ class ColumnInfo:
 class TableInfo:
     """A table without its rows; ``file`` is its name inside the review's folder.
 
-    ``sha256`` is that of this file; empty in reviews of earlier versions. ``digest`` is that of
-    the table that was loaded.
+    ``sha256`` is the digest of this file; empty in reviews of earlier versions. ``digest`` is that
+    of the table that was loaded.
     """
 
     name: str
@@ -85,15 +85,16 @@ class SetInfo:
     digest : str
     n_rows : int
     accuracy : float or None
-        Share of rows predicted right, 0 to 1; None in a regression.
+        Share of rows predicted correctly, 0 to 1; None in a regression.
     folder : str
     rmse : float or None
         Root mean squared error of the predictive means against the outcomes; None in a
         classification.
     outside : int
-        Outcomes whose PIT is exactly 0 or 1: they have probability 0 under their distribution.
+        Number of outcomes whose PIT is exactly 0 or 1, that is, with probability 0 under their
+        distribution.
     spread : float or None
-        For single numbers as predictions: the standard deviation of the calibration set's
+        If predictions are single numbers, the standard deviation of the calibration set's
         residuals, which all rows share.
     notes : tuple of str
         Warnings of the scoring. Untrusted text.
@@ -101,7 +102,7 @@ class SetInfo:
         Evidence beyond chance against the classes that the probabilities are assigned to.
         Untrusted text.
     swapped : bool
-        Whether two classes are probably exchanged: the rows are ranked in reverse.
+        Whether two classes are probably exchanged, because the rows are ranked in reverse.
     class_rows : tuple of int
         Rows of each true class; empty in a regression and in reviews of earlier versions.
     """
@@ -121,7 +122,7 @@ class SetInfo:
 
 @dataclass(frozen=True)
 class Review:
-    """What is loaded.
+    """The loaded model and tables, with their settings.
 
     Attributes
     ----------
@@ -130,7 +131,7 @@ class Review:
     title : str
         Shown name. Untrusted text.
     model : ModelInfo or None
-        None while there is no model, or where the tables carry its predictions.
+        None while there is no model, or if the tables contain its predictions.
     model_file : str or None
         The model's name inside the review's folder.
     classes : tuple of str
@@ -138,30 +139,29 @@ class Review:
     tables : dict
         TableInfo under "calibration" and "evaluation".
     roles : Roles or None
-        What each column is for, the same for both tables.
+        The role of each column, the same for both tables.
     sets : dict
         SetInfo under "calibration" and "evaluation", once scored.
     training : TableInfo or None
-        The rows the model was trained on. A kernel density graph is fitted on them; they never
-        calibrate, are never scored and do not count for `ready`.
+        The rows on which the model was trained. A kernel density graph is fitted on them. They are
+        not used to calibrate, are not scored and are not needed for `ready`.
     foreign : dict
-        TableInfo of rows from elsewhere (out of distribution), under the names they are shown
-        by. Untrusted text. They have the features and need no target; they do not count for
-        `ready` either.
+        TableInfo of foreign rows (out of distribution), under their shown names. Untrusted text.
+        They have the features and need no target; they are not needed for `ready` either.
     sample : str or None
-        Name of the shipped sample it was started from.
+        Name of the shipped sample from which it was started.
     notes : tuple of str
-        Decisions that kdcal made while loading, as sentences.
+        Decisions made while loading, as sentences.
     chosen_task : str or None
-        The task that the user chose; None where the files decide.
+        The task that the user chose; None if the files determine it.
     question : Question
-        What is asked of the model: the event, the groups, the limits.
+        What the review asks about the model: the event, the groups, the limits.
     doubts : tuple of Doubt
         Open questions about the columns of the calibration table.
     answers : dict
-        What a doubt was about, and the answer that settled it. Untrusted text.
+        The subject of each settled doubt, and the answer. Untrusted text.
     accepted : tuple of str
-        Doubts of the scored rows to which somebody said that the roles are right.
+        Doubts about the scored rows for which the user confirmed the roles.
     """
 
     id: str
@@ -184,7 +184,7 @@ class Review:
 
     @property
     def task(self) -> Task:
-        """Classification or regression: as chosen, as the roles say, or as the model does."""
+        """Classification or regression: as chosen, or from the roles, or from the model."""
         if self.roles is not None:
             return self.roles.task
         if self.model is not None:
@@ -203,18 +203,18 @@ class Review:
 
     @property
     def has_evaluation(self) -> bool:
-        """Whether there are further held-out rows to judge calibrators on."""
+        """Whether there are further held-out rows on which to judge calibrators."""
         return "evaluation" in self.tables
 
     @property
     def all_tables(self) -> tuple[TableInfo, ...]:
-        """Every table the review holds: the two sets, the training rows, the foreign ones."""
+        """Every table of the review: the two sets, the training rows, the foreign rows."""
         training = (self.training,) if self.training else ()
         return (*self.tables.values(), *training, *self.foreign.values())
 
     @property
     def event(self) -> int | None:
-        """Of two classes the index of the event, where its probability is looked at; else None."""
+        """With two classes, the index of the event if its probability is reviewed; else None."""
         if len(self.classes) != 2 or self.question.view == "confidence":
             return None
         chosen = self.question.event
@@ -225,7 +225,7 @@ class Review:
 
     @property
     def accuracy(self) -> dict[str, float]:
-        """Share of rows predicted right, 0 to 1, for each scored set of a classification."""
+        """Share of rows predicted correctly, 0 to 1, for each scored set of a classification."""
         return {
             which: info.accuracy for which, info in self.sets.items() if info.accuracy is not None
         }
@@ -234,7 +234,7 @@ class Review:
 def input_columns(review: Review) -> list[str]:
     """The features; without features, the columns without another role that describe the rows.
 
-    Of the latter, only columns that every table has.
+    The latter must be in every table.
     """
     roles = review.roles or Roles()
     if roles.features:
@@ -245,7 +245,7 @@ def input_columns(review: Review) -> list[str]:
 
 
 def group_columns(review: Review) -> list[str]:
-    """Columns that may divide the rows into groups: those of every set that state no outcome."""
+    """Columns that may divide the rows into groups: in every set, and not about the outcome."""
     roles = review.roles or Roles()
     tables = list(review.tables.values())
     stated = {*used_columns(roles)} - {*roles.features}
@@ -257,9 +257,9 @@ def group_columns(review: Review) -> list[str]:
 
 
 def left_out(review: Review) -> dict[str, str]:
-    """Columns that are not inputs, by their content or by choice, each with the reason.
+    """Columns that are not inputs, because of their content or by choice, each with the reason.
 
-    Only for predictions without a model: a model's inputs are known, and none is left out.
+    Only for predictions without a model; a model's inputs are known, and none is left out.
 
     Returns
     -------
@@ -280,7 +280,7 @@ def left_out(review: Review) -> dict[str, str]:
 
 
 def left_out_words(columns: Mapping[str, str]) -> str:
-    """The columns left out, by reason; empty where all are used. Untrusted text.
+    """The columns left out, by reason; empty if all are used. Untrusted text.
 
     Examples
     --------

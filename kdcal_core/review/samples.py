@@ -35,7 +35,7 @@ _ARROW = "table.arrow"
 _OPEN = "kdcal_core.review.in_worker:open_sample"
 _KEPT = "samples"
 _KEPT_BYTES = 1024**3
-# the order in which they are best learnt from
+# the best order for learning
 _FIRST = (
     "digits",
     "breast_cancer",
@@ -60,7 +60,7 @@ class Sample:
     ----------
     name, title, summary, source, licence, trained : str
     model : str or None
-        File of the model; None where the tables carry its predictions.
+        File of the model; None if the tables contain its predictions.
     calibration, evaluation : str
         Files of the tables.
     target : str
@@ -68,14 +68,14 @@ class Sample:
     class_names : tuple of str
         In the order of the model's outputs; empty in a regression.
     rows : dict
-        Number of rows of each table: "calibration", "evaluation", and what else there is.
+        Number of rows of each table: "calibration", "evaluation", and any others.
     task : str
         "classification" or "regression".
     accuracy : float or None
-        0 to 1, on the evaluation table; of a classification.
+        0 to 1, on the evaluation table; for a classification.
     n_classes : int
     rmse : float or None
-        Root mean squared error on the evaluation table; of a regression.
+        Root mean squared error on the evaluation table; for a regression.
     """
 
     name: str
@@ -126,7 +126,7 @@ def start_sample(
     Raises
     ------
     InputError
-        Where there is no sample of this name.
+        If there is no sample of this name.
     """
     sample = next((one for one in samples(root) if one.name == name), None)
     if sample is None:
@@ -201,10 +201,10 @@ def _opened(
     progress: Progress | None,
     cancelled: Callable[[], bool] | None,
 ) -> tuple[Any, Path]:
-    """A worker's answer about a sample and the folder of its files, the same at every opening.
+    """A worker's description of a sample and the folder of its files, the same at every opening.
 
-    They are kept by the digest of the sample's files and of our code. If several visitors open a
-    sample at once, one gets a worker and the others wait for it.
+    They are stored by the digest of the sample's files and of our code. If several visitors open a
+    sample at the same time, one gets a worker and the others wait for it.
     """
 
     def waiting() -> None:
@@ -238,7 +238,7 @@ def _run(
     progress: Progress | None,
     cancelled: Callable[[], bool] | None,
 ) -> Any:
-    """Read and score the sample in a worker, which leaves its files in ``place``."""
+    """Read and score the sample in a worker, which writes its files to ``place``."""
     model = None
     if sample.model is not None:
         model = {"path": str(source / sample.model), "name": sample.model}
@@ -271,7 +271,7 @@ def _run(
 
 
 def _remove_stale(root: Path) -> None:
-    """Remove the drafts of processes that were killed while they opened a sample."""
+    """Remove the drafts of processes that were killed while opening a sample."""
     for draft in root.glob("draft-*"):
         with suppress(OSError):
             if time.time() - draft.stat().st_mtime > _STALE:
@@ -295,7 +295,7 @@ def _code() -> str:
 
 
 def _asides(source: Path) -> dict[str, Path]:
-    """The training rows and the foreign ones of a sample, by the name they are shown by."""
+    """The training rows and foreign rows of a sample, by their shown name."""
     found = {_TRAINING: source / _TRAINING} if (source / _TRAINING).exists() else {}
     for path in sorted(source.glob("foreign*.parquet")):
         title = path.stem.removeprefix("foreign").strip("_").replace("_", " ")

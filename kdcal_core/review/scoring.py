@@ -1,6 +1,6 @@
-"""A table's rows and the model's answers to them, read in a worker; faults name the file's row.
+"""A table's rows and the model's outputs for them, read in a worker; errors name the file's row.
 
-A regression is scored here whole: its outcomes and the model's predictive distributions.
+This module also scores a regression: its outcomes and the model's predictive distributions.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ _TOO_SLOW = "Use a faster model, or write its predictions into a table and load 
 
 
 def read_frame(path: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """A table as the review keeps it; the index of a divided one says where its rows stood.
+    """A table as stored in the review; the index of a divided one is the position in the file.
 
     Parameters
     ----------
     columns : sequence of str, optional
-        Only these; then without the index.
+        Read only these, without the index.
 
     Raises
     ------
     InputError
-        Where its file was changed since kdcal wrote it.
+        If its file was changed after kdcal wrote it.
     """
     if not check_seal(Path(path)):
         with suppress(OSError):  # the home may be read-only
@@ -89,7 +89,8 @@ def predict(
     Raises
     ------
     InputError
-        The rows do not fit the model, or its outputs are not probabilities; the row is named.
+        If the rows do not fit the model, or its outputs are not probabilities; the message names
+        the row.
     """
 
     def answer(block: pd.DataFrame) -> FloatArray:
@@ -105,15 +106,15 @@ def by_blocks(
     width: int,
     progress: Progress,
 ) -> FloatArray:
-    """A model's answers to all rows, computed block by block, (n, width).
+    """A model's outputs for all rows, computed block by block, (n, width).
 
-    A few rows come first under a limit of seconds, so that a slow model does not occupy the worker
-    for half an hour.
+    A few rows are computed first, with a limit of seconds, so that a slow model does not occupy the
+    worker for half an hour.
 
     Raises
     ------
     InputError
-        As ``answer`` does, with the row of the whole frame.
+        As from ``answer``, with the row of the whole frame.
     """
     n = len(frame)
     few = min(n, _TRIAL_ROWS)
@@ -134,7 +135,7 @@ def by_blocks(
 
 @contextmanager
 def in_rows_of(frame: pd.DataFrame) -> Iterator[None]:
-    """Errors inside name the row of the file, not that of its part."""
+    """Make errors in the body name the row of the file, not that of its part."""
     try:
         yield
     except InputError as error:
@@ -145,7 +146,7 @@ def in_rows_of(frame: pd.DataFrame) -> Iterator[None]:
 
 @contextmanager
 def in_file(name: str) -> Iterator[None]:
-    """Errors inside name this file, where they name none."""
+    """Make errors in the body name this file if they name none."""
     try:
         yield
     except InputError as error:
@@ -156,7 +157,7 @@ def _at_row(error: InputError, row: int) -> InputError:
     return InputError(error.what, fix=error.fix, file=error.file, column=error.column, row=row)
 
 
-#: Passes through a network with its dropout at work; the standard error of a mean is 7% of the std
+#: Passes through a network with active dropout; the standard error of a mean is 7% of the std
 DROPOUT_PASSES = 200
 _SEED = 0
 
@@ -169,22 +170,22 @@ def score_regression(
     spread: float | None,
     progress: Progress,
 ) -> SetInfo:
-    """Score a table and save its arrays: y, weight, true mean and the distribution's own.
+    """Score a table and save its arrays: y, weight, true mean and those of the distribution.
 
     Parameters
     ----------
     model : Regressor or None
-        None where the table carries the predictions.
+        None if the table contains the predictions.
     folder : str
         A fresh folder for the arrays.
     spread : float or None
-        For single numbers as predictions: that of the calibration set; None on that set itself,
-        where it is estimated, each row's from the other folds.
+        If predictions are single numbers, the spread of the calibration set. None for that set
+        itself, where each row's spread is estimated from the other folds.
 
     Raises
     ------
     InputError
-        For the first fault, with its column and row.
+        For the first error, with its column and row.
     """
     with (
         in_file(table.name),
@@ -229,19 +230,19 @@ def score_regression(
 def outputs_as_parameters(
     outputs: tuple[str, ...], family: Family, values: FloatArray
 ) -> dict[str, FloatArray]:
-    """A model's outputs as the parameters of a family: by name, or else by their number.
+    """A model's outputs as the parameters of a family, by name or otherwise by their number.
 
     Parameters
     ----------
     outputs : tuple of str
-        The q names that the model gives its outputs.
+        The q names of the model's outputs.
     family : str
     values : (n, q) array
 
     Raises
     ------
     InputError
-        Where the outputs are not those of the family.
+        If the outputs are not those of the family.
 
     Examples
     --------
@@ -253,10 +254,10 @@ def outputs_as_parameters(
     if family == "dropout":
         raise InputError(
             "The model's file has no dropout layer that can be active",
-            fix="Choose the family that the model's outputs stand for, or load a table of "
+            fix="Choose the family that matches the model's outputs, or load a table of "
             "samples that were drawn with dropout.",
         )
-    if family == "samples":  # whatever the model calls them
+    if family == "samples":  # whatever their names
         columns = {str(k + 1): column for k, column in enumerate(columns.values())}
     if family in ("samples", "quantiles"):
         check_parameter_names(family, tuple(columns))
@@ -269,7 +270,7 @@ def outputs_as_parameters(
         raise InputError(
             f"The model has {has} ({listed(outputs)[:240]}), but the family {family} "
             f"takes {listed(wanted)}",
-            fix="Choose the family that the model's outputs stand for.",
+            fix="Choose the family that matches the model's outputs.",
         )
     return dict(zip(wanted, columns.values(), strict=True))
 
@@ -287,7 +288,7 @@ def _distribution(
         columns = parameter_columns(table, roles)
     elif family is None:
         raise InputError(
-            "It is not known what the model's outputs mean",
+            "The meaning of the model's outputs is not known",
             fix="Choose the family of its predictive distributions.",
         )
     elif family == "dropout" and isinstance(model, HasDropout):
@@ -308,7 +309,7 @@ def _distribution(
 
 
 def _unused_spread(table: Table, model: Regressor | None, roles: Roles) -> str:
-    """A note if one spread is fitted for all rows although a column seems to hold each row's."""
+    """A note if one spread is fitted for all rows although a column seems to have one per row."""
     if roles.family not in ("point", "log_point"):
         return ""
     own = {column for _, column in roles.parameters} | {roles.target or ""}
@@ -318,11 +319,11 @@ def _unused_spread(table: Table, model: Regressor | None, roles: Roles) -> str:
         return ""
     family = "normal" if roles.family == "point" else "lognormal"
     return (
-        f"The column {column!r} looks like a spread for each row and is not used: one spread for "
-        f"all rows was fitted to the residuals. To use it choose the family {family!r} and give "
+        f"The column {column!r} looks like a spread for each row, but it is not used: one spread "
+        f"for all rows was fitted to the residuals. To use it, choose the family {family!r} with "
         f"this column as its {parameter}"
         + (
-            ", in a table that holds the predicted mean as well."
+            ", in a table that also has the predicted mean."
             if model is not None
             else f" (on the command line --family {family} --parameters "
             f"{roles.parameters[0][0]}={roles.parameters[0][1]},{parameter}={column})."
@@ -331,13 +332,13 @@ def _unused_spread(table: Table, model: Regressor | None, roles: Roles) -> str:
 
 
 def _check_answers(columns: dict[str, FloatArray], family: Family) -> None:
-    """Refuse a model's answers that are not a distribution; the table is not at fault."""
+    """Refuse a model's outputs that are not a distribution, without blaming the table."""
     try:
         check_parameters(columns, family)
     except InputError as error:
         raise InputError(
-            f"{error.what}. This is what the model gives for its output {error.column!r}",
-            fix="Check that the family is what the model's outputs stand for.",
+            f"{error.what}. This is the model's output {error.column!r}",
+            fix="Check that the family matches the model's outputs.",
             row=error.row,
         ) from error
 
@@ -351,8 +352,8 @@ def _rmse(y: FloatArray, distribution: PredictiveDistribution) -> float:
     if beyond.any():
         row = int(np.argmax(beyond))
         raise InputError(
-            f"The mean of the predictions is {mean[row]:.6g}: too far from its outcome "
-            f"{y[row]:.6g} for a squared error",
+            f"The predicted mean {mean[row]:.6g} is too far from the outcome {y[row]:.6g} for a "
+            "squared error",
             fix="Correct the prediction, or leave out the row.",
             row=row + 1,
         )

@@ -1,8 +1,8 @@
 """A review's files with their digests beside them, so that a file changed later is refused.
 
-Whoever writes a table or an array seals it: its SHA-256 goes into a small file beside it. Whoever
-reads it checks the seal, once for each state of the file that the system can distinguish. A scored
-set's arrays are also checked against the set's own digest, which the review knows.
+A table or an array is sealed when it is written: its SHA-256 is stored in a small file beside it.
+The seal is checked on reading, once for each state of the file that the system can distinguish. A
+scored set's arrays are also checked against the set's digest in the review.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def check_seal(path: Path) -> bool:
     Raises
     ------
     InputError
-        The file was changed after it was sealed.
+        If the file was changed after it was sealed.
     OSError
-        Where it cannot be read.
+        If it cannot be read.
     """
     sealed = _sealed(path)
     if sealed is None:
@@ -70,9 +70,9 @@ def check_digest(path: Path, digest: str) -> None:
     Raises
     ------
     InputError
-        Where it was changed.
+        If it was changed.
     OSError
-        Where it cannot be read.
+        If it cannot be read.
     """
     if digest_of(path) != digest:
         raise changed(path)
@@ -81,15 +81,15 @@ def check_digest(path: Path, digest: str) -> None:
 def check_folder(folder: Path) -> bool:
     """Whether every file in the folder matches its seal. False if one has no seal.
 
-    Files that kdcal does not write there, and files that are being written, do not count. Files
+    Files that kdcal does not write there, and files that are being written, are ignored. Files
     that have not changed since the last check are not read again.
 
     Raises
     ------
     InputError
-        Where a file was changed.
+        If a file was changed.
     OSError
-        A file cannot be read, or is missing while its seal exists.
+        If a file cannot be read, or is missing although its seal exists.
     """
     files = _files_of(folder)
     for path in folder.rglob(f"*{SEAL}"):
@@ -116,7 +116,7 @@ def remove_seal(path: Path) -> None:
 
 
 def changed(path: Path) -> InputError:
-    """The error of a file that was changed after kdcal wrote it; names file and review."""
+    """The error for a file that was changed after kdcal wrote it; names file and review."""
     parts = path.parts
     at = next((i for i in range(len(parts) - 2, -1, -1) if _REVIEW.fullmatch(parts[i])), None)
     name = "/".join(parts[(-1 if at is None else at + 1) :])
@@ -144,7 +144,7 @@ def _files_of(folder: Path) -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether kdcal wrote it: systems leave files too (.DS_Store, ._y.npy, .nfs0001)."""
+    """Whether kdcal wrote it; systems also leave files (.DS_Store, ._y.npy, .nfs0001)."""
     return path.suffix in _SEALED and not path.name.startswith(".")
 
 
@@ -158,13 +158,13 @@ DISTRIBUTION = "distribution"  # the subfolder of a regression set that holds it
 def table_path(folder: Path, table: TableInfo) -> Path:
     """The file of a table, after a check that it is the one that was added to the review.
 
-    A seal beside a file only shows that the file is unchanged; this check shows that it is this
-    table's, even if the seal is missing.
+    A seal only shows that a file is unchanged. This check shows that it belongs to this table, even
+    if the seal is missing.
 
     Raises
     ------
     InputError
-        The file is missing, was changed, or is another table's.
+        If the file is missing, was changed, or belongs to another table.
     """
     path = folder / table.file
     if table.sha256:
@@ -179,7 +179,7 @@ def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str
     Raises
     ------
     InputError
-        Where an array is gone, damaged, or not of the others' length.
+        If an array is missing, damaged, or has another length than the others.
     """
     weighted = (folder / "weight.npy").exists()
     with kept(name):
@@ -202,7 +202,7 @@ def regression_arrays(folder: Path, digest: str, name: str) -> RegressionSet:
     Raises
     ------
     InputError
-        Where an array is gone, damaged, or not of the others' length.
+        If an array is missing, damaged, or has another length than the others.
     """
     from kdcal_core.distributions import RegressionSet, load_distribution
 
@@ -244,7 +244,7 @@ def kept(name: str) -> Iterator[None]:
 
 
 def gone(name: str) -> InputError:
-    """The error of a table or set whose rows can no longer be read."""
+    """The error for a table or set whose rows can no longer be read."""
     return InputError(
         "The rows are no longer kept on this machine, or their file is damaged",
         fix="Load the file again on the Load page.",
@@ -253,9 +253,9 @@ def gone(name: str) -> InputError:
 
 
 def _check_content(folder: Path, sealed: bool, digest: str, found: str) -> None:
-    """Refuse files that are not this set's, sealed or not; seal those of an earlier version.
+    """Refuse files that do not belong to this set, sealed or not; seal those of earlier versions.
 
-    Seals alone would accept another set's files that were put here together with their seals.
+    Seals alone would accept another set's files that were copied here with their seals.
     """
     if found != digest:
         raise changed(folder)

@@ -57,7 +57,7 @@ def read_review(workspace: Workspace, review_id: str) -> Review:
     Raises
     ------
     InputError
-        No review has this id.
+        If no review has this id.
     """
     return workspace.read(review_id)
 
@@ -94,14 +94,15 @@ def add_model(
     source : path or binary file
         The model file.
     name : str
-        Its owner's name for it. Untrusted text.
+        The owner's name for it. Untrusted text.
     progress, cancelled : callable, optional
         As for `kdcal_core.jobs.run_limited`.
 
     Raises
     ------
     InputError
-        The file is a pickle, is not a model, crashes its reader, or takes too much time or memory.
+        If the file is a pickle, is not a model, crashes its reader, or takes too much time or
+        memory.
     """
     with one_file_at_a_time(workspace, review_id, cancelled):
         return _add_model(workspace, review_id, source, name, progress, cancelled)
@@ -199,9 +200,9 @@ def set_task(
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Review:
-    """Set the task; the model's file and the columns are read again under it.
+    """Set the task, and read the model's file and the columns again for it.
 
-    Files that are added later are read under it too.
+    Files that are added later are also read for this task.
 
     Parameters
     ----------
@@ -213,7 +214,7 @@ def set_task(
     Raises
     ------
     InputError
-        The model's file states another task. The review keeps its task.
+        If the model's file states another task. The review then keeps its task.
     """
     with one_file_at_a_time(workspace, review_id, cancelled):
         before = workspace.read(review_id)
@@ -238,7 +239,7 @@ def _under_task(
     progress: Progress | None,
     cancelled: Cancelled | None,
 ) -> Callable[[Review], Review]:
-    """How the review changes where its files are read under ``task``."""
+    """The change of the review after its files are read for ``task``."""
     folder = workspace.folder(before.id)
     if before.model is not None and before.model_file is not None:
         path = folder / before.model_file
@@ -327,24 +328,24 @@ def add_table(
 ) -> Review:
     """Add the calibration or the evaluation table, or replace it.
 
-    The calibration table decides what each column is for; an evaluation table must have the
-    columns that have a role. An evaluation table that does not fit a new calibration table is
-    dropped, with a note in the review. Without a model, a column that only one table has is no
-    longer a feature, also with a note.
+    The calibration table determines the role of each column; an evaluation table must have all
+    columns with a role. An evaluation table that does not match a new calibration table is dropped,
+    with a note in the review. Without a model, a column that only one table has is no longer a
+    feature, also with a note.
 
     Parameters
     ----------
     which : str
         "calibration" or "evaluation".
     target : str, optional
-        The column of true classes, if it is known: the other roles are guessed from it.
+        The column of true classes, if known; the other roles are guessed from it.
     source, name, progress, cancelled
         As for `add_model`.
 
     Raises
     ------
     InputError
-        The file is not a table, or an evaluation table lacks a column that it needs.
+        If the file is not a table, or an evaluation table lacks a required column.
     """
     check_which(which)
     with one_file_at_a_time(workspace, review_id, cancelled):
@@ -380,7 +381,7 @@ def read_upload(
 ) -> Iterator[tuple[TableInfo, Reading]]:
     """Read a table in the worker; yield its description and what its columns were taken for.
 
-    Its Arrow file is deleted if the body fails, and errors inside name the table.
+    Its Arrow file is deleted if the body fails, and errors in the body name the table.
     """
     before = workspace.read(review_id)
     table, reading = read_table_file(workspace, before, source, name, progress, cancelled, target)
@@ -432,9 +433,8 @@ def set_roles(
     Raises
     ------
     InputError
-        For a column that is not there or has two roles, for another number of class names than
-        the model has outputs, and for another task than the model's. The review then keeps its
-        roles.
+        If a column does not exist or has two roles, if the number of class names is not that of
+        the model's outputs, or if the task is not the model's. The review then keeps its roles.
     """
 
     def change(review: Review) -> Review:
@@ -442,15 +442,15 @@ def set_roles(
             raise InputError(
                 f"The roles are those of a {roles.task}, but the model was read for a "
                 f"{review.model.task}",
-                fix="Choose the task first: the model is then read again.",
+                fix="Choose the task first, so that the model is read again.",
             )
         for table in review.tables.values():
             check_columns(table, roles)
         check_classes(review.model, roles, classes)
         chosen = classes or default_classes(review.model, roles, review.tables.get("calibration"))
-        # whoever chooses the roles has answered what was asked about them
+        # choosing the roles answers all questions about them
         changed = replace(review, roles=roles, classes=chosen, doubts=())
-        # confirming a guess changes no number
+        # confirming a guess does not change any number
         if review.roles is not None and changed == replace(
             review, roles=replace(review.roles, class_by=roles.class_by), doubts=()
         ):
@@ -461,12 +461,12 @@ def set_roles(
 
 
 def set_question(workspace: Workspace, review_id: str, question: Question) -> Review:
-    """Set what the review asks of its model. No row is scored again.
+    """Set what the review asks about its model, without scoring rows again.
 
     Raises
     ------
     InputError
-        For an event that is no class, or groups by a column that a table lacks.
+        If the event is not a class, or a table lacks the column of a group.
     """
 
     def change(review: Review) -> Review:
@@ -497,13 +497,13 @@ def split_table(workspace: Workspace, review_id: str) -> Review:
     Raises
     ------
     InputError
-        Where there is no split column, a value names no set, or no row is for calibration.
+        If there is no split column, a value names no set, or no row is for calibration.
     """
     review = workspace.read(review_id)
     table, roles = review.tables.get("calibration"), review.roles
     if table is None or roles is None or roles.split is None or review.has_evaluation:
         raise InputError(
-            "There is nothing to divide",
+            "There is no table to divide",
             fix="Load one table and give one of its columns the role of the split.",
         )
     folder = workspace.folder(review_id)
@@ -524,14 +524,14 @@ def split_table(workspace: Workspace, review_id: str) -> Review:
         }
         if "calibration" not in tables:
             raise InputError(
-                "The split column names no row for calibration",
+                "The split column marks no row for calibration",
                 fix="Use the words train, calibration and evaluation, or remove the role.",
                 column=roles.split,
             )
     note = "The rows were divided by the split column."
     training = tables.pop("training", None)
     if training is not None:
-        note += f" Its {training.n_rows:,} training rows are kept aside: they never calibrate."
+        note += f" Its {training.n_rows:,} training rows are not used to calibrate."
 
     def change(now: Review) -> Review:
         check_unchanged(review, now)
@@ -554,12 +554,12 @@ def score(
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Review:
-    """Score every table: run the model on its rows, or read the probabilities it carries.
+    """Score every table: run the model on its rows, or read its probabilities.
 
     Raises
     ------
     InputError
-        For the first fault, with its file, column and row. The review stays as it was.
+        For the first error, with its file, column and row. The review does not change.
     """
     review = workspace.read(review_id)
     roles = check_complete(review)
@@ -599,12 +599,12 @@ def score(
 
 
 def decode_table(reply: Any, name: str, path: Path) -> TableInfo:
-    """A worker's description of a table, with the place and name that we gave it."""
+    """A worker's description of a table, with our path and name for it."""
     return replace(decode(TableInfo, reply), name=name, file=path.name)
 
 
 def decode_set(reply: Any, folder: Path) -> SetInfo:
-    """A worker's description of a scored set, with the place that we gave it."""
+    """A worker's description of a scored set, with our path for it."""
     return replace(decode(SetInfo, reply), folder=folder.name)
 
 
@@ -631,7 +631,7 @@ def with_table(review: Review, which: Which, table: TableInfo, reading: Reading)
     if first:
         notes = (*(note for note in reading.notes if note not in review.notes), *notes)
     title = review.model.name if review.model else tables.get("calibration", table).name
-    # a calibration table before an evaluation table, in whatever order they came
+    # the calibration table before the evaluation table, whatever order they were added in
     ordered: dict[str, TableInfo] = {one: tables[one] for one in WHICH if one in tables}
     changed = replace(
         review,
@@ -651,7 +651,7 @@ def with_table(review: Review, which: Which, table: TableInfo, reading: Reading)
 def one_file_at_a_time(
     workspace: Workspace, review_id: str, cancelled: Cancelled | None
 ) -> Iterator[None]:
-    """Wait for a file of this review that is being read: the roles are guessed from all of them."""
+    """Wait until no other file of this review is being read; roles are guessed from all files."""
 
     def waiting() -> None:
         if cancelled is not None and cancelled():
@@ -691,7 +691,7 @@ def _run(function: str, kwargs: dict[str, Any], **limits: Any) -> Any:
 def change_review(
     workspace: Workspace, review_id: str, change: Callable[[Review], Review]
 ) -> Review:
-    """Change the review, then delete what it no longer refers to."""
+    """Change the review, then delete files that it no longer refers to."""
     before: set[str] = set()
 
     def noted(review: Review) -> Review:
@@ -740,14 +740,14 @@ def _new_files(*paths: Path) -> Iterator[None]:
 
 @contextmanager
 def _named(name: str | None) -> Iterator[None]:
-    """Errors inside name this file unless they name another; a malformed reply is an error."""
+    """Make errors in the body name this file unless they name another; check the reply's form."""
     try:
         yield
     except InputError as error:
         raise error.at(file=name) from error
     except (TypeError, KeyError, AttributeError) as error:
         raise InputError(
-            "The process that read the file gave an answer of a wrong shape",
-            fix="The file may be built to do harm: do not use it.",
+            "The process that read the file returned a malformed reply",
+            fix="The file may be malicious: do not use it.",
             file=name,
         ) from error

@@ -42,7 +42,7 @@ _LOCKS = ".locks"
 _LOCK_SECONDS = 30
 _MAX_READ = 256
 
-# Reviews as they were read, by file: a page asks for its review many times in a run.
+# Reviews that were read, by file: a page needs its review many times in a run.
 _read: OrderedDict[Path, tuple[Identity, Review]] = OrderedDict()
 _reading = threading.Lock()
 
@@ -53,14 +53,14 @@ class Workspace:
     Parameters
     ----------
     root : Path, optional
-        Made for its owner alone with the first review; a folder that is there keeps its
-        permissions, and one that cannot be written can be read. By default `default_root`;
-        beside it, reviews are found that earlier versions kept in ``$KDCAL_HOME`` itself.
+        It is created with the first review, private to its owner. An existing folder keeps its
+        permissions; a read-only folder can be read. By default `default_root`; reviews that
+        earlier versions stored in ``$KDCAL_HOME`` itself are then found too.
 
     Raises
     ------
     OSError
-        Where there can be no such folder, because a file is in its way.
+        If a file with the folder's name exists.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Workspace:
         Raises
         ------
         OSError
-            Where the folder of reviews cannot be written.
+            If the folder of reviews cannot be written.
         """
         make_folder(self.root)
         self._prune()
@@ -103,8 +103,8 @@ class Workspace:
         Raises
         ------
         InputError
-            Where there is no such review. Ids come from addresses: one that is not of an id's
-            form never touches the disk.
+            If there is no such review. Ids come from addresses; text that does not have the form of
+            an id is never looked up on disk.
         """
         folder = self._find(review_id)
         if folder is None:
@@ -120,9 +120,9 @@ class Workspace:
         Raises
         ------
         InputError
-            Where another process holds on to the review.
+            If another process keeps the review locked.
         OSError
-            Where the folder of reviews cannot be written.
+            If the folder of reviews cannot be written.
         """
         self._delete(review_id)
 
@@ -147,7 +147,7 @@ class Workspace:
         Raises
         ------
         InputError
-            The review does not exist, or its file is damaged.
+            If the review does not exist, or its file is damaged.
         """
         path = self.folder(review_id) / _STATE
         review, before = self._at(path, review_id)
@@ -206,7 +206,7 @@ class Workspace:
             raise InputError(
                 f"The file {_STATE} of the review {review_id} cannot be read "
                 f"({error.strerror or type(error).__name__})",
-                fix="Let kdcal read it, or start a new review on the Load page.",
+                fix="Give kdcal permission to read it, or start a new review on the Load page.",
             ) from error
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(
@@ -222,9 +222,9 @@ class Workspace:
         Raises
         ------
         InputError
-            As `read`, and where another process holds on to the review.
+            As `read`, or if another process keeps the review locked.
         OSError
-            Where its folder cannot be written.
+            If its folder cannot be written.
         """
         folder = self.folder(review_id)
         with self._alone(review_id):
@@ -235,7 +235,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def _alone(self, review_id: str) -> Iterator[None]:
-        """Keep other writers of the review out of the body."""
+        """Prevent others from writing the review during the body."""
         try:
             with locked(self.lock(review_id, "write"), seconds=_LOCK_SECONDS):
                 yield
@@ -253,13 +253,13 @@ class Workspace:
         Raises
         ------
         OSError
-            Where its folder cannot be made.
+            If its folder cannot be created.
         """
         make_folder(self.root / _LOCKS)
         return self.root / _LOCKS / f"{review_id}.{what}"
 
     def new_file(self, review_id: str, name: str = "") -> Path:
-        """A path in the review's folder under a random name; of ``name`` only the suffix stays."""
+        """A path in the review's folder with a random name and the suffix of ``name``."""
         suffix = Path(name).suffix.lower()
         known = suffix if _SUFFIX.fullmatch(suffix) else ""
         return self.folder(review_id) / f"{secrets.token_hex(8)}{known}"
@@ -330,7 +330,7 @@ def _known(path: Path, identity: Identity) -> Review | None:
 
 
 def _remember(path: Path, identity: Identity, review: Review) -> None:
-    """Keep the review that was read, once its file is old enough to have a reliable identity."""
+    """Keep the review that was read if its file is old enough to have a reliable identity."""
     if not identity.settled:
         return
     with _reading:

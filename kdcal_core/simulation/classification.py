@@ -1,7 +1,7 @@
 """The papers' simulations of two classes, with their true posteriors.
 
-Both classes are equally frequent. Five simulations lie in the plane, restricted to [-1, 1]^2;
-in Trunk's, two Gaussians in any dimension, each further dimension is less informative. Every
+Both classes are equally frequent. Five simulations are in the plane, restricted to [-1, 1]^2.
+Trunk's has two Gaussians in any dimension, and each further dimension is less informative. Every
 ``log_density_*`` gives the log density of both classes at any points (m, d), up to a constant that
 they share, and minus infinity outside the simulation's region.
 """
@@ -31,14 +31,14 @@ CIRCLE_RADII = (0.75, 1.0)
 
 
 def gaussian_xor(n: int, *, seed: int) -> Simulated:
-    """Two Gaussians a class in opposite corners: class 0 at ±(-0.5, 0.5), class 1 at ±(0.5, 0.5).
+    """Each class is two Gaussians: class 0 at ±(-0.5, 0.5), class 1 at ±(0.5, 0.5).
 
-    Standard deviation 0.25. The text prints the same means for both classes.
+    The standard deviation is 0.25. The paper prints the same means for both classes.
 
     Parameters
     ----------
     n : int
-        Number of points, from 1 on.
+        Number of points, at least 1.
     seed : int
         Equal seeds give equal points.
 
@@ -58,17 +58,17 @@ def gaussian_xor(n: int, *, seed: int) -> Simulated:
 
 
 def spiral(n: int, *, seed: int, noise: float = SPIRAL_NOISE) -> Simulated:
-    """Two spiral arms of two turns, one the other's point reflection.
+    """Two spiral arms of two turns, point reflections of each other.
 
-    Radius r uniform on [0, 1]; angle 4 pi r plus normal noise, and pi more for class 1
-    (as printed the arms would coincide). Other arguments and errors as for
+    The radius r is uniform on [0, 1]. The angle is 4 pi r plus normal noise, and pi more for class
+    1 (as printed in the paper the arms would coincide). Other arguments and errors as for
     :func:`gaussian_xor`.
 
     Parameters
     ----------
     noise : float
         Standard deviation of the angle in radians, above 0 and up to 1. At the printed 0.3 the
-        arms hardly overlap: one point in some six million lies nearer the other arm.
+        arms hardly overlap: one point in about six million is nearer to the other arm.
 
     Examples
     --------
@@ -80,11 +80,11 @@ def spiral(n: int, *, seed: int, noise: float = SPIRAL_NOISE) -> Simulated:
 
 
 def circle(n: int, *, seed: int) -> Simulated:
-    """Two rings about the origin: class 0 at radius 0.75, class 1 at 1, cut off by the box.
+    """Two rings around the origin: class 0 at radius 0.75, class 1 at 1, cut off by the box.
 
-    Normal noise of standard deviation 0.1 on the radius. A class loses what lies outside the
-    box (0.2 % and 22 %), so the posterior divides by the share that stays.
-    Arguments and errors as for :func:`gaussian_xor`.
+    The radius has normal noise of standard deviation 0.1. Points outside the box are dropped (0.2%
+    and 22% of the classes), so the posterior divides by the remaining share. Arguments and errors
+    as for :func:`gaussian_xor`.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def circle(n: int, *, seed: int) -> Simulated:
 def sinewave(n: int, *, seed: int) -> Simulated:
     """Two waves: class 0 along cos(pi x), class 1 along sin(pi x).
 
-    x uniform on (-1, 1), normal noise of standard deviation 0.1 on the height.
+    x is uniform on (-1, 1); the height has normal noise of standard deviation 0.1.
     Arguments and errors as for :func:`gaussian_xor`.
 
     Examples
@@ -113,9 +113,9 @@ def sinewave(n: int, *, seed: int) -> Simulated:
 def polynomial(n: int, *, seed: int) -> Simulated:
     """Two powers: class 0 along y = x, class 1 along y = x^3.
 
-    x uniform on (-1, 1), normal noise of standard deviation 0.1 on the height. The classes lose
-    4 % and 1.4 % to the box, which the posterior accounts for. Arguments and
-    errors as for :func:`gaussian_xor`.
+    x is uniform on (-1, 1); the height has normal noise of standard deviation 0.1. The box drops 4%
+    and 1.4% of the classes, which the posterior accounts for. Arguments and errors as for
+    :func:`gaussian_xor`.
 
     Examples
     --------
@@ -126,23 +126,23 @@ def polynomial(n: int, *, seed: int) -> Simulated:
 
 
 def log_density_xor(X: FloatArray) -> FloatArray:
-    """Equal shares of the classes stay in the box, so its truncation cancels."""
+    """Log densities (m, 2); the box drops equal shares of both classes, so truncation cancels."""
     square = np.square(X[:, None, None, :] - XOR_MEANS).sum(axis=3)
     exponent = -0.5 * square / XOR_SPREAD**2
     return _within(inside_box(X), np.logaddexp(exponent[..., 0], exponent[..., 1]))
 
 
 def log_density_spiral(X: FloatArray, noise: float = SPIRAL_NOISE) -> FloatArray:
-    """The density of the angle given the radius; that of the radius is the same in both classes.
+    """The density of the angle given the radius; both classes have the same density of the radius.
 
-    At the origin, where the arms meet, neither is nearer: no density, hence the prior.
+    At the origin, where the arms meet, there is no density, and the posterior is the prior.
     """
     if not 0.0 < noise <= 1.0:
         raise InputError(f"noise is {noise!r}", fix="Choose a number above 0, up to 1.")
     radius = np.hypot(X[:, 0], X[:, 1])
     angle = np.arctan2(X[:, 1], X[:, 0])
     ahead = angle[:, None] - SPIRAL_TURNS * radius[:, None] - np.array([0.0, pi])
-    # whole turns off by up to a turn and a half; the next are beyond 9 standard deviations
+    # differences of up to a turn and a half; the next ones are beyond 9 standard deviations
     turns = 2.0 * pi * np.arange(-1.0, 2.0)
     nearest = np.remainder(ahead + pi, 2.0 * pi) - pi
     exponent = -0.5 * np.square((nearest[..., None] + turns) / noise)
@@ -151,7 +151,7 @@ def log_density_spiral(X: FloatArray, noise: float = SPIRAL_NOISE) -> FloatArray
 
 
 def log_density_circle(X: FloatArray) -> FloatArray:
-    """The radius's density over the share kept; the circumference it spreads over cancels."""
+    """The density of the radius over the remaining share; the circumference cancels."""
     radius = np.hypot(X[:, 0], X[:, 1])[:, None]
     exponent = -0.5 * np.square((radius - np.array(CIRCLE_RADII)) / NOISE)
     kept = np.array([acceptance("circle", label) for label in (0, 1)])
@@ -159,18 +159,18 @@ def log_density_circle(X: FloatArray) -> FloatArray:
 
 
 def log_density_sinewave(X: FloatArray) -> FloatArray:
-    """The height's density about each wave; the shares kept are equal and cancel."""
+    """The density of the height around each wave; the remaining shares are equal and cancel."""
     return _log_density_curves("sinewave", X)
 
 
 def log_density_polynomial(X: FloatArray) -> FloatArray:
-    """The height's density about each power, over the share kept."""
+    """The density of the height around each power, over the remaining share."""
     return _log_density_curves("polynomial", X)
 
 
 @cache
 def acceptance(name: str, label: int) -> float:
-    """Share Z_k of class ``label`` that falls into the box: "circle", "sinewave", "polynomial".
+    """Share Z_k of class ``label`` inside the box, for "circle", "sinewave" and "polynomial".
 
     Examples
     --------
@@ -189,7 +189,7 @@ def acceptance(name: str, label: int) -> float:
         height = float(curve(x))
         return float(ndtr((1.0 - height) / NOISE) - ndtr((-1.0 - height) / NOISE))
 
-    # the share varies within a few noise widths of where a curve touches the box
+    # the share only varies within a few noise widths of points where a curve touches the box
     return float(0.5 * quad(stays, -1.0, 1.0, points=(-0.5, 0.0, 0.5), limit=200)[0])
 
 
@@ -259,16 +259,16 @@ def _curve_draws(name: str) -> tuple[Draw, Draw]:
 def trunk(n: int, *, seed: int, n_features: int = 10) -> Simulated:
     """Class 0 is N(mu, I) and class 1 N(-mu, I), with mu_i = i^(-1/2) for i = 1 to d.
 
-    Not restricted to a box. The log odds of class 0 are 2 mu'x.
+    The points are not restricted to a box. The log odds of class 0 are 2 mu'x.
 
     Parameters
     ----------
     n : int
-        Number of points, from 1 on.
+        Number of points, at least 1.
     seed : int
         Equal seeds give equal points.
     n_features : int
-        Dimension d, from 1 on.
+        Dimension d, at least 1.
 
     Raises
     ------
@@ -293,7 +293,7 @@ def trunk(n: int, *, seed: int, n_features: int = 10) -> Simulated:
 
 
 def log_density_trunk(X: FloatArray) -> FloatArray:
-    """Log densities of both classes (m, 2), up to what they share: ±mu'x."""
+    """Log densities of both classes (m, 2), up to a shared constant: ±mu'x."""
     along = X @ _mean(X.shape[1])
     return np.column_stack([along, -along])
 
@@ -309,14 +309,14 @@ Draw = Callable[[int, np.random.Generator], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """Points of a simulation with their true posterior, which only a simulation knows.
+    """Points of a simulation with their true posterior.
 
     Attributes
     ----------
     X : (n, d) float64
         The points, in random order.
     y : (n,) int64
-        Their classes: equal numbers of each, class 0 one more where n is odd.
+        Their classes, equal numbers of each; class 0 has one more if n is odd.
     posterior : (n, K) float64
         True probability of each class at each point, with equal priors.
     """
@@ -359,7 +359,7 @@ def in_box(draw: Draw) -> Draw:
 def posterior_of(log_density: FloatArray) -> FloatArray:
     """Posterior with equal priors (m, K) of log densities (m, K).
 
-    Where no class has density, nothing but the prior is known, and it is returned.
+    Where no class has density the result is the prior.
     """
     top = log_density.max(axis=1, keepdims=True)
     nowhere = np.isneginf(top)
@@ -368,9 +368,9 @@ def posterior_of(log_density: FloatArray) -> FloatArray:
 
 
 def check_count(name: str, value: int, least: int = 1) -> int:
-    """``value`` as an int, or an InputError where it is not a whole number from ``least`` on."""
+    """``value`` as an int; an InputError if it is not a whole number of at least ``least``."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise InputError(f"{name} is {value!r}", fix=f"Choose a whole number from {least} on.")
+        raise InputError(f"{name} is {value!r}", fix=f"Choose a whole number, at least {least}.")
     return int(value)
 
 
@@ -380,14 +380,14 @@ def check_points(X: Any, n_features: int | None) -> FloatArray:
     Raises
     ------
     InputError
-        For another shape, or a value that is not finite: its row and column are named.
+        For another shape, or a value that is not finite; the message names its row and column.
     """
     points = np.asarray(X, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] < 1 or n_features not in (None, points.shape[1]):
         wanted = "d" if n_features is None else str(n_features)
         raise InputError(
             f"The points have shape {points.shape}, not (m, {wanted})",
-            fix="Give one row a point and one column a feature.",
+            fix="Give one row for each point and one column for each feature.",
         )
     faulty = ~np.isfinite(points)
     if faulty.any():
@@ -412,15 +412,15 @@ class Simulation:
     Attributes
     ----------
     name, title, sentence : str
-        Key, short title, and what it looks like in one plain sentence.
+        Key, short title, and a description in one plain sentence.
     function : callable
-        ``function(n, *, seed) -> Simulated``; "trunk" takes ``n_features`` as
-        well, and "spiral" ``noise``.
+        ``function(n, *, seed) -> Simulated``; "trunk" also takes ``n_features``, and "spiral"
+        ``noise``.
     log_density : callable
         Log densities of the classes (m, K) at points (m, d), up to a constant they share; minus
         infinity outside the simulation's region.
     n_features : int
-        Columns of its points; of "trunk" the default.
+        Columns of its points; for "trunk" the default.
     in_box : bool
         Whether its points are restricted to [-1, 1]^2.
     """
@@ -437,7 +437,7 @@ class Simulation:
         """As :func:`true_posterior` for this simulation."""
         points = check_points(X, self.n_features if self.in_box else None)
         if self.in_box:
-            # outside is outside, and the square of a large coordinate would overflow
+            # clipped, because the square of a large coordinate would overflow
             points = np.clip(points, -2.0, 2.0)
         return posterior_of(self.log_density(points, **settings))
 
@@ -493,7 +493,7 @@ SIMULATIONS: dict[str, Simulation] = {
         Simulation(
             "trunk",
             "Trunk",
-            "Two Gaussian clouds, parted ever less by each further dimension.",
+            "Two Gaussian clouds, which each further dimension separates less.",
             trunk,
             log_density_trunk,
             10,
@@ -511,10 +511,10 @@ def true_posterior(name: str, X: Any, **settings: float) -> FloatArray:
     name : str
         A key of :data:`SIMULATIONS`.
     X : (m, d) array-like
-        Points; of "trunk" in any dimension. Outside the region where a simulation has points
-        ([-1, 1]^2, for "spiral" the unit disc) the prior, one half each.
+        Points, for "trunk" in any dimension. Outside the region of a simulation ([-1, 1]^2, for
+        "spiral" the unit disc) the result is the prior, one half each.
     **settings
-        What the points were drawn with, where it was not the default: ``noise`` of "spiral".
+        Settings of the draw that are not the default: ``noise`` of "spiral".
 
     Raises
     ------

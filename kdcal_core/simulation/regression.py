@@ -15,7 +15,7 @@ from kdcal_core.simulation.classification import check_count, check_points
 
 SHAPE = 100.0
 # The Rosenbrock function is zero at (1, 1), where a Gamma distribution has no density. No drawn
-# point falls on it, but the node of a grid may: it takes this mean.
+# point is there, but the node of a grid may be: it gets this mean.
 LEAST_MEAN = 1e-12
 CORRELATION = 0.5
 N_FEATURES = 20
@@ -30,7 +30,7 @@ class RegressionSimulated:
     X : (n, d) float64
         The points.
     y : (n,) float64
-        One outcome of each.
+        One outcome for each point.
     distribution : PredictiveDistribution
         The true distribution of the outcome at each point, n rows.
     """
@@ -49,7 +49,7 @@ def heteroscedastic(n: int, *, seed: int) -> RegressionSimulated:
     Parameters
     ----------
     n : int
-        Number of rows, from 1 on; the paper draws 100,000.
+        Number of rows, at least 1; the paper draws 100,000.
     seed : int
         Equal seeds give equal rows.
 
@@ -89,7 +89,7 @@ def rosenbrock_gamma(n: int, *, seed: int) -> RegressionSimulated:
 
 
 def nonlinear20(n: int, *, seed: int) -> RegressionSimulated:
-    """Twenty correlated features of which ten are informative (Torres et al., Eq. 6).
+    """Twenty correlated features, ten of them informative (Torres et al., Eq. 6).
 
     The features are standard normal with correlation 0.5^abs(i - j); the outcome is
     5 + 10 x1 + 10/(x2^2 + 1) + 5 x3 x4 + 2 x4 + 5 x4^2 + 5 x5 + 2 x6 + 10/(x7^2 + 1) + 5 x8 x9
@@ -166,7 +166,7 @@ class RegressionSimulation:
     Attributes
     ----------
     name, title, sentence : str
-        Key, short title, and what it looks like in one plain sentence.
+        Key, short title, and a description in one plain sentence.
     function : callable
         ``function(n, *, seed) -> RegressionSimulated``.
     truth : callable
@@ -174,7 +174,7 @@ class RegressionSimulation:
     n_features : int
         Columns of its points.
     least : float or None
-        The points' coordinates lie above this; None where they may be any.
+        Lower bound of the coordinates; None if there is no bound.
     """
 
     name: str
@@ -205,7 +205,7 @@ REGRESSION_SIMULATIONS: dict[str, RegressionSimulation] = {
         RegressionSimulation(
             "heteroscedastic",
             "Widening parabola",
-            "Outcomes follow a parabola, and the further right they lie the wider they scatter.",
+            "Outcomes follow a parabola and scatter more widely to the right.",
             heteroscedastic,
             normal_of_parabola,
             1,
@@ -214,7 +214,7 @@ REGRESSION_SIMULATIONS: dict[str, RegressionSimulation] = {
         RegressionSimulation(
             "rosenbrock_gamma",
             "Rosenbrock's valley",
-            "Outcomes rise steeply on both sides of a bent valley and scatter in proportion.",
+            "Outcomes rise steeply on both sides of a curved valley and scatter in proportion.",
             rosenbrock_gamma,
             gamma_of_rosenbrock,
             2,
@@ -222,7 +222,7 @@ REGRESSION_SIMULATIONS: dict[str, RegressionSimulation] = {
         RegressionSimulation(
             "nonlinear20",
             "Twenty features",
-            "Ten of twenty correlated features bend and multiply into the outcome; ten are noise.",
+            "Ten of twenty correlated features act on the outcome, not linearly; ten are noise.",
             nonlinear20,
             normal_of_nonlinear,
             N_FEATURES,
@@ -239,14 +239,14 @@ def true_distribution(name: str, X: Any) -> PredictiveDistribution:
     name : str
         A key of :data:`REGRESSION_SIMULATIONS`.
     X : (m, d) array-like
-        Points, also outside the range that the simulation draws from; for "heteroscedastic",
-        whose noise is 30 x wide, above zero.
+        Points, also outside the range of the simulation's draws; for "heteroscedastic", whose noise
+        is 30 x wide, above zero.
 
     Raises
     ------
     InputError
-        For an unknown name, a wrong number of columns, or a value that is not finite or that the
-        simulation has no distribution at.
+        For an unknown name, a wrong number of columns, or a value that is not finite or at which
+        the simulation has no distribution.
 
     Examples
     --------

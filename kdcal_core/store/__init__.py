@@ -1,7 +1,7 @@
 """The one codec: dataclasses and arrays to JSON and npy, in a folder or in a sealed zip.
 
-Names are loaded on first use, because a job's worker needs only `kdcal_core.store.disk`, which
-imports quickly.
+Names are loaded on first use, because a job's worker only needs `kdcal_core.store.disk`, which is
+fast to import.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Versioned files of arrays and JSON, without pickle, sealed, and hardened against hostile ones.
+"""Versioned, sealed files of arrays and JSON, without pickle, hardened against hostile files.
 
-A file is a zip archive of ``about.json`` and one ``.npy`` file an array. Its comment is the seal:
-the SHA-256 of all bytes before it, so that a file that was cut off or altered anywhere is refused
-before anything in it is read. Files from before seals existed have no comment. A file whose
-content is more than a hundred times its size is refused before it is unpacked.
+A file is a zip archive of ``about.json`` and one ``.npy`` file for each array. Its comment is the
+seal: the SHA-256 of all bytes before it. A file that was truncated or altered is thus refused
+before anything in it is read. Files from before seals existed have no comment. A file whose content
+is more than a hundred times its size is refused before it is unpacked.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CHUNK = 1 << 20
 _MOST_ABOUT_BYTES = 1 << 24
 _MOST_RATIO = 100
 _MOST_MEMBERS = 10_000
-_BROKEN_FIX = "It may have been cut off on its way; copy or save it again."
+_BROKEN_FIX = "It may have been truncated while copying; copy or save it again."
 # A fixed time, so that the same content gives the same bytes.
 _WHEN = (1980, 1, 1, 0, 0, 0)
 
@@ -48,7 +48,7 @@ def write_archive(
 ) -> None:
     """Write JSON and arrays into one sealed zip file; the same content gives the same bytes.
 
-    The file appears whole or not at all: it is written under another name first.
+    The file is written completely or not at all, because it is first written under another name.
     """
     record = {"kind": kind, "version": version, **about}
     text = json.dumps(record)
@@ -77,16 +77,16 @@ def read_archive(
     Parameters
     ----------
     kind : str
-        What the file must hold.
+        What the file must contain.
     newest : int
-        The newest version of it that is understood.
+        The newest version that can be read.
     sealed : bool
         Whether a file without a seal is refused.
 
     Raises
     ------
     InputError
-        The file is missing, cut off, altered, broken, of another kind, of a newer version, or
+        If the file is missing, truncated, altered, broken, of another kind, of a newer version, or
         larger than memory.
     """
     name = Path(path).name
@@ -97,7 +97,7 @@ def read_archive(
             unpacked = sum(info.file_size for info in archive.infolist())
             check_ratio(Path(path).stat().st_size, unpacked, _MOST_RATIO)
             if len(archive.infolist()) > _MOST_MEMBERS:
-                raise InputError("The saved file holds too many arrays", fix=_BROKEN_FIX)
+                raise InputError("The saved file has too many arrays", fix=_BROKEN_FIX)
             refuse_beyond_memory(
                 unpacked,
                 "The file's content",
@@ -114,22 +114,22 @@ def read_archive(
     except (OSError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
         what = "cannot be opened" if isinstance(error, FileNotFoundError) else "is broken"
         raise InputError(f"The saved file {what}", fix=_BROKEN_FIX, file=name) from error
-    except Exception as error:  # parsers of hostile bytes raise all sorts
+    except Exception as error:  # parsers of hostile bytes may raise anything
         raise InputError("The saved file is broken", fix=_BROKEN_FIX, file=name) from error
     return about, arrays
 
 
 @contextmanager
 def new_file(path: str | Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` that takes its place once the body has ended well.
+    """A temporary file beside ``path`` that replaces it after the body succeeds.
 
-    A link stays, and the file that it points to is written.
+    A link is kept, and the file to which it points is written.
 
     Raises
     ------
     InputError
-        The folder to write into does not exist, the file cannot be written, or the path is a pipe
-        or a device, which a file must never replace.
+        If the folder does not exist, the file cannot be written, or the path is a pipe or a device,
+        which a file must never replace.
     """
     given, path = str(path), Path(os.path.realpath(path))
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -147,7 +147,7 @@ def new_file(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(
             f"The file cannot be written: {error.strerror or error}",
-            fix="Choose a place that can be written to and has room.",
+            fix="Choose a writable folder with free space.",
             file=given,
         ) from error
     finally:
@@ -156,7 +156,7 @@ def new_file(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def errors_name_file(path: str | Path) -> Iterator[None]:
-    """Report errors in the parts of a file as errors of that file."""
+    """Report errors in the parts of a file as errors in that file."""
     name = Path(path).name
     try:
         yield
@@ -179,13 +179,13 @@ def _check_seal(path: Path) -> None:
         found = file.read(_SEAL_BYTES)
     if found != expected:
         raise InputError(
-            "The saved file was altered or cut off: its seal does not fit its content",
+            "The saved file was altered or truncated: its seal does not match its content",
             fix="Copy it again from where it was saved, or save it again.",
         )
 
 
 def _seal_of(file: IO[bytes]) -> bytes:
-    """The seal that belongs to a file; leaves it at the place of the seal."""
+    """The seal that matches a file's content; leaves the file positioned at its seal."""
     left = file.seek(0, os.SEEK_END) - _SEAL_BYTES
     file.seek(0)
     digest = hashlib.sha256()
@@ -202,13 +202,13 @@ def _read_about(archive: zipfile.ZipFile, kind: str, newest: int) -> dict[str, A
     about = read_json(archive.read(_ABOUT))
     if about["kind"] != kind:
         raise InputError(
-            f"The file holds a {str(about['kind'])[:60]}, not a {kind}",
+            f"The file contains a {str(about['kind'])[:60]}, not a {kind}",
             fix="Load it with the class that saved it.",
         )
     version = about["version"]
     if type(version) is not int or not 1 <= version <= newest:
         raise InputError(
-            f"The file has version {str(version)[:20]}, and this kdcal reads versions up to "
+            f"The file has version {str(version)[:20]}, but this kdcal reads versions up to "
             f"{newest}",
             fix="It was saved by a newer kdcal: install that one, or save it again with this one.",
         )
@@ -220,7 +220,7 @@ def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]
         shape, dtype = _header(file)
         cells = int(np.prod(shape, dtype=object)) if shape else 1
         if dtype.kind not in "biuf" or cells * dtype.itemsize > info.file_size:
-            raise InputError("An array of the saved file is not as long as it says")
+            raise InputError("An array in the saved file does not have its stated length")
     with archive.open(info) as file:
         return np.asarray(npy.read_array(file, allow_pickle=False))
 

@@ -1,4 +1,4 @@
-"""Limits on what a file unpacks to: a few stored bytes may expand to gigabytes."""
+"""Limits on the unpacked size of a file: a few stored bytes may expand to gigabytes."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 
-#: Bytes that any file may unpack to, however small it is, unless its reader gives another limit.
+#: Bytes that any file may unpack to, whatever its size, unless its reader gives another limit.
 FREE_BYTES = 128 << 20
 _MOST_ITEMS = 2_000_000  # lists and objects in a JSON text; each takes some 60 bytes, and two here
-_HARM = "It is damaged, or built to fill the memory. Write it again from its source."
+_HARM = "It is damaged or malicious. Write it again from its source."
 
 
 def check_ratio(
     stored: int, unpacked: int, most: int, *, free: int = FREE_BYTES, file: str | None = None
 ) -> None:
-    """Refuse a file that unpacks to more than ``most`` times what it stores.
+    """Refuse a file that unpacks to more than ``most`` times its size.
 
     Raises
     ------
     InputError
-        It does, and to more than ``free`` bytes.
+        If it does, and to more than ``free`` bytes.
 
     Examples
     --------
@@ -40,23 +40,23 @@ def check_ratio(
 
 
 def read_json(text: bytes, *, most_values: int | None = None, **how: Any) -> Any:
-    """``json.loads`` of a text that does not unpack to a multiple of its size.
+    """``json.loads`` of a text, with a limit on its size in memory.
 
     Parameters
     ----------
     text : bytes
         UTF-8.
     most_values : int, optional
-        How many values of any kind it may hold; short texts take ten times their bytes.
+        Limit of the number of values of any kind; short texts take ten times their bytes.
     **how
         As for ``json.loads``.
 
     Raises
     ------
     InputError
-        It holds more than two million lists and objects, or too many values.
+        If it has more than two million lists and objects, or too many values.
     ValueError, RecursionError
-        The text is not JSON, or nested too deeply.
+        If the text is not JSON, or is nested too deeply.
 
     Examples
     --------
@@ -66,12 +66,12 @@ def read_json(text: bytes, *, most_values: int | None = None, **how: Any) -> Any
     n_items = text.count(b"[") + text.count(b"{")
     if n_items > _MOST_ITEMS:
         raise InputError(
-            f"The JSON content holds {n_items:,} lists and objects; the limit is {_MOST_ITEMS:,}",
+            f"The JSON content has {n_items:,} lists and objects; the limit is {_MOST_ITEMS:,}",
             fix=_HARM,
         )
     n_values = n_items + text.count(b",")
     if most_values is not None and n_values > most_values:
         raise InputError(
-            f"The JSON content holds {n_values:,} values; the limit is {most_values:,}", fix=_HARM
+            f"The JSON content has {n_values:,} values; the limit is {most_values:,}", fix=_HARM
         )
     return json.loads(text, **how)

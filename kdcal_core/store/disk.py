@@ -1,4 +1,4 @@
-"""Our files: private to their owner, written whole or not at all, and identified by digest.
+"""Our files: private to their owner, written completely or not at all, identified by digest.
 
 Also a lock that ends with its process.
 """
@@ -30,19 +30,19 @@ _knowing = threading.Lock()
 
 
 def private(path: str, flags: int) -> int:
-    """An ``opener`` for `open`: only the owner can read a file that is made."""
+    """An ``opener`` for `open`: only the owner can read a new file."""
     return os.open(path, flags, 0o600)
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder and missing folders above it, private to their owner.
+    """Create the folder and missing folders above it, private to their owner.
 
-    A folder that exists keeps its permissions: it may be somebody else's.
+    An existing folder keeps its permissions, because it may belong to another user.
 
     Raises
     ------
     OSError
-        Where one cannot be made.
+        If one cannot be created.
     """
     for place in reversed((folder, *folder.parents)):
         if not place.exists():
@@ -52,7 +52,7 @@ def make_folder(folder: Path) -> None:
 def make_private(folder: Path) -> None:
     """Make the folder and everything in it private to its owner.
 
-    Files that others delete meanwhile are skipped, and so is the target of a symbolic link.
+    Files deleted meanwhile are skipped, and so is the target of a symbolic link.
     """
     folder.chmod(0o700)
     for path in folder.rglob("*"):
@@ -62,20 +62,20 @@ def make_private(folder: Path) -> None:
 
 
 def write_json(path: Path, content: Mapping[str, Any], *, allow_nan: bool = False) -> None:
-    """Write ``content`` so that a reader sees the old file or the new one, never half of it.
+    """Write ``content`` so that a reader sees the old file or the new one, never a part of it.
 
-    ``allow_nan`` lets it hold NaN and infinity.
+    With ``allow_nan`` it may contain NaN and infinity.
 
     Raises
     ------
     OSError
-        Where the folder cannot be written or the disk is full; nothing is left behind.
+        If the folder cannot be written or the disk is full; no partial file remains.
     """
     write_text(path, json.dumps(content, allow_nan=allow_nan))
 
 
 def write_text(path: Path, text: str) -> None:
-    """As `write_json`, any text."""
+    """As `write_json`, for any text."""
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "x", encoding="utf-8", opener=private) as file:
@@ -87,7 +87,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in the file; None where there is no file, or no object in it."""
+    """The object in the file; None without a file, or if it does not contain an object."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -103,7 +103,7 @@ class Identity:
     ----------
     device, inode, size, modified_ns, changed_ns : int
     settled : bool
-        Whether the file is old enough that a further change would show in its times.
+        Whether the file is old enough that a further change would change its times.
     """
 
     device: int
@@ -125,7 +125,7 @@ def identity_of(path: Path) -> Identity:
     Raises
     ------
     OSError
-        The file does not exist or cannot be inspected.
+        If the file does not exist or cannot be inspected.
     """
     found = path.stat()
     age = time.time() - max(found.st_mtime, found.st_ctime)
@@ -145,7 +145,7 @@ def digest_of(path: Path) -> str:
     Raises
     ------
     OSError
-        Where it cannot be read.
+        If it cannot be read.
     """
     identity = identity_of(path)
     with _knowing:
@@ -163,15 +163,15 @@ def digest_of(path: Path) -> str:
 
 
 def try_lock(path: Path) -> IO[bytes] | None:
-    """The open, locked file; None where a living process holds the lock.
+    """The open, locked file; None if a running process holds the lock.
 
-    The system releases the lock when the process ends, however it ends, so neither a reused
-    process id nor a leftover file can mislead. Close the file to release the lock.
+    The system releases the lock when the process ends in any way, so a reused process id or an old
+    file cannot mislead. Close the file to release the lock.
 
     Raises
     ------
     OSError
-        Where the file cannot be opened, or its file system has no locks, as some network drives.
+        If the file cannot be opened, or its file system has no locks, as on some network drives.
 
     Examples
     --------
@@ -197,23 +197,23 @@ def try_lock(path: Path) -> IO[bytes] | None:
 def locked(
     path: Path, *, seconds: float | None = None, waiting: Callable[[], None] | None = None
 ) -> Iterator[None]:
-    """Hold the lock in the body, among all threads and processes; wait while another holds it.
+    """Hold the lock during the body, against all threads and processes; wait until it is free.
 
     Parameters
     ----------
     path : Path
-        The lock's file. It stays: deleting it could give one lock to two processes.
+        The lock's file. It is never deleted, because then two processes could hold the lock.
     seconds : float, optional
         How long to wait.
     waiting : callable, optional
-        Called between attempts; an exception that it raises ends the waiting.
+        Called between attempts; it may raise to stop waiting.
 
     Raises
     ------
     TimeoutError
-        The lock was held all the time.
+        If the lock was held all the time.
     OSError
-        Where the lock's file cannot be opened or locked.
+        If the lock's file cannot be opened or locked.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The stored result of a run: one frozen dataclass, as a JSON record and plain arrays.
 
-``record.json`` is written last and holds a digest of its own result and of every other file. So a
-result exists whole or not at all, and files that are lost or changed later are noticed on reading.
+``record.json`` is written last and contains a digest of its own result and of every other file. A
+result is therefore complete or does not exist, and lost or changed files are detected on reading.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 _RECORD = "record.json"
 _VERSION = 3
-_INLINE_BYTES = 1024  # smaller arrays are kept in the record
-_MAPPED_BYTES = 1024**2  # larger arrays are mapped, which takes a descriptor each
+_INLINE_BYTES = 1024  # smaller arrays are stored in the record
+_MAPPED_BYTES = 1024**2  # larger arrays are mapped, which takes one file descriptor each
 
 
 class NpyFolder:
-    """Arrays as ``.npy`` files, named by their content, so that equal ones are kept once.
+    """Arrays as ``.npy`` files, named by their content, so that equal arrays are stored once.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class NpyFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # those that somebody still uses
+        # arrays that are still in use
         self._read: WeakValueDictionary[str, NDArray[Any]] = WeakValueDictionary()
 
     def put(self, array: NDArray[Any]) -> str | None:
@@ -72,7 +72,7 @@ def read_array(path: Path) -> NDArray[Any]:
     Raises
     ------
     OSError, ValueError, EOFError, OverflowError, MemoryError
-        Where it is not there or damaged.
+        If it is missing or damaged.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def read_array(path: Path) -> NDArray[Any]:
     >>> read_array(path)
     array([0., 1.])
     """
-    # np.load would try a zip file or a pickle where the first bytes look like one
+    # np.load would read a zip file or a pickle if the first bytes look like one
     if path.stat().st_size > _MAPPED_BYTES:
         return np.asarray(npy.open_memmap(path, mode="r"))
     with path.open("rb") as file:
@@ -94,7 +94,7 @@ def read_array(path: Path) -> NDArray[Any]:
 def keep_array(folder: Path, array: NDArray[Any]) -> NDArray[Any]:
     """Write an array of a result before `save`; return it as stored on disk.
 
-    So a run with many large arrays does not hold them all in memory until its end.
+    A run with many large arrays then need not hold all of them in memory until its end.
     """
     arrays = NpyFolder(folder)
     name = arrays.put(array)
@@ -102,10 +102,10 @@ def keep_array(folder: Path, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def save(folder: Path, result: Any) -> None:
-    """Write a frozen dataclass, its arrays, and the digests of all files that are in the folder.
+    """Write a frozen dataclass, its arrays, and the digests of all files in the folder.
 
-    Other files of the result, such as a model's, must be in the folder already. Its paths are kept
-    relative to the folder, which may be moved.
+    Other files of the result, such as that of a model, must already be in the folder. Paths are
+    stored relative to the folder, which may be moved.
 
     Examples
     --------
@@ -133,14 +133,14 @@ def save(folder: Path, result: Any) -> None:
 def load(folder: str | Path, kind: type[T]) -> T:
     """The result that `save` wrote, after every file is checked against its digest.
 
-    Its arrays are read-only, and large ones are mapped. Callers may rely on the parts to fit each
-    other: this is the only check of our own files. Values of a field that is declared as a Mapping
-    are read on access.
+    Its arrays are read-only, and large ones are mapped. Callers may rely on the parts to match;
+    this is the only check of our own files. Values of a field that is declared as a Mapping are
+    read on access.
 
     Raises
     ------
     InputError
-        The result is missing, of another kind or version, or damaged.
+        If the result is missing, of another kind or version, or damaged.
     """
     path = Path(folder)
     try:
@@ -163,7 +163,7 @@ def load_part(folder: str | Path, field: str, kind: type[T], *, whole: bool = Fa
     Raises
     ------
     InputError
-        As `load`, if the record itself was changed.
+        As `load`, also if the record itself was changed.
     """
     path = Path(folder)
     try:
@@ -193,7 +193,7 @@ def _digest(encoded: Any) -> str:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file of a result but its record, by its path in the folder."""
+    """SHA-256 of every file of a result except its record, by its path in the folder."""
     return {
         path.relative_to(folder).as_posix(): digest_of(path)
         for path in sorted(folder.rglob("*"))
@@ -202,5 +202,5 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def damaged() -> InputError:
-    """The error of a result whose files are missing or were changed."""
+    """The error for a result whose files are missing or were changed."""
     return InputError("This result is no longer kept in full", fix="Compute it again.")

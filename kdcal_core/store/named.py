@@ -1,10 +1,10 @@
 """JSON values that name their own types, and the classes that a file may name.
 
-Fitted state is not declared anywhere, so its JSON names the types (`kdcal_core.store.values` has
-the format of declared types). None, a bool, an int, a text and a finite float are written as they
-are; everything else is an object with one key that names its kind::
+The types of fitted state are not declared anywhere, so its JSON names them
+(`kdcal_core.store.values` has the format of declared types). None, a bool, an int, a text and a
+finite float are written directly; everything else is an object with one key that names its kind::
 
-    {"float": "nan"}              a float that JSON has no word for
+    {"float": "nan"}              a float that JSON cannot express
     {"array": 3}                  an array of the file
     {"tuple": [...]}              {"dict": {...}}
     {"record": 2}                 the dataclass number 2 of the file's records, shared if several
@@ -47,7 +47,7 @@ def storable(cls: C) -> C:
     Raises
     ------
     ValueError
-        Where another class of this name is marked.
+        If another class of this name is marked.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def storable(cls: C) -> C:
 
 
 def is_storable(cls: type[Any]) -> bool:
-    """Whether files may name this very class, not only one of its name."""
+    """Whether files may name exactly this class, not just one of the same name."""
     return _storable.get(cls.__name__) is cls
 
 
@@ -79,14 +79,15 @@ def storable_class(name: Any, base: type[Any] = object, *homes: str) -> type[Any
     name : str
         From a file: untrusted.
     base : type, optional
-        What it must be a kind of.
+        Required base class.
     *homes : str
         Modules of kdcal that mark classes and may not have been imported yet.
 
     Raises
     ------
     InputError
-        No such class: another version of kdcal wrote the file, or another program.
+        If there is no such class, because another version of kdcal or another program wrote the
+        file.
     """
     if isinstance(name, str):
         for home in homes if name not in _storable else ():
@@ -95,13 +96,13 @@ def storable_class(name: Any, base: type[Any] = object, *homes: str) -> type[Any
         if found is not None and issubclass(found, base):
             return found
     raise InputError(
-        f"The file holds a {str(name)[:60]!r}, which this kdcal does not know",
+        f"The file contains a {str(name)[:60]!r}, which this kdcal does not know",
         fix="It was saved by a newer kdcal: install that one, or fit the calibrator again.",
     )
 
 
 class Describer:
-    """Collects the arrays and records of some values while it describes them.
+    """Describes values and collects their arrays and records.
 
     Attributes
     ----------
@@ -129,7 +130,7 @@ class Describer:
         Raises
         ------
         TypeError
-            It is of a kind that no file may hold.
+            If it is of a kind that no file may contain.
         """
         if isinstance(value, tuple):
             return {"tuple": [self.value(one) for one in value]}
@@ -142,13 +143,13 @@ class Describer:
         return encode_plain(value) if isinstance(value, PLAIN) else self.other(value)
 
     def array(self, array: NDArray[Any]) -> int:
-        """The number of an array, which is kept once."""
+        """The number of an array, which is stored once."""
         if array.dtype.kind not in NUMBERS:
             raise TypeError(f"an array of {array.dtype} cannot be kept without pickle")
         return self._numbered.put(array)
 
     def other(self, value: Any) -> dict[str, Any]:
-        """Any other value: here a record. Subclasses add their own objects."""
+        """Any other value, here a record. Subclasses add their own objects."""
         return {"record": self._record(value)}
 
     def _record(self, value: Any) -> int:
@@ -170,7 +171,7 @@ class Maker:
     Parameters
     ----------
     arrays, records
-        As the describer has them.
+        As from the describer.
     *homes : str
         As for `storable_class`.
     """
@@ -179,7 +180,7 @@ class Maker:
         self._arrays = arrays
         self.homes = homes
         self._records: list[Any] = []
-        for record in records:  # each may name only those before it, so there is no circle
+        for record in records:  # each may only name earlier ones, so there is no cycle
             self._records.append(self._record(record))
 
     def value(self, encoded: Any) -> Any:
@@ -188,9 +189,9 @@ class Maker:
         Raises
         ------
         InputError
-            A class is not known.
+            If a class is not known.
         LookupError, TypeError, ValueError, AttributeError
-            As the parts of a broken file make Python raise.
+            If parts of the file are broken.
         """
         if encoded is None or type(encoded) in (bool, int, str, float):
             return encoded

@@ -1,15 +1,15 @@
 """Frozen dataclasses to JSON and back, each value checked against its declared type.
 
-The type of a value is declared where it is read, so JSON holds the bare value. Values that JSON
-cannot hold are objects::
+The type of a value is declared where it is read, so JSON contains the bare value. Values that JSON
+cannot express are objects::
 
     {"float": "nan"}                                a float that is not finite
-    {"array": "a0"}                                 an array that has a file of its own
+    {"array": "a0"}                                 an array with its own file
     {"dtype": ..., "shape": ..., "base64": ...}     a small array, or one of texts
     {"arrow": ...}                                  a data frame
 
-The input may have been edited on disk, sent by a worker that read a hostile file, or written by
-an earlier version: a field whose metadata say ``{"formerly": "parent"}`` is found under that name.
+The input may have been edited on disk, sent by a worker that read a hostile file, or written by an
+earlier version: a field with metadata ``{"formerly": "parent"}`` is also read from that name.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ T = TypeVar("T")
 _WORDS = re.compile(r"<U\d{1,4}")  # an array of short texts
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 PLAIN = (types.NoneType, bool, int, float, str, np.generic)
-NUMBERS = "biuf"  # kinds of arrays that a file of their own may hold
+NUMBERS = "biuf"  # kinds of arrays that may have their own file
 
 
 class Arrays(Protocol):
-    """Storage of the arrays that are not part of the JSON."""
+    """Storage of arrays outside the JSON."""
 
     folder: Path
-    """The folder that stored paths are relative to; it may be moved."""
+    """The folder to which stored paths are relative; it may be moved."""
 
     def put(self, array: NDArray[Any]) -> int | str | None:
-        """Keep an array of numbers; return its key, or None for one that JSON may carry."""
+        """Store an array of numbers; return its key, or None if it belongs in the JSON."""
         ...
 
     def get(self, at: Any) -> NDArray[Any]:
-        """The array that was put; raises if there is no such array."""
+        """The array of this key; raises if there is no such array."""
         ...
 
 
 class NumberedArrays:
-    """Arrays in memory, "a0", "a1" and so on as they come; equal ones are kept once.
+    """Arrays in memory, "a0", "a1" and so on in order; equal arrays are stored once.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def encode(value: Any, arrays: Arrays | None = None) -> Any:
 
 
 def encode_plain(value: Any) -> Any:
-    """None, a bool, a number or a text as JSON has it.
+    """None, a bool, a number or a text as a JSON value.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def decode(kind: type[T], value: Any, arrays: Arrays | None = None) -> T:
     Raises
     ------
     TypeError
-        Where a value is not of its field's type, or a field is unknown or missing.
+        If a value is not of its field's type, or a field is unknown or missing.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def _decode(kind: Any, value: Any, arrays: Arrays | None) -> Any:
     if isinstance(kind, enum.EnumType):
         return kind(value)
     if getattr(kind, "_is_protocol", False) and dataclasses.is_dataclass(value):
-        return value  # what it can do is found out by its own check
+        return value  # its own check decides what is valid
     if isinstance(kind, type) and origin is None and _is_a(value, kind):
         return value
     raise _not_of(kind, value)
@@ -224,8 +224,8 @@ def _decode(kind: Any, value: Any, arrays: Arrays | None) -> Any:
 class Later(Mapping[str, Any]):
     """Values that are decoded on access and not kept.
 
-    A field that is declared as a Mapping becomes this, so that the arrays of a key are read only
-    on access.
+    A field that is declared as a Mapping becomes this, so the arrays of a key are read only on
+    access.
     """
 
     def __init__(self, kind: Any, encoded: dict[str, Any], arrays: Arrays | None) -> None:
@@ -246,14 +246,14 @@ def _not_of(kind: Any, value: Any) -> TypeError:
 
 
 def _is_a(value: Any, kind: type) -> bool:
-    """JSON's own types exactly, so that a bool is not an int; objects as they were made."""
+    """Exact match for JSON's own types, so that a bool is not an int."""
     return type(value) is kind or (
         kind not in (bool, int, str, tuple, list, dict) and isinstance(value, kind)
     )
 
 
 def _items(kind: Any, value: Any) -> Iterable[tuple[Any, Any]]:
-    """Keys with their values; JSON has pairs where the keys are not texts."""
+    """Keys with their values; in JSON they are pairs if the keys are not texts."""
     match value:
         case dict():
             return value.items()
@@ -290,7 +290,7 @@ def _decode_any(value: Any) -> Any:
 def _decode_float(value: Any) -> float:
     match value:
         case {"float": str(text)} | str(text) if text in NOT_FINITE:
-            return NOT_FINITE[text]  # text alone is how earlier versions wrote it
+            return NOT_FINITE[text]  # earlier versions wrote the bare text
         case float():
             return value
         case int() if type(value) is int:
@@ -338,7 +338,7 @@ def _inline(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def _decode_array(declared: Any, value: Any, arrays: Arrays | None) -> Any:
-    """A read-only array of the declared kind; whole numbers count as numbers, as with scalars."""
+    """A read-only array of the declared kind; whole numbers count as numbers, as for scalars."""
     match value:
         case np.ndarray():
             return value
@@ -362,7 +362,7 @@ def _decode_array(declared: Any, value: Any, arrays: Arrays | None) -> Any:
 
 
 def _known_dtype(said: str) -> np.dtype[Any]:
-    """The type of an array that kdcal can have written: numbers in this byte order, or texts."""
+    """The dtype of an array, if kdcal writes it: numbers in this byte order, or texts."""
     kind = np.dtype(said) if re.fullmatch(r"[<|][biuf][1248]", said) else None
     if kind is None and _WORDS.fullmatch(said):
         kind = np.dtype(said)
@@ -372,7 +372,7 @@ def _known_dtype(said: str) -> np.dtype[Any]:
 
 
 def _is_frame(kind: Any) -> bool:
-    """Whether it is a data frame's class, without loading pandas, so that jobs start faster."""
+    """Whether ``kind`` is a data frame; does not import pandas, so that jobs start faster."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and kind is pandas.DataFrame
 

@@ -133,7 +133,7 @@ def test_errors_name_the_file():
         distribution_of("normal", {"mean": [0, 0]})
     with pytest.raises(InputError, match="spread"):
         distribution_of("point", {"mean": [0, 0]})
-    with pytest.raises(InputError, match="no level"):
+    with pytest.raises(InputError, match="not the level"):
         distribution_of("quantiles", {"low": [0], "0.9": [1]})
 
 
@@ -145,7 +145,7 @@ def test_the_spread_is_the_root_mean_squared_residual():
     found = spread_of("log_point", {"log_mean": mean}, positive)
     assert_allclose(found, np.sqrt(np.mean((y - mean) ** 2)))
     for columns, outcomes, words in (
-        ({"mean": [1.0]}, [1.0], "no residuals"),
+        ({"mean": [1.0]}, [1.0], "no spread"),
         ({"mean": [1.0, 2.0]}, [1.0], "2 predictions and 1 outcomes"),
     ):
         with pytest.raises(InputError, match=words):

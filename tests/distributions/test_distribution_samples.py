@@ -87,7 +87,7 @@ def test_weights_of_any_unit_and_of_nothing():
 @pytest.mark.parametrize(
     ("samples", "weights", "words"),
     [
-        ([[1.0, 2.0]], [1.0], "do not fit"),
+        ([[1.0, 2.0]], [1.0], "do not match"),
         ([[1.0], [2.0]], [[1.0], [0.0]], "row 2"),
         ([[1.0], [2.0]], [[1.0], [-1.0]], "row 2"),
         ([[1.0], [2.0]], [[np.nan], [1.0]], "row 1"),
@@ -218,9 +218,9 @@ def test_levels_may_come_in_any_order():
     [
         ([0.5], "One quantile"),
         ([0.1, 0.1], "twice"),
-        ([0.0, 0.5], "no probability"),
-        ([0.5, 1.2], "no probability"),
-        ([0.1, 0.5, 0.9], "3 levels and"),
+        ([0.0, 0.5], "not a probability"),
+        ([0.5, 1.2], "not a probability"),
+        ([0.1, 0.5, 0.9], "3 levels but"),
     ],
 )
 def test_impossible_levels_are_refused(levels, words):

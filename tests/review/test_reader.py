@@ -150,7 +150,7 @@ def test_the_reader_gives_what_is_there(workspace: Workspace, review_id: str) ->
 
 def test_what_a_review_does_not_have_is_said(workspace: Workspace) -> None:
     reader = ReviewReader(workspace, start_sample(workspace, "digits_predictions").id)
-    with pytest.raises(InputError, match="holds predictions without their model"):
+    with pytest.raises(InputError, match="has predictions without their model"):
         reader.model()
     with pytest.raises(InputError, match="has no training table"):
         reader.frame("training")

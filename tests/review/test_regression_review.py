@@ -99,7 +99,7 @@ def test_predictions_alone_become_a_scored_set(workspace: Workspace, review_id: 
     assert info.accuracy is None
     assert info.rmse == pytest.approx(np.sqrt(np.mean((frame["y"] - frame["a"]) ** 2)))
     assert review.accuracy == {}
-    with pytest.raises(InputError, match="this needs a classification"):
+    with pytest.raises(InputError, match="This needs a classification"):
         load_set(workspace, review_id, "calibration")
 
 
@@ -285,7 +285,7 @@ def test_a_mean_beyond_all_squares_is_reported_with_its_row(tmp_path: Path) -> N
         family="lognormal",
         parameters=(("log_mean", "m"), ("log_std", "s")),
     )
-    with pytest.raises(InputError, match="too far from its outcome") as caught:
+    with pytest.raises(InputError, match="too far from the outcome") as caught:
         score_regression(
             Table(frame, "", "t.csv"), None, roles, str(tmp_path), None, lambda share, note: None
         )
@@ -428,5 +428,5 @@ def test_a_review_written_before_regression_is_still_read(
     assert review.task == "classification"
     assert review.accuracy == {"calibration": 0.5}
     assert load_set(workspace, review_id, "calibration").n_rows == 60
-    with pytest.raises(InputError, match="this needs a regression"):
+    with pytest.raises(InputError, match="This needs a regression"):
         load_regression_set(workspace, review_id, "calibration")

@@ -310,7 +310,7 @@ def test_a_split_column_divides_the_rows(workspace, review_id, texts):
     y = load_set(workspace, review_id, "evaluation").y
     expected = frame["label"][frame["part"] == "test"]
     assert [review.classes[k] for k in y] == expected.tolist()
-    with pytest.raises(InputError, match="nothing to divide"):
+    with pytest.raises(InputError, match="no table to divide"):
         split_table(workspace, review_id)
 
 
@@ -487,7 +487,7 @@ def test_cancel_leaves_no_trace(workspace, review_id):
 )
 def test_a_hostile_reply_is_refused(workspace, review_id, monkeypatch, reply):
     monkeypatch.setattr(steps, "run_limited", lambda *args, **kwargs: reply)
-    with pytest.raises(InputError, match="wrong shape"):
+    with pytest.raises(InputError, match="malformed reply"):
         add_table(workspace, review_id, "calibration", io.BytesIO(b"x"), "t.csv")
     assert everything(workspace, review_id) == ["review.json"]
 

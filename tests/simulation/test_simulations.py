@@ -189,7 +189,7 @@ def test_trunks_means_shrink_as_printed():
 @pytest.mark.parametrize("n", [0, -3, 2.5, "a", True])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_number_of_points_that_is_none_is_refused(name, n):
-    with pytest.raises(InputError, match="whole number from 1"):
+    with pytest.raises(InputError, match="whole number, at least 1"):
         SIMULATIONS[name].function(n, seed=0)
 
 

@@ -200,7 +200,7 @@ def test_a_newer_version_and_another_kind_are_reported(folder):
     said = refused(rebuilt(folder / "newer", {**about, "version": 4}, arrays))
     assert "newer kdcal" in said
     said = refused(rebuilt(folder / "other", {**about, "kind": "KernelDensityForest"}, arrays))
-    assert "holds a KernelDensityForest" in said
+    assert "contains a KernelDensityForest" in said
     about["calibrator"]["class"] = "os.system"
     assert "does not know" in refused(rebuilt(folder / "class", about, arrays))
 

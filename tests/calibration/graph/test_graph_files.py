@@ -133,9 +133,9 @@ def test_the_same_model_passes_from_a_file_and_another_does_not(tmp_path):
 def test_a_file_of_another_kind_is_refused(tmp_path):
     model = KernelDensityForest(forest()).fit(*rows(seed=1))
     model.save(tmp_path / "model.kd")
-    with pytest.raises(InputError, match="holds a KernelDensityForest"):
+    with pytest.raises(InputError, match="contains a KernelDensityForest"):
         KernelDensityNetwork.load(tmp_path / "model.kd", model.model)
-    with pytest.raises(InputError, match="holds a KernelDensityForest"):
+    with pytest.raises(InputError, match="contains a KernelDensityForest"):
         KernelDensityGraph.load(tmp_path / "model.kd")
     with pytest.raises(InputError, match="cannot be opened"):
         KernelDensityGraph.load(tmp_path / "none.kd")
@@ -345,7 +345,7 @@ def test_an_array_that_says_it_is_longer_than_its_bytes_is_refused(saved):
             if name == "prior.npy":
                 content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
             target.writestr(name, content)
-    with pytest.raises(InputError, match="not as long"):
+    with pytest.raises(InputError, match="its stated length"):
         KernelDensityForest.load(out, model)
 
 
