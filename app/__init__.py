@@ -1,1 +1,1 @@
-"""The browser app: its entry point, what pages share, and a folder of what each page shows."""
+"""The browser app: its entry point, what pages share, and one folder for each page."""

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def main() -> None:
     """Set up the app and run the chosen page."""
-    # Streamlit puts only this folder on the path
+    # Streamlit adds only this folder to the path
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
 
@@ -28,7 +28,7 @@ def main() -> None:
     try:
         with reporting_errors():
             shown.run()
-    finally:  # whatever becomes of the page, the jobs it has begun are seen
+    finally:  # the jobs of the page are shown even if it fails
         jobs_badge.show()
         theme_watch.show()
 

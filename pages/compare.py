@@ -1,4 +1,4 @@
-"""Compare: every calibrator on the same rows, and what the evidence allows to say."""
+"""Compare: every calibrator on the same rows, and which ones can be told apart."""
 
 from __future__ import annotations
 

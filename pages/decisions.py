@@ -1,4 +1,4 @@
-"""Decisions: what follows when rows are flagged from a threshold on."""
+"""Decisions: what follows if rows above a threshold are flagged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose and export: one calibrator, what it gains, and its file to take away."""
+"""Choose and export: one calibrator, what it gains, and its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PIT: where outcomes fall in their predicted distributions, over all rows and place by place."""
+"""PIT: whether outcomes follow their predicted distributions, in total and place by place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Posterior map: what the model says all over a plane, beside its kernel density version."""
+"""Posterior map: the model's probabilities over a plane, beside its kernel density version."""
 
 from __future__ import annotations
 

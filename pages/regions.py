@@ -1,4 +1,4 @@
-"""Regions: where in the inputs the model is wrong beyond chance, and what a repair does."""
+"""Regions: where in the inputs the model is wrong beyond chance, and the effect of a repair."""
 
 from __future__ import annotations
 

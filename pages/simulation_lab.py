@@ -1,4 +1,4 @@
-"""Simulation lab: where the truth is known, what a model and its kernel density version say."""
+"""Simulation lab: a model and its kernel density version where the truth is known."""
 
 from __future__ import annotations
 

@@ -11,6 +11,6 @@ PLACE = Place(
     will_show=(
         "Here you will see whether any calibrator is better than the model as it is, beyond "
         "chance: every measure with its interval, paired differences on the same rows, a "
-        "reliability diagram of each, and what each costs in time and size."
+        "reliability diagram for each, and its cost in time and size."
     ),
 )

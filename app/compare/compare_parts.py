@@ -31,22 +31,22 @@ from kdcal_core.review import Review
 from kdcal_core.tasks import ComparisonRun, compare_calibrators
 from kdcal_core.text import escape_markdown, p_text
 
-_NOTHING = 0.0001  # of any measure: nobody acts on less
+_NOTHING = 0.0001  # of any measure: smaller changes do not matter
 AGAINST: dict[Against, str] = {"model": "The model as it is", "best": "The best"}
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A finished comparison and what is looked at.
+    """A finished comparison and what the page shows of it.
 
     Attributes
     ----------
     review : Review
     run : ComparisonRun
     group : str
-        What matters.
+        The chosen group of measures.
     measure : str
-        Key of the measure that orders the methods; one of the group's.
+        Key of the measure that orders the methods; it belongs to the group.
     """
 
     review: Review
@@ -66,13 +66,13 @@ class View:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The group's measures, the one that orders first."""
+        """The group's measures, starting with the one that orders."""
         keys = [one.key for one in self.found.measures if one.group == self.group]
         return (self.measure, *(key for key in keys if key != self.measure))
 
 
 def compared(review: Review) -> View | None:
-    """A finished comparison and what matters; before, the page shows progress."""
+    """A finished comparison; until then the page shows progress."""
     with st.container(border=True):
         settings, button = compare_settings.choose(review), st.empty()
     try:
@@ -116,7 +116,7 @@ def _view(review: Review, run: ComparisonRun) -> View | None:
     lead = text.LEADS[group]
     with right:
         measure: str = st.selectbox(
-            "In the order of",
+            "Ordered by",
             options=keys,
             index=keys.index(lead) if lead in keys else 0,
             format_func=lambda key: found.measure(key).title,
@@ -130,7 +130,7 @@ def _view(review: Review, run: ComparisonRun) -> View | None:
 
 
 def finding(view: View) -> None:
-    """The sentence that the rows support, and at most four estimates."""
+    """The finding, and at most four estimates."""
     found = view.found
     st.subheader(escape_markdown(comparison_finding(found, view.measure), 800), anchor=False)
     words = against_model(found, view.measure)
@@ -189,7 +189,7 @@ def paired(view: View) -> None:
                 ),
                 "p": p_text(pairs[key].p_value),
                 "p, allowing for all methods": p_text(pairs[key].adjusted_p),
-                "What that says": pairs[key].verdict,
+                "Verdict": pairs[key].verdict,
             }
             for key in view.order
             if key != other
@@ -215,7 +215,7 @@ def pictures(view: View) -> None:
 
 
 def table(view: View) -> None:
-    """All measures of all methods, and the notes of the fits."""
+    """All measures of all methods, and notes on the fits."""
     found = view.found
     with st.container(border=True):
         st.markdown("**All numbers**")

@@ -1,4 +1,4 @@
-"""What is compared: calibrators by family, the rows that judge, folds; one click is enough."""
+"""The settings of a comparison: calibrators by family, rows to judge on, folds; with defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 def choose(review: Review) -> ComparisonSettings:
-    """The settings that stand in the card."""
+    """The settings in the card."""
     usable = usable_calibrators(review)
     offered = default_calibrators(review)
     st.markdown("**Calibrators**, compared with the model as it is and with each other")
@@ -84,7 +84,7 @@ def _more(usable: Mapping[str, str | None]) -> tuple[int, int]:
                 max_value=20,
                 value=5,
                 key="compare_folds",
-                help="Parts of the calibration set, if cross-fitting judges.",
+                help="Number of parts of the calibration set for cross-fitting.",
                 **_KEPT,
             )
             seed: int = st.number_input(

@@ -15,7 +15,7 @@ FAMILIES: dict[Family, tuple[str, str]] = {
     "top-label": (
         "Confidence of the predicted class",
         "Salamon et al.: how often a prediction of this class is right at this score. The "
-        "predicted class stays, and so does the ranking of classes.",
+        "predicted class and the ranking of classes do not change.",
     ),
     "temperature": (
         "Temperature",
@@ -28,12 +28,12 @@ FAMILIES: dict[Family, tuple[str, str]] = {
     ),
     "partition": (
         "Region by region",
-        "Durfee et al.: the inputs are cut into regions, and each has a calibration of its own. "
+        "Durfee et al.: the inputs are cut into regions, and each has its own calibration. "
         "These can change the ranking of rows, and so the AUROC.",
     ),
     "kernel density": (
         "Kernel density graph",
-        "Dey et al.: also knows where the data end, and states the prior outside them.",
+        "Dey et al.: also knows where the data end, and states the prior outside.",
     ),
 }
 
@@ -50,30 +50,29 @@ LEADS: dict[Group, str] = {
     "speed": "fit_seconds",
 }
 MATTERS = (
-    "Inside: how far probabilities can be relied on for rows like those of the calibration set. "
-    "Far outside: what the model says about rows unlike any in the data. Ranking: which rows and "
-    "classes come "
-    "first, whatever the probabilities. Speed: time and size. A change acts at once on what is "
-    "shown and in which order; nothing is computed again."
+    "Inside: how far you can rely on probabilities for rows like those of the calibration set. "
+    "Far outside: how confident the model is on rows unlike any in the data. Ranking: the order of "
+    "rows and classes, whatever the probabilities. Speed: time and size. A change takes effect at "
+    "once, without a new computation."
 )
 JUDGE = (
-    "The evaluation set: fitted on the calibration set, judged on rows that no fit has seen. "
-    "Cross-fitting: every calibration row is judged by calibrators fitted on the other folds; "
-    "the evaluation set stays unused, for a final check."
+    "Evaluation set: calibrators are fitted on the calibration set and judged on rows that no fit "
+    "has seen. Cross-fitting: every calibration row is judged with calibrators fitted on the other "
+    "folds; the evaluation set is not used and is left for a final check."
 )
 NO_EVALUATION = (
-    "There is no evaluation set: every calibration row is judged by calibrators that were fitted "
-    "on the other folds."
+    "There is no evaluation set: every calibration row is judged with calibrators fitted on the "
+    "other folds."
 )
 WILL_SHOW = (
     "Here you will see whether any calibrator is better than the model as it is, beyond chance: "
     "every measure with its interval, paired differences on the same rows, a reliability diagram "
-    "of each, and what each costs in time and size."
+    "for each, and its cost in time and size."
 )
 
 
 def pill(key: str) -> str:
-    """What a calibrator is called where it is chosen: abbreviations are spelt out.
+    """The name of a calibrator in the choice, with abbreviations spelt out.
 
     Examples
     --------
@@ -87,7 +86,7 @@ def pill(key: str) -> str:
 
 
 def descriptions(usable: Mapping[str, str | None]) -> str:
-    """One line a calibrator, by family: what it does, where it is described."""
+    """One line per calibrator, by family: what it does, and where it is described."""
     parts = []
     for family, (name, what) in FAMILIES.items():
         entries = [CALIBRATORS[key] for key in usable if CALIBRATORS[key].family == family]
@@ -98,7 +97,7 @@ def descriptions(usable: Mapping[str, str | None]) -> str:
 
 
 def not_here(why: Mapping[str, str]) -> list[str]:
-    """Which calibrators are not available, a sentence a reason.
+    """The calibrators that are not available, with one sentence per reason.
 
     Examples
     --------
@@ -119,8 +118,8 @@ def not_here(why: Mapping[str, str]) -> list[str]:
 def tiles(found: Comparison, measure: str) -> tuple[list[Estimate], list[str]]:
     """The model's value, the best calibrator's, their paired difference, and the other side.
 
-    The other side is accuracy where ranking is not looked at, so that nobody trades it away without
-    noticing.
+    The other side is accuracy if the measure is not about ranking, so that a loss of accuracy is
+    visible.
     """
     others = [one for one in found.methods if one.key != found.reference]
     lower = found.measure(measure).lower_is_better
@@ -140,7 +139,7 @@ def tiles(found: Comparison, measure: str) -> tuple[list[Estimate], list[str]]:
         {
             "better": f"better beyond chance{allowed}",
             "worse": f"worse beyond chance{allowed}",
-            "cannot be told apart": f"not told apart from the model{allowed}",
+            "cannot be told apart": f"cannot be told apart from the model{allowed}",
         }[change.verdict],
     ]
     side = "auc" if measure != "auc" and "auc" in model.scores else "accuracy"
@@ -154,7 +153,7 @@ def tiles(found: Comparison, measure: str) -> tuple[list[Estimate], list[str]]:
 
 
 def difference(found: Comparison, measure: str, pair: PairedDifference) -> Estimate:
-    """A paired difference, read as the measure itself is: of shares in percent."""
+    """A paired difference in the form of its measure: in percent for shares."""
     percent = found.method(found.reference).scores[measure].percent
     return replace(pair.difference, percent=percent)
 
@@ -165,7 +164,7 @@ def notes_for(found: Comparison, group: Group) -> list[str]:
 
 
 def failed(key: str, why: str) -> str:
-    """A sentence that a calibrator is left out, and why."""
+    """A sentence on why a calibrator is left out."""
     return f"{CALIBRATORS[key].label} is left out. {why}"
 
 

@@ -48,39 +48,39 @@ RULE_WORDS = {
     "mon2": "The smallest bandwidth whose curve has at most one dip. The paper's advice.",
     "mon": "The smallest bandwidth whose curve never falls. Safest where rows are few.",
     "mon4": "The smallest bandwidth with at most two dips. Follows more detail, and more noise.",
-    "loo": "The bandwidth that best predicts each row from the others. Usually too wiggly to "
-    "trust: compare it with the histogram first.",
+    "loo": "The bandwidth that best predicts each row from the others. Usually too wiggly: compare "
+    "it with the histogram first.",
     "number": "One bandwidth for every class, in units of the score.",
 }
 DEFAULT_METHODS = ("uncalibrated", "histogram", "kde_mon2", "sts", "tswa", "cwoc")
 
 ADVICE = """
-* **Look first.** Salamon et al. advise against using any calibrator whose curve nobody has looked
-  at (section XII). A curve that leaves its histogram is wrong, however good its average score.
-* **Fresh rows only.** Calibrate on rows the model was not trained or selected on; on others the
-result is as optimistic as the model.
-* **Few rows.** High-scored errors and low-scored hits are rare, and there the paper's curves
-  wiggle and say 0 or 1 (section XIII.D). All methods of the paper are therefore shrunk towards one
-  temperature for all classes here, more strongly the fewer rows they have; the setting
-  `shrinkage=none` gives them as printed.
+* **Look first.** Salamon et al. advise against using any calibrator without looking at its curve
+  (section XII). A curve that leaves its histogram is wrong, however good its average score.
+* **Fresh rows only.** Calibrate on rows that were not used to train or select the model; on other
+  rows the result is as optimistic as the model.
+* **Few rows.** Errors with high scores and hits with low scores are rare, and the paper's curves
+  wiggle there and reach 0 or 1 (section XIII.D). Here all methods of the paper are therefore shrunk
+  towards one temperature for all classes, more strongly if they have fewer rows. The setting
+  `shrinkage=none` gives the methods as printed.
 * **The mix of classes matters more than the method.** Confidence holds for the class frequencies
-  of the calibration set. If future rows have others, its error is larger than the differences
-  between methods. Count what the model predicts in use, and calibrate again with rows of that mix
+  of the calibration set. If those of future rows differ, its error is larger than the differences
+  between methods. Count the model's predictions in use, and calibrate again with rows of that mix
   (section XIII.B).
 * **No unbiased error on the fitting rows.** A method with fitted parameters cannot be judged on
-  the rows it was fitted on (section VIII); that takes a second set or cross-fitting.
+  the rows on which it was fitted (section VIII). Use a second set or cross-fitting.
 * **Class by class.** Overall accuracy hides classes whose predictions are mostly wrong (section
   II). Raw scores are not confidences, even when they lie between 0 and 1.
-* **Where calibration is not needed it does little harm**: for a calibrated model the curve is
-  the diagonal (section VI).
+* **Calibration does little harm where it is not needed**: for a calibrated model the curve is the
+  diagonal (section VI).
 """
 
 
-FIT: Which = "calibration"  # the set that curves and methods are fitted on
+FIT: Which = "calibration"  # the set on which curves and methods are fitted
 
 
 def choose_class(review: Review, overview: SetOverview) -> int:
-    """The predicted class to look at: at first the one with most false positives."""
+    """The predicted class to show, initially the one with most false positives."""
     joint = overview.confusion.joint
     predicted = joint.sum(axis=0)
     wrong = predicted - np.diag(joint)
@@ -130,7 +130,7 @@ def curve(review: Review, overview: SetOverview, label: int) -> None:
                 drawn_once(confidence_curve_chart, found, anchor, name, dark=is_dark()),
                 key="confidence_curve",
                 of=review.title,
-                finding=False,  # the page's heading says it
+                finding=False,  # the page's heading shows it
             )
     with finding:
         _finding(review, found, label)
@@ -139,12 +139,12 @@ def curve(review: Review, overview: SetOverview, label: int) -> None:
 
 
 def _curves(review: Review, labels: list[int], bandwidth: str | float) -> ClassCurves | None:
-    searched = "mon2" if bandwidth in ("mon", "mon4") else bandwidth  # found in the same search
+    searched = "mon2" if bandwidth in ("mon", "mon4") else bandwidth  # from the same search
     return set_results.of(review, class_curves, which=FIT, labels=labels, bandwidth=searched)
 
 
 def _finding(review: Review, found: ConfidenceCurve, label: int) -> None:
-    """The sentence on this class and the estimates over the rows predicted to be it."""
+    """The sentence about this class, and the estimates on the rows predicted as this class."""
     sentence = confidence_words(found, review.classes[label])
     mine = set_results.of(review, predicted_class, which=FIT, label=label)
     if mine is not None and mine.reliability is not None:
@@ -190,8 +190,8 @@ def _histogram_rows(review: Review) -> Which:
         format_func={"calibration": "Calibration", "evaluation": "Evaluation"}.__getitem__,
         key="anchor_rows",
         persist_state="session",
-        help="The curve is fitted on the calibration set. The evaluation set tests it on rows "
-        "that it has not seen.",
+        help="The curve is fitted on the calibration set. The evaluation set tests it on fresh "
+        "rows.",
     )
     return which
 
@@ -228,7 +228,7 @@ def bandwidths(review: Review, overview: SetOverview, label: int) -> None:
 
 
 def _largest(overview: SetOverview) -> list[int]:
-    """The classes most often predicted, in their own order: those that panels show."""
+    """The classes most often predicted, in their own order, to show in panels."""
     return list(map(int, largest_classes(overview.confusion.joint, MAX_PANELS)))
 
 
@@ -239,7 +239,7 @@ def _with(label: int, largest: list[int]) -> list[int]:
 
 def _say_which(largest: list[int], n_classes: int) -> None:
     if len(largest) < n_classes:
-        st.caption(f"The {MAX_PANELS} classes most often predicted, of {n_classes:,}.")
+        st.caption(f"The {MAX_PANELS} most often predicted of {n_classes:,} classes.")
 
 
 def methods(review: Review, overview: SetOverview, label: int) -> None:
@@ -267,7 +267,7 @@ def methods(review: Review, overview: SetOverview, label: int) -> None:
 
 
 def _compared(review: Review, chosen: list[str]) -> Losses | None:
-    """The losses of the methods: at once for few rows; for many as a job, on request."""
+    """The losses of the methods: computed at once for few rows, otherwise as a job on request."""
     n_rows = review.sets[FIT].n_rows
 
     def offer() -> bool:
@@ -275,7 +275,7 @@ def _compared(review: Review, chosen: list[str]) -> Losses | None:
             return True
         st.caption(
             f"Fitting and cross-fitting {len(chosen)} methods on {n_rows:,} rows takes a minute "
-            "or more. The rest of the app stays usable meanwhile."
+            "or more. You can keep using the app meanwhile."
         )
         return st.button("Compare the methods", key="compare_methods", icon=":material/play_arrow:")
 
@@ -323,12 +323,14 @@ def _losses(review: Review, losses: Losses, chosen: list[str]) -> None:
 
 
 def noise(review: Review, overview: SetOverview) -> None:
-    """The picture of noise from two halves, with a button that cuts them again."""
+    """The picture of noise from two halves, with a button that splits the rows again."""
     seed = st.session_state.setdefault("noise_seed", 0)
     with st.container(border=True):
         title, again = st.columns([4, 1], vertical_alignment="center")
         title.markdown("**How much of it is noise?**")
-        if again.button("Cut again", key="noise_again", icon=":material/casino:", width="stretch"):
+        if again.button(
+            "Split again", key="noise_again", icon=":material/casino:", width="stretch"
+        ):
             seed += 1
             st.session_state["noise_seed"] = seed
         largest = _largest(overview)
@@ -344,7 +346,7 @@ def noise(review: Review, overview: SetOverview) -> None:
 
 
 def advice() -> None:
-    """What the paper advises anyone who uses a calibrator."""
+    """The paper's advice on using a calibrator."""
     with st.expander("Before you rely on a calibrator", icon=":material/menu_book:"):
         st.markdown(ADVICE)
         st.caption(f"Summarised from {cited_in(ADVICE)}")

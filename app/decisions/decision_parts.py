@@ -31,7 +31,7 @@ _AS_IT_IS = "none"
 
 @dataclass(frozen=True)
 class Decided:
-    """What is looked at: the rows, the event and the threshold."""
+    """What the page shows: the rows, the event and the threshold."""
 
     review: Review
     which: Which
@@ -46,7 +46,7 @@ class Decided:
 
     @property
     def of(self) -> str:
-        """What downloaded files are of."""
+        """The subject of downloaded files."""
         return f"{self.review.title} {self.which} {self.name}"
 
 
@@ -69,7 +69,7 @@ def choose_event(review: Review) -> int:
 
 
 def decided(review: Review, which: Which, event: int) -> Decided | None:
-    """The counts at every threshold, and the threshold as chosen; None while a job counts."""
+    """The counts at every threshold, and the chosen threshold; None while a job counts."""
     counts = set_results.of(review, set_decisions, which=which, event=event)
     if counts is None:
         return None
@@ -167,7 +167,7 @@ def _repaired(view: Decided, method: str) -> RepairedDecisions | None:
 
 
 def cost(view: Decided) -> None:
-    """What a row costs in each case, and the threshold of least cost."""
+    """The cost of a row in each case, and the threshold with the lowest cost."""
     with st.container(border=True):
         st.markdown("**Which threshold costs least?**")
         settings, drawn = st.columns([1, 2.4], gap="medium")
@@ -198,12 +198,12 @@ _CASES = (
     ("Missed event", "false_negative", 1.0),
     ("False alarm", "false_positive", 1.0),
     ("Found event", "true_positive", 0.0),
-    ("Rightly left alone", "true_negative", 0.0),
+    ("Correctly not flagged", "true_negative", 0.0),
 )
 
 
 def _costs(view: Decided) -> Costs | None:
-    """The four costs as written; None where they make no decision."""
+    """The four costs as written; None if they determine no threshold."""
     st.caption("Cost of a row in each case, in any unit. Write a benefit as a negative number.")
     values = {
         field: st.number_input(

@@ -10,8 +10,8 @@ PLACE = Place(
     purpose="One calibrator, what it gains, and its file",
     will_show=(
         "Here you will see what a calibrator gains over the model as it is, its reliability "
-        "before and after and what it does to a score, and you can save it: as one file that "
-        "scores new rows anywhere, and as part of the model's ONNX file where ONNX can express "
+        "before and after and how it changes a score. You can save it: as one file that "
+        "scores new rows anywhere, and as part of the model's ONNX file if ONNX can express "
         "it."
     ),
 )

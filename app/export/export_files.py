@@ -26,7 +26,7 @@ _TRIED = "export_tried"
 
 
 def take_away(view: View) -> None:
-    """The calibrator file, the ONNX model where there is one, the card, and how to use them."""
+    """The calibrator file, the ONNX model if there is one, the card, and how to use them."""
     run, review = view.run, view.review
     key = run.record.settings.key
     name = text.file_name(review, key, SUFFIX)
@@ -40,7 +40,7 @@ def take_away(view: View) -> None:
                 _download("Model and calibrator as ONNX", run.onnx_file, onnx, "onnx")
         if run.onnx_file is not None:
             st.caption(
-                "The ONNX file is the model with the calibrator behind it and needs no kdcal. Over "
+                "The ONNX file is the model followed by the calibrator and needs no kdcal. Over "
                 f"{run.record.onnx_rows:,} real rows its probabilities differ from the "
                 f"calibrator's by at most {run.record.onnx_difference:.1g}."
             )
@@ -57,7 +57,7 @@ def take_away(view: View) -> None:
 def _download(label: str, path: Path, name: str, key: str, *, primary: bool = False) -> None:
     st.download_button(
         f"{label} ({bytes_text(path.stat().st_size)})",
-        data=path.read_bytes,  # read when it is asked for, and kept nowhere
+        data=path.read_bytes,  # read on download, and not kept
         file_name=name,
         mime="application/octet-stream",
         key=f"export_download_{key}",
@@ -83,7 +83,7 @@ def _usage(view: View, name: str) -> None:
 
 
 def card_table(card: CalibratorCard, name: str, key: str) -> None:
-    """The card as a table. All of it is shown as plain text."""
+    """The card as a table of plain text."""
     rows = text.card_rows(card)
     table = pd.DataFrame({"": list(rows), "Value": list(rows.values())})
     # a plain table breaks long lines, which a data frame cuts off
@@ -98,7 +98,7 @@ def card_table(card: CalibratorCard, name: str, key: str) -> None:
 
 
 def try_a_file(review: Review) -> None:
-    """Somebody's calibrator file on the rows of this review."""
+    """An uploaded calibrator file on the rows of this review."""
     with st.container(border=True):
         st.markdown("**Try a calibrator file**")
         st.markdown(text.TRY)
@@ -115,7 +115,8 @@ def try_a_file(review: Review) -> None:
         )
         if tried.same_rows:
             st.warning(
-                "It was fitted on the same rows that judge it here, so it looks better than it is.",
+                "It was fitted on the rows that are used to judge it here, so it looks better than "
+                "it is.",
                 icon=":material/visibility:",
             )
         st.markdown(escape_markdown(text.finding("The file", tried.gain), 600))
@@ -139,7 +140,7 @@ def _uploader(review: Review) -> None:
         workspace, review.id, path=str(path), name=uploaded.name, digest=digest
     )
     st.session_state[_TRIED] = {**st.session_state.get(_TRIED, {}), review.id: asked}
-    # A fresh key empties the uploader, so that the bytes do not stay in memory.
+    # A new key empties the uploader, so that the bytes do not stay in memory.
     st.session_state["export_uploads"] = generation + 1
     job_results.begin(asked, review)
     st.rerun()

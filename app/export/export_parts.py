@@ -28,7 +28,7 @@ TILES = ("log_loss", "ece_debiased", "auc", "accuracy")
 
 
 def exported(review: Review) -> View | None:
-    """A fitted calibrator with its finding on top; until then the page says how far it is."""
+    """A fitted calibrator with its finding on top; until then the page shows progress."""
     top = st.container()
     with st.container(border=True):
         settings, button = export_settings.choose(review), st.empty()
@@ -62,12 +62,12 @@ def exported(review: Review) -> View | None:
 
 
 def _finding(view: View, top: Any) -> None:
-    """What the calibrator gains: one sentence, and what it costs elsewhere."""
+    """What the calibrator gains, and what it costs, in a few sentences."""
     run = view.run
     with top:
         if run.gain is None:
             why = run.record.why_not_judged or ""
-            st.subheader("What it gains could not be judged", anchor=False)
+            st.subheader("The gain could not be judged", anchor=False)
             st.warning(escape_markdown(why, 600), icon=":material/visibility:")
             return
         st.subheader(escape_markdown(text.finding(run.record.title, run.gain), 600), anchor=False)
@@ -133,7 +133,7 @@ def mapping(view: View) -> None:
         if left_out > 0:
             what = "regions" if found_map.shape == "regions" else "classes"
             st.caption(
-                f"Drawn are the {len(found_map.lines)} {what} with most rows; {left_out:,} are not."
+                f"The {len(found_map.lines)} {what} with most rows are drawn; {left_out:,} are not."
             )
 
 
@@ -150,5 +150,5 @@ def _regions(table: pd.DataFrame) -> None:
             "Rows": st.column_config.NumberColumn(format="localized", width=70),
             **{name: st.column_config.NumberColumn(format="percent") for name in shares},
         },
-        alt="The regions of the calibrator with what becomes of some scores",
+        alt="The regions of the calibrator with the calibrated values of some scores",
     )

@@ -1,4 +1,4 @@
-"""A fitted calibrator on the page: read once for each run, with what is looked at."""
+"""A fitted calibrator on the page, read once for each run."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class View:
 
 
 def run_of(job: JobSnapshot) -> ExportRun | None:
-    """The calibrator of a job that is done; None, and why, where it cannot be read."""
+    """The calibrator of a finished job; if it cannot be read, None and an error on the page."""
     return job_results.result_of(job, export_calibrator)
 
 
 def tried_of(job: JobSnapshot) -> TriedRun | None:
-    """The tried file of a job that is done; None, and why, where it cannot be read."""
+    """The tried file of a finished job; if it cannot be read, None and an error on the page."""
     return job_results.result_of(job, try_calibrator)
 
 
 def comparison_of(review: Review) -> Comparison | None:
-    """The comparison of this review that was last looked at, where it is still kept."""
+    """The last comparison of this review that was shown, if it is still stored."""
     key = st.session_state.get(LAST_COMPARISON, {}).get(review.id)
     job = None if key is None else waiting.find(key)
     if job is None or job.state != "done" or job.folder is None:

@@ -1,4 +1,4 @@
-"""Which calibrator is exported: the choice, which the address keeps, and its settings."""
+"""The calibrator to export: the choice, which the address keeps, and its settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 def choose(review: Review) -> ExportSettings | None:
-    """The settings that stand in the card; None until all are chosen."""
+    """The settings in the card; None until all are chosen."""
     usable = usable_calibrators(review)
     keys = [
         key
@@ -50,7 +50,7 @@ def choose(review: Review) -> ExportSettings | None:
 
 
 def _first(keys: list[str], best: str | None) -> str:
-    """The calibrator in the address, else the best of the last comparison, else a default."""
+    """The calibrator in the address, or the best of the last comparison, or a default."""
     asked = st.query_params.get(ADDRESS)
     return next(one for one in (asked, best, _USUAL, keys[0]) if one in keys)
 
@@ -99,7 +99,7 @@ def _regions(review: Review, key: str) -> ExportSettings | None:
 
 
 def _choices(review: Review, key: str) -> list[Choice]:
-    """What the regions can be regions of."""
+    """The possible sources of the regions."""
     layers = review.model.layers if review.model is not None else ()
     columns = partition_columns(review) if key == BY_TREE else ()
     several = [("several", "")] if len(columns) > 1 else []
@@ -122,7 +122,7 @@ def _size(key: str, left: Any, right: Any, by_trees: bool) -> tuple[int | None, 
             placeholder="Best by measurement",
             key=f"export_depth_{key}",
             disabled=not by_trees,
-            help="Questions asked before a region is reached.",
+            help="Number of conditions that define a region.",
             **_KEPT,
         )
     with right:
@@ -144,8 +144,8 @@ def _pruned(key: str) -> bool:
     return st.toggle(
         "Cut the tree back",
         key=f"export_prune_{key}",
-        help="To the size with the best cross-validated log loss: the depth is then the most that "
-        "is tried.",
+        help="Use the size with the best cross-validated log loss; the depth above is then the "
+        "largest one tried.",
         **_KEPT,
     )
 

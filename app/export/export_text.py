@@ -28,56 +28,57 @@ _LONGEST = 40
 
 WILL_SHOW = (
     "Here you will see what this calibrator gains over the model as it is, its reliability before "
-    "and after and what it does to a score, and you can save it: as one file that scores new "
-    "rows anywhere, and as part of the model's ONNX file where ONNX can express it."
+    "and after and how it changes a score. You can save it: as one file that scores new rows "
+    "anywhere, and as part of the model's ONNX file if ONNX can express it."
 )
 FAR = (
-    "The rows that judge here are like the data. This calibrator is made for rows far from them, "
-    "where it states the prior: see Compare (far outside) and Out of distribution."
+    "The rows used to judge here are like the data. This calibrator is made for rows far from "
+    "them, where it states the prior: see Compare (far outside) and Out of distribution."
 )
 REGIONS_OF = (
-    "A tree may cut the columns themselves, or what a hidden layer of the network makes of them "
+    "A tree may cut the columns themselves, or the outputs of a hidden layer of the network "
     "(Durfee et al., section 5); or the values of a column, such as a branch or a device, are the "
     "regions."
 )
 NO_COLUMNS = "Choose at least one column to divide the rows by."
 FEW_TREES = (
     "Kernel densities are slow to fit in many regions, so 10 trees are grown instead of 100. On "
-    "3,000 rows that still takes about a minute, and about five without an evaluation set, as each "
-    "fold is fitted."
+    "3,000 rows that still takes about a minute, and about five minutes without an evaluation set, "
+    "because each fold is fitted."
 )
-_FEW = 200  # rows that judge: on fewer, no difference says little
+_FEW = 200  # with fewer rows to judge on, finding no difference says little
 USE = """
-**Who may use it.** Anybody who has the model: the file holds no rows, only what was fitted, the
-names of columns and classes, and digests. The kernel density graph is the exception: most of its
-regions hold one row, whose features are the region's centre, and up to 64 rows serve to recognise
-the model. Share its file as you would share the rows.
+**Who may use it.** Anybody who has the model. The file contains no rows, only the fitted values,
+the names of columns and classes, and digests. The kernel density graph is the exception: most of
+its regions have one row, whose features are the region's centre, and up to 64 rows are used to
+recognise the model. Share its file as you would share the rows.
 
-Every file is read without pickle, so opening it runs nothing; every part of it is checked, and a
-file that was cut off or altered is refused.
+Every file is read without pickle, so opening it runs no code. Every part of it is checked, and a
+truncated or altered file is refused.
 
 @MODEL@
 
 **For which rows.** For rows like those of the calibration set. It does not know where the data end,
-unless it is the kernel density graph: the page Out of distribution shows what the model says there.
+unless it is the kernel density graph: the page Out of distribution shows the model's confidence
+there.
 
-**When to fit it again.** When the model is trained again, when the rows it meets have changed, or
+**When to fit it again.** When the model is trained again, when the rows in use have changed, or
 when a new audit shows that confidence and accuracy disagree. The page Compare then shows whether
 another calibrator is better.
 """
-_MODEL = """**With which model.** With this one alone. The file keeps the SHA-256 of the model's
-file, and another model, also the same one trained again, is refused."""
-_NO_MODEL = """**With which model.** With the model that made these predictions. Only you can make
-sure of that: the review holds no model, so the file cannot recognise it and refuses no other."""
+_MODEL = """**With which model.** Only with this one. The file contains the SHA-256 of the model's
+file. It refuses any other model, even the same one trained again."""
+_NO_MODEL = """**With which model.** With the model that made these predictions. Only you can check
+this: the review has no model, so the file cannot recognise it and refuses no other."""
 TRY = (
-    "A file that this page or `kdcal calibrate` has written. You will see its card, whether it "
-    "belongs to this model, and what it does to the rows of this review. It is opened in a "
-    "process of its own, and nothing in it is run."
+    "A file written by this page or by `kdcal calibrate`. You will see its card, whether it "
+    "belongs to this model, and its effect on the rows of this review. It is opened in a separate "
+    "process, and no code in it is run."
 )
 
 
 def use(review: Review) -> str:
-    """Who may use the file, with which model, for which rows, until when."""
+    """Who may use the file, with which model, for which rows, and until when."""
     return USE.replace("@MODEL@", _NO_MODEL if review.model is None else _MODEL)
 
 
@@ -99,18 +100,17 @@ def finding(title: str, gain: Gain) -> str:
         )
     if after.n < _FEW:
         return (
-            f"{title}: {after.n:,} rows are too few to show whether anything is gained. The log "
-            f"loss "
-            f"changes by {change}."
+            f"{title}: {after.n:,} rows are too few to show a gain. The log loss changes by "
+            f"{change}."
         )
     return (
-        f"{title}: nothing is gained beyond chance. The log loss changes by {change}. This "
-        "calibrator is not needed; the pages Regions and Compare show whether another one is."
+        f"{title}: no gain beyond chance. The log loss changes by {change}. This calibrator is not "
+        "needed; the pages Regions and Compare show whether another one is."
     )
 
 
 def also(gain: Gain) -> str:
-    """What it does to how well confidence fits, to the ranking, and to accuracy."""
+    """Its effect on the calibration error, on the ranking, and on accuracy."""
     sentences = []
     for key, what in (
         ("ece_debiased", f"The calibration error, {MEASURES['ece_debiased'].title},"),
@@ -131,7 +131,7 @@ def also(gain: Gain) -> str:
 
 
 def tile_note(gain: Gain, key: str) -> str:
-    """Under a tile: what the model has, and the change on the same rows."""
+    """The note under a tile: the model's value, and the change on the same rows."""
     before, after, pair = _measured(gain, key)
     if not isfinite(pair.difference.low):
         return f"model {value_text(after, before.value)}; too few rows to tell"
@@ -143,12 +143,12 @@ def tile_note(gain: Gain, key: str) -> str:
 
 
 def judged(found: Comparison) -> str:
-    """Which rows judge."""
+    """The rows used to judge."""
     return "evaluation set" if found.folds == 0 else f"cross-fitted, {found.folds} folds"
 
 
 def fitted_on(record: ExportRecord) -> str:
-    """What rows the file was fitted on."""
+    """The rows on which the file was fitted."""
     sentence = f"Fitted on {record.n_fit:,} calibration rows"
     if record.n_training:
         sentence += f"; the regions were found on {record.n_training:,} training rows"
@@ -157,13 +157,13 @@ def fitted_on(record: ExportRecord) -> str:
 
 
 def compared(found: Comparison, chosen: str) -> str:
-    """What a finished comparison says about the chosen calibrator. Names in it are ours."""
+    """The result of a finished comparison for the chosen calibrator. Names in it are ours."""
     best = found.method(found.best["log_loss"])
     best_name = "the model as it is" if best.key == found.reference else best.name
     close = found.close_to_best("log_loss")
     rows = f"these {found.n:,} rows"
     if chosen not in {one.key for one in found.methods}:
-        return f"The last comparison left it out; there {best_name} has the lowest log loss."
+        return f"The last comparison left it out; in it {best_name} has the lowest log loss."
     if chosen == best.key:
         others = len(close) - 1
         if not others:
@@ -182,14 +182,14 @@ def compared(found: Comparison, chosen: str) -> str:
 
 
 def chosen_there(found: Comparison, gain: Gain, key: str) -> bool:
-    """Whether a comparison on the rows that judge the gain has picked this calibrator."""
+    """Whether a comparison on the same rows has chosen this calibrator."""
     judged = gain.comparison
     same = (found.judged, found.n, found.folds) == (judged.judged, judged.n, judged.folds)
     return same and len(found.methods) > 2 and preselected(found) == key
 
 
 def flattered(found: Comparison) -> str:
-    """A note that choosing by the rows that judge flatters the gain."""
+    """A note that the gain looks too large if the same rows chose the calibrator."""
     return (
         f"It is the best of {len(found.methods) - 1:,} calibrators on these rows. Because they "
         f"also chose it, its gain looks slightly larger than it is."
@@ -197,7 +197,7 @@ def flattered(found: Comparison) -> str:
 
 
 def preselected(found: Comparison) -> str | None:
-    """The best calibrator of a comparison by log loss; None where the model itself is."""
+    """The best calibrator of a comparison by log loss; None if the model itself is best."""
     best = found.best["log_loss"]
     return None if best == found.reference else best
 
@@ -212,17 +212,16 @@ def file_name(review: Review, key: str, suffix: str) -> str:
 
 
 def region_choice(choice: tuple[str, str]) -> str:
-    """What the regions of a calibrator are regions of. Untrusted text in it."""
+    """The source of a calibrator's regions. Contains untrusted text."""
     kind, name = choice
     named = {"inputs": "The inputs", "several": "Several columns"}
     return named.get(kind) or f"{kind.capitalize()} {name[:_LONGEST]}"
 
 
 def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool) -> str:
-    """The lines of Python that calibrate new rows; they run as they stand.
+    """Lines of Python that calibrate new rows, and run unchanged.
 
-    ``X`` is a data frame of new rows, or ``proba`` the model's probabilities where there is no
-    model.
+    ``X`` is a data frame of new rows, or ``proba`` the model's probabilities if there is no model.
     """
     if card.model is None:
         inputs = ", X" if reads_rows else ""
@@ -284,7 +283,7 @@ def card_rows(card: CalibratorCard) -> Mapping[str, str]:
 
 
 def breakable(value: str) -> str:
-    """A digest in groups, so that a line can end between them; other text as it is.
+    """A digest in groups, so that a line can break between them; other text unchanged.
 
     Examples
     --------
@@ -300,17 +299,17 @@ def belongs(has_model: bool, review: Review) -> str:
     """Whether a file that was tried is for the model of the review."""
     if review.model is None:
         return (
-            "The review holds no model, so kdcal cannot check whether the file belongs to the "
+            "The review has no model, so kdcal cannot check whether the file belongs to the "
             "model that made these predictions."
             if has_model
-            else "Neither the file nor the review holds a model: the classes agree, and nothing "
-            "more can be checked."
+            else "Neither the file nor the review has a model. The classes agree; nothing else can "
+            "be checked."
         )
     if has_model:
-        return "It belongs to this model: the SHA-256 of the model's file agrees."
+        return "It belongs to this model: the SHA-256 of the model's file is the same."
     return (
-        "It was fitted on predictions without their model, so kdcal cannot check whether they were "
-        "this model's."
+        "It was fitted on predictions without their model, so kdcal cannot check whether these "
+        "came from this model."
     )
 
 

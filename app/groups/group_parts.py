@@ -40,7 +40,7 @@ def choose_columns(review: Review) -> tuple[str, ...]:
         key=key,
         placeholder="Choose up to three columns" if columns else "There are no further columns",
         help="Several columns are crossed, numbers are divided into five parts, and groups of "
-        "fewer than 30 rows are taken together. The checks on the Overview use the same groups.",
+        "fewer than 30 rows are merged. The checks on the Overview use the same groups.",
     )
     if tuple(chosen) != review.question.groups:
         try:
@@ -54,23 +54,23 @@ def choose_columns(review: Review) -> tuple[str, ...]:
 
 
 def undeclared(review: Review) -> None:
-    """What the page needs before it shows anything."""
+    """What the page needs before it can show anything."""
     with st.container(border=True):
         if group_columns(review):
             st.markdown(
                 "Choose the columns whose groups matter: who must not be treated worse, or where "
-                "the model will be used. Declare them before you look, because groups that are "
-                "picked for what they show prove nothing."
+                "the model will be used. Declare them before you look at results: groups that are "
+                "picked because of their results prove nothing."
             )
         else:
             st.markdown(
-                "The tables hold no column besides the target and the predictions, so there are "
-                "no groups to declare. Load tables that carry the columns too."
+                "The tables have no columns besides the target and the predictions, so there are "
+                "no groups to declare. Load tables that include further columns."
             )
 
 
 def measured(review: Review, which: Which, columns: tuple[str, ...]) -> GroupTable | None:
-    """What is measured of every group; None while a job measures it."""
+    """The measures of every group; None while a job computes them."""
     return set_results.of(
         review, set_groups, which=which, event=review.event, columns=list(columns)
     )

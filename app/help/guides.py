@@ -1,4 +1,4 @@
-"""The guides of `app/guides`: Markdown that is read on a code host and on the Help page."""
+"""The guides of `app/guides`: Markdown for a code host and for the Help page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 @dataclass(frozen=True)
 class Guide:
-    """A guide: its name, which is its address, its title, and its Markdown as the file has it."""
+    """A guide: its name, which is also its address, its title, and the Markdown of its file."""
 
     name: str
     title: str
@@ -46,10 +46,10 @@ def read_guide(name: str) -> Guide:
 
 
 def on_screen(text: str, review: str | None = None) -> str:
-    """A guide's Markdown for the Help page, which has a title of its own.
+    """A guide's Markdown for the Help page, which has its own title.
 
-    Headings move one level down. A link to another guide opens that guide with the review that is
-    open now. The app serves no other file of the repository, so a link to one becomes its path.
+    Headings move one level down. A link to another guide opens that guide and keeps the open
+    review. The app serves no other file of the repository, so a link to one becomes its path.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from app.shared import navigation
 from kdcal_core.review import Review
 
 _GUIDE = "guide"
-_WIDTH = 760  # pixels: about a hundred letters a line, which is as long as a line reads well
+_WIDTH = 760  # pixels: about a hundred letters, the longest line that is easy to read
 
 
 def title() -> None:
@@ -18,7 +18,7 @@ def title() -> None:
 
 
 def choose_guide() -> str:
-    """The guide that the address names, or else the first; a choice goes into the address."""
+    """The guide in the address, or otherwise the first; a choice is written to the address."""
     asked = st.query_params.get(_GUIDE)
     st.session_state[_GUIDE] = asked if asked in NAMES else NAMES[0]
     st.pills(
@@ -38,6 +38,6 @@ def _to_address() -> None:
 
 
 def guide(name: str, review: Review | None) -> None:
-    """A guide, as wide as text reads well; its links keep the open review."""
+    """A guide, in a readable width; its links keep the open review."""
     text = on_screen(read_guide(name).text, review.id if review is not None else None)
     st.markdown(text, width=_WIDTH)

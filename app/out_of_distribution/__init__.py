@@ -11,6 +11,6 @@ PLACE = Place(
     will_show=(
         "Here you will see how confident the model stays as rows leave its data: its confidence "
         "against distance beside that of a kernel density version, how well foreign rows are "
-        "distinguished from ordinary ones, and which foreign rows it is surest about."
+        "distinguished from ordinary ones, and which foreign rows it is most sure about."
     ),
 )

@@ -1,4 +1,4 @@
-"""Which rows from elsewhere the Out of distribution page looks at, and where they come from."""
+"""The choice of foreign rows on the Out of distribution page, and where they come from."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _HELP = """
 Where can rows unlike the data come from?
 
 * **Your own table** with the model's features: another site, another year, another camera.
-* **Random values** between the least and the largest of each column, whole numbers where it holds
-  whole numbers, categories among its own: every value is possible, their combinations are new.
-* **Spheres** around the centre of the data, as in the papers. At radius 1 lies the farthest
-  ordinary row, every feature measured in its standard deviation. They are points in every
+* **Random values** between the smallest and the largest of each column; whole numbers stay whole,
+  and categories come from the column. Every value is possible; their combinations are new.
+* **Spheres** around the centre of the data, as in the papers. The farthest ordinary row is at
+  radius 1, with every feature in units of its standard deviation. They are points in every
   direction, not possible rows: an age may be negative.
-* **Shuffled**: each feature of the ordinary rows shuffled on its own.
-* **Shifted**: ordinary rows, with one feature moved by so many of its standard deviations, as
+* **Shuffled**: ordinary rows with each feature shuffled separately.
+* **Shifted**: ordinary rows with one feature moved by a number of its standard deviations, as
   after a change of units. The new value may be impossible.
 """
 
 
 def foreign_rows(review: Review, fit: Fit | None) -> Foreign | None:
-    """The foreign rows with their answers; until then how far the job is.
+    """The foreign rows with the model's outputs; until then the job's progress.
 
-    While other tables are being answered, the answers shown last stay.
+    While the model scores other tables, the last outputs remain on the page.
     """
     asked = score_foreign.request(
         session.workspace(), review.id, graph_folder=None if fit is None else fit.folder
@@ -52,7 +52,7 @@ def foreign_rows(review: Review, fit: Fit | None) -> Foreign | None:
         job = waiting.find(last) if last and last_fit == fitted else None
     if job is not None and job.state == "done":
         return graph_results.foreign_of(job)
-    if review.foreign:  # one of them may be why there are no answers
+    if review.foreign:  # one of them may be the reason for missing outputs
         with st.expander("Your own rows", icon=":material/upload_file:"):
             _own_rows(review)
     return None
@@ -65,11 +65,11 @@ def _offer() -> bool:
     with st.container(border=True):
         st.markdown(
             "Here you will see how confident the model and its calibrators are far from the data, "
-            "and how well that confidence separates foreign rows from ordinary ones. The model is "
-            f"asked about {n:,} rows made from its data, which takes a few seconds."
+            "and how well that confidence separates foreign rows from ordinary ones. The model "
+            f"scores {n:,} rows made from its data, which takes a few seconds."
         )
         return st.button(
-            "Ask the model about foreign rows",
+            "Score foreign rows",
             key="ask_foreign",
             type="primary",
             icon=":material/play_arrow:",
@@ -77,7 +77,7 @@ def _offer() -> bool:
 
 
 def choose(review: Review, base: Foreign, fit: Fit | None) -> Chosen | None:
-    """The foreign rows to look at; None while their answers are under way."""
+    """The foreign rows to show; None while the model scores them."""
     names = [one.name for one in base.record.of_kind("uploaded")]
     options = [("uploaded", name) for name in names] + [(kind, "") for kind in _kinds(review, base)]
     key = f"foreign_kind_{review.id}"
@@ -106,7 +106,7 @@ def choose(review: Review, base: Foreign, fit: Fit | None) -> Chosen | None:
 
 
 def _kinds(review: Review, base: Foreign) -> list[str]:
-    """The kinds of rows that can be made; possible rows first, if spheres are impossible."""
+    """The kinds of rows that can be made; possible rows come first if spheres are impossible."""
     order: tuple[ForeignKind, ...] = ("sphere", "uniform", "shuffled")
     if base.record.n_bounded:
         order = ("uniform", "sphere", "shuffled")
@@ -145,7 +145,7 @@ def _sphere(base: Foreign) -> Chosen:
 
 
 def _shifted(review: Review, fit: Fit | None, below: DeltaGenerator) -> Chosen | None:
-    """One feature moved: computed when it is chosen, for every size at once."""
+    """One feature shifted: computed on choice, for all sizes together."""
     which, size = st.columns(2)
     feature = which.selectbox(
         "Feature",

@@ -1,4 +1,4 @@
-"""The lower part of the Out of distribution page: the fit, the surest rows, the ordinary ones."""
+"""The lower part of the Out of distribution page: the fit, the surest rows, ordinary rows."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ from kdcal_core.text import escape_markdown
 SUREST = 10
 MAX_FEATURES = 20
 INSIDE = """
-A version that is cautious outside must still answer among the data: it should keep the accuracy and
-be no worse calibrated (Dey et al., earlier version, section 3.4). Both columns are
+A version that is cautious outside must still be useful inside the data: it should keep the accuracy
+and be calibrated as well as the model (Dey et al., earlier version, section 3.4). Both columns are
 computed on the same ordinary rows.
 """
 ADVICE = """
-* **Calibrating inside does not correct confidence outside.** ReLU networks grow arbitrarily
-  confident far from their data, and isotonic or sigmoid calibration leaves that as it is
+* **Calibrating inside does not correct confidence outside.** ReLU networks become arbitrarily
+  confident far from their data, and isotonic or sigmoid calibration does not change that
   (Dey et al., section 1 of both versions).
 * **Calibration is harder than detection.** A calibrated model detects foreign rows; one that
   detects them may still state wrong confidences (Dey et al., appendix A).
-* **How far is far enough is not guaranteed.** That confidence falls to the prior is proven in the
-  limit of infinite distance only (Prop. 2), and no theorem says how soon for any data (Dey et al.,
-  appendix A): look at the chart. Only the share of ordinary rows called unknown is bounded.
-* **The prior must be right.** OCE and the answer outside assume the class frequencies of the fit.
-  Where those of new rows differ, both are wrong.
+* **There is no guarantee at a given distance.** Confidence is proven to fall to the prior only in
+  the limit of infinite distance (Prop. 2), and no theorem says how soon (Dey et al., appendix A):
+  look at the chart. Only the share of ordinary rows called unknown is bounded.
+* **The prior must be right.** OCE and the probabilities outside assume the class frequencies of the
+  fit. If those of new rows differ, both are wrong.
 * **No foreign rows are needed.** The version is fitted post hoc from the model and ordinary rows,
   so it does not favour one kind of foreign rows.
 * **Prefer geodesic to Euclidean distance.** It follows what the model has learned and works with
   many features; with Euclidean distance, irrelevant features count as much as relevant ones.
-* **It keeps every region that holds a row.** Storage and time grow with the rows of the fit; very
-  large data would need merged regions (section 4.2).
+* **It stores every region with a row.** Storage and time grow with the rows of the fit; very large
+  data would need merged regions (section 4.2).
 """
 FITTED_ON = {
     "training": "The kernel density version is fitted on the model's training rows, so it knows "
-    "where the model has seen data. The model was fitted on those rows too, so its regions look "
-    "purer than they are; exponent and floor come from the calibration set, which the model has "
+    "where the model has seen data. The model was fitted on the same rows, so its regions look "
+    "purer than they are. Exponent and floor come from the calibration set, which the model has "
     "never seen.",
-    "calibration": "The review holds no training set, so the kernel density version is fitted on "
+    "calibration": "The review has no training set, so the kernel density version is fitted on "
     "seven tenths of the calibration set. Its class shares are unbiased, because the model has "
-    "never seen these rows, but there are fewer rows, and places where only training rows lie "
-    "count as unknown. Add the training set on the Load page to see the difference.",
+    "never seen these rows. But there are fewer rows, and places with training rows only count as "
+    "unknown. Add the training set on the Load page to see the difference.",
 }
 
 
 def fitted_on(view: View, version: Version) -> None:
-    """Which rows the graph was fitted on, what that means, and how the exponent was chosen."""
+    """The rows on which the graph was fitted, what that means, and the choice of the exponent."""
     record = version.fit.record
     found = foreign_results.chosen_exponent(view, version)
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
-        st.markdown("**What it was fitted on**")
+        st.markdown("**Rows of the fit**")
         source = {"training": "training set", "calibration": "calibration set"}[record.fitted_on]
         judged = {
             "evaluation": "the evaluation set",
@@ -88,9 +88,9 @@ def fitted_on(view: View, version: Version) -> None:
 
 
 def surest(view: View, chosen: Chosen, found: Surest) -> None:
-    """The foreign rows that the model was surest about, with their features."""
+    """The foreign rows that the model is most sure about, with their features."""
     with st.container(border=True):
-        st.markdown("**Foreign rows that the model is surest about**")
+        st.markdown("**Foreign rows that the model is most sure about**")
         words = surest_words(chosen.name, found, view.review.classes[found.predicted])
         st.markdown(escape_markdown(words, 600))
         try:
@@ -107,7 +107,7 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
                 name: st.column_config.NumberColumn(format="percent")
                 for name in (SAYS, VERSION_SAYS)
             },
-            alt=f"The {SUREST} foreign rows that the model is surest about",
+            alt=f"The {SUREST} foreign rows that the model is most sure about",
             key="foreign_surest",
         )
         every = foreign_results.every_row_of(view, chosen, f"Prepare {most_text(found.n)} as CSV")
@@ -120,7 +120,7 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
 
 
 def _answers(rows: SurestRows) -> pd.DataFrame:
-    """The answers to each row, surest first, beside its features."""
+    """The outputs for each row, most confident first, beside its features."""
     said = rows.said
     return said.join(
         rows.features.rename(columns=lambda name: f"{name} (feature)" if name in said else name)
@@ -128,9 +128,9 @@ def _answers(rows: SurestRows) -> pd.DataFrame:
 
 
 def inside(view: View, version: Version) -> None:
-    """Accuracy and calibration among the ordinary rows, on request."""
+    """Accuracy and calibration on the ordinary rows, on request."""
     with st.expander(
-        "And among ordinary rows? Accuracy and calibration of both",
+        "Accuracy and calibration of both on ordinary rows",
         key="foreign_inside",
         on_change="rerun",
     ) as shown:
@@ -151,7 +151,7 @@ def inside(view: View, version: Version) -> None:
                 }
             ),
             hide_index=True,
-            alt="Accuracy and calibration among ordinary rows",
+            alt="Accuracy and calibration on ordinary rows",
         )
         st.caption(INSIDE)
 
@@ -161,7 +161,7 @@ def _cell(estimate: Estimate) -> str:
 
 
 def advice() -> None:
-    """What the papers say about such a version, and what they do not promise."""
+    """What the papers say about the kernel density version, and what they do not promise."""
     with st.expander("Before you rely on it", icon=":material/menu_book:"):
         st.markdown(ADVICE)
         st.caption(f"Summarised from {cited_in(ADVICE)}")

@@ -34,34 +34,34 @@ FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _OPTIONAL: tuple[Method, ...] = ("isotonic", "sigmoid", "kde_mon2", "euclidean")
 WILL_SHOW = (
     "Here you will see how confident the model stays as rows leave its data, beside its **kernel "
-    "density version**: the same model, read as regions with a density in each. It keeps its "
-    "answers among the data and falls back to the class frequencies far outside (Dey et al.)."
+    "density version**: the same model, as regions with a density in each. It keeps the model's "
+    "predictions inside the data and falls back to the class frequencies far outside (Dey et al.)."
 )
 TILES = r"""
 **OCE** is the mean distance between the largest probability of a foreign row and the largest class
 prior (Dey et al., Eq. 20). It assumes that the true class frequencies are known; here they are
 those of the rows of the fit ("empirical").
 
-**AUROC** and **FPR at 95% TPR** ask something easier: whether ordinary rows score above foreign
-ones, by the log density for the kernel density version, by the largest probability for the model,
-which has no density. Confidence is the worse score: a row unlike anything seen gets the class
-prior, and where 90% of the rows are of one class the prior is 90% sure itself, as sure as of many
-ordinary rows. Calibration is harder than detection: a calibrated model detects foreign rows, but
-one that detects them need not be calibrated (appendix A).
+**AUROC** and **FPR at 95% TPR** measure something easier: whether ordinary rows score above foreign
+ones. The score is the log density for the kernel density version, and the largest probability for
+the model, which has no density. Confidence is the worse score: a row unlike any other gets the
+class prior, and if 90% of the rows are of one class, the prior itself has a confidence of 90%, like
+many ordinary rows. Calibration is harder than detection: a calibrated model detects foreign rows,
+but one that detects them need not be calibrated (appendix A).
 
 No foreign row was used in any fit: the method needs none (section 1).
 """
 
 
 def has_model(review: Review) -> bool:
-    """Whether there is a model to ask; else says what is missing."""
+    """Whether there is a model; otherwise the page says what is missing."""
     if review.model is not None:
         return True
     with st.container(border=True):
         st.markdown(WILL_SHOW)
         st.markdown(
-            "It needs the model: this review holds only its predictions, and only the model "
-            "itself can say how confident it is on rows outside the table. Add the model on "
+            "This page needs the model. The review has only its predictions, but the confidence "
+            "on rows outside the table can only come from the model itself. Add the model on "
             "the Load page, or open a sample that has one."
         )
         navigation.page_link("load", "Go to Load")
@@ -69,7 +69,7 @@ def has_model(review: Review) -> bool:
 
 
 def uploads(review: Review) -> None:
-    """How far the reading of a just uploaded table is, and what was wrong with it."""
+    """The progress of reading an uploaded table, and its errors."""
     ended = waiting.show(review.id)
     if ended is not None and ended.error is not None:
         session.error_box(ended.error)
@@ -78,7 +78,7 @@ def uploads(review: Review) -> None:
 def kernel_density(review: Review) -> tuple[Fit | None, bool]:
     """The kernel density version, and whether the page can go on.
 
-    It can without one where the model has no partition; the page then says why and what is left.
+    If the model has no partition there is no version; the page then says so and shows the rest.
     """
     try:
         fit = graph_results.fitted(review, WILL_SHOW)
@@ -89,7 +89,7 @@ def kernel_density(review: Review) -> tuple[Fit | None, bool]:
 
 
 def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
-    """Everything below the header, once there are answers."""
+    """Everything below the header, once the model has scored the rows."""
     prior = foreign_results.prior_of(review, fit)
     if prior is None:
         return
@@ -130,7 +130,7 @@ def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
 
 
 def _version(fit: Fit) -> Version:
-    """Alpha beside the densities, exponent and variance under it: all act at once."""
+    """Alpha, exponent and variance, which take effect at once."""
     facts, n_holdout = fit.facts, fit.record.n_holdout
     alpha = st.select_slider(
         "Alpha: ordinary rows that may count as unknown",
@@ -139,7 +139,7 @@ def _version(fit: Fit) -> Version:
         format_func=lambda share: f"{share:.1%}",
         key="foreign_alpha",
         persist_state="session",
-        help="It sets the floor from the held-out rows. Nothing is refitted.",
+        help="It sets the floor from the held-out rows, without a new fit.",
     )
     least = 1.0 / (n_holdout + 1)
     if alpha < least:
@@ -213,7 +213,7 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
                     f"{value_text(one)} for the model itself{', by its confidence' * (at > 0)}"
                     for at, one in enumerate(answers.model)
                 ),
-                f"of the ordinary rows; alpha asks for {alpha:.1%}",
+                f"of the ordinary rows; alpha is {alpha:.1%}",
             ],
         )
         st.caption(
@@ -243,7 +243,7 @@ def _distance(view: View, far: ByDistance | None) -> None:
         persist_state="session",
         help="Calibrators are fitted on the calibration set.",
     )
-    if far is None:  # a job measures it
+    if far is None:  # a job is measuring
         return
     curves = _curves(view, far, list(shown or ()))
     show(
@@ -292,7 +292,7 @@ def _euclidean(view: View, version: Version) -> DistanceCurve | None:
 
 
 def _densities(view: View, version: Version, answers: ForeignAnswers | None) -> None:
-    """Ordinary and foreign rows by their density, with the floor between them."""
+    """Ordinary and foreign rows by density, with the floor."""
     chosen = view.chosen
     version_answers = None if answers is None else answers.version
     if chosen is None or version_answers is None:

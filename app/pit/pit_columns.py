@@ -23,15 +23,14 @@ from kdcal_core.text import escape_markdown, p_text
 
 MAX_PANELS = 12
 CORRECTION = """
-**p value**: how often a right model would show PIT values of this region as far from uniform as
-these, with as many rows. **Corrected (Holm)**: the same, made larger for the number of regions in
-this table, because among many regions some look wrong by chance. A fault is named where the
-corrected p value is below 0.05; were the model right everywhere, any would be named in at most 5%
-of all samples.
+**p value**: how often a calibrated model with the same number of rows would show PIT values in this
+region that are as far from uniform as these. **Corrected (Holm)**: the same, increased for the
+number of regions in this table, because among many regions some look wrong by chance. A fault is
+named if the corrected p value is below 0.05. If the model is right everywhere, any fault is named
+in at most 5% of all samples.
 
-Numbers are cut where each region gets as many rows as the next; each category is a region, the
-rarest ones together. The outcome cannot be chosen: rows picked by their outcome make every
-prediction
+Numbers are cut into regions with equal numbers of rows. Each category is a region; the rarest ones
+are merged. The outcome cannot be chosen, because rows picked by their outcome make every prediction
 look wrong.
 """
 
@@ -51,7 +50,7 @@ def over_a_column(judged: Judged) -> None:
                 key="pit_regions",
                 persist_state="session",
                 width=230,
-                help="For a column of numbers: into how many regions it is cut at most.",
+                help="For a column of numbers: the largest number of regions.",
             )
         regions = pit_results.by_column(judged, column, bins)
         if regions is None:
@@ -63,7 +62,7 @@ def over_a_column(judged: Judged) -> None:
 
 
 def columns_of(judged: Judged) -> list[str]:
-    """Features first, then what was predicted, then whatever else the table holds."""
+    """Features first, then the predictions, then the other columns of the table."""
     roles = judged.review.roles
     assert roles is not None
     named = [column.name for column in judged.review.tables[judged.which].columns]
@@ -80,8 +79,8 @@ def _column(judged: Judged) -> str:
         key=f"pit_column_{judged.review.id}",
         persist_state="session",
         width=260,
-        help="Any column of the table, or what was predicted. It need not be a feature: "
-        "calibration along a column that the model never saw is worth a look.",
+        help="Any column of the table, or the predictions. It need not be a feature: calibration "
+        "along a column that the model never saw can be informative.",
     )
     return column
 
@@ -128,7 +127,7 @@ def _table(judged: Judged, regions: Sequence[RegionPit]) -> None:
 
 
 def region_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
-    """A line for each region, for reading."""
+    """One row per region, for reading."""
     return pd.DataFrame(
         {
             "Region": [one.name for one in regions],
@@ -146,7 +145,7 @@ def region_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
 
 
 def full_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
-    """A line for each region with its sentence and every number, for download."""
+    """One row per region with its sentence and every number, for download."""
     return pd.DataFrame(
         [
             {
@@ -182,7 +181,7 @@ def _histograms(judged: Judged, regions: Sequence[RegionPit]) -> None:
         if len(regions) > MAX_PANELS:
             st.caption(
                 f"The {MAX_PANELS} regions with most rows of {len(regions):,} are drawn; the CSV "
-                "holds all."
+                "contains all."
             )
         panels = [PitPanel(one.name, one.pit, one.fault.kind) for one in regions]
         show(

@@ -1,4 +1,4 @@
-"""The local view of the PIT page: a map of neighbourhoods, and the ones picked beside the whole."""
+"""The local view of the PIT page: a map of neighbourhoods, and the picked ones beside all rows."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ MAPS: dict[MapKind, str] = {
 Tool = Literal["click", "box"]
 
 
-# Streamlit takes no clicks while a drag draws a box, so there are two ways to pick
+# Streamlit accepts no clicks while dragging draws a box, so there are two ways to pick
 TOOLS: dict[Tool, str] = {"click": "Click", "box": "Box"}
 DRAGS: dict[Tool, str] = {"click": "zoom", "box": "select"}
 
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """What the map shows across and up, and what distinguishes it from others of the same rows.
+    """The axes of the map, and what distinguishes it from other maps of the same rows.
 
     Titles are untrusted text.
     """
@@ -72,7 +72,7 @@ class Axes:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A group of rows beside the whole."""
+    """A group of rows, shown beside all rows."""
 
     name: str
     what: str
@@ -82,7 +82,7 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class LocalView:
-    """What the local view has found, for the other parts of the page."""
+    """The results of the local view, for the other parts of the page."""
 
     places: PitPlaces
     local: LocalPit
@@ -90,7 +90,7 @@ class LocalView:
 
 
 def local_view(judged: Judged, whole: PitOverview | None) -> LocalView | None:
-    """Draw the map with its settings, and the picked groups; None where there is no map."""
+    """Draw the map with its settings, and the picked groups; None if there is no map."""
     with st.container(border=True):
         st.markdown("**Place by place**")
         n = len(local_rows(judged.n_rows))
@@ -126,14 +126,14 @@ def _space_name(judged: Judged) -> str:
         width=210,
         help="What makes two rows neighbours: similar inputs, similar activations of a hidden "
         "layer of the model, or similar predictions (mean and spread). Each column is "
-        "standardised. Torres et al. recalibrate in any of them; faults show best where the model "
-        "distinguishes rows.",
+        "standardised. Torres et al. recalibrate in any of them; faults are clearest in a space "
+        "in which the model distinguishes rows.",
     )
     return name
 
 
 def _map_kind(judged: Judged, space: str) -> MapKind:
-    """With one number to a row, principal axes would be a line."""
+    """With one number per row, principal axes would be a line."""
     roles = judged.review.roles
     few = space.startswith("inputs") and roles is not None and len(roles.features) <= 2
     default: MapKind = "columns" if few and numeric_columns(judged) else "principal"
@@ -164,7 +164,7 @@ def numeric_columns(judged: Judged) -> list[str]:
 
 
 def column_title(judged: Judged, name: str) -> str:
-    """A column for people, or what was predicted; untrusted text."""
+    """The shown name of a column or prediction; untrusted text."""
     ours = dict(zip(AXES, ("First principal axis", "Second principal axis"), strict=True))
     ours |= {MEAN: "Predicted mean", SPREAD: "Predicted standard deviation"}
     return ours.get(name) or (judged.outcome if name == OUTCOME else name)[:60]
@@ -209,8 +209,8 @@ def _size(n: int) -> int:
         key="pit_k",
         persist_state="session",
         width=230,
-        help="Few rows show local faults, but only large ones stand out from chance; many rows "
-        "show small faults, but blur places into each other.",
+        help="With few rows, faults are local, but only large ones stand out from chance. With "
+        "many rows, small faults stand out, but different places are mixed.",
     )
     return k
 
@@ -224,21 +224,21 @@ def _tool() -> Tool:
         format_func=TOOLS.__getitem__,
         key="pit_tool",
         persist_state="session",
-        help="A click on a mark picks the row there with its neighbours; dragging zooms, and a "
-        "double click zooms out. A box picks all rows in it.",
+        help="A click on a mark picks its row and neighbours; dragging zooms, and a double click "
+        "zooms out. A box picks all rows in it.",
     )
     return tool
 
 
 def _places(judged: Judged, space: str, k: int, across: str, up: str) -> PitPlaces | None:
-    """The places in the space chosen, or in that of the predictions where it has none."""
+    """The places in the chosen space; until they are computed, those of the predictions."""
     layer = space.startswith(LAYER) and not is_large(judged.review)
     if layer and set_results.layer_of(judged.review, space) is None:
         return None
     found = pit_results.places_of(judged, space, k, across, up)
     if found is not None and found.refused is not None:
         session.error_box(found.refused.error())
-        st.caption("Until then rows are near where their predictions are.")
+        st.caption("Until then, rows are near each other if their predictions are.")
     return found
 
 
@@ -282,7 +282,7 @@ def _draw(
             chart,
             key="pit_map",
             of=f"{judged.review.title} {judged.which}",
-            finding=False,  # it heads the page
+            finding=False,  # shown at the top of the page
             on_pick=partial(_take, picks, local, axes.shows_outcome),
         )
         _about_the_map(judged, axes, places, local)
@@ -294,7 +294,7 @@ def _draw(
 
 
 def _take(places: str, local: LocalPit, only_across: bool) -> None:
-    """Callback: what was clicked or dragged joins the picks."""
+    """Callback: add what was clicked or dragged to the picks."""
     selection = getattr(st.session_state.get("pit_map"), "selection", None)
     pick = pit_picks.picked(selection, local, only_across=only_across)
     if pick == "cleared":
@@ -326,7 +326,7 @@ def _middle(xy: FloatArray) -> tuple[float, float]:
 
 
 def _panels(judged: Judged, whole: PitOverview, groups: Sequence[Shown]) -> None:
-    """The picked groups beside the whole, on one scale."""
+    """The picked groups beside all rows, on one scale."""
     panels = [
         PitPanel("All rows", whole.histogram, whole.fault.kind),
         *(PitPanel(one.name, one.group.histogram, one.group.fault.kind) for one in groups),
@@ -346,7 +346,7 @@ def _panels(judged: Judged, whole: PitOverview, groups: Sequence[Shown]) -> None
 
 
 def _about_groups(groups: Sequence[Shown], chosen: bool, places: str) -> None:
-    """What is wrong in each picked group, in words."""
+    """The fault of each picked group, in words."""
     for one in groups:
         held = one.group.coverage.coverage
         st.markdown(
@@ -367,13 +367,13 @@ def _about_groups(groups: Sequence[Shown], chosen: bool, places: str) -> None:
 def _how_picked(count: int, chosen: bool) -> None:
     if chosen:
         st.caption(
-            "Tested by themselves, as if each had been the only pick. With many tries some place "
-            "will look wrong by chance; the map's colours are corrected for that."
+            "Each is tested alone, as if it were the only pick. With many tries some place will "
+            "look wrong by chance; the map's colours are corrected for that."
         )
     elif count:
         st.caption(
-            "Shown before you pick: the places furthest off, opposite faults where there are any. "
-            "Click a mark on the map, or choose the box and drag it, for others; the last two "
+            "Until you pick, these are the places furthest off, with opposite faults if there are "
+            "any. To pick, click a mark on the map, or choose the box and drag it; the last two "
             "picks are shown."
         )
     else:
@@ -387,15 +387,15 @@ def _about_the_map(judged: Judged, axes: Axes, places: PitPlaces, local: LocalPi
     ]
     n, looked = judged.n_rows, len(places.rows)
     if looked < n:
-        lines.append(f"Neighbours are sought among {looked:,} of {n:,} rows, drawn at random.")
+        lines.append(f"Neighbours are among {looked:,} of {n:,} rows, drawn at random.")
     unplaced = int((~np.isfinite(places.xy).all(axis=1)).sum())
     if unplaced:
         lines.append(f"{unplaced:,} rows have no value on an axis and are not drawn.")
     if places.weight is not None:
-        lines.append("Row weights do not enter the map.")
+        lines.append("The map does not use row weights.")
     if axes.shows_outcome:
         lines.append(
-            "A box picks by its width alone: rows chosen by their outcome would make every "
+            "A box picks rows by its width only: rows picked by their outcome would make every "
             "prediction look wrong."
         )
     st.caption(" ".join(lines))

@@ -25,21 +25,21 @@ from kdcal_core.tasks import PitOverview
 from kdcal_core.text import escape_markdown, p_text
 
 TESTS = """
-Four tests ask whether the PIT values of all rows could have come from the uniform distribution,
-as those of right distributions do (Torres et al., section 4.1 uses several). **Statistic**: how far
-they are from it, each in its own measure. **p value**: how often right distributions would give
-as large a statistic with as many rows; below 0.05 is commonly called a departure beyond chance.
-With very many rows a small p value can stand for a difference too small to matter: the histogram
-shows how large it is.
+Four tests of whether the PIT values of all rows could come from the uniform distribution, as they
+do for calibrated distributions (Torres et al., section 4.1, use several tests). **Statistic**: how
+far they are from it, in each test's own measure. **p value**: how often calibrated distributions
+with the same number of rows would give a statistic at least as large; below 0.05 is commonly called
+a departure beyond chance. With very many rows a small p value can mean a difference too small to
+matter: the histogram shows how large it is.
 
-Kolmogorov-Smirnov takes the largest gap between observed and uniform shares, Cramér-von Mises the
-mean square of all gaps, Anderson-Darling the same with more weight at the ends, where extreme
-outcomes fall, and Frosini the mean of the absolute gaps; its p value comes from random draws.
+Kolmogorov-Smirnov uses the largest gap between observed and uniform shares, and Cramér-von Mises
+the mean square of all gaps. Anderson-Darling gives more weight to the ends, where extreme outcomes
+are. Frosini uses the mean of the absolute gaps; its p value comes from random draws.
 """
 
 
 def finding(judged: Judged, whole: PitOverview, local: LocalPit | None) -> None:
-    """What a reviewer should know first, and the row of estimates."""
+    """The main findings and the row of estimates."""
     fitted = judged.review.sets[judged.which].spread is not None
     first, *more = regression_findings(
         whole.coverage, whole.fault, local=local, fitted_spread=fitted
@@ -63,7 +63,7 @@ def finding(judged: Judged, whole: PitOverview, local: LocalPit | None) -> None:
 
 
 def _headline(held: Estimate, local: LocalPit, fitted: bool) -> str:
-    """The headline: places that are off, which a total hides."""
+    """The headline: places that are off, which the total hides."""
     kinds = set(local.kind.tolist())
     opposite = any(set(pair) <= kinds for pair in OPPOSITES)
     lead = "95% intervals with a fitted spread hold" if fitted else "Stated 95% intervals hold"
@@ -87,16 +87,16 @@ def _rows(estimate: Estimate) -> str:
 
 
 def _places(local: LocalPit | None) -> None:
-    """The tile that counts neighbourhoods; they overlap, so that no interval belongs to it."""
+    """The tile that counts neighbourhoods; it has no interval, because they overlap."""
     st.metric(
         "Places that differ",
         f"{_wrong(local):,} of {len(local.kind):,}" if local is not None else "not tested",
         delta=f"{local.adjusted_p.min():.3g} smallest p" if local is not None else None,
         delta_color="off",
         delta_arrow="off",
-        help="Neighbourhoods whose PIT values depart from uniform ones beyond chance. The p values "
-        "are corrected for the number of neighbourhoods: were the model right everywhere, any "
-        "would be named in at most 5% of all samples.",
+        help="Neighbourhoods whose PIT values differ from uniform beyond chance. The p values are "
+        "corrected for the number of neighbourhoods: if the model is right everywhere, any is "
+        "named in at most 5% of all samples.",
     )
     st.caption(f"neighbourhoods of {local.k:,} rows" if local is not None else "see place by place")
 
@@ -137,8 +137,8 @@ def _histogram(judged: Judged, bins: int, whole: PitOverview | None) -> None:
     if outside:
         verb = "outcome lies" if outside == 1 else "outcomes lie"
         st.caption(
-            f"{outside:,} {verb} so far out of what was predicted that the PIT value is exactly 0 "
-            "or 1: counted in the first or the last bar."
+            f"{outside:,} {verb} so far from the prediction that the PIT value is exactly 0 or 1, "
+            "which counts in the first or the last bar."
         )
 
 
@@ -155,7 +155,7 @@ def _tests(judged: Judged, whole: PitOverview) -> None:
         alt="Tests of uniformity of the PIT values with statistic and p value",
     )
     with st.container(horizontal=True, gap="small"):
-        with st.popover("What these tests ask", type="tertiary", icon=":material/help:"):
+        with st.popover("How these tests work", type="tertiary", icon=":material/help:"):
             st.markdown(TESTS)
         csv_button(
             lambda: table, key="pit_tests_csv", name=f"{judged.review.title} uniformity tests"
@@ -220,7 +220,7 @@ def _width_table(whole: PitOverview) -> None:
 
 
 def _width(width: Estimate) -> str:
-    """The mean width, with decimals where all intervals are equally wide."""
+    """The mean width, with decimals if all intervals have the same width."""
     return value_text(width) if width.high > width.low else f"{width.value:,.5g}"
 
 
@@ -241,7 +241,7 @@ def every_measure(judged: Judged, whole: PitOverview) -> None:
                     "Interval": [interval_text(e) for e in estimates],
                     "Compare with": [reference_text(e) for e in estimates],
                     "Rows": [e.n for e in estimates],
-                    "Made by": [e.interval for e in estimates],
+                    "Method": [e.interval for e in estimates],
                 }
             ),
             hide_index=True,
@@ -257,5 +257,5 @@ def every_measure(judged: Judged, whole: PitOverview) -> None:
 
 
 def _is_known(key: str, whole: PitOverview) -> bool:
-    """The scaled score has no scale where all outcomes of the calibration set are zero."""
+    """False for the scaled score if all outcomes of the calibration set are zero."""
     return key != "smis95" or whole.scale is not None

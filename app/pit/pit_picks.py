@@ -1,4 +1,4 @@
-"""What was picked on the map of faults: neighbourhoods by a click, stretches of it by a box."""
+"""Picks on the map of faults: neighbourhoods by a click, parts of the map by a box."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPPOSITES = (("too low", "too high"), ("too narrow", "too wide"))
 
 @dataclass(frozen=True)
 class Centre:
-    """A row whose neighbourhood was picked, counted among the rows of the local view."""
+    """A row whose neighbourhood was picked, as an index into the rows of the local view."""
 
     row: int
 
@@ -38,19 +38,19 @@ Pick = Centre | Box
 def picked(
     selection: Any, local: LocalPit, *, only_across: bool = False
 ) -> Pick | Literal["nothing", "cleared"]:
-    """What a selection on the map stands for; ``selection`` comes from the browser.
+    """The pick of a selection on the map; ``selection`` comes from the browser.
 
-    A box counts before the marks in it, and of several the last.
+    A box takes precedence over the marks in it; of several boxes the last one counts.
 
     Parameters
     ----------
     only_across : bool
-        Where the map shows the outcome upwards: rows that were chosen by their outcome would
-        make every prediction look wrong, so that a box then picks by its width alone.
+        Whether a box picks by its width only, because the vertical axis is the outcome: rows
+        chosen by their outcome would make every prediction look wrong.
 
     Returns
     -------
-    Pick, or "cleared" where the selection is empty, or "nothing" where it makes no sense
+    Pick, or "cleared" if the selection is empty, or "nothing" if it makes no sense
     """
     if not isinstance(selection, Mapping):
         return "nothing"
@@ -70,9 +70,9 @@ def _box(selection: Any, only_across: bool) -> Box | None:
 
 
 def _centre(point: Any, local: LocalPit) -> Centre | None:
-    """The centre whose row the mark carries; marks of other rows are ignored."""
+    """The centre with the row of the mark; marks of other rows are ignored."""
     carried = point.get("customdata") if isinstance(point, Mapping) else None
-    if isinstance(carried, Mapping):  # arrays may arrive as objects with numbered places
+    if isinstance(carried, Mapping):  # arrays may arrive as objects with numeric keys
         carried = [carried.get("0")]
     if not isinstance(carried, list | tuple) or not carried:
         return None
@@ -83,14 +83,14 @@ def _centre(point: Any, local: LocalPit) -> Centre | None:
 
 
 def with_pick(before: tuple[Pick, ...], pick: Pick) -> tuple[Pick, ...]:
-    """The picks after one more: the oldest gives way where they are too many."""
+    """The picks after one more; the oldest is dropped if there are too many."""
     return (*(one for one in before if one != pick), pick)[-MOST:]
 
 
 def suggested(local: LocalPit) -> tuple[Pick, ...]:
-    """The neighbourhoods to show before anybody has picked; none where no fault was found.
+    """The neighbourhoods to show before a pick; empty if no fault was found.
 
-    Of two opposite faults the worst of each, otherwise the worst of the two kinds that are
+    If there are opposite faults, the worst of each; otherwise the worst of the two kinds that are
     furthest off.
     """
     away = np.hypot(local.bias / 0.5, local.spread)

@@ -23,7 +23,7 @@ ALL = "All"
 
 @st.fragment
 def intervals(judged: Judged, view: LocalView | None) -> None:
-    """The rows of a group with their intervals, the ones that lie furthest out first."""
+    """The rows of a group with their intervals, starting with those furthest out."""
     with st.container(border=True):
         st.markdown("**Row by row**")
         groups: dict[str, IntArray | None] = {ALL: None, **group_rows(view)}
@@ -107,7 +107,7 @@ def _table(judged: Judged, rows: PitRows, asked: dict[str, Any]) -> None:
     ours = ("Outcome", "Mean", "Median", f"{level:.0%} low", f"{level:.0%} high")
     formats = {name: column_format(shown[name]) for name in ours}
     more = f" of {rows.n:,}" if rows.n > len(shown) else ""
-    st.caption(f"{len(shown):,}{more} rows with their own values, the furthest out first.")
+    st.caption(f"{len(shown):,}{more} rows with their own values, those furthest out first.")
     st.dataframe(
         shown,
         hide_index=True,

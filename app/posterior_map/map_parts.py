@@ -1,4 +1,4 @@
-"""The parts of the Posterior map page down to the picture: what is drawn, and how."""
+"""The upper parts of the Posterior map page: the settings and the picture."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kdcal_core.tasks import GraphRecord, GridRun, GridSettings, posterior_grid
 from kdcal_core.text import escape_markdown
 
 MODEL, VERSION, TRUTH = "Model", "Kernel density version", "True posterior"
-TOP = -1  # shown in place of a class: whichever is the surest
+TOP = -1  # in place of a class: the most probable one
 AXES: dict[Literal["features", "principal"], str] = {
     "features": "Two features",
     "principal": "Principal axes",
@@ -41,31 +41,31 @@ RESOLUTIONS = {50: "Coarse", 100: "Fine", 200: "Finest"}
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 ENOUGH_VALUES = 10
-# samples drawn from a simulation, so that the truth is known: its name and its features
+# samples drawn from a simulation, whose truth is known: its name and its features
 SIMULATED = dict.fromkeys(("xor_forest", "xor_network"), ("gaussian_xor", ("x1", "x2")))
 
 OFFER = (
-    "**Where does this model know what it says?** A kernel density version of it keeps the "
-    "model's regions and its answers among the data, and falls back to the class frequencies "
-    "where there are none. Both then stand side by side."
+    "**Where is this model's confidence justified?** A kernel density version of it keeps the "
+    "model's regions and its predictions inside the data, and falls back to the class frequencies "
+    "outside. The page shows both side by side."
 )
 SETTINGS = """
 * **Alpha** sets the floor $c$ from held-out rows: the share of ordinary rows that may count as
-  unknown. A larger alpha lets the prior in closer to the data (in place of the constant that
-  Dey et al. print, which lowers the accuracy inside).
-* **The exponent** of the kernel (Dey et al., Eq. 18: gamma times log n) says how fast the rows of
-  other polytopes stop counting: small exponents smooth, large ones leave each polytope its own
-  rows. It was chosen by the log loss of held-out rows.
+  unknown. With a larger alpha the prior begins closer to the data. (The constant that Dey et al.
+  print would lower the accuracy inside.)
+* **The exponent** of the kernel (Dey et al., Eq. 18: gamma times log n) determines how fast the
+  rows of other polytopes stop counting: small exponents smooth, while with large ones each polytope
+  only has its own rows. It was chosen by the log loss of held-out rows.
 * **The variance floor** is the lambda that keeps a Gaussian from being infinitely narrow
-  (Dey et al., Eq. 15), here as a multiple of what the fit chose. A larger one carries the answers
+  (Dey et al., Eq. 15), here as a multiple of the fitted value. A larger one extends the regions
   farther out.
 
-All three act at once: nothing is refitted.
+All three take effect at once, without a new fit.
 """
 
 
 def numeric_features(review: Review) -> tuple[str, ...]:
-    """The features that can be axes of the map, those that vary first."""
+    """The features that can be axes of the map, starting with those that vary."""
     assert review.roles is not None
     table = _reference(review)
     distinct = {c.name: c.n_distinct for c in table.columns if c.kind == "number"}
@@ -76,19 +76,19 @@ def numeric_features(review: Review) -> tuple[str, ...]:
 
 
 def can_be_drawn(review: Review) -> bool:
-    """Whether there is a model and a plane; else says what is missing."""
+    """Whether there is a model and a plane; otherwise the page says what is missing."""
     if review.model is None:
         with st.container(border=True):
             st.markdown(
-                "A map asks the model about points that are in no table, and this review holds "
-                "predictions without their model. Add the model on the Load page."
+                "A map needs the model's probabilities at points that are in no table, but this "
+                "review has predictions without their model. Add the model on the Load page."
             )
             navigation.page_link("load", "Go to Load")
         return False
     if len(numeric_features(review)) < 2:
         st.info(
-            "A map needs two features that are numbers, and these rows have fewer. The other "
-            "pages show confidence without a map.",
+            "A map needs two numeric features, but these rows have fewer. The other pages show "
+            "confidence without a map.",
             icon=":material/info:",
         )
         return False
@@ -96,7 +96,7 @@ def can_be_drawn(review: Review) -> bool:
 
 
 def fitted_graph(review: Review) -> Fit | None:
-    """The kernel density version; where there is none, why not, or a way to one."""
+    """The kernel density version; without one, the page says why, or offers to fit it."""
     try:
         return graph_results.fitted(review, OFFER)
     except InputError as error:
@@ -105,7 +105,7 @@ def fitted_graph(review: Review) -> Fit | None:
 
 
 def controls(review: Review) -> tuple[GridSettings, int]:
-    """What is drawn: the plane, and the class whose posterior it shows (or TOP)."""
+    """The plane to draw, and the class whose posterior it shows (or TOP)."""
     names = numeric_features(review)
     n_features = _n_features(review)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -126,7 +126,7 @@ def controls(review: Review) -> tuple[GridSettings, int]:
             key="map_resolution",
             persist_state="session",
             width=170,
-            help="At how many points the model is asked.",
+            help="Number of points at which the model is evaluated.",
         )
     return GridSettings(axes=axes, x=x, y=y, row=row, resolution=resolution), label
 
@@ -172,8 +172,8 @@ def _held_row(review: Review) -> int | None:
         key=f"map_held_{review.id}",
         persist_state="session",
         width=150,
-        help="Medians of numbers and most frequent values of everything else; or what one row "
-        "holds, to see what the model would say were only these two features different.",
+        help="Medians of numbers and most frequent values of all other features; or the values of "
+        "one row, to see the model's probabilities if only these two features differed.",
     )
     if held == "typical":
         return None
@@ -206,7 +206,7 @@ def _class(review: Review) -> int:
 
 
 def grid(review: Review, settings: GridSettings, fit: Fit | None) -> Map | None:
-    """The map for these axes; begun at once where there is none yet."""
+    """The map for these axes; its job starts at once if there is no map yet."""
     folder = None if fit is None else fit.folder
     try:
         asked = posterior_grid.request(
@@ -220,7 +220,7 @@ def grid(review: Review, settings: GridSettings, fit: Fit | None) -> Map | None:
 
 
 def set_again(fit: Fit) -> Version:
-    """The kernel density version under the settings that the reader chooses, without a fit.
+    """The kernel density version at the chosen settings, without a new fit.
 
     The settings are shared with the Out of distribution page.
     """
@@ -263,7 +263,7 @@ def set_again(fit: Fit) -> Version:
             icon=":material/restart_alt:",
             on_click=_forget,
             args=keys,
-            help="Back to what the data chose.",
+            help="Back to the settings chosen from the data.",
         )
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         with st.popover("What these settings do", type="tertiary", icon=":material/help:"):
@@ -291,16 +291,16 @@ def _forget(*keys: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """The answers of each model on the grid, by title, (n_y, n_x) each.
+    """The probabilities of each model on the grid, by title, (n_y, n_x) each.
 
     Attributes
     ----------
     confidence : dict
         The largest probability.
     shown : dict
-        What is drawn: the same, or the probability of one class.
+        The values drawn: the same, or the probability of one class.
     unknown : (n_y, n_x) bool or None
-        Which points the kernel density version counts as unknown, by their density.
+        Points that the kernel density version counts as unknown, by their density.
     """
 
     confidence: dict[str, FloatArray]
@@ -309,7 +309,7 @@ class Maps:
 
 
 def maps(review: Review, drawn: Map, version: Version | None, label: int) -> Maps | None:
-    """The maps of the class ``label``, or of the confidence; None while a job asks the version."""
+    """The maps of class ``label``, or of the confidence; None while a job computes the version."""
     run, answered = drawn.run, None
     if version is not None:
         asked = None if label == TOP else label
@@ -333,7 +333,7 @@ def maps(review: Review, drawn: Map, version: Version | None, label: int) -> Map
 
 
 def _truth(review: Review, run: GridRun) -> FloatArray | None:
-    """The true posterior on the grid, of a sample drawn from a simulation."""
+    """The true posterior on the grid, for a sample drawn from a simulation."""
     simulation, names = SIMULATED.get(review.sample or "", ("", ()))
     axes = (run.record.x_name, run.record.y_name)
     if not simulation or sorted(axes) != sorted(names):
@@ -345,7 +345,7 @@ def _truth(review: Review, run: GridRun) -> FloatArray | None:
 
 
 def finding(review: Review, run: GridRun, found: Maps, prior: FloatArray) -> None:
-    """The page's one sentence, and what a slice leaves out of it."""
+    """The page's finding, and what it leaves out if the map is a slice."""
     confidence = found.confidence
     outside = run.outside if found.unknown is None else found.unknown
     sentence = map_finding(confidence[MODEL], confidence.get(VERSION), outside, float(prior.max()))
@@ -359,7 +359,7 @@ def finding(review: Review, run: GridRun, found: Maps, prior: FloatArray) -> Non
 def picture(
     review: Review, run: GridRun, found: Maps, label: int, prior: FloatArray, on_box: Any
 ) -> None:
-    """The rows and the maps side by side, on any of which a box can be dragged."""
+    """The rows and the maps side by side; a box can be dragged on any of them."""
     shown = found.shown
     drawn = np.isfinite(run.shown_points).all(axis=1)
     x, y = run.shown_points[drawn].T
@@ -393,7 +393,7 @@ def _captions(review: Review, run: GridRun, n_drawn: int) -> None:
     if record.explained:
         lines = list(axes_words(record.explained, record.strongest))
     if n_drawn < record.n_rows:
-        lines.append(f"{n_drawn:,} of {record.n_rows:,} rows are drawn, of each class its share.")
+        lines.append(f"{n_drawn:,} of {record.n_rows:,} rows are drawn, in proportion by class.")
     if text := " ".join(lines).strip():
         st.caption(escape_markdown(text, 1500))
 

@@ -1,4 +1,4 @@
-"""A box on the posterior map: its rows, and how right and how sure the models are there."""
+"""A box on the posterior map: its rows, and the accuracy and confidence of the models there."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ WHO = ("Model", "Density version")
 
 
 def whole_map(run: GridRun) -> Box:
-    """All that is drawn."""
+    """The box of the whole map."""
     return Box((float(run.x[0]), float(run.x[-1])), (float(run.y[0]), float(run.y[-1])))
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the session keeps the box of one map: the sliders' keys."""
+    """The keys of the sliders that hold the box of one map in the session."""
 
     x: str
     y: str
@@ -47,7 +47,7 @@ class Places:
 
 
 def take_box(review: Review, run: GridRun) -> None:
-    """Callback: the box that was just dragged moves the sliders below the map."""
+    """Callback: set the sliders below the map to the dragged box."""
     state = st.session_state.get("posterior_map")
     box = dragged_box(getattr(state, "selection", None), whole_map(run))
     places = Places.of(review, run)
@@ -55,7 +55,7 @@ def take_box(review: Review, run: GridRun) -> None:
 
 
 def on_box(review: Review, run: GridRun) -> Any:
-    """What the chart calls when a box is dragged or cleared."""
+    """The callback of the chart when a box is dragged or cleared."""
     return partial(take_box, review, run)
 
 
@@ -69,7 +69,7 @@ def _chosen_box(review: Review, run: GridRun) -> Box:
 
 
 def _slider(name: str, ends: Range, key: str) -> Range:
-    st.session_state.setdefault(key, ends)  # not the default: a dragged box comes this way too
+    st.session_state.setdefault(key, ends)  # not as a default, because a dragged box sets it too
     chosen: Any = st.slider(  # two ends, as the state holds two
         escape_markdown(name[:40]),
         *ends,
@@ -83,7 +83,7 @@ def _slider(name: str, ends: Range, key: str) -> Range:
 
 
 def region(review: Review, drawn: Map, version: Version | None) -> None:
-    """The rows in the box: what they are, and whether they support the models."""
+    """The rows in the box, and whether they support the models."""
     with st.container(border=True):
         st.markdown("**Rows in the box**")
         run = drawn.run
@@ -110,7 +110,7 @@ def _source(review: Review, version: Version | None) -> str:
 
 
 def _sentence(found: RowsInBox) -> str:
-    """How many rows there are, and how right and how sure each model is."""
+    """The number of rows, and the accuracy and confidence of each model."""
     model, version = (
         None if judged is None else (judged.right, judged.sure)
         for judged in (found.model, found.version)
@@ -119,7 +119,7 @@ def _sentence(found: RowsInBox) -> str:
 
 
 def _reliability(review: Review, model: BoxJudged, version: BoxJudged | None) -> None:
-    """The diagram of the rows, and beside it what it says."""
+    """The diagram of the rows with its findings."""
     picture, beside = st.columns([1.15, 1], gap="medium")
     assert model.reliability is not None  # of enough rows
     curve, other = model.reliability.curves[0], None
@@ -157,14 +157,14 @@ def _finding(judged: BoxJudged) -> str:
 def _table(boxed: Boxed, page: BoxRows) -> None:
     shown = _rows(page)
     more = f" of {page.n:,}" if page.n > len(shown) else ""
-    st.caption(f"{len(shown):,}{more} rows as they came: the wrong ones first, the surest on top.")
+    st.caption(f"{len(shown):,}{more} rows: the wrong ones first, the most confident on top.")
     st.dataframe(
         shown,
         hide_index=True,
         height=390 if len(shown) > 10 else "content",
         key="region_rows",
         column_config={_sure(who): st.column_config.NumberColumn(format="percent") for who in WHO},
-        alt="Rows in the box with what each model says of them and their own values",
+        alt="Rows in the box with each model's predictions and their own values",
     )
     every = map_results.every_row_of(boxed, f"Prepare {most_text(page.n)} as CSV")
     if every is not None:

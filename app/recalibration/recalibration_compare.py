@@ -1,4 +1,4 @@
-"""All rows together: PIT, quantiles, every measure of every method, how neighbours were chosen."""
+"""All rows together: PIT, quantiles, every measure of every method, the choice of neighbours."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def pit_and_quantiles(view: View) -> None:
 
 
 def every_method(view: View) -> None:
-    """All measures of all methods, their paired differences to the model, and their times."""
+    """All measures of all methods, their paired differences from the model, and their times."""
     lines = [
         MeasuredRecalibration(
             one.key, text.short_title(one.key, one.title), one.scores, one.differences
@@ -80,7 +80,7 @@ def every_method(view: View) -> None:
             key="recalibration_differences",
             theme=None,
             config={"displayModeBar": False},
-            alt="Paired differences of each method to the model, with intervals",
+            alt="Paired differences of each method from the model, with intervals",
         )
         table = pd.DataFrame([_line(one) for one in view.run.record.methods])
         st.dataframe(
@@ -89,10 +89,10 @@ def every_method(view: View) -> None:
             key="recalibration_table",
             column_config={
                 "Places off": st.column_config.TextColumn(
-                    help="Neighbourhoods that are miscalibrated beyond chance, of those looked at."
+                    help="Neighbourhoods that are miscalibrated beyond chance, of those tested."
                 ),
                 "Change": st.column_config.TextColumn(
-                    help="Paired difference of the CRPS to the model, row by row."
+                    help="Paired difference of the CRPS from the model's, row by row."
                 ),
                 **{
                     one.title: st.column_config.TextColumn(help=one.meaning)
@@ -128,7 +128,7 @@ def _cell(estimate: Estimate | None) -> str:
 
 
 def choice(view: View) -> None:
-    """How the number of neighbours and the space were chosen, where they were."""
+    """How the number of neighbours and the space were chosen, if they were."""
     selection = view.run.record.selection
     if selection is None:
         return
@@ -154,7 +154,7 @@ def choice(view: View) -> None:
 
 
 def truth(view: View) -> None:
-    """True means against the model's and the method's, where the table holds the truth."""
+    """True means against the model's and the method's, if the table has the truth."""
     if not view.run.record.has_truth:
         return
     labels = {MODEL: "Model", view.chosen: view.method.title}
@@ -183,7 +183,7 @@ def truth(view: View) -> None:
 
 
 def advice() -> None:
-    """What the paper says about such a repair, and what it does not promise."""
+    """What the paper says about local recalibration, and what it does not promise."""
     with st.expander("Before you rely on it", icon=":material/menu_book:"):
         st.markdown(text.ADVICE)
         st.caption(f"Summarised from {PAPERS['Torres et al.']}.")

@@ -27,7 +27,7 @@ MAP = "recalibration_map"
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The rows on the map, (m,), where they lie, (m, 2), and the box that holds them all."""
+    """The rows on the map, (m,), their places, (m, 2), and the box that contains them."""
 
     rows: IntArray
     xy: FloatArray
@@ -35,7 +35,7 @@ class Places:
 
 
 def recalibrated(review: Review) -> View | None:
-    """A finished recalibration and the method to look at; before, the page shows progress."""
+    """A finished recalibration and the chosen method; until then the page shows progress."""
     with st.container(border=True):
         settings, button = recalibration_settings.choose(review), st.empty()
     try:
@@ -69,14 +69,14 @@ def _view(review: Review, key: str, run: Finished) -> View | None:
         format_func=titles.__getitem__,
         key=f"recalibration_shown_{key[:16]}",
         persist_state="session",
-        help="All methods stand beside each other under Every measure.",
+        help="Every measure, below, shows all methods side by side.",
     )
     assert chosen is not None
     return View(review, key, run, chosen)
 
 
 def finding(view: View) -> None:
-    """What was gained, in one sentence and four tiles, before and after."""
+    """The gain in one sentence, and four tiles, before and after."""
     model, method = view.model, view.method
     st.subheader(escape_markdown(text.finding(model, method), 600), anchor=False)
     st.markdown(escape_markdown(text.local_finding(model, method, view.run.record.space), 400))
@@ -108,7 +108,7 @@ def numbers_of(view: View) -> list[str]:
 
 
 def title_of(view: View, name: str) -> str:
-    """A place on the map, or a column, for people. Untrusted text."""
+    """The shown name of an axis or a column. Untrusted text."""
     if name in AXES:
         where = space_title(view.run.record.space).lower()
         return f"Principal axis {AXES.index(name) + 1} ({where})"
@@ -118,7 +118,7 @@ def title_of(view: View, name: str) -> str:
 
 
 def maps(view: View) -> Places | None:
-    """Outcomes that their intervals missed, on a map before and after; None while a job looks."""
+    """Outcomes outside their intervals, on maps before and after; None while a job runs."""
     with st.container(border=True):
         st.markdown("**Missed outcomes, before and after**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -145,14 +145,14 @@ def maps(view: View) -> Places | None:
         st.caption("Drag a box on a map to see the intervals of the rows in it below.")
         if shown.before.n > len(rows):
             st.caption(
-                f"The maps hold {len(rows):,} of {shown.before.n:,} rows, drawn at random; the "
-                "counts are those of all."
+                f"The maps show {len(rows):,} of {shown.before.n:,} rows, drawn at random; the "
+                "counts are those of all rows."
             )
     return Places(rows, xy, found.whole_map(xy))
 
 
 def _axes(view: View) -> tuple[str, str]:
-    """What the map shows across and up: at first what shows most in two dimensions."""
+    """The axes of the map, initially those that show most in two dimensions."""
     features = numbers_of(view)
     options = [*features, *AXES, MEAN, OUTCOME]
     assert view.review.roles is not None
@@ -192,7 +192,7 @@ def _level() -> float:
 
 
 def level_of() -> float:
-    """The stated probability that was chosen at the maps."""
+    """The stated probability chosen for the maps."""
     return float(st.session_state.get("recalibration_level", 0.95))
 
 

@@ -1,4 +1,4 @@
-"""What the Recalibration page reads from a finished run; see `app.shared.set_results`."""
+"""Results of a finished run for the Recalibration page; see `app.shared.set_results`."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _NORMAL_95 = 1.96
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """A finished recalibration: where its files are, and its record.
+    """A finished recalibration: the folder of its files, and its record.
 
-    Its arrays are left to those who measure.
+    Measures read its arrays.
     """
 
     folder: Path
@@ -55,16 +55,16 @@ class Finished:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A finished recalibration with the method that is looked at.
+    """A finished recalibration with the chosen method.
 
     Attributes
     ----------
     review : Review
     key : str
-        Of the run.
+        Key of the run.
     run : Finished
     chosen : str
-        The method's key.
+        Key of the method.
     """
 
     review: Review
@@ -74,7 +74,7 @@ class View:
 
     @property
     def judged(self) -> Judged:
-        """The rows that all methods are judged on."""
+        """The rows on which all methods are judged."""
         return Judged(
             self.review, "evaluation" if self.run.record.has_evaluation else "calibration"
         )
@@ -86,17 +86,17 @@ class View:
 
     @property
     def method(self) -> RecalibratorScores:
-        """The method that is looked at."""
+        """The chosen method."""
         return self.run.record.result(self.chosen)
 
     @property
     def asked(self) -> dict[str, Any]:
-        """Whose answers every measure reads."""
+        """The run and rows that every measure reads."""
         return {"run": str(self.run.folder), "method": self.chosen}
 
 
 def run_of(job: JobSnapshot) -> tuple[str, Finished] | None:
-    """The recalibration of a job that is done; None, and why, where it cannot be read."""
+    """The recalibration of a finished job; if unreadable, None and an error on the page."""
 
     return job_results.answer_of(job, lambda key, folder: (key, _finished(key, folder=folder)))
 
@@ -132,7 +132,7 @@ def coverage_over(view: View, column: str, level: float) -> CoverageAlong | None
 
 
 def pit_of(view: View) -> tuple[PitValues, PitValues] | None:
-    """What the PIT values show over all rows, before and after."""
+    """PIT histograms and quantiles over all rows, before and after."""
     each = [{**view.asked, "method": one, "which": view.judged.which} for one in _both(view)]
     found = set_results.all_of(view.review, recalibrated_pit, each)
     return None if found is None else (found[0], found[-1])
@@ -143,7 +143,7 @@ def _both(view: View) -> tuple[str, ...]:
 
 
 def shown_of(view: View) -> ShownRows | None:
-    """The rows that can be looked at one by one."""
+    """The rows whose whole distributions are stored."""
     return set_results.of(view.review, shown_rows, run=str(view.run.folder))
 
 
@@ -162,7 +162,7 @@ def intervals_of(view: View, *groups: IntArray) -> list[IntervalRows] | None:
 def every_interval_of(
     view: View, rows: IntArray | None, label: str
 ) -> Callable[[], IntervalRows] | None:
-    """What gives rows' intervals for a download, or all rows'; ``label`` is that of the button."""
+    """A function that returns intervals of rows, or of all; ``label`` is that of the button."""
     asked = None if rows is None else rows.tolist()
     return set_results.on_demand(
         view.review, recalibrated_intervals, label=label, **view.asked, rows=asked
@@ -175,31 +175,31 @@ def truth_of(view: View, methods: Sequence[str]) -> TrueMeans | None:
 
 
 def nearest_shown(shown: ShownRows, row: int) -> int:
-    """The row itself where its distribution is kept, else the one nearest in the table."""
+    """The row itself if its distribution is stored, otherwise the nearest one in the table."""
     return int(shown.rows[np.argmin(np.abs(shown.rows - row))])
 
 
 def two_rows(shown: ShownRows) -> tuple[int, int]:
-    """Rows to begin with: at the tenth and the ninetieth percentile of the predicted means."""
+    """Initial rows: at the tenth and the ninetieth percentile of the predicted means."""
     order = shown.by_mean
     last = len(order) - 1
     return int(order[round(0.1 * last)]), int(order[round(0.9 * last)])
 
 
 def spread_rows(shown: ShownRows, count: int) -> IntArray:
-    """Kept rows spread evenly over the predicted means, ascending by them."""
+    """Stored rows spread evenly over the predicted means, in ascending order."""
     order = shown.by_mean
     at = np.linspace(0, len(order) - 1, min(count, len(order))).round().astype(np.int64)
     return np.asarray(order[at])
 
 
 def kept(shown: ShownRows, rows: IntArray) -> IntArray:
-    """Those of the rows whose quantiles are kept, in their order."""
+    """The given rows whose quantiles are stored, in order."""
     return rows[np.isin(rows, shown.rows)]
 
 
 def whole_map(xy: FloatArray) -> Box:
-    """The box that holds all rows that have a place."""
+    """The box that contains all rows with a place."""
     low, high = np.nanmin(xy, axis=0), np.nanmax(xy, axis=0)
     return Box((float(low[0]), float(high[0])), (float(low[1]), float(high[1])))
 
@@ -211,7 +211,7 @@ def inside(xy: FloatArray, x: tuple[float, float], y: tuple[float, float]) -> In
 
 
 def selection_curves(selection: NeighbourSelection, titles: dict[str, str]) -> list[SelectionCurve]:
-    """Cross-fitted CRPS over the number of neighbours, with the interval to the best."""
+    """Cross-fitted CRPS by number of neighbours, with intervals of the difference from the best."""
     curves = []
     for at, name in enumerate(selection.spaces):
         crps = np.array(selection.crps[at])
@@ -222,6 +222,6 @@ def selection_curves(selection: NeighbourSelection, titles: dict[str, str]) -> l
 
 
 def selection_model(selection: NeighbourSelection) -> Estimate:
-    """CRPS of the model as it is, on the rows that the choice was made by."""
+    """CRPS of the model as it is, on the rows used for the choice."""
     value = selection.model_crps
     return Estimate("CRPS of the model as it is", "CRPS", value, value, value, selection.n)

@@ -1,4 +1,4 @@
-"""Single rows before and after: densities, their neighbourhoods, intervals to read and keep."""
+"""Single rows before and after: densities, neighbourhoods, and intervals to read and download."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def _picked(view: View, shown: ShownRows) -> tuple[list[int], int]:
     rows = [found.nearest_shown(shown, row) for row in asked]
     if rows != asked:
         st.caption(
-            f"Whole distributions are kept of {len(shown.rows):,} of {n:,} rows; shown are "
-            "the nearest of these in the table."
+            f"Whole distributions are stored for {len(shown.rows):,} of {n:,} rows; the nearest of "
+            "these in the table are shown."
         )
     return list(dict.fromkeys(rows)), k
 
 
 def _near(view: View, n: int) -> int:
-    """How many rows around each picked one: all where there are too few to choose from."""
+    """Number of rows around each picked row; all rows if there are few."""
     options = [k for k in NEAR if k <= n]
     if len(options) < 2:
         return n
@@ -113,7 +113,7 @@ def _neighbourhoods(view: View, rows: list[int], closely: Sequence[RowClosely]) 
 
 
 def intervals(view: View, shown: ShownRows, places: Places) -> None:
-    """Intervals of the rows in the dragged box, or of rows spread evenly; all to download."""
+    """Intervals of the rows in the dragged box, or of rows spread evenly; download of all."""
     rows, words = _chosen(shown, places)
     with st.container(border=True):
         st.markdown("**Intervals of single rows**")
@@ -139,7 +139,7 @@ def intervals(view: View, shown: ShownRows, places: Places) -> None:
 
 
 def _readable(view: View, table: pd.DataFrame) -> pd.DataFrame:
-    """The chosen intervals of some rows, under names for people."""
+    """The chosen intervals of some rows, with readable column names."""
     level = f"{level_of():.0%}"
     names = {"row": "Row", "outcome": "Outcome"}
     for who, title in (("model", "Model"), (view.chosen, "Repaired")):
@@ -152,7 +152,7 @@ def _readable(view: View, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _drawn(view: View, some: IntervalRows) -> None:
-    """Intervals of some kept rows by the model and by the method, with their outcomes."""
+    """Intervals of some stored rows by the model and by the method, with their outcomes."""
     if not len(some.rows):
         return
     level, table = level_of(), some.table
@@ -197,7 +197,7 @@ def _download(view: View, what: str, n: int, rows: IntArray | None) -> None:
 
 
 def _chosen(shown: ShownRows, places: Places) -> tuple[IntArray, str]:
-    """The rows in the box on the map, or some spread evenly where there is none."""
+    """The rows in the box on the map, or rows spread evenly if there is no box."""
     state = getattr(st.session_state.get(MAP), "selection", None)
     box = dragged_box(state, places.whole)
     if box != places.whole:
@@ -205,8 +205,7 @@ def _chosen(shown: ShownRows, places: Places) -> tuple[IntArray, str]:
         if len(rows):
             return rows, f"{len(rows):,} rows lie in the box on the map; the first are drawn."
         return found.spread_rows(shown, DRAWN), (
-            "No row lies in the box on the map; below are rows spread evenly over what was "
-            "predicted."
+            "No row lies in the box on the map; below are rows spread evenly over the predicted."
         )
     return found.spread_rows(shown, DRAWN), (
         "Rows spread evenly over what was predicted. Drag a box on the map to choose others."

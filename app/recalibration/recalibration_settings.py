@@ -1,4 +1,4 @@
-"""What a recalibration is asked for: methods, space, neighbours; one click is enough."""
+"""The settings of a recalibration: methods, space, neighbours; all have defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ How = Literal["choose", "k", "radius"]
 HOW: dict[How, str] = {"choose": "Chosen by CRPS", "k": "A number", "radius": "A distance"}
 KERNELS = {"epanechnikov": "Nearer rows count more (Epanechnikov)", "uniform": "All alike"}
 SMOOTHING = {
-    "auto": "Smoothed as much as CRPS asks",
+    "auto": "Smoothed, amount chosen by CRPS",
     "kernel": "Smoothed by Silverman's rule",
     "none": "As in Torres et al.",
 }
@@ -26,7 +26,7 @@ _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 def choose(review: Review) -> RecalibrationSettings:
-    """The settings that stand in the card."""
+    """The settings in the card."""
     methods = st.pills(
         "Methods",
         options=list(RECALIBRATORS),
@@ -46,7 +46,7 @@ def choose(review: Review) -> RecalibrationSettings:
             required=True,
             format_func=HOW.__getitem__,
             key="recalibration_how",
-            help="For the methods that look for neighbours.",
+            help="For the methods that use neighbours.",
             **_KEPT,
         )
     space, k, radius = space_names(review)[0], RecalibrationSettings().k, None
@@ -74,7 +74,7 @@ def _space(review: Review) -> str:
         options=space_names(review),
         format_func=space_title,
         key=f"recalibration_space_{review.id}",
-        help="Where rows are near each other.",
+        help="The space that defines which rows are near each other.",
         **_KEPT,
     )
     return space
@@ -93,7 +93,7 @@ def _number(review: Review) -> int:
         **_KEPT,
     )
     if k > rows:
-        st.caption(f"There are {rows:,} calibration rows: all will be taken.")
+        st.caption(f"There are {rows:,} calibration rows; all will be used.")
     return k
 
 

@@ -1,4 +1,4 @@
-"""What the Recalibration page explains, in our own words."""
+"""Explanations on the Recalibration page."""
 
 from __future__ import annotations
 
@@ -11,68 +11,68 @@ from kdcal_core.tasks import RecalibrationRecord, space_title
 
 WILL_SHOW = (
     "Here you will see the same predictions before and after a repair that needs no new training: "
-    "which outcomes their intervals miss, whether stated quantiles hold, and what it gained in "
-    "every measure. The model is not changed; its predicted distributions are adjusted to the "
+    "outcomes outside their intervals, the reliability of quantiles, and the gain in every "
+    "measure. The model is not changed; its predicted distributions are adjusted to the "
     "outcomes of the calibration set (Torres et al.)."
 )
 SETTINGS = r"""
-* **Methods.** *Local* lets each row learn from the PIT values of its nearest calibration rows
-  (Torres et al., Algorithm 1). *Global* takes all of them for every row, *isotonic* one rising map
-  of probabilities for all rows (section 2): both correct the whole and leave local faults.
-  *Local where needed* repairs only rows whose neighbourhood is wrong beyond chance (our addition):
-  where the model is right, local costs 1 to 2% of CRPS and this almost nothing.
+* **Methods.** *Local* uses, for each row, the PIT values of its nearest calibration rows (Torres et
+  al., Algorithm 1). *Global* uses all calibration rows for every row, and *isotonic* one rising map
+  of probabilities for all rows (section 2). Both correct the total and leave local faults.
+  *Local where needed* repairs only rows whose neighbourhood is wrong beyond chance (our addition).
+  Where the model is right, it costs almost nothing, while local costs 1 to 2% of CRPS.
   *Density estimation* trains a small network that learns the outcome's quantiles from the model's
   own forecast, so large and small predictions are corrected differently (section 4.3).
-  *Nearest neighbour regression* does not use the model at all and is there for comparison.
-* **Space**: where rows are near each other. The inputs, the model's prediction, both (our
-  addition, and most often the best on real tables), or a hidden layer of the model. Intermediate
-  layers have fewer dimensions than many inputs and leave out what the model has learnt to ignore
-  (section 3). Every coordinate is standardised.
-* **Neighbours.** Few follow local faults closely but are noisy, many are steady but blur (section
-  3). Chosen by CRPS: several numbers and all spaces are tried on calibration rows, each judged by
-  rows it has not seen (cross-fitted); this is our addition to the paper, which takes 1,000. A
-  distance takes all rows within it, in standard deviations of the space; where there are fewer
-  than 50, the 50 nearest.
-* **Tails.** The paper's weighted sample ends at the outermost neighbour. Smoothed, the model's own
-  tails go on beyond it (our addition). How much is smoothed is chosen by the CRPS of calibration
-  rows that were left out: outcomes with two peaks need little, and one wide kernel for all would
-  blur them.
+  *Nearest neighbour regression* does not use the model and is included for comparison.
+* **Space**: defines which rows are near each other. It can be the inputs, the model's prediction,
+  both (our addition, and usually the best on real tables), or a hidden layer of the model.
+  Intermediate layers have fewer dimensions than many inputs and leave out what the model has
+  learned to ignore (section 3). Every coordinate is standardised.
+* **Neighbours.** Few neighbours follow local faults closely but are noisy; many are stable but blur
+  local faults (section 3). "Chosen by CRPS" tries several numbers and all spaces on calibration
+  rows, each judged on rows it has not seen (cross-fitted). This is our addition to the paper, which
+  uses 1,000. A distance uses all rows within it, in standard deviations of the space, and at least
+  the 50 nearest.
+* **Tails.** The paper's weighted sample ends at the outermost neighbour. With smoothing, the
+  model's own tails continue beyond it (our addition). The amount is chosen by the CRPS of
+  calibration rows that were left out: outcomes with two peaks need little smoothing, and one wide
+  kernel for all would blur them.
 """
 WORK = r"""
-Each method is fitted on the calibration set. Where there is an evaluation set, all measures come
-from it. Where there is none, each calibration row is repaired by the rows of the other folds, so no
-row has a part in its own repair.
+Each method is fitted on the calibration set. If there is an evaluation set, all measures come from
+it. Otherwise each calibration row is repaired with the rows of the other folds, so no row affects
+its own repair.
 """
 TILES = ("crps", "coverage95", "smis95", "rmse")
 """Measures of the tiles and of the table of methods."""
 BEFORE = """
-Below each is the value for the model as it is and, where there is one, the paired change: each row
-is compared with itself, so the change is known more precisely than the two values. An interval of
-the change that holds 0 may be chance.
+Below each tile is the value for the model as it is and, if there is one, the paired change. Each
+row is compared with itself, so the change is known more precisely than the two values. If the
+interval of the change contains 0, the change may be chance.
 """
 ADVICE = """
-* **Always look locally.** Coverage near nominal over all rows can hide opposite local faults
-(sections 4.1, 4.2 and 5). A global or isotonic repair makes the whole right and leaves them.
-* **A lower squared error is no promise.** Recalibration corrects distributions and is not made
-  to minimise MSE (section 5). Where the model's mean was wrong, the mean moves too, and the error
-  may fall; where it was right, it stays or rises a little.
-* **Few neighbours: less bias, more noise.** With k too small the repaired intervals follow the
-noise of a few rows; with k as large as the calibration set the repair is global (section 3).
-* **Prediction takes longer.** Each new row looks for its neighbours, and the calibration set has
-  to be kept beside the model (section 5). The table above shows the times on this machine.
-* **Calibration rows must be fresh.** Rows that the model was trained or selected on have PIT
-values that look too good, and the repair would learn too little. The authors use their validation
-  set (sections 2 and 3); a set that had no part in early stopping either is safer.
-* **Few samples say little of the tails.** Where the model gives m samples, as an ensemble or passes
-  with dropout do, central intervals wider than (m - 1) / (m + 1) end in tails that are fitted
-  beyond the samples; a repair stretches them to where the outcomes fell.
-* **Like with like.** A repair holds for rows like the calibration rows. Far from all of them even
-  the nearest rows are not similar, and the repair knows nothing about such a row.
+* **Always look locally.** Coverage near the stated level over all rows can hide opposite local
+  faults (sections 4.1, 4.2 and 5). A global or isotonic repair corrects the total and leaves them.
+* **The squared error need not fall.** Recalibration corrects distributions and does not aim to
+  minimise MSE (section 5). Where the model's mean was wrong, the mean changes too, and the error
+  may fall; where it was right, the error stays the same or rises slightly.
+* **Few neighbours: less bias, more noise.** With a small k the repaired intervals follow the noise
+  of a few rows; with a k as large as the calibration set the repair is global (section 3).
+* **Prediction takes longer.** Each new row needs a search for its neighbours, and the calibration
+  set must be stored with the model (section 5). The table above shows the times on this machine.
+* **Calibration rows must be fresh.** Rows that were used to train or select the model have PIT
+  values that look too good, and the repair would learn too little. The authors use their validation
+  set (sections 2 and 3); a set that was not used for early stopping either is safer.
+* **Few samples say little about the tails.** If the model gives m samples, like an ensemble or
+  passes with dropout, central intervals wider than (m - 1) / (m + 1) end in tails that are fitted
+  beyond the samples; a repair stretches them to match the outcomes.
+* **Only for similar rows.** A repair holds for rows like the calibration rows. Far from all of them
+  even the nearest rows are not similar, and the repair has no information about a row.
 """
 
 
 def finding(model: RecalibratorScores, method: RecalibratorScores) -> str:
-    """What the method gained, or that it cannot be distinguished from the model."""
+    """The gain of the method, or that it cannot be told apart from the model."""
     before, after = model.scores.rows["crps"], method.scores.rows["crps"]
     change = method.differences["crps"]
     paired = f"paired difference {value_text(change)}, {interval_text(change)}, {change.n:,} rows"
@@ -93,7 +93,7 @@ def finding(model: RecalibratorScores, method: RecalibratorScores) -> str:
 
 
 def local_finding(model: RecalibratorScores, method: RecalibratorScores, space: str) -> str:
-    """How many neighbourhoods are wrong beyond chance before and after; empty where untested."""
+    """How many neighbourhoods are wrong beyond chance before and after the repair."""
     if not method.looked_at:
         return "Too few rows to test neighbourhoods."
     return (
@@ -104,7 +104,7 @@ def local_finding(model: RecalibratorScores, method: RecalibratorScores, space: 
 
 
 def recommendation(methods: Sequence[RecalibratorScores]) -> str:
-    """What each repair does to the CRPS, and which is recommended by that."""
+    """How each repair changes the CRPS, and the recommended one."""
     model = next(one for one in methods if one.key == MODEL).scores.rows["crps"].value
     repairs = [
         one
@@ -157,18 +157,18 @@ def outside_notes(outside: int) -> tuple[str, ...]:
         return ()
     verb = "outcome has" if outside == 1 else "outcomes have"
     return (
-        f"{outside:,} judged {verb} a PIT value of exactly 0 or 1 for the model: beyond all "
-        "that it holds possible.",
+        f"{outside:,} judged {verb} a PIT value of exactly 0 or 1: the model gives values this far "
+        "out probability 0.",
     )
 
 
 def how_judged(record: RecalibrationRecord) -> str:
-    """On which rows, with what neighbours."""
+    """The rows on which methods were fitted and judged, and the neighbours used."""
     rows = (
         f"Fitted on {record.n_fit:,} calibration rows, judged on {record.n_judged:,} rows of the "
         "evaluation set."
         if record.judged_on == "evaluation"
-        else f"No evaluation set: each of {record.n_judged:,} calibration rows was repaired by "
+        else f"No evaluation set: each of {record.n_judged:,} calibration rows was repaired with "
         f"the other folds of {record.settings.folds}."
     )
     return f"{rows} {_neighbours(record)}".strip()
@@ -180,7 +180,7 @@ def _neighbours(record: RecalibrationRecord) -> str:
         return f"Neighbours within {asked.radius:g} in the space: {where}."
     chosen = ", chosen by cross-fitted CRPS" if asked.choose else ""
     capped = (
-        f" {asked.k:,} were asked for, but there are no more rows."
+        f" {asked.k:,} were chosen, but there are no more rows."
         if record.k < asked.k and not asked.choose
         else ""
     )

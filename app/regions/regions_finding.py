@@ -1,4 +1,4 @@
-"""What a reviewer should know first on the Regions page, and the row of estimates."""
+"""The main finding on the Regions page, and the row of estimates."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kdcal_core.text import escape_markdown, number_text, p_text
 
 
 def finding(view: View, measured: ModelEstimates | None, repair: Repair | None) -> None:
-    """What a reviewer should know first, and the row of estimates.
+    """The main finding and the row of estimates.
 
-    ``measured`` is None for a regression, and while a job measures.
+    ``measured`` is None for a regression, and while a job is measuring.
     """
     search = view.search
     words = search_finding(search)
@@ -59,22 +59,22 @@ def _share(search: RegionSearch) -> None:
         delta="of all judged rows",
         delta_color="off",
         delta_arrow="off",
-        help="Share of the judged rows that lie in regions with a fault. Below it, the smallest "
-        "fault that four of five searches of these rows would find, in the region where it shows "
-        "best. Other regions need a larger one (see the table).",
+        help="Share of the judged rows that lie in regions with a fault. Below it is the smallest "
+        "fault that four of five searches of these rows would find, in the region where faults are "
+        "easiest to find. Other regions need a larger fault (see the table).",
     )
     least = min(one.minimum_detectable for one in search.regions)
     if least < 1:
         what = "shift of the mean PIT" if search.regression else "gap"
         st.caption(
-            f"least {what} found 4 times in 5: {number_text(least, least)}, in the region seen best"
+            f"smallest {what} found 4 times in 5: {number_text(least, least)}, in the best region"
         )
 
 
 def _estimates(
     view: View, measured: ModelEstimates | None, repair: Repair | None
 ) -> list[tuple[Estimate, str]]:
-    """Two more tiles: AUROC and log loss, after the repair where there is one."""
+    """Two more tiles: AUROC and log loss, after the repair if there is one."""
     if view.looked.regression:
         whole = pit_results.overview_of(view.looked.judged)
         if whole is None:

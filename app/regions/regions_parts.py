@@ -1,4 +1,4 @@
-"""The upper part of the Regions page: the tree or the column's regions, all of them, one picked."""
+"""The upper part of the Regions page: the tree or the column's regions, and the picked one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kdcal_core.text import escape_markdown, number_text, p_text
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A partition that was asked for, judged, and the region that is picked."""
+    """A judged partition and the picked region."""
 
     looked: Looked
     asked: RegionQuestion
@@ -43,15 +43,15 @@ class View:
 
     @property
     def label(self) -> int:
-        """The class whose probability maps and pictures show."""
+        """The class whose probability the maps and pictures show."""
         asked = self.asked.label
         return asked if asked is not None else 1 if self.looked.binary else 0
 
 
 def looked_at(review: Review) -> Looked | None:
-    """The rows to look at; where no column describes them, says so and returns None.
+    """The rows to show; if no column describes them, the page says so and the result is None.
 
-    None as well while a job reads the columns.
+    Also None while a job reads the columns.
     """
     looked = regions_search.looked_at(review, "calibration")
     if looked is None:
@@ -59,17 +59,17 @@ def looked_at(review: Review) -> Looked | None:
     if looked.columns:
         which = choose_set(review, "regions")
         return looked if which == "calibration" else regions_search.looked_at(review, which)
-    st.subheader("There is nothing to cut into regions yet", anchor=False)
+    st.subheader("There are no columns to divide into regions yet", anchor=False)
     with st.container(border=True):
         st.markdown(
-            "This table holds the model's answers and the outcome, but no column that describes "
+            "This table has the model's predictions and the outcome, but no column that describes "
             "the rows. Regions are cut along such columns: the model's inputs, or anything else "
-            "that is known of a row, such as a branch, a product or a date range. They need not be "
+            "known about a row, such as a branch, a product or a date range. They need not be "
             "inputs of the model, and need no role."
         )
         st.markdown(
             "Add them to the table and load it again. Until then you can look at the rows by "
-            "what was predicted:"
+            "prediction:"
         )
         with st.container(horizontal=True):
             classes = ("reliability", "confidence_by_class")
@@ -82,7 +82,7 @@ def looked_at(review: Review) -> Looked | None:
 
 
 def asked_for(looked: Looked) -> View | None:
-    """The settings, and what they give; None, and why, where they give nothing yet, or at all."""
+    """The settings and their regions; without regions, None and an explanation on the page."""
     with st.container(border=True):
         asked = regions_settings.asked_for(looked)
         try:
@@ -98,10 +98,10 @@ def asked_for(looked: Looked) -> View | None:
 
 
 def _no_regions(error: InputError) -> None:
-    """What to do where the rows, with these settings, give no regions."""
+    """What to do if the rows give no regions with these settings."""
     st.subheader("No regions with these rows and settings", anchor=False)
     st.markdown(escape_markdown(f"{error.what}. {error.fix}", 600))
-    st.caption("Along a column there is no such limit, so that small tables can be examined too.")
+    st.caption("Along a column there is no such limit, so small tables can be examined too.")
 
 
 def _found(looked: Looked, asked: RegionQuestion) -> Found | None:
@@ -111,7 +111,7 @@ def _found(looked: Looked, asked: RegionQuestion) -> Found | None:
 
 
 def _drawn(looked: Looked, asked: RegionQuestion, found: Found) -> View:
-    """The tree, or the column's regions, with the picked one ringed."""
+    """The tree, or the column's regions, with a ring around the picked one."""
     search, picked = found.search, _picked(found)
     view = View(looked, asked, found, picked)
     key = f"regions_picture_{found.short}"
@@ -136,7 +136,7 @@ def select_key(found: Found) -> str:
 
 
 def _picked(found: Found) -> int:
-    """The region that is looked at closely: the one picked, else the clearest fault."""
+    """The region to show in detail: the picked one, or the clearest fault."""
     search = found.search
     chosen = st.session_state.get(select_key(found))
     if isinstance(chosen, int) and 0 <= chosen < len(search.regions):
@@ -147,20 +147,20 @@ def _picked(found: Found) -> int:
 
 
 def _on_pick(chart_key: str, select_key: str, n_regions: int) -> None:
-    """Keep the region whose mark was clicked; anything else is left alone."""
+    """Keep the region whose mark was clicked; ignore everything else."""
     leaf = picked_leaf(st.session_state.get(chart_key), n_regions)
     if leaf is not None:
         st.session_state[select_key] = leaf
 
 
 def picked_leaf(event: Any, n_regions: int) -> int | None:
-    """The region that a click stands for; ``event`` comes from the browser."""
+    """The region of a click; ``event`` comes from the browser."""
     selection = event.get("selection") if isinstance(event, Mapping) else None
     points = selection.get("points") if isinstance(selection, Mapping) else None
     if not isinstance(points, list) or not points or not isinstance(points[-1], Mapping):
         return None
     carried = points[-1].get("customdata")
-    if isinstance(carried, Mapping):  # arrays may arrive as objects with numbered places
+    if isinstance(carried, Mapping):  # arrays may arrive as objects with numeric keys
         carried = [carried.get("0")]
     if not isinstance(carried, list | tuple) or not carried:
         return None
@@ -170,11 +170,11 @@ def picked_leaf(event: Any, n_regions: int) -> int | None:
     return int(leaf) if 0 <= leaf < n_regions and leaf == int(leaf) else None
 
 
-LEAST = "Least found"
+LEAST = "Smallest found"
 
 
 def every_region(looked: Looked, found: Found) -> None:
-    """The regions in words with their numbers, for reading and to take along."""
+    """The regions in words with their numbers, for reading and for download."""
     search = found.search
     with st.container(border=True):
         st.markdown("**Every region**")
@@ -188,7 +188,7 @@ def every_region(looked: Looked, found: Found) -> None:
                 "Rule": st.column_config.TextColumn(width=275),
                 "Rows": st.column_config.NumberColumn(format="localized"),
                 "Corrected p": st.column_config.TextColumn(
-                    help="How often a model that is right here would show as large a gap, "
+                    help="How often a model that is right here would show a gap this large, "
                     f"{text.corrected(search)}."
                 ),
                 LEAST: st.column_config.TextColumn(
@@ -210,7 +210,7 @@ def every_region(looked: Looked, found: Found) -> None:
 
 
 def region_table(search: RegionSearch, *, ranked: bool = True) -> pd.DataFrame:
-    """A line for each region that has rows, in the order of the picture."""
+    """One row per region with rows, in the order of the picture."""
     regions = ordered_regions(search, ranked=ranked)
     columns: dict[str, list[Any]] = {
         "No.": [one.leaf + 1 for one in regions],
@@ -236,7 +236,7 @@ def _tested_stated(regions: Sequence[Region]) -> dict[str, list[str]]:
 
 
 def _tested_pit(regions: Sequence[Region]) -> dict[str, list[str]]:
-    """The tested quantities of a fault of PIT values: their place and their spread."""
+    """The tested quantities of a fault of PIT values: their location and their spread."""
     spreads = [one.spread for one in regions if one.spread is not None]
     return {
         "Mean PIT": [estimate_text(one.observed, chance=False) for one in regions],

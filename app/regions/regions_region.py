@@ -1,4 +1,4 @@
-"""One region closely: its reliability beside all rows', its map, its rows."""
+"""One region in detail: its reliability beside that of all rows, its map, its rows."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PAGE_ROWS = 100
 
 
 def closely(view: View) -> RegionPanels | None:
-    """The picked region with a way to pick it without a mouse; None while a job looks at it."""
+    """The picked region, which can be chosen without a mouse; None while a job runs."""
     with st.container(border=True):
         panels = panels_of(view.looked, view.found, view.picked)
         if panels is None:
             return None
-        st.markdown("**One region closely**")
+        st.markdown("**One region in detail**")
         _choose(view)
         words = region_finding(view.region, regression=view.looked.regression)
         st.markdown(escape_markdown(words, 800))
@@ -88,7 +88,7 @@ def _reliability(view: View, panels: RegionPanels) -> None:
 
 
 def _map(view: View, lines: Sequence[RegionMap], words: str) -> None:
-    """What a Platt map of the region does."""
+    """The effect of a Platt map of the region."""
     show(
         drawn_once(region_maps_chart, lines, view.picked, words, dark=is_dark()),
         key="regions_maps",
@@ -98,8 +98,8 @@ def _map(view: View, lines: Sequence[RegionMap], words: str) -> None:
 
 def _map_lead(view: View) -> str:
     if view.region.fault == "none":
-        return "Nothing is wrong here beyond chance; a map fitted here would say:"
-    return "What would repair it here."
+        return "Nothing is wrong here beyond chance. The effect of a map fitted here:"
+    return "The effect of a repair here:"
 
 
 def _map_words(view: View, fit: RegionFit, lines: Sequence[RegionMap]) -> str:
@@ -109,8 +109,8 @@ def _map_words(view: View, fit: RegionFit, lines: Sequence[RegionMap]) -> str:
     words = region_map_words(mine, name, fit.borrowed[at], fit.flags)
     if fit.needed:
         words += (
-            f" It is fitted on all {fit.n:,} rows of the region, those that found it among them; "
-            f"with about {fit.needed:,} it would need no others."
+            f" It is fitted on all {fit.n:,} rows of the region, including those used to find it; "
+            f"with about {fit.needed:,} rows it would need no others."
         )
     return words
 
@@ -159,7 +159,7 @@ def _pit(view: View, found: RegionPanels) -> None:
         ),
         key="regions_pit",
         of=view.looked.review.title,
-        finding=False,  # said above, of this region alone
+        finding=False,  # shown above, for this region only
     )
 
 
@@ -174,9 +174,9 @@ def _rows(view: View) -> None:
         if page is None:
             return
         said = (
-            "the ones whose outcome lies furthest out first"
+            "starting with those whose outcome lies furthest out"
             if looked.regression
-            else "the ones whose true class was given the least probability first"
+            else "starting with those whose true class has the lowest probability"
         )
         shown = _answers(page)
         more = f" of {page.n:,}" if page.n > len(shown) else ""
@@ -187,7 +187,7 @@ def _rows(view: View) -> None:
             height=390 if len(shown) > 10 else "content",
             key="regions_rows",
             column_config={"Row": st.column_config.NumberColumn(format="localized")},
-            alt="Rows of the region with what the model says and their own values",
+            alt="Rows of the region with the model's predictions and their own values",
         )
         every = every_row_of(looked, found, view.picked, f"Prepare {most_text(page.n)} as CSV")
         if every is not None:

@@ -1,4 +1,4 @@
-"""Before and after: calibration region by region as a job, and whether it pays here."""
+"""Before and after: calibration by regions as a job, and whether it is worthwhile here."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """A finished run, and the method that the pictures show."""
+    """A finished run and the method shown in the pictures."""
 
     key: str
     run: RegionsRun
@@ -67,10 +67,10 @@ class Repair:
 
 
 def repaired(view: View) -> Repair | None:
-    """The card that asks for the repair; None while there is no result."""
+    """The card that offers the repair; None while there is no result."""
     review = view.looked.review
     with st.container(border=True):
-        st.markdown("**Repaired region by region: before and after**")
+        st.markdown("**Repair by regions: before and after**")
         settings = _settings(view)
         try:
             asked = calibrate_regions.request(session.workspace(), review.id, settings)
@@ -100,7 +100,7 @@ def _settings(view: View) -> RegionsSettings:
     depth = view.asked.max_depth
     return RegionsSettings(
         partitions=tuple(chosen or ()),
-        # untouched, the slider leaves each partition the depth that it has on every other page
+        # if the slider is not moved, each partition has the same depth as on every other page
         max_depth=None if depth == RegionQuestion().max_depth else depth,
         min_rows=view.asked.min_rows,
         column=view.asked.column if "column" in (chosen or ()) else None,
@@ -111,9 +111,9 @@ def _opened(view: View, asked: Request) -> RegionsRun | None:
     review = view.looked.review
     if waiting.find(asked.key) is None:
         st.markdown(
-            "Each region gets a map of its own from stated to calibrated probability, fitted on "
-            "calibration rows and judged on rows that it has not seen. You will see what that does "
-            "to the AUROC, the log loss and the reliability diagram."
+            "Each region gets its own map from stated to calibrated probability, fitted on "
+            "calibration rows and judged on fresh rows. You will see the effect on the AUROC, the "
+            "log loss and the reliability diagram."
         )
         if st.button(
             "Calibrate by regions",
@@ -130,13 +130,13 @@ def _opened(view: View, asked: Request) -> RegionsRun | None:
 
 def _chosen(review: Review, key: str, run: RegionsRun) -> Repair | None:
     for note in run.record.notes:
-        if note.sentence not in copies(review):  # which the top of the page says
+        if note.sentence not in copies(review):  # shown at the top of the page
             show_note(note)
     methods = [one for one in run.keys if one not in (MODEL, ONE_MAP)]
     if not methods:
         return None
     chosen = st.segmented_control(
-        "In the pictures below",
+        "Shown in the pictures below",
         options=methods,
         default=methods[0],
         required=True,
@@ -149,7 +149,7 @@ def _chosen(review: Review, key: str, run: RegionsRun) -> Repair | None:
 
 
 def before_and_after(view: View, repair: Repair) -> None:
-    """What the repair did, in pictures and in a table."""
+    """The effect of the repair, in pictures and in a table."""
     after = repair.after
     with st.container(border=True):
         words = [change_words(after.difference)] if after.difference else []
@@ -241,7 +241,7 @@ def _methods_table(view: View, repair: Repair) -> None:
                 for one in (MEASURES["log_loss"], MEASURES["auc"])
             },
             "AUROC lift": st.column_config.TextColumn(
-                help="Rise of the AUROC as a share of the model's, which is the reference."
+                help="Rise of the AUROC as a share of the model's AUROC."
             ),
             "Change": st.column_config.TextColumn(
                 help="Log loss minus the model's, row by row on the same rows: below 0 is better."
@@ -250,7 +250,7 @@ def _methods_table(view: View, repair: Repair) -> None:
                 help="Over all trees of the fit on the whole calibration set."
             ),
             "Seconds": st.column_config.TextColumn(
-                help="To fit, over all folds and the whole set."
+                help="Time to fit, over all folds and the whole set."
             ),
         },
         alt="Log loss, its change, AUROC lift, regions and time of every way to calibrate",
@@ -273,15 +273,15 @@ def _scores(view: View, repair: Repair, model: RepairScores, repaired: RepairSco
     )
     if training is None:
         st.caption(
-            "With the model's training rows (Load page) a further panel shows how much better "
-            "they are separated."
+            "If you add the model's training rows (Load page), a further panel shows how much "
+            "better they are separated."
         )
 
 
 def elsewhere() -> None:
-    """Where a regression is repaired."""
+    """Link to the page that repairs a regression."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("Distributions are repaired place by place on another page.")
+        st.markdown("Another page repairs distributions place by place.")
         navigation.page_link("recalibration", "Recalibration")
 
 
@@ -290,11 +290,11 @@ def conditions(
 ) -> None:
     """The paper's three conditions for use, checked on these rows and the regions' maps."""
     with st.container(border=True):
-        st.markdown("**Does calibration by regions pay here?**")
+        st.markdown("**Is calibration by regions worthwhile here?**")
         for holds, words in _checked(view, whole.gap, [one for one in fits if one.n], repair):
             icon = ":material/check:" if holds else ":material/close:"
             st.markdown(f"{icon} {escape_markdown(words, 600)}")
-        with st.popover("When it pays, in the paper's words and ours", type="tertiary"):
+        with st.popover("When it is worthwhile", type="tertiary"):
             st.markdown(text.ADVICE)
 
 
@@ -322,7 +322,7 @@ def _checked(
         parts.append(
             (
                 lift.low > 0,
-                f"What it did on rows that no map has seen: AUROC lift {estimate_text(lift)}.",
+                f"Effect on rows that no map has seen: AUROC lift {estimate_text(lift)}.",
             )
         )
     return parts
@@ -337,13 +337,13 @@ def _apart(many: int, count: int) -> str:
 
 
 def _enough(count: int) -> str:
-    where = "the one region holds" if count == 1 else f"each of {count:,} regions holds"
+    where = "the one region has" if count == 1 else f"each of {count:,} regions has"
     return f"Enough rows that the model has not seen: {where} 20 or more of its rarer class."
 
 
 def _thin(thin: list[RegionFit], count: int) -> str:
     one = len(thin) == 1
-    regions = f"{len(thin):,} of {count:,} regions {'holds' if one else 'hold'}"
+    regions = f"{len(thin):,} of {count:,} regions {'has' if one else 'have'}"
     borrow = "borrows from the region around it" if one else "borrow from those around them"
     return (
         f"Enough rows that the model has not seen: {regions} fewer than 20 of a class and {borrow}."

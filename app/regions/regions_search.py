@@ -1,4 +1,4 @@
-"""What the Regions page measures, on which rows, and where; see `app.shared.set_results`."""
+"""Measures and rows of the Regions page; see `app.shared.set_results`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from kdcal_core.tasks import (
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """The rows that the page looks at, and the columns that describe them."""
+    """The rows on the page, and the columns that describe them."""
 
     review: Review
     which: Which
@@ -55,12 +55,12 @@ class Looked:
 
     @property
     def judged(self) -> Judged:
-        """The rows, in the PIT page's form."""
+        """The rows, in the form that the PIT page uses."""
         return Judged(self.review, self.which)
 
     @cached_property
     def key(self) -> str:
-        """What distinguishes these rows from all others."""
+        """A key that distinguishes these rows from all others."""
         return json.dumps(identity(self.review, (self.which, "training")), sort_keys=True)
 
     @property
@@ -69,7 +69,7 @@ class Looked:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns that trees can be grown on."""
+        """Columns on which trees can be grown."""
         return self.known.inputs
 
     @property
@@ -89,33 +89,33 @@ LEVEL = 0.95  # of the intervals of a regression's rows
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A partition with its judgement, and what distinguishes it from every other."""
+    """A judged partition, and a key that distinguishes it from all others."""
 
     key: str
     search: RegionSearch
-    ranked: bool  # the regions stand by evidence; else as a number's stretches follow
-    asked: dict[str, Any]  # what `kdcal_core.tasks.region_measures` is asked for the same
+    ranked: bool  # whether regions are ordered by evidence, or by the ranges of a number
+    asked: dict[str, Any]  # the arguments of `kdcal_core.tasks.region_measures`
 
     @property
     def short(self) -> str:
-        """For the keys of widgets."""
+        """A short key for widgets."""
         return hashlib.sha256(self.key.encode()).hexdigest()[:16]
 
 
 def search_of(
     looked: Looked, question: RegionQuestion, *, key: str = "", run: str | None = None
 ) -> Found | None:
-    """The partition and what is wrong in each of its regions; None while a job looks for it.
+    """The partition and the fault of each of its regions; None while a job computes it.
 
     Parameters
     ----------
     key, run : str, optional
-        Of the finished thorough search, and its folder; without them the quick one.
+        Key and folder of the finished thorough search; without them the quick search is used.
 
     Raises
     ------
     InputError
-        Where there are too few rows, or a column holds what cannot be cut.
+        If there are too few rows, or a column cannot be divided.
     """
     asked: dict[str, Any] = {"which": looked.which, "asked": asdict(question), "run": run}
     if set_results.in_worker(looked.review, regions_at_once, asked):
@@ -132,7 +132,7 @@ def search_of(
 
 
 def panels_of(looked: Looked, found: Found, leaf: int) -> RegionPanels | None:
-    """The region closely, with the maps of all; many rows are looked at once for all regions."""
+    """A region in detail, with the maps of all; with many rows, one job covers all regions."""
     if not set_results.in_worker(looked.review, regions_at_once, found.asked):
         return set_results.of(looked.review, region_panels, **found.asked, leaves=[leaf])
     at_once: RegionsAtOnce | None = set_results.of(looked.review, regions_at_once, **found.asked)
@@ -156,7 +156,7 @@ def rows_of(looked: Looked, found: Found, leaf: int, most: int) -> RegionRows | 
 def every_row_of(
     looked: Looked, found: Found, leaf: int, label: str
 ) -> Callable[[], RegionRows | PitRows] | None:
-    """What gives all rows of a region for a download; ``label`` is that of the button to ask."""
+    """A function that returns all rows of a region; ``label`` is that of the button."""
     at = {**found.asked, "leaf": leaf}
     if looked.regression:
         return set_results.on_demand(looked.review, region_pit_rows, label=label, **at, level=LEVEL)
@@ -164,7 +164,7 @@ def every_row_of(
 
 
 def search_run_of(looked: Looked, asked: RegionQuestion, job: JobSnapshot) -> Found | None:
-    """The search of a job that is done; None, and why, where it is not there."""
+    """The search of a finished job; if it is missing, None and an error on the page."""
 
     def read(key: str, folder: Path) -> Found | None:
         _checked(key, folder=folder)
@@ -175,16 +175,16 @@ def search_run_of(looked: Looked, asked: RegionQuestion, job: JobSnapshot) -> Fo
 
 @by_digest
 def _checked(key: str, *, folder: Path) -> RegionSearchSettings:
-    """The settings of a search, once the whole of it could be read."""
+    """The settings of a search, after a check that all of it can be read."""
     return search_regions.read(folder).settings
 
 
 def run_of(job: JobSnapshot) -> RegionsRun | None:
-    """The run of a job that is done; None, and why, where it cannot be read."""
+    """The run of a finished job; if it cannot be read, None and an error on the page."""
     return job_results.result_of(job, calibrate_regions)
 
 
 def scores_of(review: Review, run: RegionsRun, *methods: str) -> list[RepairScores] | None:
-    """How these methods of a run state its judged rows; None while jobs read them."""
+    """Scores of these methods on the judged rows of a run; None while jobs read them."""
     each = [{"run": str(run.folder), "method": one} for one in methods]
     return set_results.all_of(review, repair_scores, each)

@@ -23,7 +23,7 @@ _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 def asked_for(looked: Looked) -> RegionQuestion:
-    """What is asked, in a row above what it changes."""
+    """The settings, in a row above what they change."""
     first, *rest = st.columns([2.9, 0.9, 1, 1.2], vertical_alignment="bottom", gap="medium")
     with first:
         purpose = _purpose(looked)
@@ -39,7 +39,7 @@ def asked_for(looked: Looked) -> RegionQuestion:
             5,
             3,
             key="regions_depth",
-            help="Questions asked before a region is reached.",
+            help="Largest number of conditions that define a region.",
             **_KEPT,
         )
     with rest[1]:
@@ -48,8 +48,8 @@ def asked_for(looked: Looked) -> RegionQuestion:
             options=LEAST_ROWS,
             value=AUTOMATIC,
             key="regions_least",
-            help="Of a region, among the rows that the regions are found on. Automatic: more where "
-            "there are more rows, so that a finding stands out from chance.",
+            help="Rows of a region, among those used to find the regions. Automatic: more if there "
+            "are more rows, so that a finding stands out from chance.",
             **_KEPT,
         )
     with rest[2]:
@@ -70,7 +70,7 @@ def _purpose(looked: Looked) -> Purpose:
         required=True,
         format_func=PURPOSES.__getitem__,
         key=f"regions_purpose_{looked.review.task}",
-        help="What the partition of the inputs is made for.",
+        help="The purpose of the partition of the inputs.",
         **_KEPT,
     )
     return purpose
@@ -89,7 +89,7 @@ def _column(looked: Looked) -> str:
 
 
 def _label(looked: Looked) -> int | None:
-    """The class whose stated probability is looked at; None for the confidence."""
+    """The class whose stated probability is tested; None for the confidence."""
     if looked.regression:
         return None
     classes = looked.review.classes
@@ -98,8 +98,8 @@ def _label(looked: Looked) -> int | None:
         options=["confidence", *range(len(classes))],
         format_func=lambda at: "Confidence" if at == "confidence" else f"of {classes[at]}"[:60],
         key=f"regions_target_{looked.review.id}",
-        help="What is compared with the outcomes: the predicted class's probability with how often "
-        "it is right, or one class's probability with how often the row is of that class.",
+        help="The probability to compare with the outcomes: that of the predicted class, with how "
+        "often it is right, or that of one class, with how often the row is of that class.",
         **_KEPT,
     )
     return target if isinstance(target, int) else None
@@ -112,14 +112,14 @@ _KIND = "regions_search"
 
 
 def shown(looked: Looked, asked: RegionQuestion) -> Found | None:
-    """The search that is chosen; the quick one for as long as there is no thorough one.
+    """The chosen search; the quick one while there is no thorough one.
 
-    None while a job looks for it.
+    None while a job computes it.
 
     Raises
     ------
     InputError
-        As `search_of`, and where the review has changed since.
+        As `search_of`, or if the review has changed since.
     """
     request = search_regions.request(
         session.workspace(), looked.review.id, _settings(looked, asked)
@@ -136,7 +136,7 @@ def shown(looked: Looked, asked: RegionQuestion) -> Found | None:
 
 
 def _quick(looked: Looked, asked: RegionQuestion, why: str) -> Found | None:
-    found = search_of(looked, asked)  # which may refuse, and then nothing is shown
+    found = search_of(looked, asked)  # may raise, and then nothing is shown
     if found is not None:
         st.caption(why)
     return found
@@ -153,9 +153,9 @@ def _settings(looked: Looked, asked: RegionQuestion) -> RegionSearchSettings:
 
 
 def _chosen(looked: Looked, request: Request) -> Kind:
-    """Which search is asked for, with the button that begins the thorough one."""
+    """The choice of the search, with the button that starts the thorough one."""
     kept: dict[str, Any] = {"persist_state": "session"}
-    st.session_state.setdefault(_KIND, "quick")  # not a default: the button sets it too
+    st.session_state.setdefault(_KIND, "quick")  # not as a default, because the button sets it too
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind: Kind = st.segmented_control(
             "Search",

@@ -1,2 +1,1 @@
-"""What the pages share: the session, charts, cached results. The only code besides the pages
-that knows Streamlit."""
+"""Code shared by the pages: the session, charts, cached results."""

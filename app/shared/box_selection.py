@@ -1,4 +1,4 @@
-"""A box that a visitor dragged over a picture, as the browser reports it."""
+"""A box dragged over a picture, as reported by the browser."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Box:
 
 
 def dragged_ranges(selection: Any) -> tuple[Range | None, Range | None]:
-    """The ends, along x and along y, of the box dragged last on any panel; None for no such ends.
+    """The ends, along x and along y, of the last box dragged on any panel; None without them.
 
-    ``selection`` comes from the browser and may hold anything.
+    ``selection`` comes from the browser and may contain anything.
     """
     boxes = selection.get("box") if isinstance(selection, Mapping) else None
     if not isinstance(boxes, list) or not boxes or not isinstance(boxes[-1], Mapping):
@@ -30,7 +30,7 @@ def dragged_ranges(selection: Any) -> tuple[Range | None, Range | None]:
 
 
 def dragged_box(selection: Any, whole: Box) -> Box:
-    """The box dragged last, cut to the picture; the whole picture where there is none."""
+    """The last box dragged, cut to the picture; without a box, the whole picture."""
     x, y = dragged_ranges(selection)
     if x is None or y is None:
         return whole

@@ -32,31 +32,31 @@ _NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d")
 
 
 def is_dark() -> bool:
-    """Whether the reader sees the dark theme."""
+    """Whether the dark theme is shown."""
     return bool(st.context.theme.type == "dark")
 
 
 def drawn_once(make: Callable[P, D], *args: P.args, **kwargs: P.kwargs) -> D:
-    """The chart that ``make`` draws of these results, drawn once: plotly checks every value.
+    """The chart that ``make`` draws from these results, cached because plotly checks every value.
 
-    It is shared between sessions: change the result only by another call.
+    It is shared between sessions and must not be changed.
 
     Parameters
     ----------
     make : callable
         A function of `kdcal_core.charts`.
     args, kwargs
-        Its arguments: results of the core, settings, the theme. All of their content counts.
+        Its arguments: results of the core, settings, the theme. Their whole content is the key.
     """
     drawn: D = _drawn(_digest(make, args, kwargs), make, args, kwargs)
     return drawn
 
 
 def _digest(make: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> str:
-    content = io.BytesIO()  # only its digest is kept; nothing is ever read back from these bytes
+    content = io.BytesIO()  # only its digest is kept; these bytes are never read back
     pickler = pickle.Pickler(content)
-    # equal parts are written out each time: which of them are one object is not part of the content
-    # and differs between a result that was just computed and its copy from a cache
+    # equal parts are written out each time: whether they are the same object is not content, and
+    # differs between a new result and its copy from a cache
     pickler.fast = True
     pickler.dump((make.__module__, make.__qualname__, args, kwargs))
     return hashlib.sha256(content.getbuffer()).hexdigest()
@@ -72,19 +72,19 @@ def _drawn(
 
 
 class _Ready(go.Figure):  # type: ignore[misc]
-    """A figure that is shown as it is: the form that Streamlit needs at every run is made once."""
+    """A figure that is not changed: the form that Streamlit needs in every run is made once."""
 
     def __init__(self, figure: go.Figure) -> None:
         super().__init__(figure)
         self._ready: dict[str, Any] = super().to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """What is sent to the browser; shared, and not to be changed."""
+        """The data sent to the browser; shared, and must not be changed."""
         return self._ready
 
 
 def dragged(make: Callable[P, Chart], mode: str, *args: P.args, **kwargs: P.kwargs) -> Chart:
-    """The chart with another meaning of dragging over it: "select", "zoom" or "pan"."""
+    """The chart with another mode of dragging: "select", "zoom" or "pan"."""
     made = make(*args, **kwargs)
     return replace(made, figure=made.figure.update_layout(dragmode=mode))
 
@@ -105,14 +105,14 @@ def show(
     key : str
         Unique on the page.
     of : str
-        What was reviewed; with the chart's own name it names the files.
+        What was reviewed; part of the names of files, with the chart's own name.
     finding : bool, default=True
-        False where a heading of the page says it already.
+        False if a heading of the page already shows it.
     on_box : callable, optional
-        Called when the reader has dragged a box, which is then in the session state of ``key``,
-        or cleared it. What it changes must not change the figure: the box would be lost.
+        Called when a box has been dragged, which is then in the session state of ``key``, or
+        cleared. It must not change the figure, because the box would be lost.
     on_pick : callable, optional
-        In place of ``on_box``, where a click on a mark counts as well.
+        Use instead of ``on_box`` if a click on a mark also counts.
     """
     name = f"{of} {shown.name}"
     if finding and shown.finding:
@@ -141,7 +141,7 @@ def show(
 
 
 def csv_button(table: Callable[[], pd.DataFrame], *, key: str, name: str) -> None:
-    """Offer a table as CSV; it is made when the reader asks for it."""
+    """Offer a table as CSV, which is made on request."""
     st.download_button(
         "Data as CSV",
         data=lambda: to_csv(table()),
@@ -164,9 +164,9 @@ def estimate_row(
     *,
     notes: Sequence[str] | None = None,
 ) -> None:
-    """At most four tiles: value, interval, and what chance alone gives.
+    """At most four tiles: value, interval, and the value to compare with.
 
-    ``notes`` are our own texts under the tiles, in place of the usual ones.
+    ``notes`` are our own texts under the tiles, instead of the usual ones.
     """
     said = notes or [_note(estimate) for estimate in estimates]
     for column, estimate, note in zip(st.columns(len(estimates)), estimates, said, strict=True):
@@ -175,7 +175,7 @@ def estimate_row(
 
 
 def estimate_tile(estimate: Estimate, note: str) -> None:
-    """One tile, as high as its neighbours: value, interval, and our own text below."""
+    """One tile, with the height of its neighbours: value, interval, and our own text below."""
     with st.container(border=True, height="stretch"):
         st.metric(
             escape_markdown(estimate.label),

@@ -1,4 +1,4 @@
-"""Notes on rows that lie in two tables of a review, wherever a page shows them."""
+"""Notes on rows that are in two tables of a review."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ LONGEST_NOTE = 600
 
 
 def copies(review: Review) -> tuple[str, ...]:
-    """Warnings of rows that training, calibration and evaluation set share: untrusted text.
+    """Warnings about rows that training, calibration and evaluation set share: untrusted text.
 
-    The top of every page shows them. A large review has none until its Load page compared the
-    tables; where a table cannot be read, that page says so.
+    The top of every page shows them. A large review has none until its Load page has compared the
+    tables; if a table cannot be read, that page says so.
     """
     if not review.ready or len(review.all_tables) < 2:
         return ()
@@ -32,12 +32,12 @@ def copies(review: Review) -> tuple[str, ...]:
 
 
 def equal_notes(review: Review, *, foreign: str | None = None) -> None:
-    """What the top of the page does not say: of foreign rows, and of rows equal by chance.
+    """Notes that are not at the top of the page: on foreign rows, and on rows equal by chance.
 
     Parameters
     ----------
     foreign : str, optional
-        Only what is said of this table of foreign rows.
+        Show only notes on this table of foreign rows.
     """
     if len(review.all_tables) < 2:
         return
@@ -53,7 +53,7 @@ def equal_notes(review: Review, *, foreign: str | None = None) -> None:
 
 
 def show_note(note: Note) -> None:
-    """A note: a warning where two sets share rows, else small print."""
+    """A note: a warning if two sets share rows, otherwise small print."""
     shown = escape_markdown(note.sentence, LONGEST_NOTE)
     if note.about == "copies":
         st.warning(shown, icon=":material/content_copy:")

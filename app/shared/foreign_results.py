@@ -1,4 +1,4 @@
-"""What the pages measure on foreign rows; see `app.shared.set_results`."""
+"""Measures on foreign rows; see `app.shared.set_results`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Method = Literal["model", "isotonic", "sigmoid", "kde_mon2", "geodesic", "euclid
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The set of foreign rows that is looked at, and the run it is part of."""
+    """The chosen set of foreign rows, and its run."""
 
     foreign: Foreign
     one: ForeignSet
@@ -42,13 +42,13 @@ class Chosen:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """Which rows every measure reads."""
+        """The rows that every measure reads."""
         return {"run": str(self.foreign.folder), "start": self.one.start, "stop": self.one.stop}
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """All that the page shows: the review, its foreign rows, the setting.
+    """The review, its foreign rows and the setting that the page shows.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class View:
     version : Version or None
         None for a model without a partition.
     chosen : Chosen or None
-        None while its answers are under way.
+        None while the model scores its rows.
     """
 
     review: Review
@@ -77,7 +77,7 @@ def far_away(review: Review, foreign: Foreign, version: Version | None) -> ByDis
 
 
 def calibrated_curve(view: View, method: str) -> DistanceCurve | None:
-    """The same for a calibrator that is fitted on the calibration set."""
+    """Confidence on the spheres, of a calibrator fitted on the calibration set."""
     return set_results.of(
         view.review,
         calibrated_by_distance,
@@ -88,7 +88,7 @@ def calibrated_curve(view: View, method: str) -> DistanceCurve | None:
 
 
 def answers(view: View, chosen: Chosen) -> ForeignAnswers | None:
-    """The answers to the chosen foreign rows, beside ordinary ones."""
+    """Results for the chosen foreign rows, beside ordinary ones."""
     return set_results.of(
         view.review,
         foreign_answers,
@@ -105,24 +105,24 @@ def chosen_exponent(view: View, version: Version) -> GraphChosen | None:
 
 
 def ordinary(view: View, version: Version) -> AmongOrdinary | None:
-    """Accuracy and calibration among the ordinary rows."""
+    """Accuracy and calibration on the ordinary rows."""
     return set_results.of(view.review, among_ordinary, **graph_results.asked(version))
 
 
 def surest(view: View, chosen: Chosen, most: int) -> SurestRows | None:
-    """The rows that the model is surest about, with their features.
+    """The rows that the model is most sure about, with their features.
 
     Raises
     ------
     InputError
-        Where an uploaded table is gone.
+        If an uploaded table is missing.
     """
     asked = {**chosen.asked, **graph_results.asked(view.version)}
     return set_results.of(view.review, surest_rows, **asked, most=most)
 
 
 def every_row_of(view: View, chosen: Chosen, label: str) -> Callable[[], SurestRows] | None:
-    """What gives all chosen rows for a download; ``label`` is that of the button to ask."""
+    """A function that returns all chosen rows; ``label`` is that of the button."""
     asked = {**chosen.asked, **graph_results.asked(view.version)}
     return set_results.on_demand(view.review, surest_rows, label=label, **asked)
 

@@ -1,8 +1,7 @@
-"""The kernel density version of a review's model: fitted once as a job, set again at once.
+"""The kernel density version of a review's model: fitted once as a job, with adjustable settings.
 
-Pages that show it share one job. Gamma, variance and floor act on the arrays that are there already
-(`Version`), so a slider needs no fit; what follows from a setting is measured, as `foreign_results`
-and `map_results` ask for it.
+Pages that show it share one job. Gamma, variance and floor change existing arrays (`Version`), so a
+slider needs no new fit; `foreign_results` and `map_results` measure the effect of a setting.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from kdcal_core.tasks import (
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted graph: what distinguishes it from others, and what is known of it.
+    """A fitted graph: its key and its record.
 
-    Its arrays are left to those who measure.
+    Measures read its arrays.
     """
 
     key: str
@@ -61,15 +60,15 @@ class Version:
 
 
 def asked(version: Version | None) -> dict[str, Any]:
-    """The setting as every measure takes it; nothing without a version."""
+    """The setting as arguments of every measure; empty without a version."""
     return {} if version is None else {"graph": asdict(version.setting)}
 
 
 @dataclass(frozen=True, eq=False)
 class Foreign:
-    """Foreign rows with the model's answers: what distinguishes them, and what is known of them.
+    """Foreign rows with the model's outputs: their key and their record.
 
-    Its arrays are left to those who measure.
+    Measures read the arrays.
     """
 
     key: str
@@ -80,13 +79,13 @@ class Foreign:
 def fitted(
     review: Review, will_show: str = "", *, settings: GraphSettings | None = None
 ) -> Fit | None:
-    """The review's kernel density version once it is fitted; before, the page shows progress.
+    """The review's kernel density version after the fit; until then the page shows progress.
 
     Parameters
     ----------
     will_show : str
-        What the page will show then, our own words, above the button that begins the fit.
-        Without it the fit begins by itself.
+        What the page will then show, above the button that starts the fit. Our own text. If it is
+        empty, the fit starts without a button.
     """
     asked = fit_graph.request(session.workspace(), review.id, settings)
     job = job_results.finished(
@@ -100,7 +99,7 @@ def fitted(
 
 
 def foreign_of(job: JobSnapshot) -> Foreign | None:
-    """The foreign rows of a job that is done; None, and why, where they cannot be read."""
+    """The foreign rows of a finished job; if unreadable, None and an error on the page."""
     return job_results.answer_of(job, lambda key, folder: _foreign(key, folder=folder))
 
 
@@ -115,7 +114,7 @@ def _foreign(key: str, *, folder: Path) -> Foreign:
 
 
 def _offer(review: Review, asked: Request, will_show: str) -> bool:
-    """What fitting means for this review, and the button that begins it."""
+    """An explanation of the fit for this review, and the button that starts it."""
     training = review.training
     n_calibration = review.tables["calibration"].n_rows
     with st.container(border=True):

@@ -1,4 +1,4 @@
-"""What a page does with a job, from the button that begins it to the stored result."""
+"""Jobs on a page, from the button that starts one to the stored result."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ T = TypeVar("T")
 def finished(
     asked: Request, review: Review, *, offer: Callable[[], bool] | None = None
 ) -> JobSnapshot | None:
-    """The job of a request once it is done; until then its progress or why there is no result.
+    """The finished job of a request; until then the page shows progress or an error.
 
-    ``offer`` draws what is offered and says whether it was accepted; without it a job that was
-    never begun begins.
+    ``offer`` draws the offer of a new job and returns whether it was accepted. Without it a new job
+    starts at once.
     """
     job = waiting.find(asked.key)
     if job is None:
@@ -32,7 +32,7 @@ def finished(
             return None
         job = begin(asked, review)
         if offer is not None:
-            st.rerun()  # what was offered gives way to the progress
+            st.rerun()  # replaces the offer by the progress
     if job.state == "done":
         return job
     if not job.finished:
@@ -46,17 +46,16 @@ def finished(
 def asked_for(
     asked: Request, review: Review, place: Any, *, label: str, name: str, will_show: str
 ) -> JobSnapshot | None:
-    """The job of these settings, or that of the last settings until these are begun.
+    """The job of these settings, or that of the last settings until it is started.
 
     Parameters
     ----------
     place : container
-        Of the button that begins the job, with this ``label``.
+        Place of the button that starts the job, with this ``label``.
     name : str
-        Of what is computed: distinguishes the session's last one of each review from those of
-        others.
+        Name of the computation, which distinguishes the session's last jobs of a review.
     will_show : str
-        What the page will show then, our own words, while there is nothing yet.
+        What the page will show after the job. Our own text.
     """
     kept = st.session_state.setdefault(f"{name}_last", {})
     if waiting.find(asked.key) is not None:
@@ -81,14 +80,14 @@ def asked_for(
 
 
 def begin(asked: Request, review: Review) -> JobSnapshot:
-    """Begin the job of a request, or join it."""
+    """Start the job of a request, or join it."""
     return waiting.run(
         asked.target, asked.kwargs, key=asked.key, title=asked.title, owner=review.id
     )
 
 
 def answer_of(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:
-    """A job's stored result; the page reports a damaged one and offers to compute it again."""
+    """A job's stored result; the page reports a damaged result and offers to compute it again."""
     assert job.folder is not None  # of every job with a key that is done
     try:
         return read(job.key, job.folder)
@@ -101,7 +100,7 @@ def answer_of(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:
 
 
 def result_of(job: JobSnapshot, task: Task[T]) -> T | None:
-    """The stored result of a task's job, read once; None, and why, where it cannot be read."""
+    """The stored result of a task's job, read once; if unreadable, None and an error."""
     return answer_of(job, lambda key, folder: task_result(key, task=task, folder=folder))
 
 

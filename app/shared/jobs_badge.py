@@ -1,4 +1,4 @@
-"""The jobs in the sidebar of every page: how far each is, a way to stop it, how the last ended."""
+"""The jobs in the sidebar of every page: progress, a stop button, and how the last one ended."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _POLL = 0.5  # seconds, while there is something to wait for
 def show() -> None:
     """Draw the badge; it polls only while a job is queued or running.
 
-    When one of them ends the page runs again, once, so that it shows the result. Each run and each
-    poll also reports that somebody is watching: jobs whose review nobody has open are stopped after
-    a while (`kdcal_core.jobs.limits`).
+    When one of them ends, the page runs again once to show the result. Each run and each poll also
+    reports that the review is open: jobs of reviews that nobody has open are stopped after a while
+    (`kdcal_core.jobs.limits`).
     """
     owners = waiting.owners()
     jobs().seen(owners)

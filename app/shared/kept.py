@@ -1,4 +1,4 @@
-"""What the server keeps in memory between runs, bounded by bytes, not by number."""
+"""A cache in the server's memory between runs, limited by bytes, not by number."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ P = ParamSpec("P")
 
 
 class Kept:
-    """Results and rows by content digest and settings; the least recently used go first.
+    """Results and rows by content digest and settings; the least recently used are dropped first.
 
-    What is kept is shared by all sessions and must not be changed. Nothing that alone takes more
-    than ``max_bytes`` is kept.
+    Kept values are shared by all sessions and must not be changed. A value of more than
+    ``max_bytes`` is not kept.
 
     Examples
     --------
@@ -41,14 +41,14 @@ class Kept:
         self.total_bytes = 0
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value under the key, or else the result of ``make``, computed once for all."""
+        """The value under the key, or the result of ``make``, computed once for all sessions."""
         with self._changing:
             if key in self._items:
                 return cast(T, self._used(key))
             making = self._making.setdefault(key, threading.RLock())
         with making:
             with self._changing:
-                if key in self._items:  # somebody else made it meanwhile
+                if key in self._items:  # another session made it meanwhile
                     return cast(T, self._used(key))
             try:
                 value = make()
@@ -84,7 +84,7 @@ class Kept:
 
 
 def bytes_of(value: Any) -> int:
-    """Bytes of the arrays and frames that a value holds, each counted once; mapped files are not.
+    """Bytes of the arrays and frames in a value, each counted once, without mapped files.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def _bytes_of(value: Any, met: set[int]) -> int:
     if isinstance(value, np.ndarray):
         if isinstance(value, np.memmap):
             return 0
-        # a view holds the whole array that it looks at
+        # a view keeps its whole base array alive
         return value.nbytes if value.base is None else _bytes_of_base(value, met)
     if isinstance(value, pd.DataFrame | pd.Series):
         return int(np.sum(value.memory_usage(index=True, deep=False)))
@@ -127,9 +127,9 @@ KEPT = Kept(max(256 * 1024**2, total_bytes() // _SHARE))
 
 
 def by_digest(make: Callable[P, T]) -> Callable[P, T]:
-    """Keep what a function gives by its positional arguments alone, of which one is a digest.
+    """Cache a function by its positional arguments only, one of which is a digest.
 
-    Its keyword arguments are what it is made of, and follow from the digest.
+    Its keyword arguments are its inputs, which the digest identifies.
     """
 
     @functools.wraps(make)

@@ -1,4 +1,4 @@
-"""What the Posterior map page asks; see `app.shared.set_results`."""
+"""Measures of the Posterior map page; see `app.shared.set_results`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from kdcal_core.tasks import (
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """A map and where its files are; the rows in it are left to those who measure."""
+    """A map and the folder of its files; measures read its rows."""
 
     folder: Path
     run: GridRun
 
 
 def map_of(job: JobSnapshot) -> Map | None:
-    """The map of a job that is done; None, and why, where it cannot be read."""
+    """The map of a finished job; if it cannot be read, None and an error on the page."""
 
     def read(key: str, folder: Path) -> Map:
         return Map(folder, task_result(key, task=posterior_grid, folder=folder))
@@ -45,7 +45,7 @@ def map_of(job: JobSnapshot) -> Map | None:
 def version_of(
     review: Review, drawn: Map, version: Version | None, label: int | None
 ) -> VersionMap | None:
-    """What the kernel density version says on a map; None without one, or while a job asks it."""
+    """The kernel density version's map; None without a version, or while a job computes it."""
     if version is None:
         return None
     return set_results.of(
@@ -55,7 +55,7 @@ def version_of(
 
 @dataclass(frozen=True, eq=False)
 class Boxed:
-    """A box on a map of a review, with the kernel density version where there is one."""
+    """A box on a map of a review, with the kernel density version if there is one."""
 
     review: Review
     drawn: Map
@@ -64,7 +64,7 @@ class Boxed:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """Which rows every measure reads."""
+        """The rows that every measure reads."""
         return {
             "which": "evaluation" if self.review.has_evaluation else "calibration",
             "run": str(self.drawn.folder),
@@ -80,5 +80,5 @@ def inside(boxed: Boxed, most: int) -> RowsInBox | None:
 
 
 def every_row_of(boxed: Boxed, label: str) -> Callable[[], BoxRows] | None:
-    """What gives all rows of the box for a download; ``label`` is that of the button to ask."""
+    """A function that returns all rows of the box; ``label`` is that of the button."""
     return set_results.on_demand(boxed.review, table_of_box, label=label, **boxed.asked)

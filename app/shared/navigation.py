@@ -1,7 +1,7 @@
 """The navigation: every page under its section, and links between them.
 
-A page is a file in `pages/`, a folder in `app/` that says what the page is (`Place`) and holds its
-parts, and one line in `SECTIONS`. All three have the page's name, which its address has too.
+A page is a file in `pages/`, a folder in `app/` with its description (`Place`) and its parts, and
+one line in `SECTIONS`. All three have the page's name, which is also its address.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """What a page of the app is: `PLACE` in the page's folder.
+    """The description of a page: `PLACE` in the page's folder.
 
     Attributes
     ----------
     title : str
-        What it is called, in the navigation and above the page.
+        Its name in the navigation and above the page.
     icon : str
         Name of a Material icon.
     purpose : str
-        What the page shows, as a sentence without its stop.
+        What the page shows, as a sentence without a full stop.
     will_show : str
         What will appear on it, for a page that waits for a review.
     tasks : tuple of str
-        The tasks that it suits; where the open review has another one, the page is hidden.
+        The tasks that it supports; if the open review has another one, the page is hidden.
     """
 
     title: str
@@ -69,7 +69,7 @@ class Place:
 @cache
 def places() -> dict[str, Place]:
     """Every page by name, in the order shown."""
-    # by name, because pages know what they share and not the other way round
+    # by name, because shared code must not import pages
     names = (name for section in SECTIONS.values() for name in section)
     return {name: import_module(f"app.{name}").PLACE for name in names}
 
@@ -77,7 +77,7 @@ def places() -> dict[str, Place]:
 def pages() -> dict[str, list[st.Page]]:
     """Every page under its section. Those for another task than the open review's stay hidden.
 
-    A hidden page can still be opened by its address, and then says what it is for.
+    A hidden page can still be opened by its address, and then shows its purpose.
     """
     task = session.open_task()
     return {section: [_page(name, task) for name in names] for section, names in SECTIONS.items()}

@@ -13,9 +13,9 @@ from kdcal_core.text import escape_markdown
 
 
 def scored_review(page_name: str) -> Review | None:
-    """The open review with its header where it can be diagnosed; else the page's empty state.
+    """The open review with its header, if it can be diagnosed; otherwise the empty state.
 
-    The page's title stands above either: the one heading of the first level.
+    The page's title, its only heading of the first level, is above either.
     """
     st.title(navigation.places()[page_name].title, anchor=False)
     review = session.current_review()
@@ -27,7 +27,7 @@ def scored_review(page_name: str) -> Review | None:
     if review is not None and review.ready:
         try:
             check_scored(session.workspace(), review)
-        except InputError as error:  # deleted behind the app's back
+        except InputError as error:  # deleted outside the app
             session.error_box(error)
         else:
             header(review)
@@ -39,7 +39,7 @@ def scored_review(page_name: str) -> Review | None:
 
 
 def _other_task(page_name: str, review: Review) -> None:
-    """What a page is for that does not suit the open review, and where to go instead."""
+    """The purpose of a page that does not support the open review, and links to others."""
     place = navigation.places()[page_name]
     with st.container(border=True):
         st.markdown(
@@ -47,7 +47,7 @@ def _other_task(page_name: str, review: Review) -> None:
             f"{place.purpose[0].lower()}{place.purpose[1:]}. "
             f"The open review, **{escape_markdown(review.title)}**, is a {review.task}."
         )
-        st.markdown("These pages suit it:")
+        st.markdown("These pages support it:")
         with st.container(horizontal=True):
             for name, other in navigation.places().items():
                 if review.task in other.tasks:
@@ -55,7 +55,7 @@ def _other_task(page_name: str, review: Review) -> None:
 
 
 def header(review: Review | None) -> None:
-    """The slim line above every page: what is reviewed, and what is doubtful about it."""
+    """The slim line above every page: what is reviewed, and open doubts about it."""
     if review is None or not review.tables:
         return
     answers = review.roles and (review.roles.outputs or review.roles.parameters)
@@ -78,7 +78,7 @@ def header(review: Review | None) -> None:
 
 
 def empty_state(page_name: str, *, unfinished: bool = False) -> None:
-    """What will appear on this page, what it needs, and one button that makes it appear."""
+    """What will appear on this page, what it needs, and a button to open a sample."""
     place = navigation.places()[page_name]
     task = place.tasks[0]
     with st.container(border=True):

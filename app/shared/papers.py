@@ -13,11 +13,11 @@ PAPERS = {
     "(https://arxiv.org/abs/2403.05756)",
     "Durfee et al.": "[Durfee et al., Heterogeneous Calibration](https://arxiv.org/abs/2202.04837)",
 }
-"""Each paper as Markdown, under the words by which texts cite it."""
+"""Each paper as Markdown, by the words with which texts cite it."""
 
 
 def cited_in(text: str) -> str:
-    """The papers that a text cites, as one line of Markdown; empty where it cites none.
+    """The papers that a text cites, as one line of Markdown; may be empty.
 
     Examples
     --------

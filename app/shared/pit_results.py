@@ -1,4 +1,4 @@
-"""What the PIT page measures on a review's rows; see `app.shared.set_results` for where."""
+"""Measures of the PIT page on a review's rows; see `app.shared.set_results`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ BINS = (5, 50)  # of the histogram, least and most
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The rows a page looks at."""
+    """The rows that a page shows."""
 
     review: Review
     which: Which
 
     @cached_property
     def key(self) -> str:
-        """What distinguishes them from others: scored rows, table and the roles of its columns."""
+        """A key of these rows: scored rows, table and the roles of its columns."""
         digests = (self.review.sets[self.which].digest, self.review.tables[self.which].digest)
         source = repr((digests, self.review.roles))
         return hashlib.sha256(source.encode()).hexdigest()
@@ -55,14 +55,14 @@ def overview_of(judged: Judged) -> PitOverview | None:
 
 
 def histogram_of(judged: Judged, bins: int) -> PitHistogram | None:
-    """The PIT histogram of all rows; of many rows all that can be chosen are made at once."""
+    """The PIT histogram of all rows; with many rows one job makes all that can be chosen."""
     every = range(BINS[0], BINS[1] + 1) if is_large(judged.review) else (bins,)
     found = set_results.of(judged.review, pit_histograms, which=judged.which, bins=list(every))
     return None if found is None else found.with_bins(bins)
 
 
 def by_column(judged: Judged, column: str, bins: int) -> tuple[RegionPit, ...] | None:
-    """The PIT over a column of the table, or over what was predicted (`MEAN`, `SPREAD`)."""
+    """The PIT along a column of the table, or along the predictions (`MEAN`, `SPREAD`)."""
     found = set_results.of(judged.review, pit_along, which=judged.which, column=column, bins=bins)
     return None if found is None else found.regions
 
@@ -75,5 +75,5 @@ def places_of(judged: Judged, space: str, k: int, across: str, up: str) -> PitPl
 
 
 def rows_of(judged: Judged, **asked: Any) -> PitRows | None:
-    """Rows as `pit_rows` picks them, the ones whose outcome lies furthest out first."""
+    """Rows picked by `pit_rows`, starting with those whose outcome lies furthest out."""
     return set_results.of(judged.review, pit_rows, which=judged.which, **asked)

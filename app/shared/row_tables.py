@@ -1,4 +1,4 @@
-"""Tables of rows: answers beside a row's own columns, and how many rows there are."""
+"""Tables of rows: results beside a row's own columns, and the number of rows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kdcal_core.tasks import MAX_ROWS, PitRows
 
 
 def most_text(n: int) -> str:
-    """How many of ``n`` rows a table for download holds."""
+    """How many of ``n`` rows a table for download contains."""
     return f"{n:,} rows" if n <= MAX_ROWS else f"the first {MAX_ROWS:,} of {n:,} rows"
 
 
 def beside(columns: pd.DataFrame, frame: pd.DataFrame, positions: IntArray) -> pd.DataFrame:
-    """Answers and original values side by side; where names clash, ours replace the table's."""
+    """Results and original values side by side; a column with a name of ours is renamed."""
     ours = columns.reset_index(drop=True)
     ours.insert(0, "Row", positions + 1)
     theirs = frame.reset_index(drop=True)
@@ -35,7 +35,7 @@ def _apart(names: list[str], taken: set[str]) -> list[str]:
 
 
 def pit_answers(rows: PitRows, level: float) -> pd.DataFrame:
-    """One row a row: outcome, what was predicted, PIT value, and the table's own columns."""
+    """A table of rows: outcome, prediction, PIT value, and the table's own columns."""
     ours = pd.DataFrame(
         {
             "Outcome": rows.y,

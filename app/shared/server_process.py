@@ -1,14 +1,14 @@
-"""What the server process sets up once: garbage collection, threads, descriptors, its log.
+"""Setup of the server process: garbage collection, threads, file descriptors, its log.
 
-Streamlit's own setting collects all generations of objects after every run of a page. This
-process holds torch, scikit-learn, onnx and plotly, and walking through their million objects took
-two thirds of every run. So ``runner.postScriptGC`` is off (`app/.streamlit/config.toml`), and a
-thread here collects in its place: what the imports made is frozen, that is left out of every
-collection, and the rest is walked through every few seconds while somebody uses the app.
+By default Streamlit collects all generations of objects after every run of a page. This process has
+loaded torch, scikit-learn, onnx and plotly, and visiting their million objects took two thirds of
+every run. ``runner.postScriptGC`` is therefore off (`app/.streamlit/config.toml`), and a thread
+here collects instead. Objects from imports are frozen, that is, left out of every collection. The
+rest is collected every few seconds while the app is in use.
 
-Each page runs in a thread of its own. Products of vectors and matrices therefore stay in that
-thread: where visitors are many, the threads of BLAS wait for each other longer than they compute
-(24,000 products took 7 ms instead of .01 on two busy cores). Long work has its own process.
+Each page runs in its own thread, and products of vectors and matrices stay in that thread. With
+many visitors the threads of BLAS wait for each other longer than they compute (24,000 products took
+7 ms instead of .01 on two busy cores). Long work has its own process.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import time
 from threadpoolctl import threadpool_limits
 
 _EVERY = 10.0  # seconds between collections
-_WHOLE_EVERY = 600.0  # seconds after which the frozen objects are looked at too
-_ENOUGH = 65_536  # descriptors; a limit far above costs some systems time at every new process
+_WHOLE_EVERY = 600.0  # seconds after which the frozen objects are also collected
+_ENOUGH = 65_536  # descriptors; with a far higher limit, new processes are slow on some systems
 _FEW = 1024
 _log = logging.getLogger(__name__)
 _lock = threading.Lock()
@@ -31,7 +31,7 @@ _state = {"begun": False, "runs": 0}
 
 
 def begin() -> None:
-    """Set the process up at its first run of a page; at each later one only note the run."""
+    """Set up the process in its first run of a page; in later ones only record the run."""
     with _lock:
         _state["runs"] += 1
         if _state["begun"]:
@@ -44,7 +44,7 @@ def begin() -> None:
 
 
 class Collector:
-    """Decides what a collection walks through.
+    """Decides which objects a collection visits.
 
     Examples
     --------
@@ -63,10 +63,10 @@ class Collector:
         self._last_whole = 0.0
 
     def collect(self, *, n_modules: int, now: float) -> str:
-        """Collect once. Returns "whole" where frozen objects were walked through, else "rest".
+        """Collect once. Returns "whole" if frozen objects were visited, otherwise "rest".
 
-        Freezing catches the open sessions' objects as well. One that is used no longer and is
-        part of a cycle waits for the next whole collection, so there is one every ten minutes.
+        Freezing includes objects of open sessions. An unused one that is part of a cycle waits for
+        the next whole collection, so there is one every ten minutes.
         """
         if n_modules == self._n_modules and now - self._last_whole < _WHOLE_EVERY:
             gc.collect()
@@ -83,7 +83,7 @@ def _collect_for_ever() -> None:
     while True:
         time.sleep(_EVERY)
         runs = _state["runs"]
-        if runs != seen:  # nobody used the app: nothing has been left behind
+        if runs != seen:  # otherwise nobody used the app, and there is nothing to collect
             seen = runs
             collector.collect(n_modules=len(sys.modules), now=time.monotonic())
 
@@ -91,8 +91,8 @@ def _collect_for_ever() -> None:
 def raise_descriptor_limit() -> None:
     """Let this process open as many files as the system allows.
 
-    Every open session holds three descriptors and a socket, so that the usual limit of 1,024, or
-    256 on macOS, is one of visitors.
+    Every open session uses three descriptors and a socket, so the usual limit of 1,024, or 256 on
+    macOS, would limit the number of visitors.
     """
     try:
         import resource
@@ -118,8 +118,8 @@ def raise_descriptor_limit() -> None:
 def not_a_late_poll(record: logging.LogRecord) -> bool:
     """Whether a line of Streamlit's log reports more than one late poll of a browser.
 
-    A job's progress is a fragment that the browser asks for twice a second. When the job ends the
-    page runs again without it, and a poll that is under way by then finds no fragment. It is
-    dropped, which is right, so there is nothing to report.
+    A job's progress is a fragment that the browser polls twice a second. When the job ends, the
+    page runs again without it, and a poll on its way then finds no fragment. It is dropped, which
+    is correct, so there is nothing to report.
     """
     return not str(record.msg).startswith("The fragment with id")

@@ -1,4 +1,4 @@
-"""Which review is open, and what a page reports of errors."""
+"""The open review, and how a page reports errors."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ _log = logging.getLogger(__name__)
 
 
 def open_task() -> Task | None:
-    """The open review's task; None where none is open, so that every page is seen."""
+    """The open review's task; None without an open review, so that every page is listed."""
     chosen = st.query_params.get(_KEY) or st.session_state.get(_KEY)
     try:
         return task_of(read_review(workspace(), chosen)) if chosen else None
-    except (InputError, OSError):  # the page itself says what is wrong
+    except (InputError, OSError):  # the page itself reports it
         return None
 
 
 def task_of(review: Review) -> Task | None:
-    """The review's task; None while it holds nothing that shows it."""
+    """The review's task; None while nothing in the review determines it."""
     known = review.tables or review.model or review.chosen_task
     return review.task if known else None
 
 
 def in_address() -> dict[str, str] | None:
-    """What the address of another page needs to keep the review open."""
+    """The query parameters with which the address of another page keeps the review open."""
     current = st.session_state.get(_KEY)
     return {_KEY: current} if current else None
 
 
 def workspace() -> Workspace:
-    """Where reviews are kept on this machine."""
+    """The workspace that stores reviews on this machine."""
     return Workspace()
 
 
 def current_review() -> Review | None:
-    """The review named by the address, or else the one last open in this session.
+    """The review named in the address, or otherwise the last one open in this session.
 
-    Its id goes back into the address at every run, because a change of page drops it. Where the id
-    names no review, the page reports that and None is returned.
+    Its id is written to the address in every run, because a change of page drops it. If there is no
+    such review, the page reports that and None is returned.
     """
     chosen = st.query_params.get(_KEY) or st.session_state.get(_KEY)
     if not chosen:
@@ -61,14 +61,14 @@ def current_review() -> Review | None:
     if not workspace().exists(chosen):
         close_review()
         st.warning(
-            "The review named in the address is not kept on this machine. It may have been "
-            "deleted, or the address may be cut short.",
+            "The review named in the address is not on this machine. It may have been deleted, or "
+            "the address may be incomplete.",
             icon=":material/link_off:",
         )
         return None
     try:
         review = read_review(workspace(), chosen)
-    except InputError as error:  # it is there, and damaged
+    except InputError as error:  # it exists but is damaged
         close_review()
         error_box(error)
         return None
@@ -77,20 +77,20 @@ def current_review() -> Review | None:
 
 
 def open_review(review_id: str) -> None:
-    """Make this the review of the session and of the address."""
+    """Open this review in the session and in the address."""
     st.session_state[_KEY] = review_id
     if st.query_params.get(_KEY) != review_id:
         st.query_params[_KEY] = review_id
 
 
 def open_review_id() -> str | None:
-    """The id of the review that is open in this session, as `current_review` found it."""
+    """The id of the review that is open in this session, from `current_review`."""
     review_id: str | None = st.session_state.get(_KEY)
     return review_id
 
 
 def close_review() -> None:
-    """Leave the review; it stays in the workspace."""
+    """Close the review; it remains in the workspace."""
     st.session_state.pop(_KEY, None)
     if _KEY in st.query_params:
         del st.query_params[_KEY]
@@ -117,7 +117,7 @@ def open_sample(sample: str) -> None:
 
 @contextmanager
 def reporting_errors() -> Iterator[None]:
-    """Report errors that a page did not handle: bad input, and disks that are full or closed."""
+    """Report errors that a page did not handle: bad input, and full or unwritable disks."""
     try:
         yield
     except InputError as error:
@@ -128,8 +128,8 @@ def reporting_errors() -> Iterator[None]:
         error_box(
             InputError(
                 f"kdcal could not read or write its files ({reason})",
-                fix="Free some space, or let KDCAL_HOME name a folder that kdcal may write to, "
-                "and load the page again. Nothing that was loaded before is lost.",
+                fix="Free some space, or set KDCAL_HOME to a folder that kdcal may write to, and "
+                "load the page again. Nothing that was loaded before is lost.",
             )
         )
 

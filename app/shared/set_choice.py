@@ -1,4 +1,4 @@
-"""Which of a review's sets a page looks at."""
+"""The choice of the set that a page shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kdcal_core.review import Review, Which
 
 
 def choose_set(review: Review, page: str) -> Which:
-    """The set that is looked at: the calibration set where there is no other.
+    """The chosen set; the calibration set if there is no other.
 
     Each page keeps its own choice.
     """

@@ -1,8 +1,8 @@
-"""The one way a page asks for a measure of a review's scored sets, wherever it is computed.
+"""How a page gets a measure of a review's scored sets, wherever it is computed.
 
 A measure is a function of the core from rows to a small frozen result. For a small review it runs
-here, at once; for a large one it runs as a job, whose result is kept by its digest. The page asks
-the same either way, and draws nothing while the answer is None::
+here, at once; for a large one it runs as a job, whose result is stored by its digest. The call is
+the same in both cases, and the page draws nothing while the result is None::
 
     found = set_results.of(review, set_overview, which="calibration")
     if found is not None:
@@ -49,12 +49,12 @@ def of(
     Parameters
     ----------
     measure : ReviewTask
-        Of `kdcal_core.tasks`.
+        One of `kdcal_core.tasks`.
     offer : callable, optional
-        Draws what is offered and says whether it was accepted: a job that was never begun then
-        waits for that. Of no account where there is no job.
+        Draws the offer of a new job and returns whether it was accepted; the job waits for that.
+        Not used if there is no job.
     settings
-        The measure's arguments but for the sets, JSON.
+        The measure's arguments except the sets, as JSON.
     """
     if not in_worker(review, measure, settings):
         return _here(review, measure, settings)
@@ -63,7 +63,7 @@ def of(
 
 
 def at_hand(review: Review, measure: ReviewTask[Any], **settings: Any) -> bool:
-    """Whether :func:`of` gives the measure without waiting for a job."""
+    """Whether :func:`of` returns the measure without waiting for a job."""
     if not in_worker(review, measure, settings):
         return True
     job = waiting.find(measure.request(session.workspace(), review, **settings).key)
@@ -73,9 +73,9 @@ def at_hand(review: Review, measure: ReviewTask[Any], **settings: Any) -> bool:
 def all_of(
     review: Review, measure: ReviewTask[T], each: Sequence[dict[str, Any]]
 ) -> list[T] | None:
-    """The same measure at several settings; where jobs compute them, these run side by side.
+    """The same measure at several settings; jobs for them run in parallel.
 
-    None until all are there; the progress of the first that is missing is shown.
+    None until all are available; the page shows the progress of the first missing one.
     """
     if not any(in_worker(review, measure, one) for one in each):
         return [_here(review, measure, settings) for settings in each]
@@ -93,9 +93,9 @@ def all_of(
 
 
 def in_job(review: Review, measure: ReviewTask[T], **settings: Any) -> T | None:
-    """A measure that is a job for any review, because it takes long; begun at once.
+    """A measure that is a job for any review, because it takes long; it starts at once.
 
-    None until it is there; its progress is shown.
+    None until it is available; the page shows its progress.
     """
     asked = measure.request(session.workspace(), review, **settings)
     return _elsewhere(review, measure, asked, None)
@@ -104,10 +104,10 @@ def in_job(review: Review, measure: ReviewTask[T], **settings: Any) -> T | None:
 def on_demand(
     review: Review, measure: ReviewTask[T], *, label: str, **settings: Any
 ) -> Callable[[], T] | None:
-    """What gives the measure, for a download that is made when somebody asks for it.
+    """A function that returns the measure, for a download made on request.
 
-    Where a job has to compute it, there is a button with this ``label`` and then the progress
-    until it is done, and None is returned.
+    If a job must compute it, the page shows a button with this ``label`` and then the progress, and
+    the result is None until the job is done.
     """
     if not in_worker(review, measure, settings):
         return lambda: _here(review, measure, settings)
@@ -138,14 +138,14 @@ def _here(review: Review, measure: ReviewTask[T], settings: dict[str, Any]) -> T
 
 
 def in_worker(review: Review, measure: ReviewTask[Any], settings: dict[str, Any]) -> bool:
-    """Whether a measure at these settings reads too many rows for the process of the app."""
+    """Whether a measure at these settings reads too many rows for the app's process."""
     return is_large(review, measure.reads_at(**settings))
 
 
 def keep_of(review: Review, reads: Collection[Part]) -> Keep:
-    """What measures of a review keep in the server, as `kdcal_core.tasks.Sets` takes it.
+    """The cache of a review's measures in the server, for `kdcal_core.tasks.Sets`.
 
-    It is named by the identity of what they may read.
+    Its keys contain the identity of everything that the measures may read.
     """
     known = json.dumps(identity(review, reads), sort_keys=True)
 
@@ -156,18 +156,18 @@ def keep_of(review: Review, reads: Collection[Part]) -> Keep:
 
 
 def _space(reader: ReviewReader, name: str) -> Space:
-    """A space; a hidden layer is there once `layer_of` gave it."""
+    """A space; a hidden layer is available after `layer_of` returned it."""
     if not name.startswith(LAYER):
         return regression_space(reader, name)
     found = layer_of(reader.review, name)
-    assert found is not None  # whoever asks waits for it first
+    assert found is not None  # callers wait for it first
     return found
 
 
 def layer_of(review: Review, name: str) -> Space | None:
-    """Coordinates in a hidden layer, once a job has read it; before, the page shows progress.
+    """Coordinates in a hidden layer, after a job has read it; until then, progress is shown.
 
-    For a small review: a worker that measures a large one reads the layer itself.
+    Only for small reviews; the worker that measures a large one reads the layer itself.
     """
     job = job_results.finished(keep_space.request(session.workspace(), review, name=name), review)
     return None if job is None else job_results.result_of(job, keep_space)

@@ -19,17 +19,17 @@ _MANY = 50  # distinct values of a numeric target that are hardly classes
 _HELP = (
     "In a classification the target is a class and the model gives each class a probability. In a "
     "regression it is a number and the model gives a predictive distribution: a mean and a "
-    "standard deviation, quantiles, samples, or a single number. By default the files decide."
+    "standard deviation, quantiles, samples, or a single number. By default the files determine it."
 )
 
 
 def task_choice(review: Review | None) -> None:
-    """What the model does. A change reads its file and the columns again."""
+    """The choice of the task. A change reads the model's file and the columns again."""
     if review is None or not (review.tables or review.model):
         _before_files(review)
         return
     key = f"task_{review.id}_{review.task}"
-    st.session_state.setdefault(key, review.task)  # a default besides would be warned of
+    st.session_state.setdefault(key, review.task)  # an additional default would cause a warning
     st.segmented_control(
         "What the model does",
         get_args(Task),
@@ -44,12 +44,12 @@ def task_choice(review: Review | None) -> None:
     if _looks_like_numbers(review):
         st.caption(
             ":material/help: The target holds many different numbers. If the model predicts a "
-            "number and no class, choose Regression."
+            "number instead of a class, choose Regression."
         )
 
 
 def wanted_task() -> Task | None:
-    """The task chosen before there was any file; None where the files decide."""
+    """The task chosen before any file was loaded; None if the files determine it."""
     wanted: Task | None = st.session_state.get(_NEW)
     return wanted
 
@@ -66,7 +66,7 @@ def _before_files(review: Review | None) -> None:
 
 
 def _change(key: str, review: Review) -> None:
-    """Begin the change. Until it has succeeded the choice shows the task as it is."""
+    """Start the change. Until it succeeds, the choice shows the current task."""
     task: Task = st.session_state[key]
     st.session_state[key] = review.task
     if task == review.task:

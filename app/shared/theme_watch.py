@@ -1,7 +1,7 @@
-"""The page runs again when its reader changes between light and dark.
+"""Runs the page again when the theme changes between light and dark.
 
-Figures are drawn with the colours of one theme, and Streamlit runs nothing when the theme changes:
-their text kept the other theme's colour until the next click.
+Figures have the colours of one theme, and Streamlit runs nothing when the theme changes. Without
+this, their text would have the other theme's colour until the next click.
 """
 
 from __future__ import annotations

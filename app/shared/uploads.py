@@ -1,4 +1,4 @@
-"""Uploaded files: bytes go at once into the workspace, never into a session."""
+"""Uploaded files: bytes are written to the workspace at once, never to a session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kdcal_core.text import listed
 
 Upload = Literal["files", "foreign"]
 
-# Offered so that choosing a pickle gives the reason and the remedy, not a greyed-out file.
+# Listed so that choosing a pickle shows the reason and the remedy, not a greyed-out file.
 REFUSED_SUFFIXES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
 
 TABLES_HELP = (
@@ -33,7 +33,7 @@ TABLES_HELP = (
 )
 FOREIGN_HELP = (
     "Rows unlike the data, with the model's features under the same names. They need no true "
-    "class. They are only looked at: nothing is fitted on them."
+    "class. Nothing is fitted on them."
 )
 
 
@@ -57,8 +57,7 @@ def drop_zone(review: Review | None) -> None:
 def _model_help() -> str:
     known = (f"{one.title} ({', '.join(one.suffixes)})" for one in model_formats().values())
     return (
-        f"One of: {', '.join(known)}. A pickle is refused, because opening one runs whatever code "
-        "it holds."
+        f"One of: {', '.join(known)}. A pickle is refused, because opening one runs any code in it."
     )
 
 
@@ -71,7 +70,7 @@ def _uploader(
     several: bool = False,
 ) -> None:
     generation = st.session_state.setdefault(f"{which}_uploads", 0)
-    # nothing that is fitted or asked meanwhile reads a new foreign table
+    # no other computation reads a new foreign table meanwhile
     busy = waiting.reading if which == "foreign" else waiting.busy
     waits = review is not None and busy(review.id)
     uploaded = st.file_uploader(
@@ -88,7 +87,7 @@ def _uploader(
     review_id = review.id if review is not None else session.new_review()
     if (task := wanted_task()) is not None:
         set_task(session.workspace(), review_id, task)
-    # A fresh key empties the uploader, so that the bytes do not stay in memory.
+    # A new key empties the uploader, so that the bytes do not stay in memory.
     st.session_state[f"{which}_uploads"] = generation + 1
     arrivals = [Arrival(file, file.name) for file in files]
     waiting.start(

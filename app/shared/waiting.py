@@ -1,6 +1,6 @@
-"""Jobs on the page: begin one, find it again, show how far it is, stop it, and show how it ended.
+"""Jobs on the page: start one, find it again, show its progress, stop it, and report its end.
 
-A page that needs a long computation does this, at every run::
+A page that needs a long computation does this in every run::
 
     job = waiting.find(key) or waiting.run(target, kwargs, key=key, title=title, owner=review.id)
     if job.state == "done":
@@ -11,8 +11,8 @@ A page that needs a long computation does this, at every run::
         waiting.run(target, kwargs, key=key, title=title, owner=review.id)
         st.rerun()
 
-`find` starts nothing, so what failed or was stopped does not begin again by itself, and a page
-that first offers a button leaves `run` to the button.
+`find` starts nothing, so a failed or stopped job does not start again by itself, and a page that
+first offers a button calls `run` only after a click.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from kdcal_core.progress import Progress
 from kdcal_core.text import escape_markdown
 
 Work = Callable[[Progress, Callable[[], bool]], Any]
-EVERYBODY = ""  # owner of a job that holds nobody's data, such as a simulation: all see it
+EVERYBODY = ""  # owner of a job without private data, such as a simulation: all sessions see it
 _LAST = "last_job"
 _OWNERS = "job_owners"
 _STOPPED = "stopped_jobs"
 
 
 def start(work: Work, *, title: str, owner: str, short: bool = False) -> None:
-    """Begin ``work`` for the review ``owner``; `show` follows it from the next run on.
+    """Start ``work`` for the review ``owner``; `show` follows it from the next run.
 
     ``short`` work, such as reading a file, does not wait for long jobs.
     """
@@ -44,21 +44,21 @@ def start(work: Work, *, title: str, owner: str, short: bool = False) -> None:
 
 
 def run(target: str, kwargs: Mapping[str, Any], *, key: str, title: str, owner: str) -> JobSnapshot:
-    """Begin a function of the core as a job, or join the one of this key.
+    """Start a function of the core as a job, or join the job of this key.
 
     Parameters
     ----------
     target, kwargs, key
         As for `kdcal_core.jobs.JobManager.submit`; `kdcal_core.jobs.job_key` makes the key.
     title : str
-        What is done, for people.
+        Description of the job for users.
     owner : str
         The review's id, or `EVERYBODY`.
 
     Returns
     -------
     JobSnapshot
-        Done at once where the result is stored.
+        Already done if the result is stored.
     """
     _remember(owner)
     job = jobs().get(jobs().submit(target, kwargs, key=key, title=title, owner=owner))
@@ -67,16 +67,16 @@ def run(target: str, kwargs: Mapping[str, Any], *, key: str, title: str, owner: 
 
 
 def find(key: str) -> JobSnapshot | None:
-    """The job of this key as it is now, or its stored result; None where it was never begun."""
+    """The current job of this key, or its stored result; None if it was never started."""
     return jobs().find(key)
 
 
 def show(owner: str) -> JobSnapshot | None:
-    """Show the steps that run for this review. Returns the last one, once it has ended.
+    """Show the running steps of this review. Returns the last one after it has ended.
 
-    Running steps are found by their owner, so that a reload or a second tab finds them too. The
-    last one is returned until the next begins: so an error stays on the page.
-    Jobs with a key belong to the pages that show their results.
+    Running steps are found by their owner, so a reload or a second tab also finds them. The last
+    one is returned until the next one starts, so an error stays on the page. Jobs with a key belong
+    to the pages that show their results.
     """
     for job in jobs().active(owner):
         if not job.key:
@@ -87,7 +87,7 @@ def show(owner: str) -> JobSnapshot | None:
 
 
 def busy(owner: str) -> bool:
-    """Whether something runs for this review."""
+    """Whether a step is running for this review."""
     return bool(jobs().active(owner))
 
 
@@ -99,7 +99,8 @@ def reading(owner: str) -> bool:
 def follow(job_id: str) -> None:
     """The job's progress, with a button that stops it; the page runs again when it has ended.
 
-    Another review may have begun it. It becomes the open review's too, until Stop is pressed here.
+    Another review may have started it. It then also belongs to the open review, until Stop is
+    pressed here.
     """
     review_id = session.open_review_id()
     foreign = (job := jobs().get(job_id)) is not None and not _is_ours(job)
@@ -117,11 +118,11 @@ def _follow(job_id: str) -> None:
 
 
 def progress(job: JobSnapshot, *, where: str) -> None:
-    """How far the job is, and its Stop button; ``where`` distinguishes two of them on a page."""
+    """The job's progress and Stop button; ``where`` distinguishes two of them on a page."""
     with st.container(border=True):
         st.progress(job.progress, text=_sentence(job))
         if not _is_ours(job):
-            st.caption("It continues, because another review asked for the same result.")
+            st.caption("It continues, because another review needs the same result.")
             return
         st.button(
             "Stop",
@@ -143,10 +144,9 @@ def _stop(job_id: str) -> None:
 
 
 def start_again(job: JobSnapshot) -> bool:
-    """Why there is no result, and a button; true once somebody asks to start the job again.
+    """Report why there is no result; returns whether the button to start again was pressed.
 
-    There is no button where a file was refused: it would be refused again, and another file is
-    needed.
+    There is no button if a file was refused, because it would be refused again.
     """
     if job.error is not None:
         session.error_box(job.error)
@@ -158,7 +158,7 @@ def start_again(job: JobSnapshot) -> bool:
 
 
 def owners() -> tuple[str, ...]:
-    """Whose jobs this session sees: the open review's, everybody's, and what it began itself."""
+    """Owners whose jobs this session sees: the open review, everybody, and its own."""
     review_id = session.open_review_id()
     review = () if review_id is None else (review_id,)
     return (EVERYBODY, *review, *st.session_state.get(_OWNERS, ()))

@@ -60,7 +60,7 @@ Measures = dict[Method, dict[str, Estimate]]
 
 
 def offer() -> bool:
-    """What a run will show, and the button that begins it."""
+    """What a run will show, and the button that starts it."""
     with st.container(border=True):
         st.markdown(text.EMPTY)
         st.caption(text.LASTS)
@@ -68,7 +68,7 @@ def offer() -> bool:
 
 
 def results(run: LabRun, key: str) -> None:
-    """Everything that a finished run shows."""
+    """All results of a finished run."""
     top = st.container()
     choice = _tune(run, f"lab_{key[:12]}")
     answers = answers_of(run, key, choice)
@@ -83,14 +83,14 @@ def results(run: LabRun, key: str) -> None:
 
 
 def flaws() -> None:
-    """Where the papers' texts contradict each other or themselves, and what is done here."""
-    with st.expander("Where the papers' texts go wrong", icon=":material/menu_book:"):
+    """Contradictions in the papers' texts, and how kdcal resolves them."""
+    with st.expander("Errors in the papers' texts", icon=":material/menu_book:"):
         st.markdown(text.FLAWS)
         st.caption(cited_in("Dey et al. and the earlier version"))
 
 
 def _finding(run: LabRun, measures: Measures) -> None:
-    """The sentence, what was run, and four estimates with the model's beside them."""
+    """The finding, the settings of the run, and four estimates beside those of the model."""
     model, graph = measures["model"], measures["geodesic"]
     compared = [
         Compared(each["confidence"], each["error"], each["hellinger"]) for each in (model, graph)
@@ -111,7 +111,7 @@ def _finding(run: LabRun, measures: Measures) -> None:
 
 
 def _tune(run: LabRun, prefix: str) -> GraphChoice:
-    """The settings that act at once, with their presets."""
+    """The settings that need no new fit, with their presets."""
     graph = run.graphs["geodesic"]
     by_data = {
         f"{prefix}_exponent": fitted_position(graph),
@@ -167,8 +167,8 @@ def _presets(prefix: str, by_data: dict[str, Any]) -> None:
         "As printed": (
             {**by_data, **fixed, f"{prefix}_log_b": PRINTED_LOG_FLOOR},
             "vertical_align_top",
-            "The same with b = exp(-0.0000001), as their tables print: confidence collapses among "
-            "the data.",
+            "The same with b = exp(-0.0000001), as printed in their tables: confidence collapses "
+            "inside the data.",
         ),
     }
     title, buttons = st.columns([1, 2.2], vertical_alignment="center")
@@ -243,7 +243,7 @@ def _variance(graph: KernelDensityGraph, prefix: str) -> float | None:
         format_func="{:.2g}".format,
         key=f"{prefix}_variance",
         persist_state="session",
-        help="In units in which the farthest row lies at 1. The papers add 1e-06.",
+        help="In units in which the farthest row is at 1. The papers add 1e-06.",
     )
     st.caption(f"By data: {graph.variance_floor:.2g}")
     return None if variance == graph.variance_floor else variance
@@ -251,25 +251,25 @@ def _variance(graph: KernelDensityGraph, prefix: str) -> float | None:
 
 def _ratio_only(prefix: str) -> bool:
     which = st.segmented_control(
-        "Among the data",
+        "Inside the data",
         options=["blend", "ratio"],
         required=True,
         format_func={"blend": "With the model", "ratio": "Class ratio alone"}.__getitem__,
         key=f"{prefix}_inside",
         persist_state="session",
-        help="Whether the model's opinion of a row moves the class ratio of its polytope. The "
-        "papers have the ratio alone.",
+        help="Whether the class ratio of a polytope is blended with the model's own probability. "
+        "The papers use the ratio alone.",
     )
     return which == "ratio"
 
 
 def _with(options: tuple[float, ...], fitted: float | None) -> list[float]:
-    """The options of a slider, with the value that it starts from."""
+    """The options of a slider, including its initial value."""
     return sorted({*options, *([] if fitted is None else [fitted])})
 
 
 def _maps(run: LabRun, grid: LabRows, answers: Answers) -> None:
-    """The papers' Fig. 8: the rows, the truth, and what each method says instead."""
+    """The papers' Fig. 8: the rows, the truth, and the posterior of each method."""
     maps = {"True posterior": grid.truth}
     for method in MAPPED:
         found = answers[method].grid
@@ -291,7 +291,7 @@ def _maps(run: LabRun, grid: LabRows, answers: Answers) -> None:
         dark=is_dark(),
     )
     with st.container(border=True):
-        st.markdown("**What each method says, and where**")
+        st.markdown("**The posterior of each method**")
         show(chart, key="lab_maps", of=_file(run))
 
 
@@ -377,5 +377,5 @@ def _file(run: LabRun) -> str:
 
 
 def _log_b(value: float) -> str:
-    """log b as people write it: -300, -1e+07, -1e-07."""
+    """log b in a short form: -300, -1e+07, -1e-07."""
     return f"{value:,.0f}" if 1 <= abs(value) < 1e6 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""The lab's jobs and what it shows of a run, kept for each run and setting of the graphs."""
+"""The lab's jobs and results, cached for each run and setting of the graphs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ T = TypeVar("T")
 
 
 def result_of(request: Request, task: Task[T], offer: Callable[[], bool]) -> T | None:
-    """The result of a request's job; None until there is one, and the page says how far it is.
+    """The result of a request's job; None until it is available, while the page shows progress.
 
     Parameters
     ----------
     task : Task
-        The request's.
+        The task of the request.
     offer : callable
-        Draws what the job would do, where it was never begun, and says whether it was asked for.
+        Draws the offer of a new job and returns whether it was accepted.
     """
     job = waiting.find(request.key)
     if job is None:
@@ -74,7 +74,7 @@ def _begin(request: Request) -> None:
 
 
 def answers_of(run: LabRun, key: str, choice: GraphChoice) -> dict[Method, LabAnswers]:
-    """Every method's answers: those that no setting moves, and both graphs at ``choice``."""
+    """Every method's outputs: those without settings, and both graphs at ``choice``."""
     fixed, moved = _fixed(key, run=run), _moved(key, choice, run=run)
     named: tuple[Method, ...] = ("model", "isotonic", "sigmoid")
     papers: tuple[Method, ...] = ("geodesic_paper", "euclidean_paper")
@@ -117,7 +117,7 @@ def _measured(
 
 @by_digest
 def glance_of(simulation: str, n_features: int) -> Simulated:
-    """A few hundred rows of a simulation, for its small picture."""
+    """A few hundred rows of a simulation, for its preview."""
     if simulation == "trunk":
         return trunk(600, seed=0, n_features=n_features)
     return SIMULATIONS[simulation].function(600, seed=0)

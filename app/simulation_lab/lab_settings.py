@@ -1,4 +1,4 @@
-"""What the simulation lab is asked for: the simulation with its picture, the model, the seed."""
+"""The settings of the simulation lab: the simulation with a preview, the model, the seed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EPOCHS = (20, 50, 100, 200, 500)
 MODELS = {"forest": "Random forest", "network": "ReLU network"}
 OutputLayer = Literal["auto", "probability", "logit", "exclude"]
 OUTPUT_LAYERS: dict[OutputLayer, str] = {
-    "auto": "As the fit advises",
+    "auto": "Automatic",
     "probability": "Counted: probability above 1/K",
     "logit": "Counted: logit above 0",
     "exclude": "Left out",
@@ -38,7 +38,7 @@ class _Shape(TypedDict, total=False):
 
 
 def choose() -> LabSettings:
-    """The settings that stand in the card."""
+    """The settings in the card."""
     with st.container(border=True):
         simulation = st.segmented_control(
             "Simulation",
@@ -105,7 +105,7 @@ def _rows(simulation: str) -> tuple[int, int]:
         options=DIMENSIONS,
         value=10,
         key="lab_dimensions",
-        help="Each further dimension says less about the class than the one before.",
+        help="Each further dimension is less informative about the class.",
         **_KEPT,
     )
     return n, n_features
@@ -142,8 +142,8 @@ def _network() -> _Shape:
             options=EPOCHS,
             value=200,
             key="lab_epochs",
-            help="Training ends earlier once the loss has not improved for ten epochs. Adam, "
-            "learning rate 0.0003, 32 rows a step.",
+            help="Training ends earlier if the loss has not improved for ten epochs. Adam, "
+            "learning rate 0.0003, 32 rows per step.",
             **_KEPT,
         )
         output_layer: OutputLayer = st.radio(
@@ -167,4 +167,4 @@ def _glance(simulation: str, n_features: int) -> None:
         alt=f"{len(drawn.y)} rows of {which.title}. {which.sentence}",
     )
     flat = ", in their first two dimensions" if n_features > 2 else ""
-    st.caption(f"A first look: {len(drawn.y)} rows{flat}, whatever number is set.")
+    st.caption(f"Preview: {len(drawn.y)} rows{flat}, whatever the number above.")

@@ -1,4 +1,4 @@
-"""The simulation lab over training sizes: a job of its own, and its picture."""
+"""The simulation lab over training sizes: a separate job, and its picture."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SHOWN = {
     "hellinger": "Hellinger distance",
     "confidence": f"Confidence at radius {FAR:g}",
 }
-PRIOR = 0.5  # every simulation draws both classes alike
+PRIOR = 0.5  # both classes are equally frequent in every simulation
 
 
 def card(lab: LabSettings) -> None:
-    """The choice of sizes, the job's progress, and its result once it is done."""
+    """The choice of sizes, the job's progress, and its result."""
     with st.container(border=True):
         st.markdown("**Over training sizes**")
         largest, repetitions, _ = st.columns([1, 1, 1], gap="large")
@@ -44,7 +44,7 @@ def card(lab: LabSettings) -> None:
             help="The papers have 10 and 45.",
         )
         sizes = tuple(size for size in SIZES if size <= most)
-        fewer = replace(lab, n_sphere=500, resolution=81)  # points, as many runs are made
+        fewer = replace(lab, n_sphere=500, resolution=81)  # fewer points, because of many runs
         _result(SizesSettings(fewer, sizes, runs))
 
 

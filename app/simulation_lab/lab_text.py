@@ -4,73 +4,73 @@ from __future__ import annotations
 
 INTRODUCTION = (
     "Here the truth is known. Draw rows, train a forest or a network, and see where its "
-    "confidence leaves the truth: among the data, and far outside, where the data say nothing "
+    "confidence differs from the truth: inside the data, and far outside, where there are no data "
     "and confidence should fall to the share of the more frequent class."
 )
 EMPTY = """
 **Run** will draw the rows, train the model on seven tenths of them, build its kernel density
 versions, and show
 
-* the papers' maps: the rows, the true posterior, and what each method says instead of it,
+* the papers' maps: the rows, the true posterior, and the posterior of each method,
 * confidence against the distance from the data, for every method,
 * error, distance to the truth, calibration and log loss, each with its interval,
 
-with sliders for the kernel density version that act at once.
+with sliders for the kernel density version that take effect at once.
 """
 LASTS = (
-    "A forest takes seconds. A network takes a minute or so with the default settings, and up to "
-    "half an hour for 10,000 rows and 1,000 units a layer. The rest of the app stays usable "
-    "meanwhile, and you can stop it at any time."
+    "A forest takes seconds. A network takes about a minute with the default settings, and up to "
+    "half an hour for 10,000 rows and 1,000 units per layer. You can keep using the app meanwhile, "
+    "and stop the run at any time."
 )
 UNITS = "1 is the distance of the farthest row; a polytope is a region of the model."
 SETTINGS = r"""
-The fit counts, for each polytope of the model (a region where it takes the same leaves, or
-the same units are active), the rows of each class. What then makes it a density and a posterior
-needs no new fit:
+The fit counts the rows of each class in each polytope of the model (a region with the same leaves,
+or with the same active units). The settings that turn counts into a density and a posterior need no
+new fit:
 
-* **Exponent** $\gamma\log n$: how much other polytopes lend to the counts. The kernel
+* **Exponent** $\gamma\log n$: how much other polytopes add to the counts. The kernel
   $\mathcal K(r,s)$ is the share of leaves or activation paths in common, and polytope $s$ counts
-  in $r$ with weight $\mathcal K(r,s)^{\gamma\log n}$ (Dey et al., Eqs. 16 and 18). A large one
-  lends nothing, and a polytope with one row is then sure of its class.
+  in $r$ with weight $\mathcal K(r,s)^{\gamma\log n}$ (Dey et al., Eqs. 16 and 18). A large exponent
+  adds nothing, and a polytope with one row is then sure of its class.
 * **Floor** $b$: a constant added to every class's density, $\hat f_y=\tilde f_y+b/\log n$
-  (Eq. 8). Where the densities are far smaller than it, the posterior is the prior (Prop. 2).
+  (Eq. 8). Where the densities are far smaller than the floor, the posterior is the prior (Prop. 2).
 * **Variance floor** $\lambda$: added to the variance of each polytope's Gaussian (Eq. 15), in
-  units in which the farthest row lies at 1. A wider Gaussian reaches farther out. Most polytopes
-  hold one row, whose variance is 0: the papers add $10^{-6}$, **by data** it is the mean squared
-  gap between neighbouring polytopes.
-* **Among the data**: in the papers the class ratio of the polytope answers alone. **Class ratio
-  alone** shows their fit: the output layer of a network belongs to the paths, and the exponent is
-  chosen under the floor in use. **With the model**, it is weighed against the model's opinion of
-  the same row, $\mathrm{softmax}(a\log p+b\log g)$, with the weights of the lowest log loss on the
-  held-out rows. Densities, floor and prior stay what they are.
+  units in which the farthest row is at 1. A wider Gaussian reaches farther out. Most polytopes have
+  one row, whose variance is 0. The papers add $10^{-6}$; **by data** it is the mean squared gap
+  between neighbouring polytopes.
+* **Inside the data**: the papers use only the class ratio of the polytope. **Class ratio alone**
+  shows their fit: the output layer of a network belongs to the paths, and the exponent is chosen
+  under the floor in use. **With the model** blends it with the model's own probability,
+  $\mathrm{softmax}(a\log p+b\log g)$, with the weights of the lowest log loss on the held-out rows.
+  Densities, floor and prior do not change.
 
-**From data** sets the floor to the density that a given share of the held-out rows fall below:
-the share of ordinary rows that you accept to be called unknown.
+**From data** sets the floor to the density below which a given share of the held-out rows lie: the
+share of ordinary rows that you accept to be called unknown.
 """
 SIZES_LAST = (
-    "{} runs, each with its own rows and its own model: a minute or so for forests up to 1,000 "
+    "{} runs, each with its own rows and its own model: about a minute for forests up to 1,000 "
     "rows, many minutes for networks. The number of rows set above is not used here."
 )
 FLAWS = r"""
-The texts contradict each other and themselves in places. What is simulated here:
+The papers contradict each other and themselves in places. The simulations here are as follows:
 
 * **The floor.** The tables print $b=\exp(-10^{-7})$, which is 0.9999999: the preset *As printed*
-  shows what it does. With it, and $\lambda=10^{-6}$, a polytope of one row among 10,000 in the
-  plane hands over to the prior 0.0032 from its centre, nearer than the next row, so that
-  confidence collapses *among* the data. The value meant is $b=\exp(-10^{7})$, which hands over at
-  $\sqrt{2\lambda\cdot10^7}=4.47$, in any dimension: far too late for a user who asks at 2. The
-  authors' own code uses other values for each experiment, one kind for results among the data and
-  another for results outside. kdcal sets the floor from held-out rows, **one setting for both**.
+  shows its effect. With it, and $\lambda=10^{-6}$, a polytope of one row among 10,000 in the plane
+  falls back to the prior 0.0032 from its centre, nearer than the next row, so confidence collapses
+  *inside* the data. The intended value is $b=\exp(-10^{7})$, which falls back at
+  $\sqrt{2\lambda\cdot10^7}=4.47$, in any dimension: far too late at a distance of 2. The authors'
+  own code uses other values for each experiment, one for results inside the data and another for
+  results outside. kdcal sets the floor from held-out rows, **one setting for both**.
 * **Gaussian XOR** is printed with the same means for both classes. Class 1 is at
   $\pm(0.5,0.5)$ here.
-* **Spiral**: as printed the second arm is the first turned by full turns, so that they coincide.
-  Here it is the first one's point reflection.
+* **Spiral**: as printed the second arm is the first one after full turns, so the two coincide. Here
+  it is the first one's point reflection.
 * **N(0, 0.01)** states a variance: the noise has a standard deviation of 0.1.
 * **"Within the region"**: rows outside the square are drawn again, class by class, and the true
   posterior is corrected for the share that is lost (22% of the outer ring of *Circle*). Trunk is
   not cut.
 * **Spheres**: normalised Gaussian vectors. Normalised points of a cube are not uniform.
-* **Logarithm**: natural, in $b/\log n$ as in $\gamma\log n$.
-* **Division**: 70% to train and fit, 30% held out (the earlier version of Dey et al. has 90 and
-  10).
+* **Logarithm**: natural, in $b/\log n$ and in $\gamma\log n$.
+* **Division**: 70% to train and fit, 30% held out (90% and 10% in the earlier version of Dey et
+  al.).
 """

@@ -176,7 +176,7 @@ class Workspace:
         InputError
             As `update`.
         OSError
-            Where the folder of reviews cannot be written.
+            If the folder of reviews cannot be written.
         """
         folder = self.folder(review_id)
         copy = secrets.token_urlsafe(12)

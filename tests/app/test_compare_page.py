@@ -117,7 +117,7 @@ def test_another_order_and_another_opponent_change_the_pictures_alone(page: AppT
     assert specs(healthy(page))[0] == before[0]
     assert specs(page)[1] != before[1]
     assert "leads on these rows" in words(page)
-    order = next(one for one in page.selectbox if one.label == "In the order of")
+    order = next(one for one in page.selectbox if one.label == "Ordered by")
     order.set_value("ece").run()
     assert "ECE, on these" in finding(healthy(page))
     assert not jobs().active()

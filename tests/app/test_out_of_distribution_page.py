@@ -76,7 +76,7 @@ def page(network: str) -> AppTest:
 @pytest.fixture
 def plain(linear: str) -> AppTest:
     """The page of the model without a partition, which was asked about spheres."""
-    return begun(linear, "Ask")
+    return begun(linear, "Score")
 
 
 def lines(at: AppTest) -> list[str]:
@@ -111,7 +111,7 @@ def test_a_model_without_partition_is_asked_all_the_same(linear: str, texts: Tex
     at = healthy(launch(PAGE, linear))
     texts(at, "before")
     assert len(at.info) == 1
-    (ask,) = (button for button in at.button if button.label.startswith("Ask"))
+    (ask,) = (button for button in at.button if button.label.startswith("Score"))
     at = settled(ask.click().run())
     assert lines(at)[0] == "Model"
     assert set(lines(at)[1:4]) == {"Isotonic", "Sigmoid", "KDE (b_mon2)"}
@@ -247,7 +247,7 @@ def test_a_table_that_the_model_cannot_take_can_be_taken_out(
     add_foreign(workspace, linear, io.BytesIO(bad.to_csv(index=False).encode()), HOSTILE)
     try:
         at = launch(PAGE, linear)
-        for button in [one for one in at.button if one.label.startswith("Ask")]:
+        for button in [one for one in at.button if one.label.startswith("Score")]:
             button.click().run()
         settle(at)
         assert "oops" in at.error[0].value

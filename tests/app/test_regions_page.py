@@ -215,7 +215,7 @@ def test_the_table_of_pit_holds_what_was_tested() -> None:
     assert table["Mean PIT"].str.fullmatch(r"0\.\d+ \(0\.\d+ to 0\.\d+\)").all()
     assert table["Spread"].str.fullmatch(r"\S+% \(\S+% to \S+%\)").all()
     assert "Gap" not in table
-    assert "Least found" in table
+    assert "Smallest found" in table
 
 
 def test_one_region_is_no_reason_for_regions(app, tmp_path, texts) -> None:

@@ -36,7 +36,7 @@ def test_where_the_printed_floor_lets_go():
         variance_floor=1e-6, log_floor=PRINTED_LOG_FLOOR,
     )  # fmt: skip
     (radius,) = np.unique(switch_distances(alone))
-    assert f"hands over to the prior {radius:.2g} from its centre" in " ".join(
+    assert f"falls back to the prior {radius:.2g} from its centre" in " ".join(
         lab_text.FLAWS.split()
     )
 

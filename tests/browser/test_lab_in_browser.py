@@ -18,7 +18,7 @@ def finding(app):
 def test_the_lab_is_the_first_page_of_a_newcomer(app):
     app.open(SMALL)
     app.page.get_by_role("button", name="Run", exact=True).click()
-    app.wait_for_text("What each method says, and where", seconds=180)
+    app.wait_for_text("The posterior of each method", seconds=180)
     app.page.locator(".js-plotly-plot .heatmaplayer").first.wait_for(timeout=60_000)
     app.idle()
     assert re.match(r"At radius 2 the forest (still )?says 0\.\d\d", finding(app))

@@ -56,7 +56,7 @@ def test_a_dragged_box_shows_its_rows_and_outlives_a_slider(app):
     # the middle half of the map holds all data, a quarter of that one cloud
     drag(app, 1, (0.5, 0.25), (0.77, 0.5))
     assert 150 < until_rows(app, lambda n: n < 900) < 350
-    app.wait_for_text("rows as they came")
+    app.wait_for_text("the most confident on top")
     app.assert_healthy()
     # on another panel, where no row is: the box dragged last counts
     drag(app, 2, (0.02, 0.02), (0.15, 0.15))
