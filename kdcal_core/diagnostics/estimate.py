@@ -39,7 +39,7 @@ class Estimate:
         Whether it is shown as a percentage.
     lower_is_better : bool or None
         None if neither direction is better (mean max confidence).
-    reference : str
+    expected_words : str
         What ``expected`` is, in words that follow the number: "expected by chance", "stated".
     """
 
@@ -54,7 +54,7 @@ class Estimate:
     expected: float | None = None
     percent: bool = False
     lower_is_better: bool | None = True
-    reference: str = "expected by chance"
+    expected_words: str = "expected by chance"
 
     @property
     def largest(self) -> float:
@@ -98,13 +98,13 @@ def reference_text(estimate: Estimate) -> str:
     >>> reference_text(Estimate("ECE", "ECE", 0.0212, 0.0, 0.031, 569, expected=0.019))
     '0.019 expected by chance'
     >>> held = Estimate("Coverage", "Coverage", 0.94, 0.92, 0.96, 500, expected=0.95,
-    ...                 percent=True, reference="stated")
+    ...                 percent=True, expected_words="stated")
     >>> reference_text(held)
     '95.0% stated'
     """
     if estimate.expected is None:
         return ""
-    return f"{value_text(estimate, estimate.expected)} {estimate.reference}"
+    return f"{value_text(estimate, estimate.expected)} {estimate.expected_words}"
 
 
 def estimate_text(estimate: Estimate, *, chance: bool = True) -> str:

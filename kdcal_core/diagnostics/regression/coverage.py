@@ -245,7 +245,7 @@ def _judged(
             expected=stated,
             percent=True,
             lower_is_better=None,
-            reference="stated",
+            expected_words="stated",
         ),
         width=mean_estimate(
             high - low,
