@@ -16,7 +16,10 @@ if review is not None and parts.can_be_drawn(review):
         plane, label = parts.controls(review)
         drawn = parts.grid(review, plane, fit)
         picture = st.container()
-        version = parts.set_again(fit) if fit is not None and drawn is not None else None
+        version = None
+        if fit is not None and drawn is not None:
+            with st.expander("Settings of the kernel density version", icon=":material/tune:"):
+                version = parts.set_again(fit)
     prior = None if drawn is None else foreign_results.prior_of(review, fit)
     if drawn is not None and prior is not None:
         maps = parts.maps(review, drawn, version, label)

@@ -15,16 +15,25 @@ if review is not None:
         top = st.container()
         view = parts.asked_for(looked)
         if view is not None:
-            panels = regions_region.closely(view)
+            # every section is computed: the finding names the repair and what it changes
+            titles = ["One region", "Every region", "Repair", *parts.pays(looked)]
+            one, every, repaired, *pays = st.tabs(titles, key="regions_sections")
+            with one:
+                panels = regions_region.closely(view)
+            with every:
+                parts.every_region(looked, view.found)
             repair = measured = None
-            if looked.regression:
-                regions_repair.elsewhere()
-            else:
-                repair = regions_repair.repaired(view)
-                if repair is not None:
-                    regions_repair.before_and_after(view, repair)
+            with repaired:
+                if looked.regression:
+                    regions_repair.elsewhere()
+                else:
+                    repair = regions_repair.repaired(view)
+                    if repair is not None:
+                        regions_repair.before_and_after(view, repair)
+            for tab in pays:
                 measured = regions_search.whole_of(looked)
                 if measured is not None and panels is not None:
-                    regions_repair.conditions(view, measured, panels.fits, repair)
+                    with tab:
+                        regions_repair.conditions(view, measured, panels.fits, repair)
             with top:
                 regions_finding.finding(view, measured, repair)

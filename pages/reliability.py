@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.reliability import reliability_parts as parts
 from app.shared import page_top
+from app.shared.sections import sections
 from app.shared.set_choice import choose_set
 
 review = page_top.scored_review("reliability")
@@ -17,5 +18,4 @@ if review is not None:
     if overview is not None:
         with top:
             parts.finding(review, which, asked, overview)
-        parts.scores_and_confusion(review, which, overview)
-    parts.every_estimate(review, which)
+        sections("reliability_sections", parts.further(review, which, asked, overview))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -73,7 +75,7 @@ class View:
 
 def compared(review: Review) -> View | None:
     """A finished comparison; until then the page shows progress."""
-    with st.container(border=True):
+    with job_results.settings_card(review, "compare"):
         settings, button = compare_settings.choose(review), st.empty()
     try:
         asked = compare_calibrators.request(session.workspace(), review.id, settings)
@@ -156,10 +158,19 @@ def dots(view: View) -> None:
         )
 
 
+def further(view: View) -> dict[str, Callable[[], None]]:
+    """The pictures and the numbers, by title."""
+    differences = {} if view.group == "speed" else {"Paired differences": partial(paired, view)}
+    return {
+        "Every measure": partial(dots, view),
+        **differences,
+        "Reliability diagrams": partial(pictures, view),
+        "All numbers": partial(table, view),
+    }
+
+
 def paired(view: View) -> None:
     """Differences on the same rows, against the model as it is or against the best."""
-    if view.group == "speed":
-        return
     found = view.found
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -243,7 +243,7 @@ def _say_which(largest: list[int], n_classes: int) -> None:
 
 
 def methods(review: Review, overview: SetOverview, label: int) -> None:
-    """All methods over one histogram, and their losses by class."""
+    """The chosen methods over one histogram, and their losses by class."""
     with st.container(border=True):
         st.markdown("**Methods compared**")
         chosen = st.multiselect(
@@ -347,6 +347,6 @@ def noise(review: Review, overview: SetOverview) -> None:
 
 def advice() -> None:
     """The paper's advice on using a calibrator."""
-    with st.expander("Before you rely on a calibrator", icon=":material/menu_book:"):
+    with st.container(border=True):
         st.markdown(ADVICE)
         st.caption(f"Summarised from {cited_in(ADVICE)}")

@@ -103,7 +103,7 @@ def _places(local: LocalPit | None) -> None:
 
 @st.fragment
 def all_rows(judged: Judged, whole: PitOverview | None) -> None:
-    """Histogram and ECDF difference of all PIT values, and the tests of uniformity."""
+    """Histogram and ECDF difference of all PIT values."""
     with st.container(border=True):
         title, setting = st.columns([3, 1], vertical_alignment="center")
         title.markdown("**All rows together**")
@@ -120,7 +120,6 @@ def all_rows(judged: Judged, whole: PitOverview | None) -> None:
                 key="pit_ecdf",
                 of=f"{judged.review.title} {judged.which}",
             )
-        _tests(judged, whole)
 
 
 def _histogram(judged: Judged, bins: int, whole: PitOverview | None) -> None:
@@ -142,7 +141,8 @@ def _histogram(judged: Judged, bins: int, whole: PitOverview | None) -> None:
         )
 
 
-def _tests(judged: Judged, whole: PitOverview) -> None:
+def uniformity(judged: Judged, whole: PitOverview) -> None:
+    """The tests of uniformity."""
     table = _test_table(whole.tests)
     st.dataframe(
         table.assign(**{"p value": [p_text(test.p_value) for test in whole.tests]}),
@@ -227,11 +227,7 @@ def _width(width: Estimate) -> str:
 @st.fragment
 def every_measure(judged: Judged, whole: PitOverview) -> None:
     """The table of all measures with full names."""
-    with st.expander(
-        "Every measure, with its full name", key="pit_measures_open", on_change="rerun"
-    ) as shown:
-        if not shown.open:
-            return
+    with st.container(border=True):
         estimates = [one for key, one in whole.scores.rows.items() if _is_known(key, whole)]
         st.dataframe(
             pd.DataFrame(

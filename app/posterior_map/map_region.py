@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, sho
 from app.shared.graph_results import Version
 from app.shared.map_results import Boxed, Map
 from app.shared.row_tables import beside, most_text
+from app.shared.sections import sections
 from kdcal_core.charts import box_finding, box_reliability_chart, mix_words
 from kdcal_core.diagnostics import headline_estimate, reliability_finding, value_text
 from kdcal_core.review import Review
@@ -98,9 +100,10 @@ def region(review: Review, drawn: Map, version: Version | None) -> None:
             return
         mix = mix_words(found.count, review.classes)
         st.caption(f"{_source(review, version)}. Classes: {escape_markdown(mix, 800)}")
+        shown: dict[str, Callable[[], None]] = {}
         if found.table.n >= FEWEST:
-            _reliability(review, found.model, found.version)
-        _table(boxed, found.table)
+            shown["Reliability"] = partial(_reliability, review, found.model, found.version)
+        sections("region_sections", {**shown, "Rows": partial(_table, boxed, found.table)})
 
 
 def _source(review: Review, version: Version | None) -> str:

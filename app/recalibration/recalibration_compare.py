@@ -184,6 +184,6 @@ def truth(view: View) -> None:
 
 def advice() -> None:
     """What the paper says about local recalibration, and what it does not promise."""
-    with st.expander("Before you rely on it", icon=":material/menu_book:"):
+    with st.container(border=True):
         st.markdown(text.ADVICE)
         st.caption(f"Summarised from {PAPERS['Torres et al.']}.")

@@ -36,7 +36,7 @@ class Places:
 
 def recalibrated(review: Review) -> View | None:
     """A finished recalibration and the chosen method; until then the page shows progress."""
-    with st.container(border=True):
+    with job_results.settings_card(review, "recalibration"):
         settings, button = recalibration_settings.choose(review), st.empty()
     try:
         asked = recalibrate.request(session.workspace(), review.id, settings)

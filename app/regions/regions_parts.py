@@ -92,9 +92,12 @@ def asked_for(looked: Looked) -> View | None:
             return None
         if found is None:
             return None
-        view = _drawn(looked, asked, found)
-    every_region(looked, found)
-    return view
+        return _drawn(looked, asked, found)
+
+
+def pays(looked: Looked) -> list[str]:
+    """The title of the section that asks whether a repair by regions pays; of classes only."""
+    return [] if looked.regression else ["Does it pay?"]
 
 
 def _no_regions(error: InputError) -> None:

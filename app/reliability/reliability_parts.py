@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import pandas as pd
@@ -60,10 +62,12 @@ TABLES: dict[Literal["joint", "confusion", "reverse"], str] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """The question asked of the rows: what is stated, and of which class."""
+    """The question asked of the rows: what is stated, of which class, in which bins."""
 
     kind: Kind
     label: int | None
+    n_bins: int
+    strategy: Strategy
 
 
 def overview(review: Review, which: Which, asked: Asked) -> SetOverview | None:
@@ -97,13 +101,13 @@ def diagram(review: Review, which: Which) -> Asked:
         picture, settings = st.columns([3, 1.3], gap="medium")
         with settings:
             kind = _kind(review)
-            asked = Asked(kind, _label(review) if kind != "confidence" else None)
+            label = _label(review) if kind != "confidence" else None
             n_bins = st.slider("Bins", 5, 50, 15, key="reliability_bins", persist_state="session")
-            strategy = _strategy()
+            asked = Asked(kind, label, n_bins, _strategy())
         with picture:
             found = set_results.of(
                 review, set_reliability,
-                which=which, kind=kind, n_bins=n_bins, strategy=strategy, label=asked.label,
+                which=which, kind=kind, n_bins=n_bins, strategy=asked.strategy, label=label,
             )  # fmt: skip
             if found is not None:
                 show(
@@ -112,9 +116,20 @@ def diagram(review: Review, which: Which) -> Asked:
                     of=f"{review.title} {which}",
                     finding=False,  # the page's heading says it
                 )
-    if kind != "class" or len(review.classes) > 2:  # of two classes one mirrors the other
-        _multiples(review, which, kind, n_bins, strategy)
     return asked
+
+
+def further(
+    review: Review, which: Which, asked: Asked, found: SetOverview
+) -> dict[str, Callable[[], None]]:
+    """What stands below the main picture, by title."""
+    mirrored = asked.kind == "class" and len(review.classes) == 2
+    classes = {} if mirrored else {"Class by class": partial(multiples, review, which, asked)}
+    return {
+        **classes,
+        "Right and wrong predictions": partial(scores_and_confusion, review, which, found),
+        "Every estimate": partial(every_estimate, review, which),
+    }
 
 
 def _kind(review: Review) -> Kind:
@@ -159,13 +174,15 @@ def _strategy() -> Strategy:
     return strategy
 
 
-def _multiples(review: Review, which: Which, kind: Kind, n_bins: int, strategy: Strategy) -> None:
-    kind = "top-label" if kind == "confidence" else kind
+def multiples(review: Review, which: Which, asked: Asked) -> None:
+    """A diagram for each class."""
+    kind: Kind = "top-label" if asked.kind == "confidence" else asked.kind
     with st.container(border=True):
         st.markdown(f"**{MULTIPLES[kind]}**")
         found = set_results.of(
             review, set_reliability,
-            which=which, kind=kind, n_bins=min(n_bins, 15), strategy=strategy, smooth=False,
+            which=which, kind=kind, n_bins=min(asked.n_bins, 15), strategy=asked.strategy,
+            smooth=False,
         )  # fmt: skip
         if found is None:
             return
@@ -217,11 +234,7 @@ def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> No
 
 def every_estimate(review: Review, which: Which) -> None:
     """The table of all estimates with full names."""
-    with st.expander(
-        "Every estimate, with its full name", key="every_estimate", on_change="rerun"
-    ) as shown:
-        if not shown.open:
-            return
+    with st.container(border=True):
         found = set_results.of(review, set_estimates, which=which)
         if found is None:
             return

@@ -43,6 +43,19 @@ def finished(
     return None
 
 
+def settings_card(review: Review, name: str) -> Any:
+    """Where the settings of `asked_for` stand: folded once there is a result.
+
+    Parameters
+    ----------
+    name : str
+        As of `asked_for`.
+    """
+    done = review.id in st.session_state.get(f"{name}_last", {})
+    # without a key, because a keyed one keeps the state that it began with
+    return st.expander("Settings", expanded=not done, icon=":material/tune:")
+
+
 def asked_for(
     asked: Request, review: Review, place: Any, *, label: str, name: str, will_show: str
 ) -> JobSnapshot | None:
@@ -61,7 +74,10 @@ def asked_for(
     if waiting.find(asked.key) is not None:
         job = finished(asked, review)
         if job is not None:
+            first = review.id not in kept
             kept[review.id] = asked.key
+            if first:
+                st.rerun()  # the settings fold
         return job
     if place.button(label, key=f"{name}_start", type="primary", icon=":material/play_arrow:"):
         begin(asked, review)

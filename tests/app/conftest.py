@@ -12,6 +12,7 @@ from traceback import walk_stack
 import pytest
 from app_pages import ENTRY
 from streamlit.components.v2 import manifest_scanner
+from streamlit.elements.lib.mutable_tab_container import TabContainer
 from streamlit.testing.v1 import AppTest
 from workerless import run_here
 
@@ -38,6 +39,15 @@ def _garbage_is_collected_as_in_any_process() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server_process, "_EVERY", 1e6)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _every_section_is_drawn(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A page's sections as if each were open, so that a test reads what all of them show."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.node.get_closest_marker("one_section"):
+            patch.setattr(TabContainer, "open", property(lambda tab: True, lambda tab, now: None))
         yield
 
 

@@ -174,6 +174,16 @@ class App:
         here.get_by_text(title, exact=True).wait_for(timeout=60_000)
         self.idle()
 
+    def section(self, title: str) -> None:
+        """Open a section below the main picture, by its tab."""
+        self.page.get_by_role("tab", name=title, exact=True).click()
+        self.idle()
+
+    def unfold(self, title: str) -> None:
+        """Open what is folded under this title."""
+        self.page.locator("summary").get_by_text(title, exact=True).click()
+        self.idle()
+
     def until(self, holds: Callable[[], bool], seconds: float = 60) -> None:
         """Wait for the page to answer: it may not have begun to when it is looked at first."""
         deadline = time.monotonic() + seconds

@@ -27,6 +27,7 @@ def test_one_click_compares_and_the_switch_acts_at_once(app, home: Path, tmp_pat
     app.page.get_by_text("Ranking", exact=True).first.click()
     app.page.locator(".st-key-compare_dots_ranking .js-plotly-plot").wait_for(timeout=30_000)
     app.idle()
+    app.section("All numbers")
     with app.page.expect_download() as downloading:
         app.page.locator(".st-key-compare_table_csv button").click()
     path = tmp_path / "comparison.csv"

@@ -46,7 +46,7 @@ def test_a_dragged_box_shows_its_rows_and_outlives_a_slider(app):
     app.visit("Posterior map")
     # another test may have fitted the same sample in this home: then it is there at once
     fit = app.page.get_by_role("button", name="Fit the kernel density version")
-    fitted = app.page.locator(".st-key-map_reset")
+    fitted = app.page.get_by_text("Settings of the kernel density version")
     fit.or_(fitted).first.wait_for()
     if fit.count():
         fit.click()
@@ -56,8 +56,10 @@ def test_a_dragged_box_shows_its_rows_and_outlives_a_slider(app):
     # the middle half of the map holds all data, a quarter of that one cloud
     drag(app, 1, (0.5, 0.25), (0.77, 0.5))
     assert 150 < until_rows(app, lambda n: n < 900) < 350
+    app.section("Rows")
     app.wait_for_text("the most confident on top")
     app.assert_healthy()
+    app.unfold("Settings of the kernel density version")
     # on another panel, where no row is: the box dragged last counts
     drag(app, 2, (0.02, 0.02), (0.15, 0.15))
     app.wait_for_text("None of the 1,000 rows lies in the box")

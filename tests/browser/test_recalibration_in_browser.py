@@ -24,6 +24,7 @@ def test_one_click_recalibrates_and_a_box_chooses_rows(app, home: Path, tmp_path
     panel.wait_for(timeout=180_000)
     app.idle()
     app.wait_for_text(re.compile("Local recalibration( where needed)? lowers CRPS from"))
+    app.section("Intervals")
     app.wait_for_text("Rows spread evenly over what was predicted")
     app.assert_healthy()
 

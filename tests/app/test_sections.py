@@ -1,0 +1,36 @@
+"""Sections of a page: the open one alone is computed and drawn."""
+
+from __future__ import annotations
+
+import pytest
+from app_pages import healthy, launch, specs
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.review import Workspace, start_sample
+
+pytestmark = [pytest.mark.usefixtures("work_here", "workspace"), pytest.mark.one_section]
+KEY = "reliability_sections"
+
+
+@pytest.fixture(scope="module")
+def digits(workspace: Workspace) -> str:
+    return start_sample(workspace, "digits_predictions").id
+
+
+def names(at: AppTest) -> list[str]:
+    return [tab.label for tab in at.tabs]
+
+
+def test_only_the_open_section_is_drawn(digits: str) -> None:
+    at = healthy(launch("reliability", digits))
+    assert names(at) == ["Class by class", "Right and wrong predictions", "Every estimate"]
+    assert len(specs(at)) == 2  # the main picture, and the first section
+    assert not at.dataframe
+
+
+def test_another_section_takes_its_place(digits: str) -> None:
+    at = launch("reliability", digits)
+    at.session_state[KEY] = "Every estimate"
+    healthy(at.run())
+    assert len(specs(at)) == 1
+    assert len(at.dataframe) == 1
