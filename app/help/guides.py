@@ -12,6 +12,7 @@ FOLDER = Path(__file__).parents[1] / "guides"
 NAMES = (
     "loading",
     "pages",
+    "glossary",
     "checks",
     "calibrators",
     "command_line",

@@ -12,11 +12,10 @@ import streamlit as st
 from app.load.fitness_card import fitness_card, plain
 from app.load.kept_reviews import kept_reviews
 from app.load.role_form import OUTPUT, TARGET, roles_sentence
-from app.shared import navigation, session, uploads, waiting
+from app.shared import navigation, session, tour, uploads, waiting
 from app.shared.equal_notes import equal_notes
 from app.shared.task_choice import task_choice
 from kdcal_core.data import Doubt
-from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.models import ModelInfo
 from kdcal_core.progress import Progress
@@ -38,7 +37,6 @@ from kdcal_core.review import (
     score,
     settle,
     split_table,
-    start_sample,
     swap_classes,
 )
 from kdcal_core.text import counted, escape_markdown
@@ -99,7 +97,9 @@ def welcome() -> None:
 
 def sample_gallery() -> None:
     """Every shipped sample in a line, opened by one click."""
-    st.subheader("Or start with a sample", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Or start with a sample", anchor=False, width="content")
+        tour.offer()
     for at, sample in enumerate(samples()):
         if at % _SAMPLES_PER_ROW == 0:
             places = st.columns(_SAMPLES_PER_ROW, gap="medium")
@@ -109,7 +109,7 @@ def sample_gallery() -> None:
                 key=f"open_{sample.name}",
                 width="stretch",
             ):
-                _open_sample(sample.name, sample.title)
+                session.open_sample(sample.name, then=partial(navigation.go_to, "overview"))
             st.caption(_kind_of(sample))
 
 
@@ -121,17 +121,6 @@ def _kind_of(sample: Sample) -> str:
         error = "" if sample.rmse is None else f", error {plain(sample.rmse)}"
         kind = f"{sample.task}{error}"
     return f"{kind}, {rows:,} held-out rows"
-
-
-def _open_sample(name: str, title: str) -> None:
-    with st.spinner(f"Opening {escape_markdown(title)}: reading the model and scoring its rows"):
-        try:
-            opened = start_sample(session.workspace(), name)
-        except InputError as error:
-            session.error_box(error)
-            return
-    session.open_review(opened.id)
-    navigation.go_to("overview")
 
 
 def about_sample(review: Review) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.shared import navigation, session
+from app.shared import navigation, session, tour
 from app.shared.equal_notes import LONGEST_NOTE, copies
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
@@ -33,6 +33,7 @@ def scored_review(page_name: str) -> Review | None:
             header(review)
             if open_doubts(review):
                 navigation.page_link("load", "Settle it on the Load page")
+            tour.show(page_name)
             return review
     empty_state(page_name, unfinished=review is not None)
     return None

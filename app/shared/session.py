@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import streamlit as st
@@ -103,8 +103,8 @@ def new_review() -> str:
     return review.id
 
 
-def open_sample(sample: str) -> None:
-    """Start a sample's review, score its rows and open it."""
+def open_sample(sample: str, then: Callable[[], None] = st.rerun) -> None:
+    """Start a sample's review, score its rows and open it; ``then`` shows it."""
     with st.spinner("Opening the sample: reading the model and scoring its rows"):
         try:
             opened = start_sample(workspace(), sample)
@@ -112,7 +112,7 @@ def open_sample(sample: str) -> None:
             error_box(error)
             return
     open_review(opened.id)
-    st.rerun()
+    then()
 
 
 @contextmanager
