@@ -22,9 +22,11 @@ def main() -> None:
 
     server_process.begin()
     assets = ROOT / "app" / "assets"
-    st.set_page_config(page_title="kdcal", page_icon=str(assets / "mark.svg"), layout="wide")
-    st.logo(str(assets / "logo.svg"), size="large", icon_image=str(assets / "mark.svg"))
+    # before the navigation, which would fetch the icon of a page from elsewhere
+    st.set_page_config(page_icon=str(assets / "mark.svg"), layout="wide")
     shown = st.navigation(pages(), expanded=True)
+    st.set_page_config(page_title=f"{shown.title} - kdcal")
+    st.logo(str(assets / "logo.svg"), size="large", icon_image=str(assets / "mark.svg"))
     try:
         with reporting_errors():
             shown.run()

@@ -134,7 +134,7 @@ def _view(review: Review, run: ComparisonRun) -> View | None:
 def finding(view: View) -> None:
     """The finding, and at most four estimates."""
     found = view.found
-    st.subheader(escape_markdown(comparison_finding(found, view.measure), 800), anchor=False)
+    st.header(escape_markdown(comparison_finding(found, view.measure), 800), anchor=False)
     words = against_model(found, view.measure)
     if words:
         st.markdown(escape_markdown(words, 800))

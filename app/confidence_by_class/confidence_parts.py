@@ -149,7 +149,7 @@ def _finding(review: Review, found: ConfidenceCurve, label: int) -> None:
     mine = set_results.of(review, predicted_class, which=FIT, label=label)
     if mine is not None and mine.reliability is not None:
         sentence += f" {reliability_finding(mine.reliability, headline_estimate(mine.estimates))}"
-    st.subheader(escape_markdown(sentence, 600), anchor=False)
+    st.header(escape_markdown(sentence, 600), anchor=False)
     if mine is not None and mine.estimates:
         estimate_row(mine.estimates)
 

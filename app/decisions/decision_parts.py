@@ -104,7 +104,7 @@ def finding(view: Decided) -> None:
         f"Flags {estimate_text(flagged)} of the rows and finds {estimate_text(found)} of the "
         f"{name} rows; of the flagged rows, {estimate_text(right)} are {name}."
     )
-    st.subheader(sentence, anchor=False)
+    st.header(sentence, anchor=False)
     estimate_row(rates)
 
 

@@ -15,6 +15,7 @@ from app.export import export_text as text
 from app.export.export_results import View
 from app.shared import job_results, session
 from app.shared.charts import csv_button
+from app.shared.emphasis import emphasis
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.review import Review
@@ -61,7 +62,7 @@ def _download(label: str, path: Path, name: str, key: str, *, primary: bool = Fa
         file_name=name,
         mime="application/octet-stream",
         key=f"export_download_{key}",
-        type="primary" if primary else "secondary",
+        type=emphasis(wanted=primary),
         icon=":material/download:",
         on_click="ignore",
     )

@@ -13,6 +13,7 @@ from app.export import export_text as text
 from app.export.export_results import View
 from app.shared import job_results, session, waiting
 from app.shared.charts import drawn_once, estimate_row, is_dark, show
+from app.shared.emphasis import emphasis
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import (
     calibrator_map_chart,
@@ -44,7 +45,7 @@ def exported(review: Review) -> View | None:
         if button.button(
             "Fit, judge and write the file",
             key="export_start",
-            type="primary",
+            type=emphasis(),
             icon=":material/play_arrow:",
         ):
             job_results.begin(asked, review)
@@ -67,10 +68,10 @@ def _finding(view: View, top: Any) -> None:
     with top:
         if run.gain is None:
             why = run.record.why_not_judged or ""
-            st.subheader("The gain could not be judged", anchor=False)
+            st.header("The gain could not be judged", anchor=False)
             st.warning(escape_markdown(why, 600), icon=":material/visibility:")
             return
-        st.subheader(escape_markdown(text.finding(run.record.title, run.gain), 600), anchor=False)
+        st.header(escape_markdown(text.finding(run.record.title, run.gain), 600), anchor=False)
         st.markdown(text.also(run.gain))
         if CALIBRATORS[run.record.settings.key].family == "kernel density":
             st.caption(text.FAR)

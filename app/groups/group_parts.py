@@ -78,7 +78,7 @@ def measured(review: Review, which: Which, columns: tuple[str, ...]) -> GroupTab
 
 def forest(review: Review, which: Which, found: GroupTable) -> None:
     """The finding, and four measures side by side."""
-    st.subheader(escape_markdown(groups_finding(found), 400), anchor=False)
+    st.header(escape_markdown(groups_finding(found), 400), anchor=False)
     with st.container(border=True):
         st.caption(f"Of {escape_markdown(found.target, 120)}; intervals hold for all groups.")
         show(

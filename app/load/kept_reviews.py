@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from app.shared import session
+from app.shared.emphasis import emphasis
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, rename_review
 from kdcal_core.text import counted, escape_markdown
@@ -40,7 +41,7 @@ def kept_reviews() -> None:
         review, _ = found[chosen]
         st.caption(_about(review))
         with st.container(horizontal=True):
-            if st.button("Open", type="primary", key="kept_open"):
+            if st.button("Open", type=emphasis(), key="kept_open"):
                 session.open_review(review.id)
                 st.rerun()
             if st.button("Duplicate", key="kept_duplicate"):

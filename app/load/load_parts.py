@@ -13,6 +13,7 @@ from app.load.fitness_card import fitness_card, plain
 from app.load.kept_reviews import kept_reviews
 from app.load.role_form import OUTPUT, TARGET, roles_sentence
 from app.shared import navigation, session, tour, uploads, waiting
+from app.shared.emphasis import emphasis
 from app.shared.equal_notes import equal_notes
 from app.shared.task_choice import task_choice
 from kdcal_core.data import Doubt
@@ -98,7 +99,7 @@ def welcome() -> None:
 def sample_gallery() -> None:
     """Every shipped sample in a line, opened by one click."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("Or start with a sample", anchor=False, width="content")
+        st.header("Or start with a sample", anchor=False, width="content")
         tour.offer()
     for at, sample in enumerate(samples()):
         if at % _SAMPLES_PER_ROW == 0:
@@ -152,9 +153,7 @@ def settle_doubts(review: Review) -> None:
             if st.button(
                 f"Swap the classes {first} and {second}",
                 icon=":material/swap_horiz:",
-                type="primary"
-                if any(info.swapped for info in review.sets.values())
-                else "secondary",
+                type=emphasis(wanted=any(info.swapped for info in review.sets.values())),
                 help="The probabilities are then read as those of the other class, and the rows "
                 "are scored again.",
             ):
@@ -219,7 +218,7 @@ def _settle(
 def own_files(review: Review | None) -> None:
     """One drop zone, the explanation of which rows belong in it, and what is there already."""
     if review is not None:
-        st.subheader("Files")
+        st.header("Files")
     uploads.drop_zone(review)
     if review is None:
         st.caption(
@@ -369,7 +368,7 @@ def start_scoring(review: Review) -> None:
         )
     if st.button(
         "Score the rows",
-        type="primary",
+        type=emphasis(),
         icon=":material/play_arrow:",
         help="Runs the model on every row, or reads its predictions from the table.",
     ):
@@ -402,7 +401,7 @@ def _split_and_score(
 
 def fit_for_use(review: Review) -> None:
     """What the scored rows suffice for, and where to go next."""
-    st.subheader("What these rows are fit for")
+    st.header("What these rows are fit for")
     for which in get_args(Which):
         if which in review.tables:
             fitness_card(review, which)

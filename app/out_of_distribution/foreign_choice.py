@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.shared import graph_results, job_results, session, uploads, waiting
+from app.shared.emphasis import emphasis
 from app.shared.foreign_results import Chosen
 from app.shared.graph_results import Fit, Foreign
 from kdcal_core.review import Review, remove_foreign
@@ -71,7 +72,7 @@ def _offer() -> bool:
         return st.button(
             "Score foreign rows",
             key="ask_foreign",
-            type="primary",
+            type=emphasis(),
             icon=":material/play_arrow:",
         )
 

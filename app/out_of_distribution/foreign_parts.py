@@ -187,11 +187,11 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
         )
     if far is not None:
         sentence = distance_finding(far.model, far.version, largest, far.unknown)
-        st.subheader(escape_markdown(sentence, 600), anchor=False)
+        st.header(escape_markdown(sentence, 600), anchor=False)
         if about:
             st.markdown(escape_markdown(about, 600))
     elif about:
-        st.subheader(escape_markdown(about, 600), anchor=False)
+        st.header(escape_markdown(about, 600), anchor=False)
     if chosen is not None and chosen.one.kind in ("sphere", "shifted"):
         beyond = chosen.foreign.record.impossible.get(chosen.one.name)
         st.caption(escape_markdown(made_words(chosen.one.kind, beyond), 400))

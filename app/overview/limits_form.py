@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import session
+from app.shared.emphasis import emphasis
 from kdcal_core.checks import CHECKS
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, Review, set_question
@@ -61,7 +62,7 @@ def limits_form(review: Review) -> None:
             alt="The limits of every check, which can be changed",
         )
         with st.container(horizontal=True):
-            if st.button("Save the limits", type="primary", icon=":material/save:"):
+            if st.button("Save the limits", type=emphasis(), icon=":material/save:"):
                 _save(review, edited)
             if st.button("Use the defaults", icon=":material/restart_alt:", disabled=not own):
                 _keep(review, {})

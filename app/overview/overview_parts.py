@@ -10,6 +10,7 @@ import streamlit as st
 from app.overview.check_list import MARKS, check_list
 from app.shared import navigation, pit_results, session, set_results
 from app.shared.charts import drawn_once, is_dark, show
+from app.shared.emphasis import emphasis
 from kdcal_core.charts import pit_chart, reliability_chart
 from kdcal_core.checks import CHECKS, CheckedReview, MeasuredChecks, headline, judge_checks
 from kdcal_core.review import Review, View, Which, group_columns, set_question
@@ -49,7 +50,7 @@ def verdict(checked: CheckedReview, done: bool) -> None:
     """The verdict in one sentence, with its mark."""
     mark = MARKS[checked.verdict]
     sentence = escape_markdown(headline(checked), 500)
-    st.subheader(f":{mark.colour}[{mark.icon}] {sentence}", anchor=False)
+    st.header(f":{mark.colour}[{mark.icon}] {sentence}", anchor=False)
     if not done:
         st.caption("Further checks are running.")
 
@@ -64,7 +65,7 @@ def question(review: Review) -> None:
         if len(review.classes) == 2:
             changed = replace(changed, **_event(review, event))
         same = (asked, replace(asked, event=event))
-        if st.button("Use this question", type="primary", disabled=changed in same):
+        if st.button("Use this question", type=emphasis(), disabled=changed in same):
             set_question(session.workspace(), review.id, changed)
             st.rerun()
 

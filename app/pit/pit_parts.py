@@ -49,7 +49,7 @@ def finding(judged: Judged, whole: PitOverview, local: LocalPit | None) -> None:
     headline = (
         _headline(scores["coverage95"], local, fitted) if local is not None and wrong else first
     )
-    st.subheader(escape_markdown(headline, 400), anchor=False)
+    st.header(escape_markdown(headline, 400), anchor=False)
     if more:
         st.markdown(escape_markdown(" ".join(more), 1500))
     estimates = [scores["coverage95"], scores["crps"], whole.fault.bias]

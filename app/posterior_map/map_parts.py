@@ -349,7 +349,7 @@ def finding(review: Review, run: GridRun, found: Maps, prior: FloatArray) -> Non
     confidence = found.confidence
     outside = run.outside if found.unknown is None else found.unknown
     sentence = map_finding(confidence[MODEL], confidence.get(VERSION), outside, float(prior.max()))
-    st.subheader(escape_markdown(sentence, 600), anchor=False)
+    st.header(escape_markdown(sentence, 600), anchor=False)
     if found.unknown is not None and (
         words := slice_words(outside, run.outside, _n_features(review) - 2)
     ):

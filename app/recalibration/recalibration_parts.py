@@ -78,7 +78,7 @@ def _view(review: Review, key: str, run: Finished) -> View | None:
 def finding(view: View) -> None:
     """The gain in one sentence, and four tiles, before and after."""
     model, method = view.model, view.method
-    st.subheader(escape_markdown(text.finding(model, method), 600), anchor=False)
+    st.header(escape_markdown(text.finding(model, method), 600), anchor=False)
     st.markdown(escape_markdown(text.local_finding(model, method, view.run.record.space), 400))
     st.markdown(escape_markdown(text.recommendation(view.run.record.methods), 600))
     shown = [key for key in text.TILES if key in method.scores.rows]

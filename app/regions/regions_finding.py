@@ -24,7 +24,7 @@ def finding(view: View, measured: ModelEstimates | None, repair: Repair | None) 
     words = search_finding(search)
     if repair is not None:
         words = f"Before the repair: {words[0].lower()}{words[1:]}"
-    st.subheader(escape_markdown(words, 700), anchor=False)
+    st.header(escape_markdown(words, 700), anchor=False)
     if view.looked.binary and not search.faulty:
         hint = text.other_target(view.asked.target, view.looked.review.classes)
         st.caption(escape_markdown(hint, 500))

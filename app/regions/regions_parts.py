@@ -59,7 +59,7 @@ def looked_at(review: Review) -> Looked | None:
     if looked.columns:
         which = choose_set(review, "regions")
         return looked if which == "calibration" else regions_search.looked_at(review, which)
-    st.subheader("There are no columns to divide into regions yet", anchor=False)
+    st.header("There are no columns to divide into regions yet", anchor=False)
     with st.container(border=True):
         st.markdown(
             "This table has the model's predictions and the outcome, but no column that describes "
@@ -102,7 +102,7 @@ def pays(looked: Looked) -> list[str]:
 
 def _no_regions(error: InputError) -> None:
     """What to do if the rows give no regions with these settings."""
-    st.subheader("No regions with these rows and settings", anchor=False)
+    st.header("No regions with these rows and settings", anchor=False)
     st.markdown(escape_markdown(f"{error.what}. {error.fix}", 600))
     st.caption("Along a column there is no such limit, so small tables can be examined too.")
 

@@ -14,6 +14,7 @@ from app.regions import regions_text as text
 from app.regions.regions_parts import View
 from app.shared import job_results, navigation, session, waiting
 from app.shared.charts import csv_button, drawn_once, is_dark, show
+from app.shared.emphasis import emphasis
 from app.shared.equal_notes import copies, show_note
 from kdcal_core.calibration.regions import RegionFit
 from kdcal_core.charts import (
@@ -118,7 +119,7 @@ def _opened(view: View, asked: Request) -> RegionsRun | None:
         if st.button(
             "Calibrate by regions",
             key="regions_start",
-            type="primary",
+            type=emphasis(),
             icon=":material/play_arrow:",
         ):
             job_results.begin(asked, review)

@@ -85,13 +85,13 @@ def finding(review: Review, which: Which, asked: Asked, found: SetOverview) -> N
             return
         name = escape_markdown(review.classes[asked.label], 60)
         if mine.reliability is None:
-            st.subheader(f"No row is predicted to be {name}.", anchor=False)
+            st.header(f"No row is predicted to be {name}.", anchor=False)
             return
         shown, estimates, lead = mine.reliability, mine.estimates, f"Predicted {name}: "
     sentence = reliability_finding(shown, headline_estimate(estimates), review.classes)
     if lead:
         sentence = f"{sentence[0].lower()}{sentence[1:]}"
-    st.subheader(lead + escape_markdown(sentence, 400), anchor=False)
+    st.header(lead + escape_markdown(sentence, 400), anchor=False)
     estimate_row(estimates)
 
 

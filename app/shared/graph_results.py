@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 
 from app.shared import job_results, session
+from app.shared.emphasis import emphasis
 from app.shared.kept import by_digest
 from kdcal_core.charts import fit_offer
 from kdcal_core.jobs import JobSnapshot
@@ -123,6 +124,6 @@ def _offer(review: Review, asked: Request, will_show: str) -> bool:
         return st.button(
             "Fit the kernel density version",
             key=f"fit_{asked.key[:16]}",
-            type="primary",
+            type=emphasis(),
             icon=":material/play_arrow:",
         )

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from app.shared import session, waiting
+from app.shared.emphasis import emphasis
 from app.shared.kept import by_digest
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, jobs
@@ -79,7 +80,7 @@ def asked_for(
             if first:
                 st.rerun()  # the settings fold
         return job
-    if place.button(label, key=f"{name}_start", type="primary", icon=":material/play_arrow:"):
+    if place.button(label, key=f"{name}_start", type=emphasis(), icon=":material/play_arrow:"):
         begin(asked, review)
         st.rerun()
     former = kept.get(review.id)

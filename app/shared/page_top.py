@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.shared import navigation, session, tour
+from app.shared.emphasis import emphasis
 from app.shared.equal_notes import LONGEST_NOTE, copies
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
@@ -101,7 +102,7 @@ def empty_state(page_name: str, *, unfinished: bool = False) -> None:
             if st.button(
                 "Open a sample",
                 key=f"sample_for_{page_name}",
-                type="secondary" if unfinished else "primary",
+                type=emphasis(wanted=not unfinished),
                 icon=":material/play_arrow:",
                 help=escape_markdown(first.title),
             ):

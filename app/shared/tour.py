@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.shared import navigation, session
+from app.shared.emphasis import emphasis
 
 SAMPLE = "adult"
 """The sample of the tour: two classes, over-confident, enough rows to show it."""
@@ -38,7 +39,7 @@ def show(page: str) -> None:
         st.markdown(f"**Tour, step {at + 1} of {len(STEPS)}.** {STEPS[page]}")
         with st.container(horizontal=True):
             last = at + 1 == len(STEPS)
-            if st.button("End the tour" if last else "Next step", key="tour_next", type="primary"):
+            if st.button("End the tour" if last else "Next step", key="tour_next", type=emphasis()):
                 _go_on(at)
             if not last and st.button("Skip the tour", key="tour_skip", type="tertiary"):
                 _end()
@@ -64,7 +65,6 @@ def offer() -> None:
         key="tour_start",
         type="tertiary",
         icon=":material/explore:",
-        help="Opens a sample and shows what to look for on four pages.",
     ):
         start()
         session.open_sample(SAMPLE, then=lambda: navigation.go_to(next(iter(STEPS))))

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app.shared.charts import dragged, drawn_once, estimate_row, is_dark, show
+from app.shared.emphasis import emphasis
 from app.shared.papers import cited_in
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_results import answers_of, measures_of
@@ -64,7 +65,7 @@ def offer() -> bool:
     with st.container(border=True):
         st.markdown(text.EMPTY)
         st.caption(text.LASTS)
-        return st.button("Run", key="lab_run", type="primary", icon=":material/play_arrow:")
+        return st.button("Run", key="lab_run", type=emphasis(), icon=":material/play_arrow:")
 
 
 def results(run: LabRun, key: str) -> None:
@@ -96,7 +97,7 @@ def _finding(run: LabRun, measures: Measures) -> None:
         Compared(each["confidence"], each["error"], each["hellinger"]) for each in (model, graph)
     ]
     sentence = lab_finding(_name(run), *compared, radius=FAR, prior=_prior(run))
-    st.subheader(sentence, anchor=False)
+    st.header(sentence, anchor=False)
     record = run.record
     st.caption(
         f"{SIMULATIONS[record.settings.simulation].title} · {len(run.y):,} rows, "

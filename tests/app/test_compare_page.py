@@ -48,7 +48,7 @@ def page(both: str) -> AppTest:
 
 
 def finding(at: AppTest) -> str:
-    return plain(at.subheader[0].value)
+    return plain(at.header[0].value)
 
 
 def control(at: AppTest, label: str):

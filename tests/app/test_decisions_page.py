@@ -31,7 +31,7 @@ def test_the_threshold_moves_every_number(review_id: str) -> None:
     assert list(tiles(at)) == [
         "Sensitivity", "Specificity", "Positive predictive value", "Negative predictive value",
     ]  # fmt: skip
-    before, headline = tiles(at), at.subheader[0].value
+    before, headline = tiles(at), at.header[0].value
     assert headline.startswith("Flags ")
     assert "of the yes rows" in headline
     at.slider[0].set_value(90.0).run()
@@ -77,7 +77,7 @@ def test_of_many_classes_one_is_chosen(workspace: Workspace) -> None:
     assert at.selectbox[0].label == "Class to flag"
     at.selectbox[0].set_value(3).run()
     healthy(at)
-    assert "of the 3 rows" in at.subheader[0].value
+    assert "of the 3 rows" in at.header[0].value
 
 
 def test_confidence_view_still_has_decisions(workspace: Workspace, review_id: str) -> None:

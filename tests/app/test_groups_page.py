@@ -42,7 +42,7 @@ def test_columns_become_the_review_s_groups(workspace: Workspace, review_id: str
     at.multiselect[0].set_value([HOSTILE_COLUMN, "age"]).run()
     at = healthy(settle(at))
     assert read_review(workspace, review_id).question.groups == (HOSTILE_COLUMN, "age")
-    assert "10 groups" in at.subheader[0].value
+    assert "10 groups" in at.header[0].value
     (figure,) = specs(at)
     assert len(figure["data"]) == 4
     assert all(len(panel["x"]) == 10 for panel in figure["data"])

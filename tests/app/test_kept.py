@@ -158,7 +158,7 @@ def test_a_large_review_looks_the_same_and_its_rows_stay_away(
     by_jobs = settle(launch(page, samples[sample]))
     assert figures_of(by_jobs) == figures_of(at_once)
     assert [one.value for one in by_jobs.metric] == [one.value for one in at_once.metric]
-    for part in ("subheader", "caption", "markdown"):
+    for part in ("header", "caption", "markdown"):
         shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, at_once)]
         assert shown[0] == shown[1]
 
@@ -187,7 +187,7 @@ def test_a_large_repair_and_its_rows_look_the_same(
     assert len(tables[0]) == len(tables[1]) == 3
     for mine, theirs in zip(*tables, strict=True):
         pd.testing.assert_frame_equal(mine, theirs)
-    for part in ("subheader", "caption", "markdown"):
+    for part in ("header", "caption", "markdown"):
         shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, at_once)]
         assert shown[0] == shown[1]
     asks = [one.label for one in by_jobs.button if (one.key or "").startswith("ask_")]
@@ -214,6 +214,6 @@ def test_a_large_recalibration_looks_the_same_and_its_arrays_stay_away(
     assert [one.value for one in by_jobs.metric] == [one.value for one in at_once.metric]
     for mine, theirs in zip(by_jobs.dataframe, at_once.dataframe, strict=True):
         pd.testing.assert_frame_equal(mine.value, theirs.value)
-    for part in ("subheader", "caption", "markdown"):
+    for part in ("header", "caption", "markdown"):
         shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, at_once)]
         assert shown[0] == shown[1]

@@ -68,7 +68,7 @@ def test_a_sample_opens_in_one_click(app, name):
     app.button(key=f"open_{name}").click()
     app.run()
     _assert_healthy(app)
-    assert any("fit for" in title.value for title in app.subheader)
+    assert any("fit for" in title.value for title in app.header)
 
 
 # what the pages make of every sample is tried in test_pages_analysis.py
@@ -119,7 +119,7 @@ def test_predictions_alone_are_enough(app):
     _press(app, "Score the rows")
     settle(app)
     _assert_healthy(app)
-    assert any("fit for" in title.value for title in app.subheader)
+    assert any("fit for" in title.value for title in app.header)
 
 
 def _with(column, row, value):
@@ -228,7 +228,7 @@ def test_a_model_that_only_counts_its_classes_can_be_given_their_names(app, tmp_
     settle(app)
     _assert_healthy(app)
     assert not app.warning  # sick and well are not swapped
-    assert any("fit for" in title.value for title in app.subheader)
+    assert any("fit for" in title.value for title in app.header)
 
 
 def test_hostile_column_names_are_shown_as_text(app):
@@ -291,7 +291,7 @@ def test_training_rows_come_and_go_beside_the_scores(app):
     assert not app.error
     words = next(text.value for text in app.caption if "training" in text.value)
     assert "<b>" not in words
-    assert any("fit for" in title.value for title in app.subheader)
+    assert any("fit for" in title.value for title in app.header)
     n = len(pd.read_parquet(io.BytesIO(rows)))
     copies = f"{n} rows of the calibration set are in the training set too ({n} pairs, chance"
     assert [unescape(warning.value)[: len(copies)] for warning in app.warning] == [copies]
@@ -305,7 +305,7 @@ def test_training_rows_come_and_go_beside_the_scores(app):
     _assert_healthy(app)
     assert not app.warning
     assert not any("_training_" in box.key for box in app.selectbox)
-    assert any("fit for" in title.value for title in app.subheader)
+    assert any("fit for" in title.value for title in app.header)
 
 
 def test_training_rows_without_the_true_class_are_refused(app):
@@ -390,7 +390,7 @@ def test_a_guessed_class_can_be_confirmed_without_scoring_again(app):
     _press(app, "It is the probability of bad")
     _assert_healthy(app)
     assert not app.warning
-    assert any("fit for" in title.value for title in app.subheader)
+    assert any("fit for" in title.value for title in app.header)
 
 
 def _loans(n=400):
@@ -420,7 +420,7 @@ def test_a_target_that_could_be_another_column_is_chosen_before_scoring(app, tex
     settle(app)
     _assert_healthy(app)
     assert not app.warning
-    assert any("fit for" in title.value for title in app.subheader)
+    assert any("fit for" in title.value for title in app.header)
 
 
 def test_what_the_rows_say_against_the_roles_can_be_accepted(app):
@@ -454,7 +454,7 @@ def test_all_files_are_dropped_at_once_and_each_finds_its_place(app):
     _press(app, "Score the rows")
     settle(app)
     _assert_healthy(app)
-    assert any("fit for" in title.value for title in app.subheader)
+    assert any("fit for" in title.value for title in app.header)
 
 
 def test_two_tables_exchange_their_places(app):

@@ -273,6 +273,6 @@ def test_of_a_large_review_the_server_reads_no_rows(
     assert tiles(by_jobs) == tiles(at_once)
     for mine, theirs in zip(by_jobs.dataframe, at_once.dataframe, strict=True):
         pd.testing.assert_frame_equal(mine.value, theirs.value)
-    for part in ("subheader", "caption", "markdown"):
+    for part in ("header", "caption", "markdown"):
         shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, at_once)]
         assert shown[0] == shown[1]

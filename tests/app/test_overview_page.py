@@ -26,7 +26,7 @@ def shown(review_id: str) -> AppTest:
 
 
 def headline(at: AppTest) -> str:
-    return plain(at.subheader[0].value)
+    return plain(at.header[0].value)
 
 
 def test_without_a_review_the_page_says_what_it_shows() -> None:

@@ -28,7 +28,7 @@ def test_every_sample_fills_every_page(review_ids: dict[str, str], sample: str, 
     drawn = at.get("plotly_chart")
     assert len(drawn) == n_charts
     assert len(at.metric) == 4
-    assert at.subheader[0].value
+    assert at.header[0].value
     for chart in drawn:
         assert chart.proto.alt
         assert "#00000" not in chart.proto.spec
@@ -107,11 +107,11 @@ def test_an_event_s_probability_comes_first_and_all_follow_the_question(
     assert [one.label for one in at.metric] == [
         "AUROC", "Probability minus rate", "ECE", "Log loss",
     ]  # fmt: skip
-    assert plain(at.subheader[0].value).startswith("Class >50K: under-confident below")
+    assert plain(at.header[0].value).startswith("Class >50K: under-confident below")
     at.radio(key="reliability_kind_event").set_value("confidence").run()
     assert [one.label for one in healthy(at).metric][:2] == ["Accuracy", "Confidence gap"]
     at.radio(key="reliability_kind_event").set_value("top-label").run()
-    assert plain(healthy(at).subheader[0].value).startswith("Predicted >50K: over-confident")
+    assert plain(healthy(at).header[0].value).startswith("Predicted >50K: over-confident")
     assert at.metric[0].label == "Accuracy"
 
 

@@ -248,7 +248,7 @@ def test_of_a_large_review_the_server_reads_no_rows(page: AppTest, network: str,
     assert figures[0] == figures[1]
     assert [one.value for one in by_jobs.metric] == [one.value for one in page.metric]
     pd.testing.assert_frame_equal(by_jobs.dataframe[0].value, page.dataframe[0].value)
-    for part in ("subheader", "caption", "markdown"):
+    for part in ("header", "caption", "markdown"):
         shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, page)]
         assert shown[0] == shown[1]
     # another class and another box are asked for again

@@ -80,14 +80,14 @@ def test_the_method_that_is_looked_at_changes_without_a_job(page: AppTest) -> No
     local = specs(page)
     control(page, "Method in the pictures below").set_value("global").run()
     assert not jobs().active()
-    assert "Global recalibration" in healthy(page).subheader[0].value
+    assert "Global recalibration" in healthy(page).header[0].value
     drawn = specs(page)
     assert drawn[0] != local[0]
     assert drawn[7] == local[7]  # every method's measures stay as they are
 
 
 def test_other_intervals_and_places_change_the_pictures_alone(page: AppTest) -> None:
-    sentence, before = page.subheader[0].value, specs(page)
+    sentence, before = page.header[0].value, specs(page)
     next(one for one in page.selectbox if one.label == "Intervals").set_value(0.5).run()
     assert "stated 50%" in json.dumps(specs(healthy(page))[0])
     assert "Model: from" in page.dataframe[0].value.columns
@@ -100,7 +100,7 @@ def test_other_intervals_and_places_change_the_pictures_alone(page: AppTest) -> 
     column = next(one for one in page.selectbox if one.label == "Column")
     column.set_value(HOSTILE_COLUMN).run()
     assert specs(healthy(page))[1] != level[1]
-    assert page.subheader[0].value == sentence
+    assert page.header[0].value == sentence
     assert not jobs().active()
 
 

@@ -138,7 +138,7 @@ def test_a_planted_fault_is_found_with_its_words(app, tmp_path, texts) -> None:
 
 def test_names_never_become_markup(app, tmp_path) -> None:
     opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
-    raw = " ".join(text.value for text in (*app.subheader, *app.markdown, *app.caption))
+    raw = " ".join(text.value for text in (*app.header, *app.markdown, *app.caption))
     assert "[x](http://a)" not in raw
     assert "*Tech*" not in raw
 
@@ -191,7 +191,7 @@ def test_a_number_keeps_its_order_and_categories_stand_by_evidence(app, tmp_path
     table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
     worst = table["Rule"].iloc[0]
     assert worst == f"{HOSTILE} is *Tech*"
-    assert worst in unescape(app.subheader[0].value).replace("\u200b", "").replace("\\", "")
+    assert worst in unescape(app.header[0].value).replace("\u200b", "").replace("\\", "")
     texts(said(app), "categories")
 
 

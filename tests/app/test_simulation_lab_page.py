@@ -95,7 +95,7 @@ def test_a_run_says_what_it_found_and_shows_all(done: AppTest, texts: Texts) -> 
 def test_what_is_stored_is_there_at_once(done: AppTest) -> None:
     del done
     again = lab()
-    assert again.subheader
+    assert again.header
     assert not jobs().active()
 
 
@@ -143,7 +143,7 @@ def test_the_presets_show_what_the_papers_mean_and_what_they_print(
 def test_other_simulations_and_models(chosen: dict[str, Any]) -> None:
     order = {"simulation": None, "rows": None, "model": None} | chosen
     at = finish(lab(**order))
-    assert at.subheader[0].value.startswith("At radius 2 the ")
+    assert at.header[0].value.startswith("At radius 2 the ")
     assert len(at.get("plotly_chart")) == N_CHARTS
 
 
@@ -182,7 +182,7 @@ def test_a_damaged_result_is_reported_and_computed_again(texts: Texts) -> None:
     at = next(b for b in at.button if b.label == "Compute again").click().run()
     for job in jobs().active():
         jobs().wait(job.id, 120)
-    assert healthy(at.run()).subheader
+    assert healthy(at.run()).header
 
 
 def test_over_training_sizes(done: AppTest, texts: Texts) -> None:
