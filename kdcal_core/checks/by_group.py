@@ -49,7 +49,7 @@ Check(
     measured=_measured,
     remedy="Find out whether the groups differ in inputs, in labels or in rows; calibrate by "
     "group only where the law and the use allow it.",
-    page="regions",
+    page="groups",
     method="Observed minus stated in every group, with the saddlepoint interval of the rows' own "
     "probabilities. Groups of fewer than 30 rows are taken together.",
     needs=needs_groups,
