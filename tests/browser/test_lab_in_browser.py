@@ -12,7 +12,7 @@ SMALL = "simulation_lab?lab_rows=200&lab_trees=10"
 
 
 def finding(app):
-    return app.page.locator("h3").first.inner_text()
+    return app.page.locator("h2").first.inner_text()
 
 
 def test_the_lab_is_the_first_page_of_a_newcomer(app):
