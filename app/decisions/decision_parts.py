@@ -11,6 +11,7 @@ from app.shared import session, set_results
 from app.shared.charts import drawn_once, estimate_row, is_dark, show
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import confusion_chart, cost_chart, net_benefit_chart
+from kdcal_core.checks import QUICK_CALIBRATORS
 from kdcal_core.diagnostics import (
     Confusion,
     Costs,
@@ -22,7 +23,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, Which
-from kdcal_core.tasks import REPAIRS, RepairedDecisions, repaired_decisions, set_decisions
+from kdcal_core.tasks import RepairedDecisions, repaired_decisions, set_decisions
 from kdcal_core.text import escape_markdown
 
 _RARE = 0.05  # an event less frequent than this needs a finer scale of thresholds
@@ -146,7 +147,7 @@ def picture(view: Decided) -> None:
 def _method() -> str:
     chosen: str = st.selectbox(
         "Beside a calibrated version",
-        options=[_AS_IT_IS, *REPAIRS],
+        options=[_AS_IT_IS, *QUICK_CALIBRATORS],
         format_func=lambda key: "Model only" if key == _AS_IT_IS else CALIBRATORS[key].label,
         key="decisions_method",
         persist_state="session",

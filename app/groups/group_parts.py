@@ -9,6 +9,7 @@ import streamlit as st
 
 from app.shared import session, set_results
 from app.shared.charts import drawn_once, is_dark, show
+from app.shared.group_choice import choose_groups, declared
 from kdcal_core.charts import groups_chart
 from kdcal_core.diagnostics import (
     Estimate,
@@ -18,39 +19,27 @@ from kdcal_core.diagnostics import (
     groups_finding,
     value_text,
 )
-from kdcal_core.errors import InputError
 from kdcal_core.review import Review, Which, group_columns, set_question
 from kdcal_core.tasks import set_groups
 from kdcal_core.text import escape_markdown, p_text
 
-MOST_COLUMNS = 3
-"""Columns that can be crossed."""
-
 
 def choose_columns(review: Review) -> tuple[str, ...]:
     """The columns that divide the rows into groups; they belong to the review's question."""
-    columns = group_columns(review)
     key = f"groups_columns_{review.id}"
-    chosen: list[str] = st.multiselect(
-        "Columns that divide the rows into groups",
-        options=columns,
-        default=[name for name in review.question.groups if name in columns],
-        format_func=lambda name: name[:80],
-        max_selections=MOST_COLUMNS,
-        key=key,
-        placeholder="Choose up to three columns" if columns else "There are no further columns",
-        help="Several columns are crossed, numbers are divided into five parts, and groups of "
-        "fewer than 30 rows are merged. The checks on the Overview use the same groups.",
+    # what the review holds now: another page, or another tab, may have declared other groups
+    st.session_state[key] = declared(review)
+    return choose_groups(
+        review, key, "Columns that divide the rows into groups", _declare, args=(review.id, key)
     )
-    if tuple(chosen) != review.question.groups:
-        try:
-            question = replace(review.question, groups=tuple(chosen))
-            set_question(session.workspace(), review.id, question)
-        except InputError as error:
-            session.error_box(error)
-            return ()
-        st.rerun()
-    return tuple(chosen)
+
+
+def _declare(review_id: str, key: str) -> None:
+    """Callback: the groups just chosen become those of the review's question."""
+    workspace = session.workspace()
+    question = replace(workspace.read(review_id).question, groups=tuple(st.session_state[key]))
+    with session.reporting_errors():
+        set_question(workspace, review_id, question)
 
 
 def undeclared(review: Review) -> None:

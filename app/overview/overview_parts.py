@@ -11,13 +11,13 @@ from app.overview.check_list import MARKS, check_list
 from app.shared import navigation, pit_results, session, set_results
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
+from app.shared.group_choice import choose_groups, declared
 from kdcal_core.charts import pit_chart, reliability_chart
 from kdcal_core.checks import CHECKS, CheckedReview, MeasuredChecks, headline, judge_checks
-from kdcal_core.review import Review, View, Which, group_columns, set_question
+from kdcal_core.review import Review, View, Which, set_question
 from kdcal_core.tasks import quick_checks, set_reliability, thorough_checks
 from kdcal_core.text import escape_markdown
 
-_MOST_GROUPS = 3  # columns that are crossed
 _VIEWS: dict[View, str] = {
     "event": "Probability of the event",
     "confidence": "Confidence in the prediction",
@@ -61,7 +61,13 @@ def question(review: Review) -> None:
     event = review.classes[review.event] if review.event is not None else None
     label = "Question" if event is None else f"Event: {event}"
     with st.popover(escape_markdown(label, 60), icon=":material/target:", type="tertiary"):
-        changed = replace(asked, groups=_groups(review))
+        groups = choose_groups(
+            review,
+            f"question_groups_{review.id}",
+            "Groups to judge one by one",
+            default=declared(review),
+        )
+        changed = replace(asked, groups=groups)
         if len(review.classes) == 2:
             changed = replace(changed, **_event(review, event))
         same = (asked, replace(asked, event=event))
@@ -87,23 +93,6 @@ def _event(review: Review, event: str | None) -> dict[str, Any]:
         disabled=view == "confidence",
     )
     return {"view": view, "event": chosen}
-
-
-def _groups(review: Review) -> tuple[str, ...]:
-    """The columns that divide the rows into groups, as chosen."""
-    columns = group_columns(review)
-    chosen: list[str] = st.multiselect(
-        "Groups to judge one by one",
-        options=columns,
-        default=[name for name in review.question.groups if name in columns],
-        format_func=lambda name: name[:80],
-        max_selections=_MOST_GROUPS,
-        key=f"question_groups_{review.id}",
-        placeholder="Choose columns" if columns else "There are no further columns",
-        help="Several columns are crossed, numbers are divided into five parts, and groups of "
-        "fewer than 30 rows are taken together.",
-    )
-    return tuple(chosen)
 
 
 def checks(checked: CheckedReview) -> None:

@@ -8,6 +8,7 @@ nothing of their own; they read diagnostics, measures and the engine that judges
 from kdcal_core.checks.check import CHECKS, FAMILIES, Check, Part, difference, in_form, limit_text
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.findings import evidence_text, headline, part_text, result_text
+from kdcal_core.checks.gain_of_a_repair import QUICK_CALIBRATORS
 from kdcal_core.checks.measuring import (
     LEVELS,
     MeasuredCheck,
@@ -33,6 +34,7 @@ __all__ = [
     "CHECKS",
     "FAMILIES",
     "LEVELS",
+    "QUICK_CALIBRATORS",
     "Check",
     "CheckResult",
     "CheckedReview",

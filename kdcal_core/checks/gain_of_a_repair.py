@@ -11,7 +11,7 @@ from kdcal_core.errors import InputWarning
 from kdcal_core.evaluation import MEASURES, HeldOut, held_out_answers, methods_of
 from kdcal_core.review import Limit
 
-METHODS = ("sts", "platt", "beta", "isotonic")
+QUICK_CALIBRATORS = ("sts", "platt", "beta", "isotonic")
 """Calibrators that are tried: few, quick to fit, and safe with few rows."""
 
 
@@ -24,7 +24,7 @@ def _answers(evidence: Evidence) -> HeldOut:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # notes of a fit that only Compare shows
         return held_out_answers(
-            methods_of(METHODS, evidence.seed),
+            methods_of(QUICK_CALIBRATORS, evidence.seed),
             evidence.review(),
             judge="cross-fitted" if evidence.rows.name == "calibration" else "evaluation",
             seed=evidence.seed,
@@ -39,7 +39,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     now = measure.by_set(rows.proba, rows.y, sample_weight=rows.weight).value
     parts = []
     for method, said in zip(held.methods, held.said, strict=True):
-        if method.key not in METHODS or now <= 0.0:
+        if method.key not in QUICK_CALIBRATORS or now <= 0.0:
             continue
         gained = measure.paired(
             rows.proba, said.proba, rows.y, level=level, sample_weight=rows.weight

@@ -310,7 +310,6 @@ def paired_net_benefit(
     >>> float(gained.value[4_999].round(3))  # at 0.5 the other flags every row
     0.5
     """
-    check_level(level)
     one = confidence_target(score, hit, sample_weight)
     two = confidence_target(other, hit, sample_weight)
     first, second = _last_flagged(one.score), _last_flagged(two.score)
@@ -326,7 +325,7 @@ def paired_net_benefit(
         cells.append(np.maximum(np.stack([*rows, rest]), 0.0))
     odds = _odds()
     values = np.stack([np.ones_like(odds), -np.ones_like(odds), -odds, odds, np.zeros_like(odds)])
-    return _cell_mean(cells[0], cells[1], values, one.weight, level)
+    return _mean(cells[0], cells[1], values, level)
 
 
 def expected_cost(counts: DecisionCounts, costs: Costs, *, level: float = 0.95) -> Band:
@@ -444,32 +443,19 @@ def _flagged(reached: IntArray, weight: FloatArray) -> FloatArray:
 
 
 def _mean_of(counts: DecisionCounts, values: FloatArray, level: float) -> Band:
-    check_level(level)
-    total, square = counts.mass[:, 0].sum(), counts.square[:, 0].sum()
-    return _mean(counts.mass, counts.square, values, total, square, level)
+    return _mean(counts.mass, counts.square, values, level)
 
 
-def _cell_mean(
-    mass: FloatArray, square: FloatArray, values: FloatArray, weight: FloatArray, level: float
-) -> Band:
-    return _mean(mass, square, values, weight.sum(), np.square(weight).sum(), level)
-
-
-def _mean(
-    mass: FloatArray,
-    square: FloatArray,
-    values: FloatArray,
-    total: float,
-    total_square: float,
-    level: float,
-) -> Band:
+def _mean(mass: FloatArray, square: FloatArray, values: FloatArray, level: float) -> Band:
     """Mean of a value that depends on a row's cell, at every threshold.
 
     The interval is `kdcal_core.statistics.bounded_mean_interval`, in closed form: four rows are
     added, two with the least and two with the largest value of any cell, each as heavy as one of
-    the effective rows.
+    the effective rows. Every row lies in one cell.
     """
-    rows = total**2 / total_square
+    check_level(level)
+    total = mass[:, 0].sum()
+    rows = total**2 / square[:, 0].sum()
     each = total / rows
     ends = np.stack([values.min(axis=0), values.max(axis=0)])
     mean = (mass * values).sum(axis=0) / total
@@ -494,5 +480,4 @@ def _not_worse(counts: DecisionCounts, costs: Costs, place: int, level: float) -
         rest = table[:, 0].sum() - np.sum(moved, axis=0)
         cells.append(np.maximum(np.stack([*moved, rest]), 0.0))
     values = np.stack([sign * (found - missed), sign * (alarm - quiet), np.zeros_like(sign)])
-    total, square = counts.mass[:, 0].sum(), counts.square[:, 0].sum()
-    return _mean(cells[0], cells[1], values, total, square, level).low <= 0.0
+    return _mean(cells[0], cells[1], values, level).low <= 0.0

@@ -103,17 +103,17 @@ def measure_groups(
     check_level(level)
     target = "confidence" if event is None else event
     each = 1.0 - (1.0 - level) / max(len(names), 1)
-    told = describe_regions(scored, label, names, target=target, level=level)
+    judged = describe_regions(scored, label, names, target=target, level=level)
     wide = describe_regions(scored, label, names, target=target, level=each)
     groups = tuple(
         _measured(_rows_of(scored, label == one.leaf), one, at, event, each, seed)
-        for one, at in zip(told.regions, wide.regions, strict=True)
+        for one, at in zip(judged.regions, wide.regions, strict=True)
         if one.n
     )
     everyone = np.zeros(len(scored.y), dtype=np.int64)
     (whole,) = describe_regions(scored, everyone, ["all rows"], target=target, level=level).regions
     overall = _measured(scored, whole, whole, event, level, seed)
-    return GroupTable(groups, overall, level, told.target)
+    return GroupTable(groups, overall, level, judged.target)
 
 
 def groups_finding(found: GroupTable) -> str:
@@ -151,7 +151,7 @@ def _rows_of(scored: ScoredSet, inside: np.ndarray[tuple[int], np.dtype[np.bool_
 
 
 def _measured(
-    rows: ScoredSet, told: Region, wide: Region, event: int | None, level: float, seed: int
+    rows: ScoredSet, judged: Region, wide: Region, event: int | None, level: float, seed: int
 ) -> GroupMeasures:
     kind = "confidence" if event is None else "class"
     (target,) = targets(rows.proba, rows.y, rows.weight, kind, event)  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def _measured(
     area = auroc(rows.proba, rows.y, level=level, sample_weight=rows.weight, classes=rows.classes)
     what = "Accuracy" if event is None else "Event rate"
     return GroupMeasures(
-        region=told,
+        region=judged,
         gap=replace(wide.gap, label="Observed minus stated"),
         rate=replace(wide.observed, name=what, label=what),
         error=error,

@@ -13,7 +13,6 @@ from kdcal_core.tasks.comparison import (
     usable_calibrators,
 )
 from kdcal_core.tasks.decision_measures import (
-    REPAIRS,
     RepairedDecisions,
     repaired_decisions,
     set_decisions,
@@ -226,7 +225,6 @@ __all__ = [
     "PARTITION_TITLES",
     "PRINTED_LOG_FLOOR",
     "RADII",
-    "REPAIRS",
     "SAYS",
     "SPREAD",
     "VERSION_SAYS",

@@ -21,9 +21,6 @@ from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.review import PARTS, Which, review_data
 from kdcal_core.tasks.decorators import Sets, require_scored, review_task, the_set
 
-REPAIRS = ("platt", "beta", "isotonic", "sts")
-"""Calibrators whose decisions can be compared with the model's, because they fit quickly."""
-
 
 @review_task("Decisions: counting rows by threshold", reads=the_set)
 def set_decisions(sets: Sets, *, which: Which, event: int) -> DecisionCounts:

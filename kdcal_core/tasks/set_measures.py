@@ -7,9 +7,12 @@ review, or estimators that hold them.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
+
+import numpy as np
 
 from kdcal_core.calibration import (
     CALIBRATORS,
@@ -49,12 +52,6 @@ from kdcal_core.evaluation.overlap import Note, SetRows, shared, shared_note
 from kdcal_core.review import Which
 from kdcal_core.review.review import WHICH, input_columns
 from kdcal_core.tasks.decorators import BOTH_SETS, Sets, review_task, the_set
-
-if TYPE_CHECKING:
-    pass
-import warnings
-
-import numpy as np
 
 MAX_CLOUD = 2_000
 _RULES = ("mon2", "mon", "mon4")  # bandwidth rules found in one search
