@@ -74,6 +74,14 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
     counts = set_results.of(review, set_decisions, which=which, event=event)
     if counts is None:
         return None
+    if not 0.0 < counts.rate < 1.0:
+        name = escape_markdown(review.classes[event], 60)
+        st.info(
+            f"Of these rows {'all' if counts.rate else 'none'} are {name}, so that no threshold "
+            "can be judged: that takes rows with the event and rows without it.",
+            icon=":material/info:",
+        )
+        return None
     rare = counts.rate < _RARE
     top = max(float(np.ceil(counts.rate * 20 * 100)), 1.0) if rare else 99.9
     step = 0.01 if rare else 0.1
@@ -101,12 +109,15 @@ def finding(view: Decided) -> None:
     *rates, flagged = decision_rates(view.counts, view.threshold)
     found, right = rates[0], rates[2]
     name = escape_markdown(view.name, 60)
-    sentence = (
-        f"Flags {estimate_text(flagged)} of the rows and finds {estimate_text(found)} of the "
-        f"{name} rows; of the flagged rows, {estimate_text(right)} are {name}."
-    )
+    if flagged.value > 0.0:
+        sentence = (
+            f"Flags {estimate_text(flagged)} of the rows and finds {estimate_text(found)} of the "
+            f"{name} rows; of the flagged rows, {estimate_text(right)} are {name}."
+        )
+    else:
+        sentence = f"Flags none of the rows, so every {name} row is missed."
     st.header(sentence, anchor=False)
-    estimate_row(rates)
+    estimate_row([one for one in rates if one.n])
 
 
 def picture(view: Decided) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 from app_pages import healthy, launch, settle, specs, words
 from made_reviews import review_of, too_sure
@@ -70,6 +72,29 @@ def test_costs_that_make_no_decision_are_named(review_id: str) -> None:
     next(one for one in at.number_input if one.label == "Missed event").set_value(0.0).run()
     assert not at.exception
     assert "missed event does not cost more" in at.error[0].value
+
+
+def test_a_threshold_that_flags_no_row_says_so(workspace: Workspace) -> None:
+    timid = too_sure(400, 0)
+    timid["yes"] *= 0.9
+    timid.iloc[:, 1] = 1.0 - timid["yes"]
+    at = shown(review_of(workspace, calibration=timid))
+    at.slider[0].set_value(95.0).run()
+    assert healthy(at).header[0].value == "Flags none of the rows, so every yes row is missed."
+    assert "Positive predictive value" not in tiles(at)
+    assert tiles(at)["Sensitivity"].startswith("0")
+
+
+def test_a_class_that_never_occurs_judges_no_threshold(workspace: Workspace) -> None:
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([1, 1, 1], 300)
+    rows = pd.DataFrame(proba, columns=["a", "b", "c"])
+    rows["target"] = np.where(rng.random(300) < 0.5, "a", "b")
+    other = rows.assign(target=rng.choice(["a", "b", "c"], 300))
+    at = shown(review_of(workspace, calibration=other, evaluation=rows))
+    at.selectbox[0].set_value(2).run()
+    assert "Of these rows none are c" in healthy(at).info[0].value
+    assert not specs(at)
 
 
 def test_of_many_classes_one_is_chosen(workspace: Workspace) -> None:
