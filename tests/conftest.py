@@ -30,7 +30,8 @@ from hypothesis import settings
 from texts.snapshot import texts
 from workerless import working_here
 
-from kdcal_core.jobs import run_limited
+from app.shared.server_process import WORKERS_IMPORT
+from kdcal_core.jobs import prepare_workers, run_limited
 from kdcal_core.models import model_formats
 
 __all__ = ["texts"]  # a fixture
@@ -99,6 +100,12 @@ def _large_models_are_loaded_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(formats, "skops", replace(formats["skops"], load=load_once))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _workers_are_forked() -> None:
+    """As in the app. Those that start from nothing are tried in `tests/jobs/test_runner.py`."""
+    prepare_workers(WORKERS_IMPORT)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ rest is collected every few seconds while the app is in use.
 
 Each page runs in its own thread, and products of vectors and matrices stay in that thread. With
 many visitors the threads of BLAS wait for each other longer than they compute (24,000 products took
-7 ms instead of .01 on two busy cores). Long work has its own process.
+7 ms instead of .01 on two busy cores). Long work has its own process, forked from one that has
+imported the libraries.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ import time
 
 from threadpoolctl import threadpool_limits
 
+from kdcal_core.jobs import prepare_workers
+
+# what the workers of the app import: the core's tasks, and what opens a scikit-learn model
+WORKERS_IMPORT = ("kdcal_core.tasks", "skops.io")
 _EVERY = 10.0  # seconds between collections
 _WHOLE_EVERY = 600.0  # seconds after which the frozen objects are also collected
 _ENOUGH = 65_536  # descriptors; with a far higher limit, new processes are slow on some systems
@@ -37,6 +42,7 @@ def begin() -> None:
         if _state["begun"]:
             return
         _state["begun"] = True
+    prepare_workers(WORKERS_IMPORT)
     threadpool_limits(1, user_api="blas")
     raise_descriptor_limit()
     logging.getLogger("streamlit.runtime.app_session").addFilter(not_a_late_poll)

@@ -13,7 +13,7 @@ from kdcal_core.jobs.limits import TRIAL_SECONDS, trial
 from kdcal_core.jobs.manager import JobManager, jobs
 from kdcal_core.jobs.outcome import Cancelled, lack_of_memory
 from kdcal_core.jobs.records import JobSnapshot, JobState, default_root, job_key
-from kdcal_core.jobs.runner import run_limited
+from kdcal_core.jobs.runner import prepare_workers, run_limited
 
 __all__ = [
     "TRIAL_SECONDS",
@@ -25,6 +25,7 @@ __all__ = [
     "job_key",
     "jobs",
     "lack_of_memory",
+    "prepare_workers",
     "run_limited",
     "trial",
 ]

@@ -55,26 +55,37 @@ def _median_start(statement: str) -> float:
 
 
 def _samples() -> list[dict[str, Any]]:
-    os.environ["KDCAL_HOME"] = tempfile.mkdtemp()
-    from kdcal_core.review import Workspace, samples, start_sample
+    """The first opening of each; later ones find it stored. Goals are the app's, breast cancer's
+    too, whose file takes scikit-learn and the library that opens it."""
+    from app.shared.server_process import WORKERS_IMPORT
+    from kdcal_core.jobs import prepare_workers
+    from kdcal_core.review import samples
 
-    rows = []
-    for sample in samples():
-        times = []
-        for _ in range(3):
+    started = {sample.name: _first_opening(sample.name) for sample in samples()}
+    prepare_workers(WORKERS_IMPORT, seconds=120)
+    return [
+        {
+            "name": "open a sample",
+            "what": f"{sample.name}, for the first time, workers forked as in the app",
+            "n": sum(sample.rows.values()),
+            "seconds": (seconds := _first_opening(sample.name)),
+            "reference": "workers that start from nothing",
+            "reference_seconds": started[sample.name],
+            "ratio": started[sample.name] / seconds,
+            "goal": 2,
+        }
+        for sample in samples()
+    ]
+
+
+def _first_opening(sample: str) -> float:
+    from kdcal_core.review import Workspace, start_sample
+
+    times = []
+    for _ in range(REPEATS):
+        with tempfile.TemporaryDirectory() as home:
+            os.environ["KDCAL_HOME"] = home
             start = time.perf_counter()
-            start_sample(Workspace(), sample.name)
+            start_sample(Workspace(), sample)
             times.append(time.perf_counter() - start)
-        rows.append(
-            {
-                "name": "open a sample",
-                "what": sample.name,
-                "n": sum(sample.rows.values()),
-                "seconds": float(np.median(times)),
-                "reference": None,
-                "reference_seconds": None,
-                "ratio": None,
-                "goal": None,
-            }
-        )
-    return rows
+    return float(np.median(times))

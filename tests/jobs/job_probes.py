@@ -121,6 +121,11 @@ def trial_of(busy: float = 0.0, n_bytes: int = 0, after: int = 0) -> int:
     return filled + allocate(after)
 
 
+def imported(name: str) -> bool:
+    """Whether a library is imported before this function needs it."""
+    return name in sys.modules
+
+
 def crash() -> None:
     """Read address zero."""
     ctypes.string_at(0)

@@ -12,12 +12,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Cancelled, run_limited, runner
+from kdcal_core.jobs import Cancelled, prepare_workers, run_limited, runner
+from kdcal_core.jobs.fork_server import can_fork
 from kdcal_core.jobs.outcome import find_target
 from kdcal_core.jobs.runner import MAX_BYTES, Malformed, parse
 
 PROBES = "job_probes:"
 GIB = 1024**3
+
+
+@pytest.fixture(params=["started", "forked"], autouse=True, scope="module")
+def way(request):
+    """Each test is made twice: with workers that start from nothing, and with forked ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "_fork_server", None)
+        if request.param == "started":
+            yield request.param
+        elif not can_fork():
+            pytest.skip("workers cannot be forked on this system")
+        else:
+            assert prepare_workers(["numpy"], seconds=60)
+            yield request.param
+            runner._fork_server.close()
 
 
 def alive(pid: int) -> bool:
@@ -113,12 +129,9 @@ def end_workers(how):
     pids = []
 
     def end(share, note):
-        for entry in Path("/proc").glob("[0-9]*/stat"):
-            fields = entry.read_text().rsplit(")", 1)[1].split()
-            command = (entry.parent / "cmdline").read_bytes()
-            if int(fields[1]) == os.getpid() and b"kdcal_core.jobs.worker" in command:
-                pids.append(int(entry.parent.name))
-                os.kill(pids[-1], how)
+        for process in runner._alive:
+            pids.append(process.pid)
+            os.kill(process.pid, how)
 
     return end, pids
 
