@@ -13,9 +13,9 @@ review = page_top.scored_review("reliability")
 if review is not None:
     which = choose_set(review, "reliability")
     top = st.container()
-    asked = parts.diagram(review, which)
-    overview = parts.overview(review, which, asked)
+    drawn = parts.diagram(review, which)
+    overview = parts.overview(review, which, drawn.asked)
     if overview is not None:
         with top:
-            parts.finding(review, which, asked, overview)
-        sections("reliability_sections", parts.further(review, which, asked, overview))
+            parts.finding(review, which, drawn.asked, overview)
+        sections("reliability_sections", parts.further(review, which, drawn, overview))

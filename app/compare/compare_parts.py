@@ -141,7 +141,7 @@ def finding(view: View) -> None:
     if view.group != "speed":
         estimates, notes = text.tiles(found, view.measure)
         estimate_row(estimates, notes=[escape_markdown(note, 200) for note in notes])
-    st.caption(judged_text(found, view.run.n_fit))
+    st.caption(escape_markdown(judged_text(found, view.run.n_fit), 600))
     for note in text.notes_for(found, view.group):
         st.caption(escape_markdown(note, 600))
 

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import streamlit as st
 
 from app.compare import compare_text as text
+from app.shared.question_choice import Asked, choose_question
 from kdcal_core.calibration import CALIBRATORS, Family
 from kdcal_core.evaluation import Judge
 from kdcal_core.review import Review
@@ -21,6 +22,7 @@ def choose(review: Review) -> ComparisonSettings:
     """The settings in the card."""
     usable = usable_calibrators(review)
     offered = default_calibrators(review)
+    event = _event(review)
     st.markdown("**Calibrators**, compared with the model as it is and with each other")
     chosen = [
         key
@@ -33,7 +35,15 @@ def choose(review: Review) -> ComparisonSettings:
         st.caption(sentence)
     judge = _judge(review)
     folds, seed = _more(usable)
-    return ComparisonSettings(tuple(chosen), judge, folds, seed)
+    return ComparisonSettings(tuple(chosen), judge, folds, seed, event=event)
+
+
+def _event(review: Review) -> int | None:
+    """The class whose probability calibration errors are about; None for the confidence."""
+    asked = [Asked("confidence", None)]
+    if review.event_class is not None:
+        asked.append(Asked("class", review.event_class))
+    return choose_question(review, "compare", asked, help=text.QUESTION).event
 
 
 def _family(

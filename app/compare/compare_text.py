@@ -55,6 +55,10 @@ MATTERS = (
     "rows and classes, whatever the probabilities. Speed: time and size. A change takes effect at "
     "once, without a new computation."
 )
+QUESTION = (
+    "What calibration errors and reliability diagrams are about. Log loss, Brier score and AUROC "
+    "are the same for both."
+)
 JUDGE = (
     "Evaluation set: calibrators are fitted on the calibration set and judged on rows that no fit "
     "has seen. Cross-fitting: every calibration row is judged with calibrators fitted on the other "

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import streamlit as st
 
 from app.shared import set_results
 from app.shared.charts import drawn_once, estimate_row, is_dark, show
 from app.shared.papers import cited_in
-from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, methods_by_class
+from app.shared.question_choice import Asked, choose_question
+from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve, methods_by_class
 from kdcal_core.charts import (
     bandwidth_chart,
+    bandwidth_text,
     confidence_curve_chart,
     confidence_words,
     losses_chart,
@@ -18,11 +23,13 @@ from kdcal_core.charts import (
     noise_chart,
     shrinkage_words,
 )
-from kdcal_core.diagnostics import headline_estimate, reliability_finding
+from kdcal_core.diagnostics import AnchorKind, headline_estimate, reliability_finding
 from kdcal_core.evaluation import Losses
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import (
     ClassCurves,
+    ClassHistograms,
+    PredictedClass,
     SetOverview,
     class_curves,
     class_halves,
@@ -31,6 +38,7 @@ from kdcal_core.tasks import (
     largest_classes,
     method_losses,
     predicted_class,
+    set_overview,
 )
 from kdcal_core.text import escape_markdown
 
@@ -79,7 +87,71 @@ ADVICE = """
 FIT: Which = "calibration"  # the set on which curves and methods are fitted
 
 
-def choose_class(review: Review, overview: SetOverview) -> int:
+@dataclass(frozen=True, eq=False)
+class View:
+    """What the page shows: one predicted class, or of two classes the probability of the event.
+
+    Attributes
+    ----------
+    review : Review
+    overview : SetOverview
+        Of the event, or of the predictions.
+    label : int
+        The event, or the predicted class.
+    kind : {"class", "top-label"}
+    """
+
+    review: Review
+    overview: SetOverview
+    label: int
+    kind: AnchorKind
+
+    @property
+    def of_event(self) -> bool:
+        return self.kind == "class"
+
+    @property
+    def name(self) -> str:
+        """The name of the class. Untrusted text."""
+        return self.review.classes[self.label]
+
+    @property
+    def panels(self) -> list[int]:
+        """The classes in panels: the event, or those most often predicted, in their own order."""
+        if self.of_event:
+            return [self.label]
+        return list(map(int, largest_classes(self.overview.confusion.joint, MAX_PANELS)))
+
+    @property
+    def labels(self) -> list[int]:
+        """The classes of one computation: those of the panels, and the chosen one."""
+        panels = self.panels
+        return panels if self.label in panels else [*panels, self.label]
+
+    @property
+    def at(self) -> int:
+        """The place of the chosen class among the labels."""
+        return self.labels.index(self.label)
+
+
+def shown(review: Review) -> View | None:
+    """The question and its class; None while a job measures the rows."""
+    asked = [Asked("top-label", None)]
+    if review.event_class is not None:
+        asked.append(Asked("class", review.event_class))
+    question, chosen = st.columns(2)
+    with question:
+        event = choose_question(review, "confidence", asked).event
+    overview = set_results.of(review, set_overview, which=FIT, event=event)
+    if overview is None:
+        return None
+    if event is not None:
+        return View(review, overview, event, "class")
+    with chosen if len(asked) > 1 else question:
+        return View(review, overview, _choose_class(review, overview), "top-label")
+
+
+def _choose_class(review: Review, overview: SetOverview) -> int:
     """The predicted class to show, initially the one with most false positives."""
     joint = overview.confusion.joint
     predicted = joint.sum(axis=0)
@@ -98,8 +170,9 @@ def choose_class(review: Review, overview: SetOverview) -> int:
     return label
 
 
-def curve(review: Review, overview: SetOverview, label: int) -> None:
+def curve(view: View) -> None:
     """The page's finding and main picture: Conf_KDE over its histogram."""
+    review = view.review
     finding = st.container()
     with st.container(border=True):
         picture, settings = st.columns([3, 1.3], gap="medium")
@@ -108,47 +181,67 @@ def curve(review: Review, overview: SetOverview, label: int) -> None:
             n_bins = st.slider(
                 "Histogram bins", 5, 25, 10, key="anchor_bins", persist_state="session"
             )
-            shown = _histogram_rows(review)
-        labels = _with(label, _largest(overview))
+            which = _histogram_rows(review)
         with picture:
-            curves = _curves(review, labels, bandwidth)
-            anchors = set_results.of(
-                review, class_histograms, which=shown, labels=labels, n_bins=n_bins
-            )
+            curves = _curves(view, bandwidth)
+            anchors = _histograms(view, which, n_bins)
         if curves is None or anchors is None:
             return
-        at = labels.index(label)
-        found, anchor = curves.curves[str(bandwidth)][at], anchors.anchors[at]
-        name = review.classes[label]
+        found, anchor = _of_rule(view, curves, str(bandwidth))[view.at], anchors.anchors[view.at]
         with settings:
-            if np.isfinite(found.bandwidth):
-                st.caption(f"Bandwidth of this class: {found.bandwidth:.4f}")
+            st.caption(bandwidth_text(found))
             st.caption(shrinkage_words(found))
-            _notes(name, curves.notes[str(bandwidth)][at])
+            for label in (0, 1) if view.of_event else (view.label,):
+                _notes(review.classes[label], curves.notes[str(bandwidth)][_place(view, label)])
         with picture:
             show(
-                drawn_once(confidence_curve_chart, found, anchor, name, dark=is_dark()),
+                drawn_once(confidence_curve_chart, found, anchor, view.name, dark=is_dark()),
                 key="confidence_curve",
                 of=review.title,
                 finding=False,  # the page's heading shows it
             )
     with finding:
-        _finding(review, found, label)
+        _finding(view, found)
         if review.has_evaluation:
             st.caption("Sentence and tiles: the calibration set, on which the curve is fitted.")
 
 
-def _curves(review: Review, labels: list[int], bandwidth: str | float) -> ClassCurves | None:
+def _curves(view: View, bandwidth: str | float) -> ClassCurves | None:
+    """Curves of the labels; of both classes for an event."""
     searched = "mon2" if bandwidth in ("mon", "mon4") else bandwidth  # from the same search
-    return set_results.of(review, class_curves, which=FIT, labels=labels, bandwidth=searched)
+    labels = [0, 1] if view.of_event else view.labels
+    return set_results.of(view.review, class_curves, which=FIT, labels=labels, bandwidth=searched)
 
 
-def _finding(review: Review, found: ConfidenceCurve, label: int) -> None:
-    """The sentence about this class, and the estimates on the rows predicted as this class."""
-    sentence = confidence_words(found, review.classes[label])
-    mine = set_results.of(review, predicted_class, which=FIT, label=label)
+def _place(view: View, label: int) -> int:
+    """The place of a class's curve among those of `_curves`."""
+    return label if view.of_event else view.labels.index(label)
+
+
+def _of_rule(view: View, curves: ClassCurves, rule: str) -> Sequence[ConfidenceCurve]:
+    """The curves of the labels with one bandwidth rule."""
+    found = curves.curves[rule]
+    if not view.of_event:
+        return found
+    return [EventCurve.of(found[view.label], found[1 - view.label])]
+
+
+def _histograms(view: View, which: Which, n_bins: int = 10) -> ClassHistograms | None:
+    return set_results.of(
+        view.review, class_histograms,
+        which=which, labels=view.labels, n_bins=n_bins, kind=view.kind,
+    )  # fmt: skip
+
+
+def _finding(view: View, found: ConfidenceCurve) -> None:
+    """The sentence about the event or the class, and the estimates on its rows."""
+    sentence = confidence_words(found, view.name)
+    mine: SetOverview | PredictedClass | None = view.overview
+    if not view.of_event:
+        mine = set_results.of(view.review, predicted_class, which=FIT, label=view.label)
     if mine is not None and mine.reliability is not None:
-        sentence += f" {reliability_finding(mine.reliability, headline_estimate(mine.estimates))}"
+        estimate = headline_estimate(mine.estimates)
+        sentence += f" {reliability_finding(mine.reliability, estimate, view.review.classes)}"
     st.header(escape_markdown(sentence, 600), anchor=False)
     if mine is not None and mine.estimates:
         estimate_row(mine.estimates)
@@ -204,45 +297,38 @@ def _notes(name: str, notes: tuple[str, ...]) -> None:
         )
 
 
-def bandwidths(review: Review, overview: SetOverview, label: int) -> None:
-    """b_mon2 against b_mon for every class."""
+def bandwidths(view: View) -> None:
+    """b_mon2 against b_mon for every class, or for the event."""
     with st.container(border=True):
-        st.markdown("**Two bandwidth rules, class by class**")
-        largest = _largest(overview)
-        labels = _with(label, largest)
-        curves = _curves(review, labels, "mon2")
-        counted = set_results.of(review, class_histograms, which=FIT, labels=labels, n_bins=10)
+        by_class = "" if view.of_event else ", class by class"
+        st.markdown(f"**Two bandwidth rules{by_class}**")
+        curves = _curves(view, "mon2")
+        counted = _histograms(view, FIT)
         if curves is None or counted is None:
             return
-        _say_which(largest, len(review.classes))
-        at = [labels.index(one) for one in largest]
-        recommended, monotone = ([curves.curves[rule][i] for i in at] for rule in ("mon2", "mon"))
+        _say_which(view)
+        at = [view.labels.index(one) for one in view.panels]
+        recommended, monotone = (
+            [_of_rule(view, curves, rule)[i] for i in at] for rule in ("mon2", "mon")
+        )
         anchors = [counted.anchors[i] for i in at]
         show(
             drawn_once(
-                bandwidth_chart, recommended, monotone, anchors, review.classes, dark=is_dark()
+                bandwidth_chart, recommended, monotone, anchors, view.review.classes, dark=is_dark()
             ),
             key="bandwidths",
-            of=review.title,
+            of=view.review.title,
         )
 
 
-def _largest(overview: SetOverview) -> list[int]:
-    """The classes most often predicted, in their own order, to show in panels."""
-    return list(map(int, largest_classes(overview.confusion.joint, MAX_PANELS)))
+def _say_which(view: View) -> None:
+    if not view.of_event and len(view.panels) < len(view.review.classes):
+        st.caption(
+            f"The {MAX_PANELS} most often predicted of {len(view.review.classes):,} classes."
+        )
 
 
-def _with(label: int, largest: list[int]) -> list[int]:
-    """The classes of one computation: those of the panels, and the chosen one."""
-    return largest if label in largest else [*largest, label]
-
-
-def _say_which(largest: list[int], n_classes: int) -> None:
-    if len(largest) < n_classes:
-        st.caption(f"The {MAX_PANELS} most often predicted of {n_classes:,} classes.")
-
-
-def methods(review: Review, overview: SetOverview, label: int) -> None:
+def methods(view: View) -> None:
     """The chosen methods over one histogram, and their losses by class."""
     with st.container(border=True):
         st.markdown("**Methods compared**")
@@ -258,12 +344,17 @@ def methods(review: Review, overview: SetOverview, label: int) -> None:
         if not chosen:
             st.caption("Choose at least one method.")
             return
-        _overlay(review, overview, label, chosen)
+        _overlay(view, chosen)
     with st.container(border=True):
         st.markdown("**Mean log loss by class and method**")
-        losses = _compared(review, chosen)
+        if view.of_event:
+            st.caption(
+                "For two classes the log loss of a row is the same for the event and for the "
+                "predicted class. Below all rows, it is divided by the predicted class."
+            )
+        losses = _compared(view.review, chosen)
         if losses is not None:
-            _losses(review, losses, chosen)
+            _losses(view.review, losses, chosen)
 
 
 def _compared(review: Review, chosen: list[str]) -> Losses | None:
@@ -284,26 +375,24 @@ def _compared(review: Review, chosen: list[str]) -> Losses | None:
     )
 
 
-def _overlay(review: Review, overview: SetOverview, label: int, chosen: list[str]) -> None:
-    labels, name = _with(label, _largest(overview)), review.classes[label]
-    fits = set_results.all_of(
-        review, class_method, [{"which": FIT, "labels": labels, "key": key} for key in chosen]
-    )
-    counted = set_results.of(review, class_histograms, which=FIT, labels=labels, n_bins=10)
+def _overlay(view: View, chosen: list[str]) -> None:
+    asked = {"which": FIT, "labels": view.labels, "kind": view.kind}
+    fits = set_results.all_of(view.review, class_method, [{**asked, "key": key} for key in chosen])
+    counted = _histograms(view, FIT)
     if fits is None or counted is None:
         return
-    at = labels.index(label)
     points = {
-        key: (fit.points[at].score, fit.points[at].confidence)
+        key: (fit.points[view.at].score, fit.points[view.at].confidence)
         for key, fit in zip(chosen, fits, strict=True)
     }
     curves = [key for key, fit in zip(chosen, fits, strict=True) if fit.is_curve]
     picture, legend = st.columns([3, 1.3], gap="medium")
     with picture:
+        anchor = counted.anchors[view.at]
         show(
-            drawn_once(methods_chart, counted.anchors[at], points, curves, name, dark=is_dark()),
+            drawn_once(methods_chart, anchor, points, curves, view.name, dark=is_dark()),
             key="methods_overlay",
-            of=review.title,
+            of=view.review.title,
         )
     with legend:
         for key in chosen:
@@ -322,7 +411,7 @@ def _losses(review: Review, losses: Losses, chosen: list[str]) -> None:
     )
 
 
-def noise(review: Review, overview: SetOverview) -> None:
+def noise(view: View) -> None:
     """The picture of noise from two halves, with a button that splits the rows again."""
     seed = st.session_state.setdefault("noise_seed", 0)
     with st.container(border=True):
@@ -333,15 +422,16 @@ def noise(review: Review, overview: SetOverview) -> None:
         ):
             seed += 1
             st.session_state["noise_seed"] = seed
-        largest = _largest(overview)
-        found = set_results.of(review, class_halves, which=FIT, labels=largest, seed=seed)
+        found = set_results.of(
+            view.review, class_halves, which=FIT, labels=view.panels, seed=seed, kind=view.kind
+        )
         if found is None:
             return
-        _say_which(largest, len(review.classes))
+        _say_which(view)
         show(
-            drawn_once(noise_chart, found.halves, review.classes, dark=is_dark(), seed=seed),
+            drawn_once(noise_chart, found.halves, view.review.classes, dark=is_dark(), seed=seed),
             key="noise",
-            of=review.title,
+            of=view.review.title,
         )
 
 

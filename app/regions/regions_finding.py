@@ -22,11 +22,16 @@ def finding(view: View, measured: ModelEstimates | None, repair: Repair | None) 
     """
     search = view.search
     words = search_finding(search)
-    if repair is not None:
-        words = f"Before the repair: {words[0].lower()}{words[1:]}"
+    about = [] if repair is None else ["before the repair"]
+    if view.asked.label is not None:
+        about.insert(0, f"probability of {view.looked.review.classes[view.asked.label][:60]}")
+    if about:
+        lead = ", ".join(about)
+        words = f"{lead[0].upper()}{lead[1:]}: {words[0].lower()}{words[1:]}"
     st.header(escape_markdown(words, 700), anchor=False)
     if view.looked.binary and not search.faulty:
-        hint = text.other_target(view.asked.target, view.looked.review.classes)
+        review = view.looked.review
+        hint = text.other_target(view.asked.target, review.classes[review.event_class or 0])
         st.caption(escape_markdown(hint, 500))
     one, two, *rest = st.columns(4)
     with one.container(border=True, height="stretch"):

@@ -42,6 +42,14 @@ class View:
         return self.search.regions[self.picked]
 
     @property
+    def event(self) -> str | None:
+        """The class of two whose probability is asked about. Untrusted text."""
+        asked = self.asked.label
+        return (
+            self.looked.review.classes[asked] if self.looked.binary and asked is not None else None
+        )
+
+    @property
     def label(self) -> int:
         """The class whose probability the maps and pictures show."""
         asked = self.asked.label

@@ -160,7 +160,9 @@ def before_and_after(view: View, repair: Repair) -> None:
         record = repair.run.record
         described = f"{text.judged_words(record)} {text.settings_words(record.settings)}"
         st.caption(escape_markdown(described, 700))
-        scores = runs.scores_of(view.looked.review, repair.run, MODEL, repair.chosen)
+        scores = runs.scores_of(
+            view.looked.review, repair.run, view.asked.label, MODEL, repair.chosen
+        )
         left, right = st.columns([1, 1.15], gap="medium")
         if scores is not None:
             with left:
@@ -173,8 +175,8 @@ def before_and_after(view: View, repair: Repair) -> None:
                 _methods_table(view, repair)
         if after.auc is not None:
             _methods_table(view, repair)
-        if repair.run.record.event is not None and scores is not None:
-            _scores(view, repair, *scores)
+        if view.event is not None and scores is not None:
+            _scores(view, view.event, *scores)
         for note in after.notes:
             st.caption(escape_markdown(note, LONGEST_NOTE))
 
@@ -185,7 +187,7 @@ def _reliability(view: View, repair: Repair, model: RepairScores, repaired: Repa
             repair_reliability_chart,
             model.reliability,
             repaired.reliability,
-            repair.run.record.event,
+            view.event,
             dark=is_dark(),
         ),
         key="regions_before_after",
@@ -259,8 +261,8 @@ def _methods_table(view: View, repair: Repair) -> None:
     csv_button(lambda: table, key="regions_methods_csv", name=f"{view.looked.review.title} methods")
 
 
-def _scores(view: View, repair: Repair, model: RepairScores, repaired: RepairScores) -> None:
-    event, training = repair.run.record.event, model.training
+def _scores(view: View, event: str, model: RepairScores, repaired: RepairScores) -> None:
+    training = model.training
     panels = [] if training is None else [ScorePanel("Training rows", training)]
     panels += [
         ScorePanel("Held-out rows", model.spread),

@@ -184,7 +184,9 @@ def run_of(job: JobSnapshot) -> RegionsRun | None:
     return job_results.result_of(job, calibrate_regions)
 
 
-def scores_of(review: Review, run: RegionsRun, *methods: str) -> list[RepairScores] | None:
+def scores_of(
+    review: Review, run: RegionsRun, label: int | None, *methods: str
+) -> list[RepairScores] | None:
     """Scores of these methods on the judged rows of a run; None while jobs read them."""
-    each = [{"run": str(run.folder), "method": one} for one in methods]
+    each = [{"run": str(run.folder), "method": one, "label": label} for one in methods]
     return set_results.all_of(review, repair_scores, each)

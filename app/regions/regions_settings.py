@@ -10,6 +10,7 @@ from app.regions import regions_search
 from app.regions import regions_text as text
 from app.regions.regions_search import Found, Looked, search_of
 from app.shared import job_results, session, waiting
+from app.shared.question_choice import Asked, choose_question
 from kdcal_core.tasks import Purpose, RegionQuestion, RegionSearchSettings, Request, search_regions
 
 PURPOSES: dict[Purpose, str] = {
@@ -92,17 +93,15 @@ def _label(looked: Looked) -> int | None:
     """The class whose stated probability is tested; None for the confidence."""
     if looked.regression:
         return None
-    classes = looked.review.classes
-    target: str | int = st.selectbox(
-        "Stated probability",
-        options=["confidence", *range(len(classes))],
-        format_func=lambda at: "Confidence" if at == "confidence" else f"of {classes[at]}"[:60],
-        key=f"regions_target_{looked.review.id}",
-        help="The probability to compare with the outcomes: that of the predicted class, with how "
-        "often it is right, or that of one class, with how often the row is of that class.",
-        **_KEPT,
+    review = looked.review
+    asked = choose_question(
+        review,
+        "regions",
+        [Asked("confidence", None), *(Asked("class", at) for at in range(len(review.classes)))],
+        help="The probability to compare with the outcomes: that of one class, with how often the "
+        "row is of that class, or that of the predicted class, with how often it is right.",
     )
-    return target if isinstance(target, int) else None
+    return asked.event
 
 
 Kind = Literal["quick", "thorough"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from kdcal_core.diagnostics import (
     Estimate,
     Region,
@@ -90,7 +88,7 @@ def corrected(search: RegionSearch) -> str:
     return "corrected for the number of regions (Holm)"
 
 
-def other_target(target: str | int, classes: Sequence[str]) -> str:
+def other_target(target: str | int, event: str) -> str:
     """For two classes, if nothing is found: which faults this question cannot show.
 
     If a class is stated too often, its predictions are over-confident and those of the other class
@@ -100,7 +98,7 @@ def other_target(target: str | int, classes: Sequence[str]) -> str:
     if isinstance(target, str):
         return (
             "A class that is stated too often everywhere may not show here: also look at the "
-            f"stated probability of {classes[1]}."
+            f"stated probability of {event}."
         )
     return (
         "A model that is too sure of both classes may not show here: also look at the confidence."

@@ -12,6 +12,7 @@ import streamlit as st
 
 from app.shared import set_results
 from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
+from app.shared.question_choice import Asked, choose_kind, choose_label
 from kdcal_core.charts import (
     confusion_chart,
     largest_curves,
@@ -37,17 +38,6 @@ from kdcal_core.tasks import (
 )
 from kdcal_core.text import escape_markdown
 
-KINDS: dict[Kind, str] = {
-    "class": "Probability of a class",
-    "confidence": "Confidence in the prediction",
-    "top-label": "Predicted class by class",
-}
-KIND_QUESTIONS: dict[Kind, str] = {
-    "class": "When the model gives the class this probability, how often is the row of that class?",
-    "confidence": "When the model is this sure of its prediction, how often is it right?",
-    "top-label": "The same question for the rows that were predicted to be one class. Salamon et "
-    "al. advise this one: a model can be right overall and wrong class by class.",
-}
 MULTIPLES: dict[Kind, str] = {
     "top-label": "Class by class: rows predicted to be the class",
     "class": "Class by class: the probability of each class",
@@ -61,19 +51,17 @@ TABLES: dict[Literal["joint", "confusion", "reverse"], str] = {
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The question asked of the rows: what is stated, of which class, in which bins."""
+class Drawn:
+    """The question asked of the rows, and the bins in which it is answered."""
 
-    kind: Kind
-    label: int | None
+    asked: Asked
     n_bins: int
     strategy: Strategy
 
 
 def overview(review: Review, which: Which, asked: Asked) -> SetOverview | None:
     """What is measured of all rows; None while a job measures it."""
-    event = asked.label if asked.kind == "class" else None
-    return set_results.of(review, set_overview, which=which, event=event)
+    return set_results.of(review, set_overview, which=which, event=asked.event)
 
 
 def finding(review: Review, which: Which, asked: Asked, found: SetOverview) -> None:
@@ -95,19 +83,19 @@ def finding(review: Review, which: Which, asked: Asked, found: SetOverview) -> N
     estimate_row(estimates)
 
 
-def diagram(review: Review, which: Which) -> Asked:
+def diagram(review: Review, which: Which) -> Drawn:
     """The main picture with its settings beside it."""
     with st.container(border=True):
         picture, settings = st.columns([3, 1.3], gap="medium")
         with settings:
-            kind = _kind(review)
-            label = _label(review) if kind != "confidence" else None
+            kind = choose_kind(review, "reliability")
+            label = choose_label(review, "reliability") if kind != "confidence" else None
             n_bins = st.slider("Bins", 5, 50, 15, key="reliability_bins", persist_state="session")
-            asked = Asked(kind, label, n_bins, _strategy())
+            drawn = Drawn(Asked(kind, label), n_bins, _strategy())
         with picture:
             found = set_results.of(
                 review, set_reliability,
-                which=which, kind=kind, n_bins=n_bins, strategy=asked.strategy, label=label,
+                which=which, kind=kind, n_bins=n_bins, strategy=drawn.strategy, label=label,
             )  # fmt: skip
             if found is not None:
                 show(
@@ -116,47 +104,20 @@ def diagram(review: Review, which: Which) -> Asked:
                     of=f"{review.title} {which}",
                     finding=False,  # the page's heading says it
                 )
-    return asked
+    return drawn
 
 
 def further(
-    review: Review, which: Which, asked: Asked, found: SetOverview
+    review: Review, which: Which, drawn: Drawn, found: SetOverview
 ) -> dict[str, Callable[[], None]]:
     """What stands below the main picture, by title."""
-    mirrored = asked.kind == "class" and len(review.classes) == 2
-    classes = {} if mirrored else {"Class by class": partial(multiples, review, which, asked)}
+    mirrored = drawn.asked.kind == "class" and len(review.classes) == 2
+    classes = {} if mirrored else {"Class by class": partial(multiples, review, which, drawn)}
     return {
         **classes,
         "Right and wrong predictions": partial(scores_and_confusion, review, which, found),
         "Every estimate": partial(every_estimate, review, which),
     }
-
-
-def _kind(review: Review) -> Kind:
-    """What is asked: of an event first its probability, else first the confidence."""
-    of_event = review.event is not None
-    options = sorted(KINDS, key=lambda kind: kind != ("class" if of_event else "confidence"))
-    kind: Kind = st.radio(
-        "Question",
-        options=options,
-        format_func=KINDS.__getitem__,
-        key=f"reliability_kind_{'event' if of_event else 'confidence'}",
-        persist_state="session",
-    )
-    st.caption(KIND_QUESTIONS[kind])
-    return kind
-
-
-def _label(review: Review) -> int:
-    label: int = st.selectbox(
-        "Class",
-        options=range(len(review.classes)),
-        index=review.event or 0,
-        format_func=lambda at: review.classes[at][:80],
-        key=f"reliability_label_{review.id}_{review.event}",
-        persist_state="session",
-    )
-    return label
 
 
 def _strategy() -> Strategy:
@@ -174,21 +135,21 @@ def _strategy() -> Strategy:
     return strategy
 
 
-def multiples(review: Review, which: Which, asked: Asked) -> None:
+def multiples(review: Review, which: Which, drawn: Drawn) -> None:
     """A diagram for each class."""
-    kind: Kind = "top-label" if asked.kind == "confidence" else asked.kind
+    kind: Kind = "top-label" if drawn.asked.kind == "confidence" else drawn.asked.kind
     with st.container(border=True):
         st.markdown(f"**{MULTIPLES[kind]}**")
         found = set_results.of(
             review, set_reliability,
-            which=which, kind=kind, n_bins=min(asked.n_bins, 15), strategy=asked.strategy,
+            which=which, kind=kind, n_bins=min(drawn.n_bins, 15), strategy=drawn.strategy,
             smooth=False,
         )  # fmt: skip
         if found is None:
             return
-        drawn, some = len(largest_curves(found)), sum(curve.n > 0 for curve in found.curves)
-        if drawn < len(found.curves):
-            st.caption(_drawn(drawn, some, len(found.curves)))
+        most, some = len(largest_curves(found)), sum(curve.n > 0 for curve in found.curves)
+        if most < len(found.curves):
+            st.caption(_panels(most, some, len(found.curves)))
         show(
             drawn_once(reliability_by_class_chart, found, review.classes, dark=is_dark()),
             key="reliability_multiples",
@@ -196,7 +157,7 @@ def multiples(review: Review, which: Which, asked: Asked) -> None:
         )
 
 
-def _drawn(drawn: int, some: int, classes: int) -> str:
+def _panels(drawn: int, some: int, classes: int) -> str:
     """Which classes have a panel."""
     never = f"{classes - some:,} of {classes:,} classes have no rows here. " * (some < classes)
     most = f"The {drawn} classes with most rows of {some:,} are drawn. " * (drawn < some)

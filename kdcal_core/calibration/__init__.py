@@ -26,7 +26,7 @@ from kdcal_core.calibration.graph import (
     Selection,
 )
 from kdcal_core.calibration.graph.forest_and_network import KernelDensityCalibrator
-from kdcal_core.calibration.kde import ConfidenceCurve, TopLabelKDE
+from kdcal_core.calibration.kde import ConfidenceCurve, EventCurve, TopLabelKDE
 from kdcal_core.calibration.log_odds_maps import BetaCalibration, PlattScaling
 from kdcal_core.calibration.one_vs_rest import (
     ClasswiseHistogram,
@@ -54,6 +54,7 @@ __all__ = [
     "ConfidenceCurve",
     "CumulativeConfidence",
     "DirichletScaling",
+    "EventCurve",
     "Family",
     "IsotonicConfidence",
     "KernelDensityCalibrator",

@@ -114,6 +114,78 @@ class ConfidenceCurve:
         return pd.DataFrame({name: part for name, part in columns.items() if part is not None})
 
 
+@dataclass(frozen=True, eq=False)
+class EventCurve(ConfidenceCurve):
+    """The curves of both of two classes as one curve of the probability of one of them, the event.
+
+    To the right of 0.5, where the event is predicted, it is the event's curve; to the left it is
+    one minus the other class's curve at one minus the score. It is what the calibrator gives for
+    the event, and may jump at 0.5, because each predicted class has its own densities. There the
+    arrays hold a NaN.
+
+    ``density_tp`` and ``density_fp`` are the densities of all rows with and without the event, and
+    ``n_tp`` and ``n_fp`` their numbers. ``bandwidth`` and ``lower_limit`` are those of the event's
+    half.
+
+    Attributes
+    ----------
+    other_bandwidth : float
+        Bandwidth of the other half; NaN if it falls back to Conf1.
+    other_fallback : str
+        Why the other half falls back to Conf1; empty if it does not.
+    """
+
+    other_bandwidth: float = float("nan")
+    other_fallback: str = ""
+
+    @classmethod
+    def of(cls, event: ConfidenceCurve, other: ConfidenceCurve) -> EventCurve:
+        """The curve of the event from the curves of both classes, as `TopLabelKDE.curve` gives."""
+        halves = [
+            _of_event(half, half is event) for half in (other, event) if half.n_tp + half.n_fp
+        ]
+
+        def joined(name: str) -> FloatArray:
+            parts = [part for half in halves for part in (half[name], [np.nan])][:-1]
+            return np.concatenate(parts or [[]])
+
+        def known(name: str) -> FloatArray | None:
+            missing = any(half[name] is None for half in halves)
+            return None if missing else joined(name)
+
+        n_with, n_without = event.n_tp + other.n_fp, event.n_fp + other.n_tp
+        return cls(
+            label=event.label,
+            score=joined("score"),
+            confidence=joined("confidence"),
+            density_tp=joined("with") / max(n_with, 1),
+            density_fp=joined("without") / max(n_without, 1),
+            bandwidth=event.bandwidth,
+            n_tp=n_with,
+            n_fp=n_without,
+            lower_limit=event.lower_limit,
+            fallback=event.fallback,
+            rows=known("rows"),
+            shrinkage=event.shrinkage,
+            safe=known("safe"),
+            other_bandwidth=other.bandwidth,
+            other_fallback=other.fallback,
+        )
+
+
+def _of_event(half: ConfidenceCurve, event: bool) -> dict[str, Any]:
+    """The arrays of one class's curve by rising probability of the event, this class or not."""
+    right, wrong = half.n_tp * half.density_tp, half.n_fp * half.density_fp
+    stated = {"score": half.score, "confidence": half.confidence, "safe": half.safe}
+    if event:
+        return {**stated, "with": right, "without": wrong, "rows": half.rows}
+    mirrored = {
+        name: None if values is None else 1.0 - values[::-1] for name, values in stated.items()
+    }
+    rows = None if half.rows is None else half.rows[::-1]
+    return {**mirrored, "with": wrong[::-1], "without": right[::-1], "rows": rows}
+
+
 @storable
 class TopLabelKDE(ShrunkConfidence):
     """Density of true positives as a share of that of all positives (Salamon et al., Eqs. 7 to 9).

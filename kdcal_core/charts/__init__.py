@@ -32,6 +32,7 @@ from kdcal_core.charts.comparison import (
 from kdcal_core.charts.confidence import (
     bandwidth_chart,
     bandwidth_figure,
+    bandwidth_text,
     confidence_curve_chart,
     confidence_curve_figure,
     confidence_words,
@@ -224,6 +225,7 @@ __all__ = [
     "axes_words",
     "bandwidth_chart",
     "bandwidth_figure",
+    "bandwidth_text",
     "blend_words",
     "box_finding",
     "box_reliability_chart",

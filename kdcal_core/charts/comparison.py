@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from kdcal_core.charts.chart import Chart, panel, template
 from kdcal_core.charts.marks import band, boxes, dot_panels, identity, mark, strokes
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.reliability import bin_points
+from kdcal_core.charts.reliability import bin_points, reliability_titles
 from kdcal_core.diagnostics import (
     Estimate,
     ReliabilityCurve,
@@ -295,15 +295,19 @@ def in_sentence(title: str) -> str:
 
 
 def judged_text(found: Comparison, n_fit: int) -> str:
-    """The rows on which calibrators were fitted and judged."""
+    """The question, and the rows on which calibrators were fitted and judged."""
+    what = "the confidence in the prediction"
+    if found.event is not None:
+        what = f"the probability of {found.event}"
+    asked = f"Calibration errors and diagrams are of {what}."
     if found.folds:
         return (
             f"Cross-fitted in {found.folds} folds: each of {found.n:,} calibration rows is judged "
-            f"with calibrators fitted on the other folds. Seed {found.seed}."
+            f"with calibrators fitted on the other folds. {asked} Seed {found.seed}."
         )
     return (
         f"Fitted on {n_fit:,} calibration rows, judged on {found.n:,} rows of the evaluation "
-        f"set. Seed {found.seed}."
+        f"set. {asked} Seed {found.seed}."
     )
 
 
@@ -424,8 +428,8 @@ _GAP = 0.03
 
 PICTURES = """
 Look at every calibrator before you use it (Salamon et al., section XII). Each point is a bin, with
-the stated confidence on the horizontal axis and the share of right predictions, with its
-Clopper-Pearson interval, on the vertical axis. Pale points have few rows. The grey boxes show where
+the stated probability on the horizontal axis and the observed rate, with its Clopper-Pearson
+interval, on the vertical axis. Pale points have few rows. The grey boxes show where
 a perfectly calibrated model's points would lie. The bars below count the rows, on the same scale in
 every panel. Where they are low, the picture says little: a calibrator that states one number for
 all rows looks perfect in its only bin.
@@ -504,14 +508,15 @@ def _layout(
     rows = -(-len(order) // columns)
     inside = rows * _HEIGHT
     width = (1 - _GAP * (columns - 1)) / columns
+    stated, happens = reliability_titles(found.event is not None)
     layout: dict[str, Any] = {
         "template": template(dark),
         "height": inside + 40,
         "margin": {"l": 66, "r": 12, "t": 4, "b": 36},
         "showlegend": False,
         "annotations": [
-            _writing("Stated confidence", colours, x=0.5, y=0, yshift=-34, yanchor="bottom"),
-            _writing("How often it is right, and rows", colours, x=0, y=0.5, xshift=-64)
+            _writing(stated, colours, x=0.5, y=0, yshift=-34, yanchor="bottom"),
+            _writing(f"{happens}, and rows", colours, x=0, y=0.5, xshift=-64)
             | {"textangle": -90, "xanchor": "left", "yanchor": "middle"},
         ],
     }

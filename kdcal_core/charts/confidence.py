@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.calibration import ConfidenceCurve
+from kdcal_core.calibration import ConfidenceCurve, EventCurve
 from kdcal_core.charts.chart import Chart, new_figure, new_grid, panel, square, strip, unit_axis
 from kdcal_core.charts.marks import anchor_traces, boxes, identity, tiers
-from kdcal_core.charts.methods import HOVER, method_line
+from kdcal_core.charts.methods import HOVER, axis_titles, method_line
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import HistogramAnchor
@@ -50,6 +50,25 @@ is thin where rows are few, and a hairline where there are none.
 **Where curve and boxes disagree, believe the boxes.**
 """
 
+EVENT_CURVE = r"""
+All rows count, at the stated probability of the event: those **with the event** and those
+**without** it. The question is how often the event happens where it is given this probability.
+
+**Left and right half.** To the right of 0.5 the model predicts the event, to the left it does not.
+The kernel densities of Salamon et al. belong to one predicted class (Eqs. 7 to 9), so each half has
+its own bandwidth. The left half shows one minus the confidence in the other class. The line is what
+the calibrator gives for the event, and it may jump at 0.5.
+
+**Below**: the two densities, each scaled by its number of rows. **Above**: green as a share of
+green plus orange, the **dotted** line. Where few rows are near a score it reaches 0 or 1 too
+easily. The **full** line, the calibrator's output, therefore adds $m$ rows as one temperature
+predicts them. It is thin where rows are few. Hover to see the number of nearby rows.
+
+**In between**: the rows of each bin with and without the event, on a logarithmic scale.
+
+**Dashed lines** are the histogram of the same quantity, which assumes nothing, pale where rows are
+few. The boxes are its exact 95% intervals. **Where curve and boxes disagree, believe the boxes.**
+"""
 
 BANDWIDTHS = r"""
 Solid: $b_{mon2}$, the smallest bandwidth whose curve changes direction at most twice (Salamon et
@@ -82,7 +101,7 @@ def confidence_curve_chart(
         confidence_curve_figure(curve, anchor, dark=dark),
         finding=confidence_words(curve, class_name),
         alt=confidence_alt(curve, class_name),
-        how_to_read=CURVE,
+        how_to_read=EVENT_CURVE if isinstance(curve, EventCurve) else CURVE,
         table=curve.table,
         name=f"confidence {class_name}",
     )
@@ -172,9 +191,9 @@ def confidence_curve_figure(
     most = _most([anchor])
     figure.add_traces(_rows_strip(anchor, colours, most, legend=False, yaxis="y3"))
     ticks = [n for n in _ROW_TICKS if n <= 1.2 * most]
-    title_of_x = "Score: stated probability of the predicted class"
-    unit_axis(figure, "xaxis", title_of_x, anchor="y2", showgrid=True)
-    unit_axis(figure, "yaxis", "Confidence: how often it is right", domain=[0.36, 1.0])
+    x_title, y_title = axis_titles(anchor)
+    unit_axis(figure, "xaxis", x_title, anchor="y2", showgrid=True)
+    unit_axis(figure, "yaxis", y_title, domain=[0.36, 1.0])
     figure.update_layout(
         yaxis2={
             "domain": [0.0, 0.16],
@@ -248,9 +267,11 @@ def _curve(curve: ConfidenceCurve, anchor: HistogramAnchor, colours: Palette) ->
 
 
 def _densities(curve: ConfidenceCurve, colours: Palette) -> list[go.Scatter]:
+    of_event = isinstance(curve, EventCurve)
+    right, wrong = _SIDES if of_event else ("True positives", "False positives")
     sides = (
-        (curve.density_tp, curve.n_tp, "True positives", colours.right),
-        (curve.density_fp, curve.n_fp, "False positives", colours.wrong),
+        (curve.density_tp, curve.n_tp, right, colours.right),
+        (curve.density_fp, curve.n_fp, wrong, colours.wrong),
     )
     return [
         go.Scatter(
@@ -265,7 +286,7 @@ def _densities(curve: ConfidenceCurve, colours: Palette) -> list[go.Scatter]:
             hovertemplate=f"Score %{{x:.3f}}<br>%{{y:,.0f}} rows per unit<extra>{name}</extra>",
         )
         for density, n, name, colour in sides
-        if n and np.isfinite(density).all()
+        if n and np.isfinite(density).any()
     ]
 
 
@@ -278,9 +299,11 @@ def _rows_strip(
     """
     left, right_end = anchor.edges[:-1], anchor.edges[1:]
     right = np.round(anchor.count * np.nan_to_num(anchor.confidence), 6)
+    names = ("Rows that are right", "Rows that are wrong")
+    names = _SIDES if anchor.kind == "class" else names
     sides = (
-        ("right", right, 0.1, colours.right),
-        ("wrong", np.round(anchor.count - right, 6), 0.5, colours.wrong),
+        (names[0], right, 0.1, colours.right),
+        (names[1], np.round(anchor.count - right, 6), 0.5, colours.wrong),
     )
     return [
         go.Bar(
@@ -289,13 +312,13 @@ def _rows_strip(
             offset=at * (right_end - left),
             width=0.4 * (right_end - left),
             marker={"color": colour, "line": {"width": 0}},
-            name=f"Rows that are {side}",
+            name=side,
             legendgroup=side,
             showlegend=legend,
             customdata=np.column_stack([left, right_end, count]),
             hovertemplate=(
                 "Scores %{customdata[0]:.2f} to %{customdata[1]:.2f}<br>"
-                f"%{{customdata[2]:,.0f}} rows {side}<extra></extra>"
+                f"{side}: %{{customdata[2]:,.0f}}<extra></extra>"
             ),
             **axes,
         )
@@ -303,6 +326,7 @@ def _rows_strip(
     ]
 
 
+_SIDES = ("Rows with the event", "Rows without it")
 _ROW_TICKS = (1, 10, 100, 1000, 10_000, 100_000, 1_000_000)
 
 
@@ -329,7 +353,9 @@ def bandwidth_figure(
     """
     colours = palette(dark)
     titles = [class_names[curve.label] for curve in recommended]
-    figure = new_grid(titles, dark, x_title="Score", y_title="Confidence", strips=True)
+    of_event = bool(anchors) and anchors[0].kind == "class"
+    x_title, y_title = ("Stated probability", "How often") if of_event else ("Score", "Confidence")
+    figure = new_grid(titles, dark, x_title=x_title, y_title=y_title, strips=True)
     styles = (
         (monotone, "b_mon: never falls", faded(colours.calibrated, 0.85), 1.6, "2px,2px"),
         (recommended, "b_mon2: one dip allowed", colours.calibrated, 2.2, "solid"),
@@ -366,6 +392,8 @@ def bandwidth_figure(
 
 
 def _bandwidth(curve: ConfidenceCurve) -> str:
+    if isinstance(curve, EventCurve):
+        return bandwidth_text(curve).lower() or "Conf1: no curve"
     if curve.fallback:
         return "Conf1: no curve for this class"
     return f"bandwidth {curve.bandwidth:.3f}"
@@ -383,7 +411,9 @@ def noise_figure(
     """
     colours = palette(dark)
     titles = [class_names[first.label] for first, _ in halves]
-    figure = new_grid(titles, dark, x_title="Score", y_title="Share right")
+    of_event = bool(halves) and halves[0][0].kind == "class"
+    x_title, y_title = ("Stated probability", "How often") if of_event else ("Score", "Share right")
+    figure = new_grid(titles, dark, x_title=x_title, y_title=y_title)
     for at, (one, two) in enumerate(halves):
         axes = {**panel(at), "showlegend": at == 0}
         low = np.minimum(one.confidence, two.confidence)
@@ -416,14 +446,23 @@ def _stairs(anchor: HistogramAnchor, name: str, colour: str, dash: str, **more: 
         name=name,
         legendgroup=name,
         customdata=np.repeat(anchor.count, 2),
-        hovertemplate=f"right %{{y:.1%}}, %{{customdata:,.0f}} rows<extra>{name}</extra>",
+        hovertemplate=f"%{{y:.1%}} of %{{customdata:,.0f}} rows<extra>{name}</extra>",
         **more,
     )
 
 
 def confidence_words(curve: ConfidenceCurve, name: str) -> str:
-    """How often the predicted class is right, and why it has no curve if it has none."""
+    """How often the predicted class is right, and why it has no curve if it has none.
+
+    Of an event: how often it happens, and where it has no curve.
+    """
     n = curve.n_tp + curve.n_fp
+    if isinstance(curve, EventCurve):
+        share = f"{curve.n_tp:,} of {n:,} rows are {name} ({curve.n_tp / n:.0%})."
+        for where, why in (("Above", curve.fallback), ("Below", curve.other_fallback)):
+            if why:
+                share += f" {where} 0.5 there is no curve, because {why}: Conf1 is used instead."
+        return share
     if n == 0:
         return f"No row was predicted as class {name}: nothing can be said about this class."
     share = (
@@ -454,18 +493,44 @@ def shrinkage_words(curve: ConfidenceCurve) -> str:
         )
     amount = f"{curve.shrinkage:,.0f}" if curve.shrinkage >= 1 else f"{curve.shrinkage:g}"
     rows = "row is" if curve.shrinkage == 1 else "rows are"
+    near = "rows" if isinstance(curve, EventCurve) else "rows of the class itself"
     return (
         f"At every score {amount} {rows} added, as one temperature for all classes predicts them. "
-        f"At most {curve.rows.max():,.0f} rows of the class itself are near a score."
+        f"At most {np.nanmax(curve.rows):,.0f} {near} are near a score."
     )
+
+
+def bandwidth_text(curve: ConfidenceCurve) -> str:
+    """The bandwidth of a curve, or of both halves of an event's; empty without one.
+
+    Examples
+    --------
+    >>> nothing = np.zeros(2)
+    >>> bandwidth_text(ConfidenceCurve(0, *[nothing] * 4, 0.1, 3, 1, 0.5))
+    'Bandwidth of this class: 0.1000'
+    """
+    if not isinstance(curve, EventCurve):
+        known = np.isfinite(curve.bandwidth)
+        return f"Bandwidth of this class: {curve.bandwidth:.4f}" if known else ""
+    halves = (("below", curve.other_bandwidth), ("above", curve.bandwidth))
+    known = [f"{one:.4f} {where} 0.5" for where, one in halves if np.isfinite(one)]
+    return f"Bandwidth: {', '.join(known)}" if known else ""
 
 
 def confidence_alt(curve: ConfidenceCurve, name: str) -> str:
     """Alternative text of the confidence curve."""
-    if curve.fallback or not curve.score.size:
+    of_event = isinstance(curve, EventCurve)
+    if not curve.score.size or (curve.fallback and not of_event):
         return f"Confidence of predictions of {name}: {curve.fallback or 'no rows'}"
     at = np.linspace(0, curve.score.size - 1, 4).astype(int)
     answer = curve.confidence if curve.safe is None else curve.safe
+    if of_event:
+        points = ", ".join(f"{answer[i]:.0%} at {curve.score[i]:.2f}" for i in at)
+        return (
+            f"How often {name} happens against its stated probability: {points}. Below it the rows "
+            f"of each bin and the densities of {curve.n_tp:,} rows with and {curve.n_fp:,} without "
+            "the event."
+        )
     points = ", ".join(f"{answer[i]:.0%} at score {curve.score[i]:.2f}" for i in at)
     return (
         f"Confidence against score for predictions of {name}: {points}. Below it the rows of each "
@@ -480,19 +545,28 @@ def bandwidth_words(
 ) -> str:
     """How much forbidding every dip widens the bandwidths."""
     pairs = [
-        (mon.bandwidth / mon2.bandwidth, mon2, mon)
-        for mon2, mon in zip(recommended, monotone, strict=True)
-        if np.isfinite(mon.bandwidth) and np.isfinite(mon2.bandwidth) and mon2.bandwidth > 0
+        (mon / mon2, mon2, mon, label)
+        for one, other in zip(recommended, monotone, strict=True)
+        for (label, mon2), (_, mon) in zip(_bandwidths(one), _bandwidths(other), strict=True)
+        if np.isfinite(mon) and np.isfinite(mon2) and mon2 > 0
     ]
     if not pairs:
         return "No class has both right and wrong predictions, so there is no curve to compare."
-    ratio, mon2, mon = max(pairs, key=lambda pair: pair[0])
+    ratio, mon2, mon, label = max(pairs, key=lambda pair: pair[0])
     if ratio < 1.01:
         return "Both rules choose the same bandwidths: no curve has a dip to remove."
     return (
-        f"Removing every dip costs most for class {class_names[mon.label]}: a bandwidth of "
-        f"{mon.bandwidth:.2g} instead of {mon2.bandwidth:.2g}."
+        f"Removing every dip costs most for class {class_names[label]}: a bandwidth of "
+        f"{mon:.2g} instead of {mon2:.2g}."
     )
+
+
+def _bandwidths(curve: ConfidenceCurve) -> list[tuple[int, float]]:
+    """The predicted classes that a curve shows, with the bandwidth of each."""
+    own = [(curve.label, curve.bandwidth)]
+    if isinstance(curve, EventCurve):
+        own.append((1 - curve.label, curve.other_bandwidth))
+    return own
 
 
 def bandwidth_alt(

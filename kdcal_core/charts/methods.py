@@ -29,6 +29,8 @@ All methods over one histogram. Methods that use only the score are lines. Metho
 whole probability vector (temperatures, isotonic, sigmoid) give rows of equal score different
 confidences: they are clouds of rows of the calibration set (Salamon et al., Figs. 10 to 12).
 
+* **For an event**, a line is the method's calibrated probability of the event. To the left of 0.5
+  that is one minus its confidence in the other class, so lines may jump there.
 * **Temperatures.** STS has one for all classes, which suits classes with similar errors and fails
   otherwise (sections IX and XIV). CSTS has one per class; TSwA adds an award for the predicted
   class (Eq. 18). An award may make another class's entry the largest: the prediction is still the
@@ -83,6 +85,12 @@ def methods_chart(
     score and drawn as lines, the others as clouds.
     """
     n_rows = int(anchor.count.sum())
+    if anchor.kind == "class":
+        finding = f"Each method's probability of {class_name} at every stated one, over the share "
+        finding += f"of {n_rows:,} rows that are {class_name}."
+    else:
+        finding = f"Each method's confidence in predictions of class {class_name}, over the share "
+        finding += f"of its {n_rows:,} rows that are right."
     return Chart(
         method_cloud(
             anchor,
@@ -91,9 +99,8 @@ def methods_chart(
             dark=dark,
             n_rows=n_rows,
         ),
-        finding=f"Each method's confidence in predictions of class {class_name}, over the share "
-        f"of its {n_rows:,} rows that are right.",
-        alt=f"{len(points)} methods over the histogram of predictions of {class_name}.",
+        finding=finding,
+        alt=f"{len(points)} methods over a histogram. {finding}",
         how_to_read=METHODS,
         table=lambda: pd.concat(
             [
@@ -152,10 +159,18 @@ def method_cloud(
             xanchor="right",
             yanchor="bottom",
         )
-    unit_axis(figure, "xaxis", "Score: stated probability of the predicted class")
-    unit_axis(figure, "yaxis", "Confidence: how often it is right")
+    x_title, y_title = axis_titles(anchor)
+    unit_axis(figure, "xaxis", x_title)
+    unit_axis(figure, "yaxis", y_title)
     square(figure)
     return figure
+
+
+def axis_titles(anchor: HistogramAnchor) -> tuple[str, str]:
+    """Titles of both axes over a histogram of a predicted class, or of the probability of one."""
+    if anchor.kind == "class":
+        return "Stated probability of the event", "How often the event happens"
+    return "Score: stated probability of the predicted class", "Confidence: how often it is right"
 
 
 def _evenly(n: int, at_most: int) -> NDArray[np.int64]:

@@ -100,7 +100,7 @@ def reliability_by_class_chart(
 ) -> Chart:
     """One small diagram per class, for the `MAX_PANELS` classes with most rows."""
     curves = largest_curves(found)
-    x_title, y_title = _titles(found.kind == "class")
+    x_title, y_title = reliability_titles(found.kind == "class")
     return Chart(
         small_multiples(curves, class_names, dark=dark, x_title=x_title, y_title=y_title),
         finding=reliability_finding(found, class_names=class_names),
@@ -165,7 +165,7 @@ def confusion_chart(
 _SEEN = 0.002  # narrower areas are just a line
 
 
-def _titles(of_class: bool) -> tuple[str, str]:
+def reliability_titles(of_class: bool) -> tuple[str, str]:
     """Titles of both axes, for the probability of one class or for the confidence."""
     if of_class:
         return "Stated probability", "How often it is the class"
@@ -213,7 +213,7 @@ def reliability_figure(
     """
     colours = palette(dark)
     own = colours.calibrated if repaired else colours.model
-    x_title, y_title = _titles(of_class)
+    x_title, y_title = reliability_titles(of_class)
     figure = new_figure(dark, height=390 if small else 620, title=title)
     figure.add_trace(
         boxes(

@@ -11,6 +11,7 @@ from kdcal_core.diagnostics.all_estimates import (
 )
 from kdcal_core.diagnostics.auc import PairedAuc, auc, paired_auc
 from kdcal_core.diagnostics.by_predicted_class import (
+    AnchorKind,
     Confusion,
     HistogramAnchor,
     MethodLosses,
@@ -167,6 +168,7 @@ from kdcal_core.diagnostics.targets import Kind, Norm, Strategy
 
 __all__ = [
     "SURE",
+    "AnchorKind",
     "Band",
     "BandKind",
     "BestThreshold",

@@ -13,7 +13,7 @@ from kdcal_core.diagnostics.calibration_error import (
     calibration_error,
     confidence_calibration_error,
 )
-from kdcal_core.diagnostics.estimate import EVENT_GAP, Estimate
+from kdcal_core.diagnostics.estimate import EVENT_GAP, Estimate, of_event
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,
@@ -108,15 +108,15 @@ def event_gap(target: Target, level: float) -> Estimate:
 
 def event_calibration_error(target: Target, level: float, seed: int = 0) -> Estimate:
     """The expected calibration error of the event's probability, 15 equal-width bins."""
-    found = confidence_calibration_error(
-        target.score,
-        target.hit.astype(np.int64),
-        level=level,
-        seed=seed,
-        sample_weight=target.weight,
+    return of_event(
+        confidence_calibration_error(
+            target.score,
+            target.hit.astype(np.int64),
+            level=level,
+            seed=seed,
+            sample_weight=target.weight,
+        )
     )
-    name = found.name.replace("Confidence ECE", "ECE of the event's probability")
-    return replace(found, name=name)
 
 
 def all_estimates(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, che
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.diagnostics.estimate import LEAST_ROWS
+from kdcal_core.diagnostics.targets import targets
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
     clopper_pearson,
@@ -364,12 +365,16 @@ def _with_total(values: FloatArray) -> FloatArray:
     return np.append(values, values.sum())
 
 
+AnchorKind = Literal["top-label", "class"]
+
+
 @dataclass(frozen=True, eq=False)
 class HistogramAnchor:
-    """The histogram that lies under every smooth curve (Salamon et al.): one predicted class.
+    """The histogram that lies under every smooth curve (Salamon et al.): one class.
 
     ``edges`` (B + 1,) are the bin edges, ``confidence`` (B,) is TP / (TP + FP) with NaN in empty
-    bins, ``count`` (B,) the rows, ``low`` and ``high`` (B,) the Clopper-Pearson interval.
+    bins, ``count`` (B,) the rows, ``low`` and ``high`` (B,) the Clopper-Pearson interval. With
+    ``kind`` "class" all rows count, at the class's probability: those of the class, and the others.
     """
 
     label: int
@@ -378,6 +383,7 @@ class HistogramAnchor:
     count: FloatArray
     low: FloatArray
     high: FloatArray
+    kind: AnchorKind = "top-label"
 
     def table(self) -> pd.DataFrame:
         """One row a bin, for download."""
@@ -398,6 +404,7 @@ def histogram_anchor(
     y: Any,
     *,
     label: int,
+    kind: AnchorKind = "top-label",
     n_bins: int = 10,
     sample_weight: Any = None,
     level: float = 0.95,
@@ -410,6 +417,8 @@ def histogram_anchor(
     y : (n,) array of int
     label : int
         The predicted class, 0 to K - 1.
+    kind : {"top-label", "class"}
+        "class": instead, the share of the class among all rows, by the class's probability.
     n_bins : int, default=10
         Bins (a, b] of equal width on [0, 1], the first closed at 0.
     sample_weight : (n,) array, optional
@@ -443,19 +452,18 @@ def histogram_anchor(
         )
     if not 0 < level < 1:
         raise InputError(f"The level is {level}", fix="Choose a number between 0 and 1.")
-    predicted, score = top_label(proba)
-    rows = predicted == label
+    (goal,) = targets(proba, y, weight, kind, label)
     edges = uniform_edges(n_bins)
-    index = bin_index(score[rows], edges)
+    index = bin_index(goal.score, edges)
     count = bin_sums(index, n_bins)
-    mass = bin_sums(index, n_bins, weight[rows])
-    right = bin_sums(index, n_bins, weight[rows] * (y[rows] == label))
-    square = bin_sums(index, n_bins, weight[rows] ** 2)
+    mass = bin_sums(index, n_bins, goal.weight)
+    right = bin_sums(index, n_bins, goal.weight * goal.hit)
+    square = bin_sums(index, n_bins, goal.weight**2)
     some = count > 0
     share = np.divide(right, mass, out=np.full(n_bins, np.nan), where=some)
     effective = np.divide(mass**2, square, out=np.zeros(n_bins), where=some)
     low, high = clopper_pearson(share, effective, level)
-    return HistogramAnchor(label, edges, share, count, low, high)
+    return HistogramAnchor(label, edges, share, count, low, high, kind)
 
 
 def two_halves(
@@ -463,6 +471,7 @@ def two_halves(
     y: Any,
     *,
     label: int,
+    kind: AnchorKind = "top-label",
     n_bins: int = 10,
     seed: int = 0,
     sample_weight: Any = None,
@@ -491,6 +500,7 @@ def two_halves(
             proba[half == i],
             y[half == i],
             label=label,
+            kind=kind,
             n_bins=n_bins,
             sample_weight=weight[half == i],
         )

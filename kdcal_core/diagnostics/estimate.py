@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,6 +61,19 @@ class Estimate:
         """The largest magnitude of value and interval, which are written in the same form."""
         known = [abs(v) for v in (self.value, self.low, self.high) if math.isfinite(v)]
         return max(known, default=0.0)
+
+
+def of_event(estimate: Estimate) -> Estimate:
+    """An estimate of stated confidences, named as one of the event's probability.
+
+    Examples
+    --------
+    >>> of_event(Estimate("Confidence ECE: l1 norm", "ECE", 0.1, 0.0, 0.2, 50)).name
+    "ECE of the event's probability: l1 norm"
+    """
+    what, _, how = estimate.name.partition(":")
+    what = what.removeprefix("Confidence ").removesuffix(" of the top label")
+    return replace(estimate, name=f"{what} of the event's probability:{how}")
 
 
 def value_text(estimate: Estimate, value: float | None = None) -> str:

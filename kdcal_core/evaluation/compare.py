@@ -61,7 +61,8 @@ class MethodScores:
     size_bytes : int
         Size of the fitted state.
     reliability : Reliability
-        Reliability of the confidence in the predicted class, on the judged rows.
+        Reliability of the confidence in the predicted class, or of the event's probability, on the
+        judged rows.
     notes : tuple of str
         Notes on the fit on the whole calibration set.
     """
@@ -107,6 +108,9 @@ class Comparison:
     failed : dict of method key to sentence
         Why a method is not among ``methods``.
     level : float
+    event : str or None
+        The class whose probability calibration errors and diagrams are about; None for the
+        confidence in the predicted class. Untrusted text.
     """
 
     methods: tuple[MethodScores, ...]
@@ -122,6 +126,7 @@ class Comparison:
     notes: tuple[Note, ...] = ()
     failed: dict[str, str] = field(default_factory=dict)
     level: float = 0.95
+    event: str | None = None
 
     def method(self, key: str) -> MethodScores:
         """The method of this key."""
@@ -236,6 +241,7 @@ def compare(
     n_boot: int = 1000,
     far: bool | None = None,
     judge: Judge | None = None,
+    event: int | None = None,
     level: float = 0.95,
     progress: Progress | None = None,
     executor: Executor | None = None,
@@ -264,6 +270,10 @@ def compare(
         "evaluation" fits once on the calibration set and judges on the evaluation set; it is the
         default where there is one. With "cross-fitted", every row of the calibration set is judged
         by calibrators fitted on the other folds.
+    event : int, optional
+        With two classes, the one whose probability calibration errors and reliability diagrams are
+        about. The default is the confidence in the predicted class. Log loss, Brier score and
+        AUROC are the same for both questions.
     level : float
     progress : callable, optional
         Called with the share done and a sentence; may raise to cancel.
@@ -273,7 +283,8 @@ def compare(
     Raises
     ------
     InputError
-        For a setting out of range, an unknown calibrator or too few rows for the folds, or where
+        For a setting out of range, an event where there are not two classes, an unknown calibrator
+        or too few rows for the folds, or where
         the model's own scores cannot be judged. A method that cannot be fitted is reported in
         ``failed``, and the comparison goes on without it.
 
@@ -319,6 +330,11 @@ def compare(
     check_seed(seed)
     if n_boot < 100:
         raise InputError(f"n_boot is {n_boot}", fix="Choose at least 100 draws.")
+    if event is not None and (len(review.classes) != 2 or event not in (0, 1)):
+        raise InputError(
+            f"The event is {event!r}, but there are {len(review.classes)} classes",
+            fix="Give 0 or 1 for two classes, and no event for more.",
+        )
     methods = methods_of(calibrators, seed)
     notes: list[Note] = []
     distant = _distant(review, far, seed, notes)
@@ -344,6 +360,7 @@ def compare(
         () if distant is None else tuple(found[-1].answers["far"].proba for found in fits),
         _prior(review.calibration),
         review.classes,
+        event,
     )
     scored = tuple(
         replace(one, estimates=tuple(map(without_interval, one.estimates)))
@@ -388,6 +405,7 @@ def compare(
         notes=tuple(notes),
         failed=held.failed,
         level=level,
+        event=None if event is None else review.classes[event],
     )
 
 
@@ -459,7 +477,7 @@ def _method_scores(
     seed: int,
 ) -> MethodScores:
     last = fits[-1]
-    confidence = judged.confidence(judged.found[at])
+    stated = judged.stated(judged.found[at])
     seconds = [one.fit_seconds for one in fits]
     scores = {one.measure.key: one.estimates[at] for one in scored}
     for key, values, words in (
@@ -487,10 +505,10 @@ def _method_scores(
         predict_seconds_per_million=last.pace,
         size_bytes=last.size,
         reliability=confidence_reliability(
-            confidence.score,
-            confidence.hit.astype(np.int64),
+            stated.score,
+            stated.hit.astype(np.int64),
             level=level,
-            sample_weight=confidence.weight,
+            sample_weight=stated.weight,
             seed=seed,
         ),
         notes=last.notes,

@@ -17,7 +17,7 @@ import numpy as np
 from kdcal_core.calibration import Calibrated
 from kdcal_core.data import FloatArray, IntArray, check_weight
 from kdcal_core.diagnostics.calibration_error import RowDraws, row_draws
-from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.estimate import Estimate, of_event
 from kdcal_core.diagnostics.regression.coverage import CoverageRow, mean_estimate
 from kdcal_core.diagnostics.targets import Target, confidence_target
 from kdcal_core.distributions import PredictiveDistribution
@@ -131,6 +131,7 @@ class Judged:
     """The n judged rows, with each method's answers for them and for the far rows.
 
     ``far`` holds each method's probabilities (m, K) for the far rows; empty without far rows.
+    ``event`` is the class whose probability is judged; None for the confidence.
     """
 
     y: IntArray
@@ -140,15 +141,26 @@ class Judged:
     far: tuple[FloatArray, ...]
     prior: FloatArray
     classes: tuple[str, ...]
+    event: int | None = None
 
     @property
     def n_classes(self) -> int:
         return len(self.prior)
 
-    def confidence(self, one: Calibrated) -> Target:
-        """Confidence in the predicted class, and whether it was right."""
-        said = np.clip(one.confidence, 0.0, 1.0)
-        return confidence_target(said, (one.predicted == self.y).astype(np.int64), self.weight)
+    def stated(self, one: Calibrated) -> Target:
+        """The event's probability and whether it happened.
+
+        Without an event, the confidence in the predicted class and whether it was right.
+        """
+        if self.event is None:
+            said, hit = one.confidence, one.predicted == self.y
+        else:
+            said, hit = one.proba[:, self.event], self.y == self.event
+        return confidence_target(np.clip(said, 0.0, 1.0), hit.astype(np.int64), self.weight)
+
+    def named(self, estimate: Estimate) -> Estimate:
+        """An estimate of what is stated, with the event in its name where there is one."""
+        return estimate if self.event is None else of_event(estimate)
 
 
 @dataclass(frozen=True, eq=False)

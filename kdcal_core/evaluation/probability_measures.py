@@ -90,21 +90,23 @@ def _mean(by_set: BySet, by_row: ByRow) -> Compared:
 
 
 def _binned(norm: Norm, debiased: bool) -> Compared:
-    """Comparison of methods by a calibration error of the confidence."""
+    """Comparison of methods by a calibration error of the confidence, or of the event."""
 
     def compared(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
-        problems = [judged.confidence(one) for one in judged.found]
+        problems = [judged.stated(one) for one in judged.found]
         shown = [
-            confidence_calibration_error(
-                one.score,
-                one.hit.astype(np.int64),
-                norm=norm,
-                n_bins=BINS,
-                debiased=debiased,
-                level=drawn.level,
-                n_boot=len(drawn.rows.times),
-                seed=drawn.seed,
-                sample_weight=one.weight,
+            judged.named(
+                confidence_calibration_error(
+                    one.score,
+                    one.hit.astype(np.int64),
+                    norm=norm,
+                    n_bins=BINS,
+                    debiased=debiased,
+                    level=drawn.level,
+                    n_boot=len(drawn.rows.times),
+                    seed=drawn.seed,
+                    sample_weight=one.weight,
+                )
             )
             for one in problems
         ]
@@ -115,16 +117,18 @@ def _binned(norm: Norm, debiased: bool) -> Compared:
 
 
 def _smooth(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
-    problems = [judged.confidence(one) for one in judged.found]
+    problems = [judged.stated(one) for one in judged.found]
     few = min(len(drawn.rows.times), SMOOTH_DRAWS)
     shown = [
-        confidence_smooth_calibration_error(
-            one.score,
-            one.hit.astype(np.int64),
-            n_boot=few,
-            level=drawn.level,
-            seed=drawn.seed,
-            sample_weight=one.weight,
+        judged.named(
+            confidence_smooth_calibration_error(
+                one.score,
+                one.hit.astype(np.int64),
+                n_boot=few,
+                level=drawn.level,
+                seed=drawn.seed,
+                sample_weight=one.weight,
+            )
         )
         for one in problems
     ]
@@ -311,8 +315,8 @@ row_measure(
 Measure(
     "ece",
     error_label("l1", BINS),
-    "Expected calibration error: how far stated confidence and accuracy lie apart, on "
-    f"average over the bins. {_BY_CHANCE}",
+    "Expected calibration error: how far the stated probability and the observed rate lie apart, "
+    f"on average over the bins. {_BY_CHANCE}",
     "probability",
     True,
     "inside",
@@ -337,7 +341,7 @@ Measure(
 Measure(
     "l2",
     error_label("l2", BINS, debiased=True),
-    "Root mean square of the gaps between stated confidence and accuracy over the bins, "
+    "Root mean square of the gaps between stated probability and observed rate over the bins, "
     "less what chance alone adds: large gaps count more than in the ECE.",
     "probability",
     True,
@@ -350,8 +354,8 @@ Measure(
 Measure(
     "smooth_ece",
     "Smooth ECE",
-    "Calibration error without bins: the gap between stated confidence and accuracy, "
-    f"smoothed along the confidence. {_BY_CHANCE}",
+    "Calibration error without bins: the gap between stated probability and observed rate, "
+    f"smoothed along the probability. {_BY_CHANCE}",
     "probability",
     True,
     "inside",
@@ -363,7 +367,7 @@ Measure(
 Measure(
     "mce",
     error_label("max", BINS),
-    "Maximum calibration error: the largest gap between stated confidence and accuracy in "
+    "Maximum calibration error: the largest gap between stated probability and observed rate in "
     "any bin. A bin with few rows can decide it alone.",
     "probability",
     True,

@@ -215,7 +215,12 @@ class Review:
     @property
     def event(self) -> int | None:
         """With two classes, the index of the event if its probability is reviewed; else None."""
-        if len(self.classes) != 2 or self.question.view == "confidence":
+        return None if self.question.view == "confidence" else self.event_class
+
+    @property
+    def event_class(self) -> int | None:
+        """With two classes, the index of the event, whether or not its probability is reviewed."""
+        if len(self.classes) != 2:
             return None
         chosen = self.question.event
         if chosen not in self.classes:

@@ -181,6 +181,7 @@ from kdcal_core.tasks.regions import (
 )
 from kdcal_core.tasks.set_measures import (
     ClassCurves,
+    ClassHistograms,
     EqualSets,
     PredictedClass,
     SetFitness,
@@ -233,6 +234,7 @@ __all__ = [
     "BoxRows",
     "ByDistance",
     "ClassCurves",
+    "ClassHistograms",
     "ComparisonRun",
     "ComparisonSettings",
     "CoverageAlong",

@@ -29,6 +29,9 @@ class ComparisonSettings:
     folds, seed : int
     n_boot : int
         Number of resamples for the intervals of calibration errors.
+    event : int or None
+        The class whose probability calibration errors are about, with two classes; None for the
+        confidence in the predicted class.
     """
 
     calibrators: tuple[str, ...]
@@ -36,6 +39,7 @@ class ComparisonSettings:
     folds: int = 5
     seed: int = 0
     n_boot: int = 1000
+    event: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +92,10 @@ def _settled(review: Review, settings: ComparisonSettings) -> ComparisonSettings
     judge = settings.judge or ("evaluation" if review.has_evaluation else "cross-fitted")
     if judge == "evaluation" and not review.has_evaluation:
         raise InputError("There is no evaluation set", fix="Load one, or judge by cross-fitting.")
+    if settings.event is not None and settings.event not in range(len(review.classes)):
+        raise InputError(
+            f"There is no class {settings.event}", fix="Choose one of the review's classes."
+        )
     ordered = tuple(key for key in CALIBRATORS if key in settings.calibrators)
     return replace(settings, calibrators=ordered, judge=judge)
 
@@ -96,7 +104,7 @@ def _settled(review: Review, settings: ComparisonSettings) -> ComparisonSettings
     "Comparing calibrators",
     reads=PARTS,
     needs=require_classification("calibrators are compared for classifications"),
-    default=lambda review: ComparisonSettings(default_calibrators(review)),
+    default=lambda review: ComparisonSettings(default_calibrators(review), event=review.event),
     ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "n_boot": (100.0, 10_000.0)},
     settle=_settled,
     edition=lambda: " ".join(("typed notes", *(one.key for one in compared_measures()))),
@@ -124,6 +132,7 @@ def compare_calibrators(sets: Sets, settings: ComparisonSettings) -> ComparisonR
             seed=settings.seed,
             n_boot=settings.n_boot,
             judge=settings.judge,
+            event=settings.event,
             progress=part_of(sets.progress, _READ, 1.0),
         )
     return ComparisonRun(settings, data.calibration.n_rows, found)

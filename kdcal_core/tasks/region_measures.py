@@ -107,6 +107,9 @@ class RegionColumns:
     columns: tuple[str, ...]
 
 
+_MAPS = "maps of either of two classes"
+
+
 def _cut(arguments: dict[str, Any]) -> tuple[Part, ...]:
     """The set that is divided into regions, and the training rows if regions follow the classes."""
     grown = arguments["asked"]["purpose"] == "classes"
@@ -213,7 +216,7 @@ class RegionPanels:
         return next(one for one in self.regions if one.leaf == leaf)
 
 
-@review_task("Regions: looking at them closely", reads=_cut)
+@review_task("Regions: looking at them closely", reads=_cut, edition=_MAPS)
 def region_panels(
     sets: Sets,
     *,
@@ -255,7 +258,7 @@ class RegionsAtOnce:
     panels: RegionPanels | None
 
 
-@review_task("Regions: looking for regions", reads=_cut)
+@review_task("Regions: looking for regions", reads=_cut, edition=_MAPS)
 def regions_at_once(
     sets: Sets, *, which: Which, asked: dict[str, Any], run: str | None = None
 ) -> RegionsAtOnce:
@@ -321,7 +324,8 @@ def region_rows(
     most: int = MAX_ROWS,
 ) -> RegionRows:
     """The first judged rows of a region of a classification, at most ``most``."""
-    search = _search(sets, which, decode(RegionQuestion, asked), run)
+    question = decode(RegionQuestion, asked)
+    search = _search(sets, which, question, run)
     scored, review = sets.read(which), sets.reader.review
     rows = rows_in(search, leaf)
     order = np.argsort(scored.proba[rows, scored.y[rows]], kind="stable")
@@ -329,7 +333,7 @@ def region_rows(
     target = review.roles.target if review.roles else None
     own = sets.frame(which).iloc[first].reset_index(drop=True)
     own = own.drop(columns=[name for name in (target,) if name in own])
-    return RegionRows(len(rows), first, _answers(scored, first), own)
+    return RegionRows(len(rows), first, _answers(scored, first, question.label), own)
 
 
 @review_task("Regions: picking rows", reads=_cut)
@@ -367,16 +371,24 @@ class RepairScores:
 
 
 @review_task("Regions: reading the scores of a method", reads=ALL_ROWS)
-def repair_scores(sets: Sets, *, run: str, method: str) -> RepairScores:
-    """The scores of a method, or of the model as it is (`MODEL`), in the folder ``run``."""
+def repair_scores(sets: Sets, *, run: str, method: str, label: int | None = None) -> RepairScores:
+    """The scores of a method, or of the model as it is (`MODEL`), in the folder ``run``.
+
+    With two classes they are those of the class ``label``, or of the predicted class if it is None.
+    """
     opened = load(run, RegionsRun)
-    found, weight = opened.scores[method], opened.weight
+    binary = len(sets.reader.review.classes) == 2
+
+    def asked(scores: EventScores) -> EventScores:
+        return scores.of_class(label) if binary else scores
+
+    found, weight = asked(opened.scores[method]), opened.weight
     diagram = confidence_reliability(
         found.score, found.hit.astype(np.int64), n_bins=SCORE_BINS, sample_weight=weight
     )
     training = opened.training if method == MODEL else None
     return RepairScores(
-        diagram.curves[0], _spread(found), None if training is None else _spread(training)
+        diagram.curves[0], _spread(found), None if training is None else _spread(asked(training))
     )
 
 
@@ -570,6 +582,8 @@ def _maps(
     binary = len(scored.classes) == 2
     label = asked if asked is not None else 1 if binary else 0
     at = 0 if binary else label
+    # the one map of two classes is that of the second: seen from the first, its offset is reversed
+    sign = -1.0 if binary and label == 0 else 1.0
     p, weight = scored.proba[:, label], scored.weight
     lines = []
     for one in fits:
@@ -577,11 +591,11 @@ def _maps(
         if len(mine):
             slope, offset = (one.parameters[name][at] for name in ("slope", "offset"))
             weights = None if weight is None else weight[mine]
-            lines.append(RegionMap.of(one.leaf, one.words, slope, offset, p[mine], weights))
+            lines.append(RegionMap.of(one.leaf, one.words, slope, sign * offset, p[mine], weights))
     return tuple(lines)
 
 
-def _answers(scored: ScoredSet, rows: IntArray) -> pd.DataFrame:
+def _answers(scored: ScoredSet, rows: IntArray, asked: int | None) -> pd.DataFrame:
     """The model's probabilities for rows, and their classes."""
     names = np.array(scored.classes, dtype=object)
     predicted = scored.proba[rows].argmax(axis=1)
@@ -591,7 +605,8 @@ def _answers(scored: ScoredSet, rows: IntArray) -> pd.DataFrame:
         "Confidence": scored.proba[rows, predicted],
     }
     if len(scored.classes) == 2:
-        columns[f"P({scored.classes[1]})"] = scored.proba[rows, 1]
+        event = 1 if asked is None else asked
+        columns[f"P({scored.classes[event]})"] = scored.proba[rows, event]
     return pd.DataFrame(columns)
 
 

@@ -114,7 +114,7 @@ class RegionsRecord:
     n_training : int
         Training rows on which trees of the classes are grown; 0 where there are none.
     event : str or None
-        The class whose probability is examined, with two classes. Untrusted text.
+        The class whose probabilities are kept, the second of two. Untrusted text.
     methods : tuple of RegionsMethod
         The model first.
     weighted : bool
@@ -148,6 +148,23 @@ class EventScores:
 
     score: FloatArray
     hit: FloatArray
+
+    def of_class(self, label: int | None) -> EventScores:
+        """Scores of two classes as those of one of them, or of the predicted class if it is None.
+
+        Examples
+        --------
+        >>> scores = EventScores(np.array([0.2, 0.9]), np.array([0.0, 0.0]))
+        >>> scores.of_class(0).score.round(1).tolist(), scores.of_class(0).hit.tolist()
+        ([0.8, 0.1], [1.0, 1.0])
+        >>> scores.of_class(None).score.round(1).tolist(), scores.of_class(None).hit.tolist()
+        ([0.8, 0.9], [1.0, 0.0])
+        """
+        mirrored = self.score <= 0.5 if label is None else np.full(self.score.shape, label == 0)
+        return EventScores(
+            np.where(mirrored, 1.0 - self.score, self.score),
+            np.where(mirrored, 1.0 - self.hit, self.hit),
+        )
 
 
 @dataclass(frozen=True, eq=False)

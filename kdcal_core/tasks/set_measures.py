@@ -31,6 +31,7 @@ from kdcal_core.data import (
     target_labels,
 )
 from kdcal_core.diagnostics import (
+    AnchorKind,
     Confusion,
     Estimate,
     HistogramAnchor,
@@ -54,6 +55,7 @@ from kdcal_core.review.review import WHICH, input_columns
 from kdcal_core.tasks.decorators import BOTH_SETS, Sets, review_task, the_set
 
 MAX_CLOUD = 2_000
+_POINTS, _EDGE = 400, 1e-6  # of a method's line; maps may jump where classes are tied or certain
 _RULES = ("mon2", "mon", "mon4")  # bandwidth rules found in one search
 Calibrator = TypeVar("Calibrator", bound=TopLabelCalibrator)
 
@@ -190,14 +192,24 @@ class ClassHistograms:
 
 @review_task("Confidence by class: counting scores", reads=the_set)
 def class_histograms(
-    sets: Sets, *, which: Which, labels: Sequence[int], n_bins: int
+    sets: Sets,
+    *,
+    which: Which,
+    labels: Sequence[int],
+    n_bins: int,
+    kind: AnchorKind = "top-label",
 ) -> ClassHistograms:
     """The histogram under the curves of each of these classes."""
     scored = sets.read(which)
     return ClassHistograms(
         tuple(
             histogram_anchor(
-                scored.proba, scored.y, label=at, n_bins=n_bins, sample_weight=scored.weight
+                scored.proba,
+                scored.y,
+                label=at,
+                kind=kind,
+                n_bins=n_bins,
+                sample_weight=scored.weight,
             )
             for at in labels
         )
@@ -212,12 +224,26 @@ class ClassHalves:
 
 
 @review_task("Confidence by class: halving the rows", reads=the_set)
-def class_halves(sets: Sets, *, which: Which, labels: Sequence[int], seed: int) -> ClassHalves:
+def class_halves(
+    sets: Sets,
+    *,
+    which: Which,
+    labels: Sequence[int],
+    seed: int,
+    kind: AnchorKind = "top-label",
+) -> ClassHalves:
     """Histograms of two halves for these classes, which show the effect of noise alone."""
     scored = sets.read(which)
     return ClassHalves(
         tuple(
-            two_halves(scored.proba, scored.y, label=at, seed=seed, sample_weight=scored.weight)
+            two_halves(
+                scored.proba,
+                scored.y,
+                label=at,
+                kind=kind,
+                seed=seed,
+                sample_weight=scored.weight,
+            )
             for at in labels
         )
     )
@@ -279,18 +305,40 @@ class ClassMethod:
     lambda arguments: f"Confidence by class: fitting {CALIBRATORS[arguments['key']].label}",
     reads=the_set,
 )
-def class_method(sets: Sets, *, which: Which, labels: Sequence[int], key: str) -> ClassMethod:
-    """A method of the registry with its default settings, fitted on the set."""
+def class_method(
+    sets: Sets,
+    *,
+    which: Which,
+    labels: Sequence[int],
+    key: str,
+    kind: AnchorKind = "top-label",
+) -> ClassMethod:
+    """A method of the registry with its default settings, fitted on the set.
+
+    With two classes and ``kind`` "class", the points are calibrated probabilities of each class
+    over all its stated ones.
+    """
     scored = sets.read(which)
     sets.progress(0.1, f"Fitting {CALIBRATORS[key].label}")
     calibrator = fitted(score_calibrator(key), scored)
     n_classes = len(scored.classes)
+    if kind == "class":
+        if n_classes != 2:
+            raise InputError(
+                f"A line of an event needs two classes, and there are {n_classes}",
+                fix="Ask for the rows predicted as each class.",
+            )
+        stated = np.linspace(_EDGE, 1.0 - _EDGE, _POINTS)
+        rows = np.column_stack([1.0 - stated, stated])
+        mapped = calibrator.predict_proba(rows)
+        ends = {1: (stated, mapped[:, 1]), 0: (stated, mapped[::-1, 0])}
+        return ClassMethod(True, tuple(MethodPoints(*ends[label]) for label in labels))
     is_curve = calibrator.follows_score
     predicted = scored.proba.argmax(axis=1)
     points = []
     for label in labels:
         if is_curve:
-            score = np.linspace(1.0 / n_classes + 1e-6, 1.0, 400)
+            score = np.linspace(1.0 / n_classes + _EDGE, 1.0, _POINTS)
             rows = np.repeat(((1.0 - score) / (n_classes - 1))[:, None], n_classes, axis=1)
             rows[:, label] = score
         else:

@@ -13,7 +13,7 @@ from texts.snapshot import Texts
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.evaluation import MEASURES
 from kdcal_core.jobs import jobs
-from kdcal_core.review import Workspace
+from kdcal_core.review import Workspace, read_review
 
 PAGE = "compare"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -109,6 +109,21 @@ def test_what_matters_changes_measures_and_order_without_a_job(page: AppTest) ->
               if key.startswith("xaxis")]  # fmt: skip
     costs = ("fit_seconds", "predict_seconds", "size_bytes")
     assert titles == [MEASURES[key].title for key in costs]
+
+
+def test_calibration_errors_follow_the_question(page: AppTest, both: str) -> None:
+    review = read_review(Workspace(), both)
+    assert "are of the probability of" in words(page)
+    table = next(frame.value for frame in page.dataframe if "ECE" in frame.value)
+    question = next(one for one in page.selectbox if one.label == "Question")
+    assert question.options[0] == f"Probability of {review.classes[review.event]}"[:75]
+    question.select_index(1).run()
+    assert "The settings have changed" in words(healthy(page))
+    compared(page)
+    assert "are of the confidence in the prediction" in words(page)
+    other = next(frame.value for frame in page.dataframe if "ECE" in frame.value)
+    assert (table["Log loss"] == other["Log loss"]).all()
+    assert (table["ECE"] != other["ECE"]).all()
 
 
 def test_another_order_and_another_opponent_change_the_pictures_alone(page: AppTest) -> None:

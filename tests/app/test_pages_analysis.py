@@ -115,6 +115,24 @@ def test_an_event_s_probability_comes_first_and_all_follow_the_question(
     assert at.metric[0].label == "Accuracy"
 
 
+def test_confidence_of_two_classes_starts_from_the_event(review_ids: dict[str, str]) -> None:
+    at = healthy(launch(PAGES[1], review_ids["adult"]))
+    review = read_review(Workspace(), review_ids["adult"])
+    assert [one.label for one in at.metric] == [
+        "AUROC", "Probability minus rate", "ECE", "Log loss",
+    ]  # fmt: skip
+    assert f"rows are {review.classes[review.event]} (" in plain(at.header[0].value)
+    curve, *_ = specs(at)
+    assert curve["layout"]["xaxis"]["title"]["text"] == "Stated probability of the event"
+    assert not [one for one in at.selectbox if one.label == "Predicted class"]
+    question = next(one for one in at.selectbox if one.label == "Question")
+    question.select_index(1).run()
+    assert [one.label for one in healthy(at).metric][:2] == ["Accuracy", "Confidence gap"]
+    assert "rows predicted as class" in plain(at.header[0].value)
+    title = specs(at)[0]["layout"]["xaxis"]["title"]["text"]
+    assert title == "Score: stated probability of the predicted class"
+
+
 def test_confusion_table_and_set_can_be_switched(review_ids: dict[str, str]) -> None:
     at = launch(PAGES[0], review_ids["adult"])
     before = specs(at)

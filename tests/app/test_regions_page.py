@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import healthy, settle, visit, words
+from app_pages import healthy, plain, settle, visit, words
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
@@ -87,13 +87,16 @@ def opened(app: AppTest, review: Review) -> AppTest:
     return healthy(visit(app, "regions"))
 
 
-def rows(n: int) -> pd.DataFrame:
-    """Scores that hold, but for one job where they say nothing; a column of a user's own."""
+def rows(n: int, *, says_nothing: bool = False) -> pd.DataFrame:
+    """Probabilities that hold, but for one job: there the event is half as likely as stated.
+
+    Or there the probabilities say nothing, which overstates both classes alike.
+    """
     rng = np.random.default_rng(1)
     p, job = rng.uniform(0.05, 0.95, n), rng.choice(["Sales", "*Tech*", "Clerk"], n)
     age = rng.integers(18, 80, n).astype(float)
     age[rng.random(n) < 0.1] = np.nan
-    happens = np.where(job == "*Tech*", 0.5, p)
+    happens = np.where(job == "*Tech*", 0.5 if says_nothing else p / 2, p)
     return pd.DataFrame(
         {
             "age": age,
@@ -134,6 +137,16 @@ def test_a_planted_fault_is_found_with_its_words(app, tmp_path, texts) -> None:
     assert table.iloc[0]["Rule"] == f"{HOSTILE} is *Tech*"
     assert table.iloc[0]["Fault"] == "Over-confident"
     assert sorted(table["No."]) == list(range(1, len(table) + 1))
+
+
+def test_overconfidence_in_both_classes_shows_in_the_confidence(app, tmp_path) -> None:
+    opened(app, review_of(rows(3000, says_nothing=True), tmp_path, ("age", HOSTILE)))
+    assert f"{HOSTILE} is *Tech*" not in plain(app.header[0].value)
+    assert "also look at the confidence" in words(app)
+    next(one for one in app.selectbox if one.label == "Question").select_index(2)
+    healthy(app.run())
+    assert f"{HOSTILE} is *Tech*" in plain(app.header[0].value)
+    assert "over-confident" in plain(app.header[0].value)
 
 
 def test_names_never_become_markup(app, tmp_path) -> None:
@@ -257,8 +270,6 @@ def test_the_thorough_search_takes_the_place_of_the_quick_one(
 ) -> None:
     monkeypatch.setattr(regions_settings, "REDRAWS", 40)
     opened(app, review_of(hard(900), tmp_path, ("age", HOSTILE)))
-    next(one for one in app.selectbox if one.label == "Stated probability").select(1)
-    healthy(app.run())
     texts(said(app), "quick")
     assert "450 rows" in words(app)
     app.button(key="regions_harder").click()
@@ -298,10 +309,16 @@ def test_of_two_classes_each_question_points_to_the_other(app, tmp_path, texts) 
     rng = np.random.default_rng(3)
     right = rows(900).assign(y=lambda one: np.where(rng.random(900) < one["p_yes"], "yes", "no"))
     opened(app, review_of(right, tmp_path, ("age", HOSTILE)))
-    texts(said(app), "confidence")
-    next(one for one in app.selectbox if one.label == "Stated probability").select(0)
-    healthy(app.run())
+    question = next(one for one in app.selectbox if one.label == "Question")
+    assert question.options == [
+        "Probability of yes", "Probability of no", "Confidence in the prediction",
+    ]  # fmt: skip
+    assert plain(app.header[0].value).startswith("Probability of yes: ")
     texts(said(app), "probability")
+    question.select_index(2)
+    healthy(app.run())
+    assert not plain(app.header[0].value).startswith("Probability")
+    texts(said(app), "confidence")
 
 
 def test_without_any_column_the_page_says_what_it_needs(app, tmp_path, texts) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logsumexp
 
-from kdcal_core.calibration import TopLabelConfidence, TopLabelKDE, fit_calibrator
+from kdcal_core.calibration import EventCurve, TopLabelConfidence, TopLabelKDE, fit_calibrator
 from kdcal_core.calibration.kernel_bandwidths import KernelSum, bandwidth_grid, sign_changes
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
@@ -62,6 +62,44 @@ def test_confidence_by_the_other_form_of_equation_21():
     np.testing.assert_allclose(
         curve.confidence, curve.density_tp * n_tp / (positives * (n_tp + n_fp)), atol=1e-6
     )
+
+
+@pytest.mark.parametrize("event", [0, 1])
+def test_the_curve_of_an_event_is_what_the_calibrator_gives_for_it(event):
+    rng = np.random.default_rng(7)
+    p = rng.beta(1.5, 2.5, 900)
+    proba, y = np.column_stack([1 - p, p]), (rng.random(900) < p**1.5).astype(int)
+    kde = TopLabelKDE().fit(proba, y)
+    curve = EventCurve.of(kde.curve(event), kde.curve(1 - event))
+    known = np.isfinite(curve.score)
+    assert (~known).sum() == 1
+    assert (np.diff(curve.score[known]) > 0).all()
+    stated = curve.score[known]
+    mine = np.column_stack([stated, 1 - stated])[:, [event, 1 - event]]
+    given = kde.predict_proba(mine)[:, event]
+    np.testing.assert_allclose(curve.safe[known], given, atol=1e-6)
+    hit, said = y == event, proba[:, event]
+    assert (curve.n_tp, curve.n_fp) == (hit.sum(), (~hit).sum())
+    with_event = curve.density_tp * curve.n_tp
+    share = with_event / (with_event + curve.density_fp * curve.n_fp)
+    np.testing.assert_allclose(curve.confidence, share, atol=1e-6)
+    high = curve.score > 0.5
+    rows, b = said[hit & (said > 0.5)], curve.bandwidth
+    z = (curve.score[high][:, None] - rows) / b
+    want = np.exp(-0.5 * z**2).sum(axis=1) / (np.sqrt(2 * np.pi) * b * hit.sum())
+    np.testing.assert_allclose(curve.density_tp[high], want, rtol=1e-6)
+
+
+def test_an_event_that_is_never_predicted_has_one_half():
+    p = np.linspace(0.01, 0.4, 200)
+    proba = np.column_stack([1 - p, p])
+    kde = TopLabelKDE().fit(proba, (np.random.default_rng(0).random(200) < p).astype(int))
+    curve = EventCurve.of(kde.curve(1), kde.curve(0))
+    assert np.isfinite(curve.score).all()
+    assert curve.score.max() == pytest.approx(0.4)
+    assert curve.fallback == "the class is never predicted"
+    given = kde.predict_proba(np.column_stack([1 - curve.score, curve.score]))[:, 1]
+    np.testing.assert_allclose(curve.safe, given, atol=1e-6)
 
 
 def test_densities_are_equations_7_and_8():

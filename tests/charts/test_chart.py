@@ -30,6 +30,8 @@ def drawn(dark: bool) -> dict[str, Chart]:
     curves = [kde.curve(label) for label in range(2)]
     anchors = [diagnostics.histogram_anchor(proba, y, label=label) for label in range(2)]
     halves = [diagnostics.two_halves(proba, y, label=label) for label in range(2)]
+    of_event = calibration.EventCurve.of(curves[1], curves[0])
+    all_rows = diagnostics.histogram_anchor(proba, y, label=1, kind="class")
     grid = np.linspace(0.0, 1.0, 101)
     none = np.zeros(0)
     densities = diagnostics.log_densities(
@@ -45,6 +47,14 @@ def drawn(dark: bool) -> dict[str, Chart]:
             diagnostics.confusion(proba, y, 2), "reverse", CLASSES, dark=dark
         ),
         "confidence": charts.confidence_curve_chart(curves[0], anchors[0], HOSTILE, dark=dark),
+        "event": charts.confidence_curve_chart(of_event, all_rows, HOSTILE, dark=dark),
+        "event bandwidths": charts.bandwidth_chart(
+            [of_event], [of_event], [all_rows], CLASSES, dark=dark
+        ),
+        "event noise": charts.noise_chart(
+            [diagnostics.two_halves(proba, y, label=1, kind="class")], CLASSES, dark=dark, seed=3
+        ),
+        "event methods": charts.methods_chart(all_rows, points, ("sts",), HOSTILE, dark=dark),
         "bandwidths": charts.bandwidth_chart(curves, curves, anchors, CLASSES, dark=dark),
         "noise": charts.noise_chart(halves, CLASSES, dark=dark, seed=3),
         "methods": charts.methods_chart(anchors[0], points, ("sts",), HOSTILE, dark=dark),

@@ -65,6 +65,25 @@ def test_anchor_is_equation_5_with_clopper_pearson():
     assert len(anchor.table()) == 8
 
 
+def test_the_anchor_of_a_class_counts_all_rows_at_its_probability():
+    data = scored(500)
+    weight = np.random.default_rng(2).uniform(0.2, 3.0, 500)
+    anchor = histogram_anchor(
+        data.proba, data.y, label=1, kind="class", n_bins=8, sample_weight=weight
+    )
+    p = data.proba[:, 1]
+    for b in range(8):
+        mine = (p > b / 8) & (p <= (b + 1) / 8) if b else p <= 1 / 8
+        assert anchor.count[b] == mine.sum()
+        if mine.any():
+            share = weight[mine & (data.y == 1)].sum() / weight[mine].sum()
+            assert anchor.confidence[b] == pytest.approx(share)
+    assert anchor.count.sum() == 500
+    halves = two_halves(data.proba, data.y, label=1, kind="class", seed=1)
+    assert {one.kind for one in halves} == {anchor.kind} == {"class"}
+    assert sum(one.count.sum() for one in halves) == 500
+
+
 def test_halves_share_no_row_and_use_all():
     data = scored(401)
     whole = histogram_anchor(data.proba, data.y, label=2)

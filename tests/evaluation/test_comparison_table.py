@@ -5,7 +5,9 @@ import pytest
 
 from kdcal_core.calibration import TopLabelConfidence
 from kdcal_core.data import ScoredSet
-from kdcal_core.diagnostics import all_estimates
+from kdcal_core.diagnostics import all_estimates, event_calibration_error
+from kdcal_core.diagnostics.targets import targets
+from kdcal_core.errors import InputError
 from kdcal_core.evaluation import compare
 from kdcal_core.review import ReviewData
 
@@ -22,6 +24,49 @@ def rows():
 def found(rows):
     conf1 = ("Conf1", TopLabelConfidence(shrinkage=None))
     return compare(["sts", "csts", conf1], ReviewData(rows, None, rows.classes, {}))
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    """A rare event, whose probability is overstated; confidence in predictions hides most of it."""
+    rng = np.random.default_rng(4)
+    p = rng.beta(1, 6, 1200)
+    y = (rng.random(1200) < 0.6 * p).astype(np.int64)
+    weight = rng.uniform(0.5, 2.0, 1200)
+    return ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "", "calibration", weight)
+
+
+def test_calibration_errors_of_an_event_are_of_its_probability(skewed):
+    both = ReviewData(skewed, None, skewed.classes, {})
+    of_event, of_other, of_top = (
+        compare(["isotonic"], both, folds=3, n_boot=100, event=event) for event in (1, 0, None)
+    )
+    p, y, weight = skewed.proba[:, 1], skewed.y, skewed.weight
+    place = np.ceil(p * 15).astype(int)
+    gaps = [abs(weight[place == b] @ (p - y)[place == b]) for b in range(16)]
+    model = of_event.method("uncalibrated")
+    assert model.scores["ece"].value == pytest.approx(sum(gaps) / weight.sum(), abs=1e-12)
+    assert model.scores["ece"].name.startswith("ECE of the event's probability: l1")
+    (target,) = targets(skewed.proba, skewed.y, skewed.weight, "class", 1)
+    assert model.scores["ece"].value == event_calibration_error(target, 0.95).value
+    (curve,) = model.reliability.curves
+    said = np.nansum(curve.confidence * curve.weight) / curve.weight.sum()
+    assert said == pytest.approx(np.average(p, weights=weight))
+    assert (of_event.event, of_other.event, of_top.event) == ("yes", "no", None)
+    for key in ("ece", "smooth_ece", "mce", "l2"):
+        here, there, top = (
+            one.method("isotonic").scores[key].value for one in (of_event, of_other, of_top)
+        )
+        assert here == pytest.approx(there, abs=2e-3), key
+        assert here != top, key
+    for key in ("log_loss", "brier", "auc", "accuracy"):
+        assert of_event.method("isotonic").scores[key] == of_top.method("isotonic").scores[key]
+
+
+@pytest.mark.parametrize("event", [2, -1])
+def test_an_event_that_is_no_class_is_refused(rows, event):
+    with pytest.raises(InputError, match=f"event is {event}"):
+        compare(["sts"], ReviewData(rows, None, rows.classes, {}), event=event)
 
 
 def test_what_lies_close_to_the_best_is_named(found):

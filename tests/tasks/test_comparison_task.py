@@ -54,9 +54,10 @@ def test_what_comes_to_the_same_is_the_same_job(forest: Made) -> None:
             {"folds": 4},
             {"seed": 1},
             {"calibrators": ("platt",)},
+            {"event": 1},
         )
     }
-    assert len(different | {one}) == 5
+    assert len(different | {one}) == 6
 
 
 def test_another_list_of_measures_is_another_job(forest: Made, monkeypatch) -> None:
@@ -72,6 +73,7 @@ def test_another_list_of_measures_is_another_job(forest: Made, monkeypatch) -> N
         ({"calibrators": ("no such",)}, "There is no calibrator 'no such'"),
         ({"folds": 1}, "The setting 'folds' is 1"),
         ({"judge": "evaluation"}, "There is no evaluation set"),
+        ({"event": 7}, "There is no class 7"),
     ],
 )
 def test_settings_that_there_are_not_are_refused(linear: Made, changes: dict, words: str) -> None:

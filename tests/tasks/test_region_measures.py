@@ -276,12 +276,35 @@ def test_the_scores_of_a_repair_are_counted(opened, tmp_path) -> None:
     carry_out(**wanted.kwargs, folder=str(run), progress=quiet)
     opened_run = load(run, RegionsRun)
     for method in (MODEL, "tree"):
-        settings = {"run": str(run), "method": method}
-        same_from_a_worker(opened, job, repair_scores, settings)
-        found, scores = repair_scores(sets_of(opened), **settings), opened_run.scores[method]
-        assert found.reliability.n == found.spread.n == 900
-        assert found.spread.certain[1] == np.mean(scores.score[scores.hit == 1] > 0.99)
-        assert found.training is None
+        scores = opened_run.scores[method]
+        p, yes = scores.score, scores.hit == 1
+        top = np.where(p > 0.5, p, 1 - p)
+        for label, stated, happened in (
+            (1, p, yes), (0, 1 - p, ~yes), (None, top, (p > 0.5) == yes),
+        ):  # fmt: skip
+            settings = {"run": str(run), "method": method, "label": label}
+            same_from_a_worker(opened, job, repair_scores, settings)
+            found = repair_scores(sets_of(opened), **settings)
+            assert found.reliability.n == found.spread.n == 900
+            assert found.spread.certain[1] == np.mean(stated[happened] > 0.99)
+            fullest = int(np.argmax(found.reliability.count))
+            edges = found.reliability.edges[fullest : fullest + 2]
+            inside = (stated > edges[0]) & (stated <= edges[1])
+            assert found.reliability.accuracy[fullest] == pytest.approx(happened[inside].mean())
+            assert found.training is None
+
+
+def test_the_map_of_one_class_mirrors_that_of_the_other(opened) -> None:
+    along = asked(purpose="column", column="shop")["asked"]
+    no, yes = (
+        region_panels(sets_of(opened), which="calibration", asked={**along, "label": label}).maps
+        for label in (0, 1)
+    )
+    assert [one.leaf for one in no] == [one.leaf for one in yes]
+    at = np.linspace(0.01, 0.99, 9)
+    for mine, other in zip(no, yes, strict=True):
+        np.testing.assert_allclose(mine.apply(at), 1.0 - other.apply(1.0 - at), atol=1e-12)
+        assert mine.mean_after == pytest.approx(1.0 - other.mean_after, abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [4_000, 40_000])

@@ -13,6 +13,7 @@ import pytest
 from small_reviews import Made, csv
 from texts.snapshot import Texts
 
+from kdcal_core.calibration import score_calibrator
 from kdcal_core.data import ScoredSet
 from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.errors import InputError
@@ -68,6 +69,8 @@ ASKED = (
     (class_curves, {**LABELS, "bandwidth": 0.1}),
     (class_method, {**LABELS, "key": "isotonic"}),
     (class_method, {**LABELS, "key": "sts"}),
+    (class_histograms, {**SET, "labels": [1], "n_bins": 10, "kind": "class"}),
+    (class_halves, {**SET, "labels": [1], "seed": 3, "kind": "class"}),
     (class_shares, SET),
     (method_losses, {"methods": ["uncalibrated", "sts"], "with_evaluation": True}),
 )
@@ -166,6 +169,20 @@ def test_a_measure_declares_what_it_reads_and_nothing_else(
                 reader = ReviewReader(made.workspace, made.review.id, declared)
                 measure(Sets(reader, quiet), **settings)
                 assert read == set(declared), (measure.__name__, settings)
+
+
+def test_a_method_s_line_of_an_event_is_its_probability_of_it() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.beta(2, 3, 400)
+    proba, y = np.column_stack([1 - p, p]), (rng.random(400) < p**2).astype(int)
+    rows = ScoredSet(proba, y, ("no", "yes"), "digest", "calibration")
+    for key in ("isotonic", "kde_mon2"):
+        found = class_method(given(rows), which="calibration", labels=[1, 0], key=key, kind="class")
+        fitted = score_calibrator(key).fit(proba, y)
+        for label, points in zip((1, 0), found.points, strict=True):
+            asked = np.column_stack([1 - points.score, points.score])[:, [1 - label, label]]
+            mapped = fitted.predict_proba(asked)[:, label]
+            np.testing.assert_allclose(points.confidence, mapped, atol=1e-9)
 
 
 def test_rows_are_taken_furthest_out_first(numbers) -> None:

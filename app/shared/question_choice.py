@@ -1,0 +1,113 @@
+"""The choice of the question that a page's finding, tiles and picture answer.
+
+For two classes it starts from the probability of the event, unless the review asks about the
+confidence; the other questions are one click away. Each page keeps its own choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from kdcal_core.diagnostics import Kind
+from kdcal_core.review import Review
+
+KINDS: dict[Kind, str] = {
+    "class": "Probability of a class",
+    "confidence": "Confidence in the prediction",
+    "top-label": "Predicted class by class",
+}
+KIND_QUESTIONS: dict[Kind, str] = {
+    "class": "When the model gives the class this probability, how often is the row of that class?",
+    "confidence": "When the model is this sure of its prediction, how often is it right?",
+    "top-label": "The same question for the rows that were predicted to be one class. Salamon et "
+    "al. advise this one: a model can be right overall and wrong class by class.",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question: which probability is compared with how often what happens.
+
+    Attributes
+    ----------
+    kind : {"class", "confidence", "top-label"}
+    label : int or None
+        The class; None for all rows.
+    """
+
+    kind: Kind
+    label: int | None
+
+    @property
+    def event(self) -> int | None:
+        """The class whose probability is asked about; None for a question about predictions."""
+        return self.label if self.kind == "class" else None
+
+
+def choose_question(
+    review: Review, page: str, asked: Sequence[Asked], help: str | None = None
+) -> Asked:
+    """One of these questions, the review's own one first; without a choice, no control.
+
+    Parameters
+    ----------
+    review : Review
+    page : str
+        Distinguishes the choice of this page.
+    asked : sequence of Asked
+        At least one.
+    help : str, optional
+        Our own text.
+    """
+    of_event = review.event is not None
+    options = sorted(
+        asked, key=lambda one: (one.event != review.event, (one.event is not None) != of_event)
+    )
+    if len(options) == 1:
+        return options[0]
+    chosen: int = st.selectbox(
+        "Question",
+        options=range(len(options)),
+        format_func=lambda at: _words(review, options[at]),
+        key=f"{page}_question_{review.id}_{review.event}",
+        persist_state="session",
+        help=help,
+    )
+    return options[chosen]
+
+
+def choose_kind(review: Review, page: str) -> Kind:
+    """What is asked: of an event first its probability, otherwise first the confidence."""
+    of_event = review.event is not None
+    options = sorted(KINDS, key=lambda kind: kind != ("class" if of_event else "confidence"))
+    kind: Kind = st.radio(
+        "Question",
+        options=options,
+        format_func=KINDS.__getitem__,
+        key=f"{page}_kind_{'event' if of_event else 'confidence'}",
+        persist_state="session",
+    )
+    st.caption(KIND_QUESTIONS[kind])
+    return kind
+
+
+def choose_label(review: Review, page: str) -> int:
+    """The class that a question is about, the event first."""
+    label: int = st.selectbox(
+        "Class",
+        options=range(len(review.classes)),
+        index=review.event or 0,
+        format_func=lambda at: review.classes[at][:80],
+        key=f"{page}_label_{review.id}_{review.event}",
+        persist_state="session",
+    )
+    return label
+
+
+def _words(review: Review, asked: Asked) -> str:
+    if asked.event is None:
+        return KINDS[asked.kind]
+    return f"Probability of {review.classes[asked.event][:60]}"
