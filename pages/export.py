@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from app.export import export_files as files
 from app.export import export_parts as parts
 from app.shared import page_top
+from app.shared.sections import sections
 
 review = page_top.scored_review("export")
 if review is not None:
     view = parts.exported(review)
-    if view is not None:
-        parts.gained(view)
-        parts.mapping(view)
-        files.take_away(view)
-    files.try_a_file(review)
+    if view is None:
+        files.try_a_file(review)
+    else:
+        parts.gained(view, between=partial(files.take_away, view))
+        sections(
+            "export_sections",
+            {
+                "What the calibrator does": partial(parts.mapping, view),
+                "How to use the file": partial(files.how_to_use, view),
+                "Card of the file": partial(files.card, view),
+                "Try a calibrator file": partial(files.try_a_file, review),
+            },
+        )

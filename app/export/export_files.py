@@ -27,18 +27,25 @@ _TRIED = "export_tried"
 
 
 def take_away(view: View) -> None:
-    """The calibrator file, the ONNX model if there is one, the card, and how to use them."""
+    """The calibrator file, and the ONNX model if there is one."""
     run, review = view.run, view.review
     key = run.record.settings.key
-    name = text.file_name(review, key, SUFFIX)
-    with st.container(border=True):
-        st.markdown("**Save the calibrator**")
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        _download("Calibrator file", run.calibrator_file, _name(view), "calibrator", primary=True)
+        if run.onnx_file is not None:
+            onnx = text.file_name(review, key, ".onnx")
+            _download("Model and calibrator as ONNX", run.onnx_file, onnx, "onnx")
         st.caption(text.fitted_on(run.record))
-        with st.container(horizontal=True, gap="small"):
-            _download("Calibrator file", run.calibrator_file, name, "calibrator", primary=True)
-            if run.onnx_file is not None:
-                onnx = text.file_name(review, key, ".onnx")
-                _download("Model and calibrator as ONNX", run.onnx_file, onnx, "onnx")
+
+
+def _name(view: View) -> str:
+    return text.file_name(view.review, view.run.record.settings.key, SUFFIX)
+
+
+def how_to_use(view: View) -> None:
+    """How to apply the files, who may use them, and the card."""
+    run, review = view.run, view.review
+    with st.container(border=True):
         if run.onnx_file is not None:
             st.caption(
                 "The ONNX file is the model followed by the calibrator and needs no kdcal. Over "
@@ -48,11 +55,16 @@ def take_away(view: View) -> None:
         else:
             why = escape_markdown(run.record.why_no_onnx or "", 600)
             st.caption(f"There is no ONNX file. {why}")
-        _usage(view, name)
+        _usage(view, _name(view))
         with st.popover("Who may use it, and where", type="tertiary", icon=":material/help:"):
-            st.markdown(text.use(view.review))
-        st.markdown("**Card of the file**")
-        card_table(run.card, f"{review.title} {key} card", "export_card")
+            st.markdown(text.use(review))
+
+
+def card(view: View) -> None:
+    """The card of the calibrator file."""
+    key = view.run.record.settings.key
+    with st.container(border=True):
+        card_table(view.run.card, f"{view.review.title} {key} card", "export_card")
 
 
 def _download(label: str, path: Path, name: str, key: str, *, primary: bool = False) -> None:
@@ -138,7 +150,12 @@ def _uploader(review: Review) -> None:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     asked = try_calibrator.request(
-        workspace, review.id, path=str(path), name=uploaded.name, digest=digest
+        workspace,
+        review.id,
+        path=str(path),
+        name=uploaded.name,
+        digest=digest,
+        event=review.event,
     )
     st.session_state[_TRIED] = {**st.session_state.get(_TRIED, {}), review.id: asked}
     # A new key empties the uploader, so that the bytes do not stay in memory.

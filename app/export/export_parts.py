@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -82,11 +83,13 @@ def _finding(view: View, top: Any) -> None:
             st.caption(text.flattered(compared))
 
 
-def gained(view: View) -> None:
-    """At most four estimates, and the diagrams before and after."""
+def gained(view: View, *, between: Callable[[], None]) -> None:
+    """At most four estimates, what ``between`` draws, and the diagrams before and after."""
     gain = view.run.gain
     if gain is not None:
         tiles(gain)
+    between()
+    if gain is not None:
         diagrams(gain, f"{view.review.title} {view.run.record.settings.key}", "export")
 
 
@@ -101,15 +104,21 @@ def tiles(gain: Gain) -> None:
 
 def diagrams(gain: Gain, name: str, key: str) -> None:
     """Reliability before and after, side by side on one scale."""
+    event = gain.comparison.event
     with st.container(border=True):
-        st.markdown("**Reliability before and after**")
+        what = "Confidence in the prediction" if event is None else f"Probability of {event[:60]}"
+        st.markdown(f"**Reliability before and after.** {escape_markdown(what)}")
         sides = ((gain.before, False), (gain.after, True))
         for column, (scores, calibrated) in zip(st.columns(2, gap="medium"), sides, strict=True):
             with column:
                 (curve,) = scores.reliability.curves
                 show(
                     drawn_once(
-                        judged_reliability_chart, curve, calibrated=calibrated, dark=is_dark()
+                        judged_reliability_chart,
+                        curve,
+                        calibrated=calibrated,
+                        of_class=event is not None,
+                        dark=is_dark(),
                     ),
                     key=f"{key}_{'after' if calibrated else 'before'}",
                     of=name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import streamlit as st
@@ -46,7 +47,11 @@ def choose(review: Review) -> ExportSettings | None:
     st.markdown(f"{entry.description} Described in {entry.reference}.")
     if compared is not None:
         st.caption(text.compared(compared, key))
-    return _regions(review, key) if entry.family == "partition" else ExportSettings(key)
+    return (
+        _regions(review, key)
+        if entry.family == "partition"
+        else ExportSettings(key, event=review.event)
+    )
 
 
 def _first(keys: list[str], best: str | None) -> str:
@@ -89,13 +94,14 @@ def _regions(review: Review, key: str) -> ExportSettings | None:
     prune = by_trees and key in _PRUNED and _pruned(key)
     if few_trees(key, inner) is not None:
         st.caption(text.FEW_TREES)
+    regions = ExportSettings(key, inner, event=review.event)
     if kind == "several":
         columns = _several(review)
-        return ExportSettings(key, inner, columns=columns) if columns else None
+        return replace(regions, columns=columns) if columns else None
     if kind == "column":
-        return ExportSettings(key, inner, columns=(name,))
+        return replace(regions, columns=(name,))
     layer = name if kind == "layer" else None
-    return ExportSettings(key, inner, max_depth=depth, min_rows=rows, prune=prune, layer=layer)
+    return replace(regions, max_depth=depth, min_rows=rows, prune=prune, layer=layer)
 
 
 def _choices(review: Review, key: str) -> list[Choice]:

@@ -18,6 +18,7 @@ from kdcal_core.tasks import SAYS, VERSION_SAYS, SurestRows
 from kdcal_core.text import escape_markdown
 
 SUREST = 10
+_TABLE = 215  # pixels, so that five rows are seen at once
 MAX_FEATURES = 20
 INSIDE = """
 A version that is cautious outside must still be useful inside the data: it should keep the accuracy
@@ -103,6 +104,7 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
         st.dataframe(
             _answers(page).iloc[:, : page.said.shape[1] + MAX_FEATURES],
             hide_index=True,
+            height=_TABLE,
             column_config={
                 name: st.column_config.NumberColumn(format="percent")
                 for name in (SAYS, VERSION_SAYS)
@@ -128,14 +130,8 @@ def _answers(rows: SurestRows) -> pd.DataFrame:
 
 
 def inside(view: View, version: Version) -> None:
-    """Accuracy and calibration on the ordinary rows, on request."""
-    with st.expander(
-        "Accuracy and calibration of both on ordinary rows",
-        key="foreign_inside",
-        on_change="rerun",
-    ) as shown:
-        if not shown.open:
-            return
+    """Accuracy and calibration of model and version on the ordinary rows."""
+    with st.container(border=True):
         found = foreign_results.ordinary(view, version)
         if found is None:
             return
@@ -162,6 +158,6 @@ def _cell(estimate: Estimate) -> str:
 
 def advice() -> None:
     """What the papers say about the kernel density version, and what they do not promise."""
-    with st.expander("Before you rely on it", icon=":material/menu_book:"):
+    with st.container(border=True):
         st.markdown(ADVICE)
         st.caption(f"Summarised from {cited_in(ADVICE)}")

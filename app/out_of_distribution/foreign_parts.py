@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 
 from app.out_of_distribution import foreign_choice, foreign_details
@@ -11,6 +14,7 @@ from app.shared.equal_notes import equal_notes
 from app.shared.foreign_results import Method, View
 from app.shared.graph_results import Fit, Foreign, Version
 from app.shared.papers import cited_in
+from app.shared.sections import sections
 from kdcal_core.charts import (
     by_confidence_words,
     confidence_only_words,
@@ -121,12 +125,22 @@ def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
     if version is not None:
         with drawing:
             _densities(view, version, answers)
-        foreign_details.fitted_on(view, version)
-    if chosen is not None and answers is not None:
-        foreign_details.surest(view, chosen, answers.surest)
+    sections("foreign_sections", _further(view, version, answers))
+
+
+def _further(
+    view: View, version: Version | None, answers: ForeignAnswers | None
+) -> dict[str, Callable[[], None]]:
+    """What stands below the pictures, by title."""
+    further: dict[str, Callable[[], None]] = {}
+    if view.chosen is not None and answers is not None:
+        further["Most confident foreign rows"] = partial(
+            foreign_details.surest, view, view.chosen, answers.surest
+        )
     if version is not None:
-        foreign_details.inside(view, version)
-    foreign_details.advice()
+        further["Rows of the fit"] = partial(foreign_details.fitted_on, view, version)
+        further["Ordinary rows"] = partial(foreign_details.inside, view, version)
+    return {**further, "Before you rely on it": foreign_details.advice}
 
 
 def _version(fit: Fit) -> Version:

@@ -79,23 +79,24 @@ def finding(view: View) -> None:
     """The gain in one sentence, and four tiles, before and after."""
     model, method = view.model, view.method
     st.header(escape_markdown(text.finding(model, method), 600), anchor=False)
-    st.markdown(escape_markdown(text.local_finding(model, method, view.run.record.space), 400))
-    st.markdown(escape_markdown(text.recommendation(view.run.record.methods), 600))
+    local = text.local_finding(model, method, view.run.record.space)
+    st.markdown(
+        f"{escape_markdown(local, 400)} "
+        f"{escape_markdown(text.recommendation(view.run.record.methods), 600)}"
+    )
     shown = [key for key in text.TILES if key in method.scores.rows]
     changes = {**method.differences, "rmse": None}
     estimate_row(
         [method.scores.rows[key] for key in shown],
         notes=[text.tile_note(model.scores.rows.get(key), changes.get(key)) for key in shown],
     )
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        with st.popover("How to read this", type="tertiary", icon=":material/help:"):
-            st.markdown(meanings(text.TILES) + text.BEFORE)
-            st.markdown(text.WORK)
-            st.caption(f"Summarised from {PAPERS['Torres et al.']}.")
-        st.caption(escape_markdown(text.how_judged(view.run.record), 400))
     outside = view.review.sets[view.judged.which].outside
-    for note in (*method.notes, *text.outside_notes(outside)):
-        st.caption(escape_markdown(note, 400))
+    notes = (text.how_judged(view.run.record), *method.notes, *text.outside_notes(outside))
+    st.caption(" ".join(escape_markdown(note, 400) for note in notes))
+    with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+        st.markdown(meanings(text.TILES) + text.BEFORE)
+        st.markdown(text.WORK)
+        st.caption(f"Summarised from {PAPERS['Torres et al.']}.")
 
 
 def numbers_of(view: View) -> list[str]:

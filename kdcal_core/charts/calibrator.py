@@ -57,11 +57,17 @@ def calibrator_map_chart(found: CalibratorMap, classes: Sequence[str], *, dark: 
     )
 
 
-def judged_reliability_chart(curve: ReliabilityCurve, *, calibrated: bool, dark: bool) -> Chart:
-    """The reliability of the model as it is, or of its calibrated output, in its own colour."""
+def judged_reliability_chart(
+    curve: ReliabilityCurve, *, calibrated: bool, dark: bool, of_class: bool = False
+) -> Chart:
+    """The reliability of the model as it is, or of its calibrated output, in its own colour.
+
+    ``of_class`` says whether it is about the probability of one class, and not the confidence.
+    """
     who = "Calibrated" if calibrated else "The model as it is"
+    figure = reliability_figure(curve, dark=dark, repaired=calibrated, of_class=of_class)
     return Chart(
-        reliability_figure(curve, dark=dark, repaired=calibrated),
+        figure.update_layout(height=540),
         finding=f"{who}: {_worst_words(curve)}",
         alt=f"{who}. {reliability_alt(curve)}",
         how_to_read=DIAGRAMS,
@@ -79,7 +85,7 @@ def calibrator_map_figure(
     several have the classes' colours, in order of their number of rows.
     """
     colours = palette(dark)
-    figure = new_figure(dark, height=560)
+    figure = new_figure(dark, height=440)
     figure.add_trace(
         go.Scatter(
             x=found.rows_x,

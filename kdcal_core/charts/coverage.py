@@ -92,7 +92,7 @@ def coverage_by_figure(
     Bins of few rows are thin and pale. ``names`` of the bins and ``column`` are untrusted.
     """
     colours = palette(dark)
-    figure = new_figure(dark, height=360)
+    figure = new_figure(dark, height=320)
     places = np.arange(len(names), dtype=np.float64)
     shown = [(before, colours.model, "Model", "circle")]
     if after is not None:

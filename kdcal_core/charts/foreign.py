@@ -507,7 +507,7 @@ def density_figure(found: LogDensities, *, dark: bool) -> go.Figure:
     densities themselves. Names of foreign sets are untrusted.
     """
     colours = palette(dark)
-    figure = new_figure(dark, height=360)
+    figure = new_figure(dark, height=330)
     edges = found.edges
     figure.add_trace(_filled(found, colours))
     for at, one in enumerate(found.foreign):

@@ -161,7 +161,7 @@ def pit_figure(
     pale. ``kind`` is the kind of a `Fault` and sets the colour.
     """
     colours = palette(dark)
-    figure = new_figure(dark, height=340)
+    figure = new_figure(dark, height=320)
     figure.add_traces(_histogram(histogram, colours, kind, who))
     figure.update_layout(
         xaxis=_pit_axis() | {"title_text": "PIT: position of the outcome in its distribution"},
@@ -222,7 +222,7 @@ def ecdf_figure(
     around zero, the wider one, which is that of the curve with fewer rows.
     """
     colours = palette(dark)
-    figure = new_figure(dark, height=320)
+    figure = new_figure(dark, height=300)
     shown = [(model, colours.model, "Model")]
     if calibrated is not None:
         shown.append((calibrated, colours.calibrated, "Recalibrated"))

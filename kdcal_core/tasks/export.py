@@ -63,6 +63,9 @@ class ExportSettings:
         A hidden layer of the model on which the trees are grown, instead of the inputs.
     folds, seed : int
         Number of folds where there is no evaluation set; seed of every draw.
+    event : int or None
+        The class whose probability calibration errors are about, with two classes; None for the
+        confidence in the predicted class.
     """
 
     key: str
@@ -74,6 +77,7 @@ class ExportSettings:
     layer: str | None = None
     folds: int = 5
     seed: int = 0
+    event: int | None = None
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,9 @@ def wanted_of(settings: ExportSettings) -> Wanted:
     'Isotonic regression in each region of a shallow tree'
     """
     calibrator = configured(settings.key, _parameters(settings), seed=settings.seed)
-    return Wanted(settings.key, calibrator, settings.layer, settings.folds, settings.seed)
+    return Wanted(
+        settings.key, calibrator, settings.layer, settings.folds, settings.seed, settings.event
+    )
 
 
 def _parameters(settings: ExportSettings) -> dict[str, Any]:
@@ -260,6 +266,10 @@ def _settled(review: Review, settings: ExportSettings) -> ExportSettings:
                 f"The model has no hidden layer {settings.layer[:_SHOWN_NAME]!r}",
                 fix=f"It has {', '.join(layers) or 'none'}.",
             )
+    if settings.event is not None and settings.event not in range(len(review.classes)):
+        raise InputError(
+            f"There is no class {settings.event}", fix="Choose one of the review's classes."
+        )
     wanted = wanted_of(settings)
     if settings.layer is not None:
         check_layer(wanted.calibrator)
@@ -350,7 +360,9 @@ _TRY_READS: tuple[Part, ...] = ("model", "calibration", "evaluation")
 
 
 @review_task("Opening the calibrator file", reads=_TRY_READS, edition="typed notes")
-def try_calibrator(sets: Sets, *, path: str, name: str, digest: str) -> TriedRun:
+def try_calibrator(
+    sets: Sets, *, path: str, name: str, digest: str, event: int | None = None
+) -> TriedRun:
     """Open a calibrator file and judge it on a review's rows.
 
     Parameters
@@ -361,6 +373,8 @@ def try_calibrator(sets: Sets, *, path: str, name: str, digest: str) -> TriedRun
         The file's original name. Untrusted text.
     digest : str
         The file's SHA-256.
+    event : int or None
+        As in `ExportSettings`.
 
     Raises
     ------
@@ -390,6 +404,7 @@ def try_calibrator(sets: Sets, *, path: str, name: str, digest: str) -> TriedRun
             replace(data, evaluation=replace(rows), inputs=inputs),
             far=False,
             judge="evaluation",
+            event=event,
             progress=part_of(progress, 0.3, 1.0),
         )
     if found.failed:

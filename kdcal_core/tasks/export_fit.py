@@ -101,6 +101,9 @@ class Wanted:
         Hidden layer of the model on whose activations the regions are built.
     folds, seed : int
         Number of folds where there is no evaluation set; seed of every draw.
+    event : int or None
+        The class whose probability calibration errors are about, with two classes; None for the
+        confidence in the predicted class.
     """
 
     key: str
@@ -108,6 +111,7 @@ class Wanted:
     layer: str | None = None
     folds: int = 5
     seed: int = 0
+    event: int | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -268,6 +272,7 @@ def _judged(
             folds=wanted.folds,
             seed=wanted.seed,
             far=False,
+            event=wanted.event,
             progress=progress,
         )
     except InputError as error:

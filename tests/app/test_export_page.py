@@ -31,6 +31,7 @@ from kdcal_core.review import (
     add_model,
     add_table,
     create_review,
+    read_review,
     review_data,
     score,
     start_sample,
@@ -92,6 +93,7 @@ def fitted(at: AppTest) -> AppTest:
 
 
 def run_of(workspace: Workspace, review: str, settings: ExportSettings) -> ExportRun:
+    settings = dataclasses.replace(settings, event=read_review(workspace, review).event)
     job = jobs().find(export_calibrator.request(workspace, review, settings).key)
     assert job is not None
     return load(job.folder, ExportRun)

@@ -20,10 +20,11 @@ def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path)
     app.wait_for_overview()
     app.visit("Choose and export")
     app.page.get_by_role("button", name="Fit, judge and write the file").click()
-    app.wait_for_text("Card of the file", 120)
+    app.page.get_by_role("tab", name="Card of the file").wait_for(timeout=120_000)
     app.idle()
     assert "calibrator=platt" in app.page.url
     app.wait_for_text(re.compile("log loss (falls|rises|changes)"))
+    app.section("How to use the file")
     app.wait_for_text("kdcal score")
     app.assert_healthy()
 
@@ -36,10 +37,11 @@ def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path)
     proba = load_calibrator(path, model=model).predict_proba([[0.5, 0.5], [0.1, 0.9]])
     assert np.allclose(proba.sum(axis=1), 1)
 
+    app.section("Try a calibrator file")
     upload = '[data-testid="stFileUploader"] input[type=file]'
     app.page.locator(upload).set_input_files(path)
     app.wait_for_text("It belongs to this model", 120)
-    app.page.locator(".js-plotly-plot").nth(4).wait_for(timeout=60_000)
+    app.page.locator(".js-plotly-plot").nth(3).wait_for(timeout=60_000)
     app.assert_healthy()
 
     broken = tmp_path / "broken.kdcal"

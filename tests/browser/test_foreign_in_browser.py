@@ -24,12 +24,14 @@ def test_a_sample_is_fitted_asked_and_compared_with_own_rows(app, tmp_path: Path
         fit.click()
     app.page.locator(CHART).first.wait_for(timeout=120_000)
     app.idle()
-    assert app.page.locator(".js-plotly-plot").count() == 3
+    assert app.page.locator(".js-plotly-plot").count() == 2
     app.wait_for_text("the kernel density version falls to")
     app.assert_healthy()
     app.turn("dark")  # for what follows: charts, own rows and a reload
-    assert app.page.locator(".js-plotly-plot").count() == 3
+    assert app.page.locator(".js-plotly-plot").count() == 2
     app.assert_healthy()
+    app.section("Rows of the fit")
+    app.page.locator(CHART).nth(2).wait_for(timeout=60_000)
 
     unknown = app.page.locator('[data-testid="stMetric"]').last
     before = unknown.inner_text()

@@ -1,0 +1,45 @@
+"""Every page is read to its end: with its results it is at most three screens high."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdcal_core.review import Workspace, start_sample
+
+pytestmark = pytest.mark.browser
+
+SCREEN = {"width": 1366, "height": 768}
+HEIGHT = """() => Math.round(
+  document.querySelector("[data-testid='stMainBlockContainer']").getBoundingClientRect().height)"""
+# the highest pages of each kind, and the samples on which they are highest
+PAGES = {
+    "adult": ("confidence_by_class", "regions"),
+    "xor_forest": ("out_of_distribution", "posterior_map", "export"),
+    "heteroscedastic": ("pit",),
+}
+STARTED_BY = {
+    "out_of_distribution": "Fit the kernel density version",
+    "export": "Fit, judge and write the file",
+}
+
+
+@pytest.mark.parametrize("sample", PAGES)
+def test_no_page_is_higher_than_three_screens(app, home: Path, sample: str) -> None:
+    review = start_sample(Workspace(home), sample)
+    app.page.set_viewport_size(SCREEN)
+    heights = {}
+    for page in PAGES[sample]:
+        app.open(f"{page}?review={review.id}")
+        app.idle(120)
+        if page in STARTED_BY:
+            start = app.page.get_by_role("button", name=STARTED_BY[page])
+            start.click()
+            start.wait_for(state="detached", timeout=120_000)
+            app.page.get_by_role("tab").first.wait_for(timeout=120_000)
+            app.idle(120)
+        heights[page] = app.page.evaluate(HEIGHT)
+        assert app.page.locator("h2").first.inner_text(), page  # it has its finding
+    assert max(heights.values()) <= 3 * SCREEN["height"], heights
+    app.assert_healthy()
