@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from kdcal_core.errors import InputError
 
@@ -20,11 +20,16 @@ __all__ = [
     "clopper_pearson",
     "holm",
     "kish",
+    "largest_share",
     "log_losses",
     "mean_interval",
     "normal_quantile",
     "one_sided_wilcoxon",
+    "quantile_interval",
+    "ratio_interval",
+    "ratio_of_means",
     "surprisal",
+    "t_quantile",
     "top_label_brier_losses",
     "top_label_log_losses",
 ]
@@ -58,6 +63,64 @@ def clopper_pearson(rate: Any, n: Any, level: float) -> tuple[FloatArray, FloatA
     return np.where(some, low, np.nan), np.where(some, high, np.nan)
 
 
+def largest_share(shares: Any, n: float, level: float) -> tuple[float, float, float]:
+    """The largest of several shares of ``n`` rows, with an interval of the largest true one.
+
+    That share was chosen because it is the largest, so it tends to lie above its true value. The
+    interval allows for the choice: its lower end has Bonferroni's correction for all shares, and
+    its upper end is the largest of all upper ends. Clopper and Pearson's otherwise.
+
+    Parameters
+    ----------
+    shares : (k,) array-like in [0, 1]
+    n : float
+        Rows, or Kish's effective number of them, above 0.
+    level : float
+
+    Returns
+    -------
+    tuple of float
+        The largest share, and the ends of its interval.
+
+    Examples
+    --------
+    >>> [round(one, 3) for one in largest_share([0.5], 10, 0.95)]
+    [0.5, 0.187, 0.813]
+    >>> [round(one, 3) for one in largest_share([0.5, 0.4, 0.1], 10, 0.95)]
+    [0.5, 0.144, 0.813]
+    """
+    seen = np.asarray(shares, dtype=np.float64)
+    low = clopper_pearson(seen, n, 1.0 - (1.0 - level) / len(seen))[0]
+    high = clopper_pearson(seen, n, level)[1]
+    return float(seen.max()), float(low.max()), float(high.max())
+
+
+def quantile_interval(values: Any, share: float, level: float) -> tuple[float, float]:
+    """Two of the values between which the quantile of their population lies; infinite without any.
+
+    Order statistics by the binomial law, so that the interval holds for every distribution and
+    for ties (David and Nagaraja 2003, section 7.1). Few rows say nothing about a far quantile:
+    its outer end is then infinite.
+
+    Examples
+    --------
+    >>> quantile_interval(np.arange(1000), 0.5, 0.95)
+    (468.0, 531.0)
+    >>> quantile_interval(np.arange(50), 0.01, 0.95)
+    (-inf, 2.0)
+    """
+    from scipy.stats import binom  # slow to import
+
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    n, alpha = len(ordered), 1.0 - level
+    # the largest r and the smallest s with P(B < r) and P(B >= s) at most alpha / 2 each
+    below = int(binom.ppf(alpha / 2.0, n, share))
+    above = int(binom.isf(alpha / 2.0, n, share)) + 1
+    low = float(ordered[below - 1]) if below >= 1 else -np.inf
+    high = float(ordered[above - 1]) if above <= n else np.inf
+    return low, high
+
+
 def normal_quantile(level: float) -> float:
     """Half the width, in standard errors, of a normal interval.
 
@@ -80,18 +143,101 @@ def kish(weight: FloatArray) -> float:
     return float(weight.sum() ** 2 / np.square(weight).sum())
 
 
+def t_quantile(level: float, weight: FloatArray) -> float:
+    """Half the width, in standard errors estimated from the rows, of an interval of their mean.
+
+    Student's, with one less than Kish's effective number of rows as degrees of freedom. Infinite
+    where that is one row.
+
+    Examples
+    --------
+    >>> round(t_quantile(0.95, np.ones(10)), 2)
+    2.26
+    """
+    freedom = kish(weight) - 1.0
+    return float(stdtrit(freedom, 0.5 + level / 2.0)) if freedom > 1e-9 else np.inf
+
+
 def mean_interval(
-    values: FloatArray, weight: FloatArray, level: float
+    values: FloatArray, weight: FloatArray, level: float, *, student: bool = False
 ) -> tuple[float, float, float]:
-    """Weighted mean of ``values`` with its normal interval; one row gives an infinite one."""
+    """Weighted mean of ``values`` with its interval; one row gives an infinite one.
+
+    Normal, or with ``student`` by :func:`t_quantile`.
+    """
     total = weight.sum()
     mean = float(weight @ values / total)
     n = len(values)
     if n < 2:
         return mean, -np.inf, np.inf
     variance = float(np.square(weight * (values - mean)).sum() / total**2 * n / (n - 1))
-    half = normal_quantile(level) * variance**0.5
+    half = (t_quantile(level, weight) if student else normal_quantile(level)) * variance**0.5
     return mean, mean - half, mean + half
+
+
+def ratio_of_means(
+    top: FloatArray, bottom: FloatArray, weight: FloatArray, level: float
+) -> tuple[float, float, float]:
+    """Weighted mean of ``top`` over that of ``bottom``, with Fieller's interval.
+
+    Both means are uncertain, and the interval accounts for both and for their covariance. It
+    excludes 0 exactly where the interval of the mean of ``top`` does, by :func:`t_quantile`.
+
+    Parameters
+    ----------
+    top, bottom : (n,) array
+        Values of the same rows.
+    weight : (n,) array
+        Positive row weights.
+
+    Returns
+    -------
+    tuple of float
+        The ratio and its ends: infinite for one row, and where the mean of ``bottom`` does not
+        differ from 0 beyond chance. NaN where that mean is 0.
+
+    Examples
+    --------
+    >>> top, bottom = np.array([1.0, 3.0, 2.0, 2.0]), np.array([9.0, 12.0, 11.0, 8.0])
+    >>> [round(one, 2) for one in ratio_of_means(top, bottom, np.ones(4), 0.95)]
+    [0.2, 0.09, 0.3]
+    """
+    share = weight / weight.sum()
+    a, b = float(share @ top), float(share @ bottom)
+    n = len(top)
+    if b == 0.0:
+        return np.nan, np.nan, np.nan
+    if n < 2:
+        return a / b, -np.inf, np.inf
+    away = np.stack([share * (top - a), share * (bottom - b)])
+    (var_a, covariance), (_, var_b) = (away @ away.T) * (n / (n - 1))
+    low, high = ratio_interval(
+        a, b, float(var_a), float(covariance), float(var_b), t_quantile(level, weight)
+    )
+    return a / b, min(low, a / b), max(high, a / b)
+
+
+def ratio_interval(
+    top: float, bottom: float, var_top: float, covariance: float, var_bottom: float, reach: float
+) -> tuple[float, float]:
+    """Fieller's interval (1954) of top / bottom: the ratios r for which top - r bottom may be 0.
+
+    ``reach`` is half its width in standard errors. Infinite where ``bottom`` may itself be 0.
+
+    Examples
+    --------
+    >>> low, high = ratio_interval(1.0, 10.0, 0.04, 0.0, 0.0, 2.0)
+    >>> round(low, 2), round(high, 2)
+    (0.06, 0.14)
+    """
+    square = reach**2
+    lead = bottom**2 - square * var_bottom
+    middle = top * bottom - square * covariance
+    root = middle**2 - lead * (top**2 - square * var_top)
+    if not lead > 0.0 or root < 0.0:
+        return -np.inf, np.inf
+    low, high = ((middle + sign * root**0.5) / lead for sign in (-1.0, 1.0))
+    return low, high
 
 
 def bounded_mean_interval(

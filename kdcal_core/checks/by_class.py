@@ -12,15 +12,16 @@ from kdcal_core.review import Limit
 
 
 def _needs(evidence: Evidence) -> str | None:
-    if len(evidence.scored.classes) > 2:
+    if len(evidence.scored.classes) > 2 or evidence.event is None:
         return None
-    return "With two classes it is the same as calibration in the large."
+    return "For the event of two classes it is the same as calibration in the large."
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
+    found = targets(rows.proba, rows.y, rows.weight, "class")
     parts = []
-    for one in targets(rows.proba, rows.y, rows.weight, "class"):
+    for one in found if len(found) > 2 else found[1:]:  # of two, one says what the other does
         assert one.label is not None
         gap = replace(
             target_gap(one, level),

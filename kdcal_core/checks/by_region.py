@@ -78,8 +78,9 @@ Check(
     remedy="Look at the region's rule on the Regions page, and calibrate region by region if it "
     "lasts on other rows.",
     page="regions",
-    method="A tree on the residuals of one half of the rows names the regions; the other half "
-    "judges them, so that the intervals hold. The Regions page searches all rows and finds more.",
+    method="The quick search of the Regions page: a tree on the residuals of one half of the rows "
+    "names the regions, and the other half judges them, so that the intervals hold. The thorough "
+    "search of that page divides no rows, and may name other regions.",
     needs=needs_inputs,
     quick=False,
 ).offer()

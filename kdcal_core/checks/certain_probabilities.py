@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.checks.check import Check, Part, exact
+from kdcal_core.checks.check import Check, Part, largest
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
-    certain = float(np.mean(rows.proba.max(axis=1) >= 1.0))
-    return [exact("Share of rows stated as certain", "Certain", certain, rows.n_rows, percent=True)]
+    certain = [float(np.mean(rows.proba.max(axis=1) >= 1.0))]
+    found = largest("Share of rows stated as certain", "Certain", certain, rows.n_rows, level)
+    return [Part(found)]
 
 
 Check(
@@ -26,5 +27,6 @@ Check(
     remedy="The columns may hold the predicted class, or the model rounds. Give the probabilities "
     "before any threshold.",
     page="load",
-    method="The share of rows whose largest probability is exactly 1.",
+    method="The share of rows whose largest probability is exactly 1, with Clopper and Pearson's "
+    "interval.",
 ).offer()

@@ -19,6 +19,7 @@ from kdcal_core.diagnostics import Estimate, value_text
 from kdcal_core.errors import InputError
 from kdcal_core.offers import offer
 from kdcal_core.review import Limit
+from kdcal_core.statistics import largest_share
 
 Family = Literal["calibration", "usefulness", "data"]
 
@@ -76,10 +77,16 @@ class Check:
     method : str
         Which estimator or test answers, and why this one, in a sentence.
     by_chance : callable, optional
-        ``(evidence) -> p value`` of the hypothesis that the model is calibrated, for limits
-        against chance; without it the check has no such limit.
+        ``(evidence) -> p values``, one a part, of the hypothesis that nothing but chance is at
+        work, for limits against chance; without it the check has no such limit.
     needs : callable, optional
         ``(evidence) -> why the check cannot be answered``, or None where it can.
+    draws : int
+        Resamples behind the intervals, 0 where they need none. Levels whose tails hold fewer than
+        ten draws follow from those of lower levels (`MeasuredPart.at`).
+    of_rows : bool
+        Whether the estimates are numbers of rows. Too few of them are a lack of evidence, and no
+        fault of the model: then no part fails.
     quick : bool
         Whether the answer takes less than a second for some ten thousand rows.
     """
@@ -94,8 +101,10 @@ class Check:
     remedy: str
     page: str
     method: str
-    by_chance: Callable[[Evidence], float] | None = field(default=None, repr=False)
+    by_chance: Callable[[Evidence], Sequence[float]] | None = field(default=None, repr=False)
     needs: Needs = field(default=_everywhere, repr=False)
+    draws: int = 0
+    of_rows: bool = False
     quick: bool = True
 
     @property
@@ -140,7 +149,7 @@ CHECKS: dict[str, Check] = {}
 """Every check by code, in the order in which they are shown: by family, then by code."""
 
 
-def exact(name: str, label: str, value: float, n: int, *, percent: bool = False) -> Part:
+def exact(name: str, label: str, value: float, n: int) -> Part:
     """A number that is counted, so that its interval has no width.
 
     Examples
@@ -149,7 +158,21 @@ def exact(name: str, label: str, value: float, n: int, *, percent: bool = False)
     12.0
     """
     counted = float(value)
-    return Part(Estimate(name, label, counted, counted, counted, n, interval="", percent=percent))
+    return Part(Estimate(name, label, counted, counted, counted, n, interval=""))
+
+
+def largest(name: str, label: str, shares: Sequence[float], n: int, level: float) -> Estimate:
+    """The largest of several shares of ``n`` rows, with an interval that allows for the choice.
+
+    Examples
+    --------
+    >>> found = largest("Share without a value", "Missing", [0.1, 0.3], 200, 0.95)
+    >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
+    (0.3, 0.23, 0.37)
+    """
+    value, low, high = largest_share(shares, n, level)
+    words = "Clopper-Pearson" + ", corrected for the choice" * (len(shares) > 1)
+    return Estimate(name, label, value, low, high, n, level, words, percent=True)
 
 
 def in_form(estimate: Estimate, value: float) -> str:

@@ -34,6 +34,7 @@ Check(
     remedy="Look at the wrong rows with the highest confidence: wrong labels, copies of other "
     "classes or rows unlike the training data are common causes. Then calibrate.",
     page="reliability",
-    method="The mean confidence of the wrong predictions (MMC*), with a normal interval.",
+    method="The mean confidence of the wrong predictions (MMC*); for the interval four rows at the "
+    "ends of the range are added.",
     needs=_needs,
 ).offer()

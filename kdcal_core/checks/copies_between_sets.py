@@ -44,9 +44,9 @@ def _parts(evidence: Evidence) -> list[Part]:
     return parts
 
 
-def _by_chance(evidence: Evidence) -> float:
-    beyond = any(part.estimate.low > 0.0 for part in _measured(evidence, 0.95))
-    return _FIVE_ERRORS if beyond else 1.0
+def _by_chance(evidence: Evidence) -> list[float]:
+    parts = _measured(evidence, 0.95)
+    return [_FIVE_ERRORS if part.estimate.low > 0.0 else 1.0 for part in parts]
 
 
 Check(

@@ -6,14 +6,19 @@ import numpy as np
 
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.data import check_weight
 from kdcal_core.diagnostics import ood_calibration_error
 from kdcal_core.evaluation.compare import FarRows, far_rows
 from kdcal_core.review import Limit
+from kdcal_core.statistics import kish
 
 
 def _needs(evidence: Evidence) -> str | None:
     if evidence.review is None or evidence.review().model is None:
-        return "There is no model to ask, only its predictions."
+        return (
+            "It needs the model itself, to ask it about rows far from the data; these are its "
+            "predictions only. Load the model's file beside the table."
+        )
     return None
 
 
@@ -26,9 +31,16 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     assert evidence.review is not None
     far = evidence.once("far rows", lambda: _far(evidence))
     known = evidence.review().calibration
-    shares = np.bincount(known.y, weights=known.weight, minlength=far.proba.shape[1])
-    prior = shares / shares.sum()
-    return [Part(ood_calibration_error(far.proba, prior, prior_kind="empirical", level=level))]
+    weight = check_weight(known.weight, known.n_rows)
+    shares = np.bincount(known.y, weights=weight, minlength=far.proba.shape[1])
+    found = ood_calibration_error(
+        far.proba,
+        shares / shares.sum(),
+        prior_kind="empirical",
+        prior_rows=kish(weight),
+        level=level,
+    )
+    return [Part(found)]
 
 
 Check(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from kdcal_core.checks.check import in_form, limit_text
 from kdcal_core.checks.verdicts import CheckedReview, CheckResult, JudgedPart
 from kdcal_core.diagnostics import Estimate, estimate_text
@@ -75,9 +77,14 @@ def evidence_text(result: CheckResult, part: JudgedPart) -> str:
             "Its interval is beyond the limit, but among so many checks one may be by chance. "
             "Further rows would show."
         )
-    if part.rows_needed is None:
+    if part.rows_needed is not None:
+        return f"About {counted(part.rows_needed, 'row')} of the same kind would decide."
+    estimate, limit = part.estimate, result.limit
+    if not math.isfinite(estimate.value):
+        return f"These rows do not show it: {estimate.interval or 'not defined'}."
+    if estimate.value in (limit.low, limit.high):
         return "The estimate lies on the limit, so no number of rows can be named."
-    return f"About {counted(part.rows_needed, 'row')} of the same kind would decide."
+    return "There are too few rows even to say how many would decide."
 
 
 def result_text(result: CheckResult) -> str:

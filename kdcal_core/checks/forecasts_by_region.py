@@ -48,8 +48,9 @@ Check(
     remedy="Opposite faults cancel over all rows. Recalibrate locally, and look at the places on "
     "the PIT page.",
     page="regions",
-    method="A tree on the PIT values of one half of the rows names the regions; the other half "
-    "judges mean (place) and standard deviation (spread) of the PIT values there.",
+    method="As on the Regions page, a tree on the PIT values of one half of the rows names the "
+    "regions; the other half judges mean (place) and standard deviation (spread) of the PIT "
+    "values there.",
     needs=needs_inputs,
     quick=False,
 ).offer()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.errors import InputWarning
+from kdcal_core.diagnostics import ratio_estimate
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MEASURES, HeldOut, held_out_answers, methods_of
 from kdcal_core.review import Limit
 
@@ -33,28 +33,30 @@ def _answers(evidence: Evidence) -> HeldOut:
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     held = evidence.once("repairs", lambda: _answers(evidence))
-    rows, measure = held.rows, MEASURES["log_loss"]
-    assert measure.paired is not None
-    assert measure.by_set is not None
-    now = measure.by_set(rows.proba, rows.y, sample_weight=rows.weight).value
-    parts = []
-    for method, said in zip(held.methods, held.said, strict=True):
-        if method.key not in QUICK_CALIBRATORS or now <= 0.0:
-            continue
-        gained = measure.paired(
-            rows.proba, said.proba, rows.y, level=level, sample_weight=rows.weight
+    rows, by_row = held.rows, MEASURES["log_loss"].by_row
+    assert by_row is not None
+    now = by_row(rows.proba, rows.y)
+    if not now.any():
+        raise InputError(
+            "The model is certain and right in every row, so its log loss is 0",
+            fix="There is nothing to repair.",
         )
-        share = replace(
-            gained,
-            name="Log loss gained by the calibrator, as a share of the model's",
-            label="Log loss gained",
-            value=gained.value / now,
-            low=gained.low / now,
-            high=gained.high / now,
-            percent=True,
+    return [
+        Part(
+            ratio_estimate(
+                now - by_row(said.proba, rows.y),
+                now,
+                weight=rows.weight,
+                level=level,
+                name="Log loss gained by the calibrator, as a share of the model's",
+                label="Log loss gained",
+                percent=True,
+            ),
+            method.name,
         )
-        parts.append(Part(share, method.name))
-    return parts
+        for method, said in zip(held.methods, held.said, strict=True)
+        if method.key in QUICK_CALIBRATORS
+    ]
 
 
 Check(
@@ -69,7 +71,7 @@ Check(
     "is recommended.",
     page="compare",
     method="What four quick calibrators gain in log loss on rows that they were not fitted on, "
-    "paired by row.",
+    "over the model's log loss there. Fieller's interval: both are uncertain, and paired by row.",
     needs=_needs,
     quick=False,
 ).offer()

@@ -20,6 +20,8 @@ from kdcal_core.statistics import normal_quantile
 LEVELS = (0.95, 0.99, 0.999, 0.9999)
 """Levels of the intervals that are measured; others follow from them (`MeasuredPart.at`)."""
 
+_LEAST_DRAWS = 9.9  # of those beyond an interval: ten, with room for rounding
+
 
 @dataclass(frozen=True)
 class MeasuredPart:
@@ -32,13 +34,17 @@ class MeasuredPart:
     estimate : Estimate
         With its interval at the first of `LEVELS`.
     low, high : tuple of float
-        The ends of its intervals, one a level.
+        The ends of its intervals, one for each of the first of `LEVELS`: fewer than all where
+        random draws do not resolve the others.
+    p_value : float or None
+        Against chance, where the check has a test of it.
     """
 
     name: str
     estimate: Estimate
     low: tuple[float, ...]
     high: tuple[float, ...]
+    p_value: float | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -69,7 +75,7 @@ class MeasuredPart:
 
 
 def _along(ends: Sequence[float], level: float) -> float:
-    known = [normal_quantile(one) for one in LEVELS]
+    known = [normal_quantile(one) for one in LEVELS[: len(ends)]]
     asked = normal_quantile(level)
     at = int(np.clip(np.searchsorted(known, asked), 1, len(known) - 1))
     near, far = ends[at - 1], ends[at]
@@ -87,15 +93,12 @@ class MeasuredCheck:
     code : str
     parts : tuple of MeasuredPart
         Empty where the check could not be answered.
-    p_value : float or None
-        Against chance, where the check has a test of it.
     why_not : str
         Why it could not be answered. Untrusted text.
     """
 
     code: str
     parts: tuple[MeasuredPart, ...] = ()
-    p_value: float | None = None
     why_not: str = ""
 
     @property
@@ -169,8 +172,10 @@ def _measured(check: Check, evidence: Evidence) -> MeasuredCheck:
     if (why_not := check.needs(evidence)) is not None:
         return MeasuredCheck(check.code, why_not=why_not)
     try:
-        at_levels = [tuple(check.measured(evidence, level)) for level in LEVELS]
-        p_value = None if check.by_chance is None else check.by_chance(evidence)
+        at_levels = [tuple(check.measured(evidence, level)) for level in _resolved(check.draws)]
+        p_values = (
+            [None] * len(at_levels[0]) if check.by_chance is None else [*check.by_chance(evidence)]
+        )
     except InputError as error:
         return MeasuredCheck(check.code, why_not=str(error))
     parts = tuple(
@@ -179,9 +184,16 @@ def _measured(check: Check, evidence: Evidence) -> MeasuredCheck:
             each[0].estimate,
             tuple(one.estimate.low for one in each),
             tuple(one.estimate.high for one in each),
+            p_value,
         )
-        for each in zip(*at_levels, strict=True)
+        for p_value, *each in zip(p_values, *at_levels, strict=True)
     )
     if not parts:
         return MeasuredCheck(check.code, why_not="There is nothing to judge on these rows.")
-    return MeasuredCheck(check.code, parts, p_value)
+    return MeasuredCheck(check.code, parts)
+
+
+def _resolved(draws: int) -> tuple[float, ...]:
+    """The levels that so many draws resolve, at least two."""
+    held = sum(draws * (1.0 - level) >= _LEAST_DRAWS for level in LEVELS)
+    return LEVELS if draws == 0 else LEVELS[: max(held, 2)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part, exact
+from kdcal_core.checks.check import Check, Part, largest
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.review import Limit
 
@@ -13,10 +13,11 @@ def _needs(evidence: Evidence) -> str | None:
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     n = evidence.rows.n_rows
-    column = max(evidence.missing, key=evidence.missing.__getitem__)
-    share = evidence.missing[column] / n
-    found = exact("Share of rows without a value", "Missing", share, n, percent=True)
-    return [Part(found.estimate, column if share else "")]
+    columns, counts = [*evidence.missing], [*evidence.missing.values()]
+    found = largest(
+        "Share of rows without a value", "Missing", [one / n for one in counts], n, level
+    )
+    return [Part(found, columns[counts.index(max(counts))] if any(counts) else "")]
 
 
 Check(
@@ -30,6 +31,7 @@ Check(
     remedy="Find out why the values are missing, and whether they were missing as often in "
     "training. Look at the rows with and without them on the Regions page.",
     page="load",
-    method="The share of rows without a value, of the input that lacks most.",
+    method="The share of rows without a value, of the input that lacks most, with Clopper and "
+    "Pearson's interval, corrected for the choice among the inputs.",
     needs=_needs,
 ).offer()

@@ -22,8 +22,8 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     return [Part(found)]
 
 
-def _by_chance(evidence: Evidence) -> float:
-    return target_test(evidence.target(), evidence.seed)
+def _by_chance(evidence: Evidence) -> list[float]:
+    return [target_test(evidence.target(), evidence.seed)]
 
 
 Check(
@@ -41,4 +41,5 @@ Check(
     "the percentiles of resampled errors are no interval. Against "
     "chance: Fan's adaptive Neyman test.",
     by_chance=_by_chance,
+    draws=1_000,
 ).offer()

@@ -27,5 +27,7 @@ Check(
     measured=_measured,
     remedy="Add held-out rows of the rare classes, or leave conclusions about them out.",
     page="load",
-    method="The rows of the rarest true class, counted.",
+    method="The rows of the rarest true class, counted. Too few are a lack of evidence, never a "
+    "fail.",
+    of_rows=True,
 ).offer()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-
+from kdcal_core.checks.bias import needs_spread
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.diagnostics import climatology_crps, paired_difference
+from kdcal_core.diagnostics import climatology_crps, ratio_estimate
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.review import Limit
 
@@ -17,18 +14,19 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.predicted
     past = evidence.calibration or rows
     assert isinstance(past, RegressionSet)
-    trivial = evidence.once("climatology", lambda: climatology_crps(past.y, rows.y))
+    trivial = evidence.once(
+        "climatology", lambda: climatology_crps(past.y, rows.y, sample_weight=past.weight)
+    )
     own = evidence.once("crps", lambda: rows.distribution.crps(rows.y))
-    scale = float(np.average(trivial, weights=rows.weight)) or 1.0
-    found = paired_difference(
-        trivial / scale,
-        own / scale,
+    found = ratio_estimate(
+        trivial - own,
+        trivial,
         weight=rows.weight,
         level=level,
         name="CRPS gained over the distribution of all outcomes, as a share of its CRPS",
         label="CRPS skill",
     )
-    return [Part(replace(found, label="CRPS skill"))]
+    return [Part(found)]
 
 
 Check(
@@ -43,5 +41,7 @@ Check(
     "predictions belong together.",
     page="pit",
     method="What the CRPS gains over the empirical distribution of the calibration set's "
-    "outcomes, paired by row.",
+    "outcomes (without a second set, of these rows' own), over the CRPS of that distribution. "
+    "Fieller's interval: both are uncertain, and paired by row.",
+    needs=needs_spread,
 ).offer()

@@ -16,6 +16,7 @@ from kdcal_core.checks.measuring import (
     asked_checks,
 )
 from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.review import Limit
 
 Verdict = Literal["pass", "fail", "not enough evidence"]
@@ -59,8 +60,6 @@ class CheckResult:
     limit : Limit
     parts : tuple of JudgedPart
         The worst first.
-    p_value : float or None
-        Against chance, where the limit is.
     why_not : str
         Why it could not be answered; empty where it was. Untrusted text.
     """
@@ -69,7 +68,6 @@ class CheckResult:
     verdict: Verdict | None
     limit: Limit
     parts: tuple[JudgedPart, ...] = ()
-    p_value: float | None = None
     why_not: str = ""
 
     @property
@@ -161,9 +159,28 @@ def rows_needed(estimate: Estimate, limit: Limit) -> int | None:
     largest = max(shares, default=math.inf)
     if not math.isfinite(largest):
         return None
-    needed = estimate.n * largest**2
-    digits = 10.0 ** (math.floor(math.log10(max(needed, 1.0))) - 1)
-    return int(math.ceil(round(needed / digits, 6)) * digits)
+    return _rounded(estimate.n * largest**2)
+
+
+def rows_for(counted: Estimate, limit: Limit) -> int | None:
+    """About how many rows of the same kind would hold as many of those counted as the limit asks.
+
+    None where none was counted.
+
+    Examples
+    --------
+    >>> rows_for(Estimate("Rows", "Rows", 12.0, 12.0, 12.0, 400), Limit(low=30.0))
+    1000
+    """
+    if counted.value <= 0.0 or math.isinf(limit.low):
+        return None
+    return _rounded(counted.n * limit.low / counted.value)
+
+
+def _rounded(rows: float) -> int:
+    """Rows with two digits, rounded up."""
+    digits = 10.0 ** (math.floor(math.log10(max(rows, 1.0))) - 1)
+    return int(math.ceil(round(rows / digits, 6)) * digits)
 
 
 def judge_checks(
@@ -188,7 +205,8 @@ def judge_checks(
     Raises
     ------
     InputError
-        For a code that no check has, or a limit that a check cannot be held against.
+        For a code that no check has, a limit that a check cannot be held against, or a level
+        outside (0, 1).
 
     Notes
     -----
@@ -210,6 +228,7 @@ def judge_checks(
     >>> judge_checks(measure_checks(Evidence(rows), ["KC002"])).verdict
     'fail'
     """
+    check_level(level)
     limits = limits or {}
     asked_checks(tuple(limits))  # refuses unknown codes
     before = {one.code: one for one in baseline.checks} if baseline is not None else {}
@@ -242,7 +261,7 @@ class _Answer:
             one for one in measured.parts if limit.against != "baseline" or one.key in self._before
         ]
         self.estimates = [self._at(one, level) for one in self.parts]
-        self.verdicts = [self._verdict(one, 1.0 - level) for one in self.estimates]
+        self.verdicts = [self._verdict(one, level) for one in self.parts]
         self.failed: set[int] = set()
 
     def _at(self, part: MeasuredPart, level: float) -> Estimate:
@@ -251,11 +270,13 @@ class _Answer:
             return now
         return difference(now, self._before[part.key].at(level))
 
-    def _verdict(self, estimate: Estimate, error: float) -> Verdict:
+    def _verdict(self, part: MeasuredPart, level: float) -> Verdict:
         if self.limit.against == "chance":
-            p_value = self.measured.p_value
-            return "fail" if p_value is not None and p_value <= error else "pass"
-        return verdict_of(estimate, self.limit)
+            beyond = part.p_value is not None and part.p_value <= 1.0 - level
+            return "fail" if beyond else "pass"
+        found = verdict_of(self._at(part, level), self.limit)
+        few = found == "fail" and self.measured.check.of_rows
+        return "not enough evidence" if few else found
 
     @property
     def may_fail(self) -> bool:
@@ -264,17 +285,14 @@ class _Answer:
 
     def fails_at(self, error: float) -> set[int]:
         """The parts that are beyond the limit at this error probability of the whole check."""
-        each = error if self.limit.against == "chance" else error / len(self.parts)
-        at = [self._at(part, 1.0 - each) for part in self.parts]
-        return {place for place, one in enumerate(at) if self._verdict(one, each) == "fail"}
+        level = 1.0 - error / len(self.parts)
+        return {at for at, one in enumerate(self.parts) if self._verdict(one, level) == "fail"}
 
     def result(self) -> CheckResult:
         if not self.parts:
             return CheckResult(self.measured.code, None, self.limit, why_not=self.why_not)
         parts = tuple(sorted(map(self._part, range(len(self.parts))), key=self._order))
-        return CheckResult(
-            self.measured.code, parts[0].verdict, self.limit, parts, self.measured.p_value
-        )
+        return CheckResult(self.measured.code, parts[0].verdict, self.limit, parts)
 
     def _part(self, at: int) -> JudgedPart:
         estimate, verdict = self.estimates[at], self.verdicts[at]
@@ -282,7 +300,11 @@ class _Answer:
         if spared:
             verdict = "pass" if self.limit.against == "chance" else "not enough evidence"
         unsure = verdict == "not enough evidence" and not spared
-        needed = rows_needed(estimate, self.limit) if unsure else None
+        needed = None
+        if unsure:
+            needed = (rows_for if self.measured.check.of_rows else rows_needed)(
+                estimate, self.limit
+            )
         return JudgedPart(self.parts[at].name, estimate, verdict, needed, spared)
 
     def _order(self, part: JudgedPart) -> tuple[int, float]:

@@ -14,7 +14,7 @@ from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import clopper_pearson, kish
+from kdcal_core.statistics import clopper_pearson, kish, ratio_interval
 
 _ROUNDING = 1e-12  # an area this close to 0 or 1 is 0 or 1
 _NO_VARIANCE = 1e-18
@@ -442,15 +442,13 @@ class _Gap:
         if self.var_gap == 0.0:
             return low / self.a, high / self.a, "that of the difference, divided"
         # written with the gap, because the difference of two nearly equal areas would lose digits
-        gap, square = self.b - self.a, self.t**2
         covariance = 0.5 * (self.var_b - self.var_a - self.var_gap)  # of the gap and the first
-        lead = self.a**2 - square * self.var_a
-        middle = self.a * gap - square * covariance
-        root = middle**2 - lead * (gap**2 - square * self.var_gap)
-        if lead <= 0.0 or root < 0.0:
+        least, most = ratio_interval(
+            self.b - self.a, self.a, self.var_gap, covariance, self.var_a, self.t
+        )
+        if np.isinf(most):
             return -1.0, np.inf, "Fieller: the first area does not differ from 0 beyond chance"
-        ends = [(middle + sign * root**0.5) / lead for sign in (-1.0, 1.0)]
-        return max(ends[0], -1.0), ends[1], "Fieller, DeLong, t quantile"
+        return max(least, -1.0), most, "Fieller, DeLong, t quantile"
 
 
 def _one_area(

@@ -19,6 +19,7 @@ from kdcal_core.statistics import CLIP, kish
 CELLS = 4096
 """Most points of a line; with more rows, neighbouring scores are merged."""
 
+_HOW = "profile likelihood, widened for scatter about the line"
 _STEPS = 100
 _FARTHEST = 60.0  # standard errors within which a limit is searched for
 
@@ -38,7 +39,8 @@ def calibration_intercept(
     hit : (n,) array of 0 and 1
         Whether the event happened.
     level : float
-        Level of the interval, which is that of the profile likelihood.
+        Level of the interval: that of the profile likelihood, widened where outcomes scatter about
+        the line more than a logistic regression says (Kent 1982).
     sample_weight : (n,) array, optional
         Positive row weights; the interval then uses Kish's effective number of rows.
 
@@ -99,9 +101,10 @@ def target_intercept(target: Target, level: float) -> Estimate:
         return line.loss(intercept, 1.0)
 
     best = line.best_intercept(1.0)
-    error = line.information(best, 1.0)[0, 0] ** -0.5
-    found = _limits(profile, best, error, level)
-    return _estimate("intercept", (best, *found), target, level, "profile likelihood")
+    information = line.information(best, 1.0)[0, 0]
+    excess = line.scatter(best, 1.0)[0, 0] / information
+    found = _limits(profile, best, information**-0.5, level, excess)
+    return _estimate("intercept", (best, *found), target, level, _HOW)
 
 
 def target_slope(target: Target, level: float) -> Estimate:
@@ -114,18 +117,24 @@ def target_slope(target: Target, level: float) -> Estimate:
     def profile(slope: float) -> float:
         return line.loss(line.best_intercept(slope), slope)
 
-    best, error = line.best_slope()
-    found = _limits(profile, best, error, level)
-    return _estimate("slope", (best, *found), target, level, "profile likelihood")
+    best = line.best_slope()
+    at = line.best_intercept(best), best
+    inverse = np.linalg.inv(line.information(*at))
+    variance = inverse[1, 1]
+    excess = (inverse @ line.scatter(*at) @ inverse)[1, 1] / variance
+    found = _limits(profile, best, float(variance**0.5), level, excess)
+    return _estimate("slope", (best, *found), target, level, _HOW)
 
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """Log odds (m,), and the weight of rows with and without the event at each."""
+    """Log odds (m,), and the weight of rows with and without the event at each, and its square."""
 
     odds: FloatArray
     with_event: FloatArray
     without: FloatArray
+    with_square: FloatArray
+    without_square: FloatArray
 
     @classmethod
     def of(cls, target: Target) -> _Line:
@@ -136,12 +145,12 @@ class _Line:
         cell = np.arange(len(odds)) * min(CELLS, len(odds)) // len(odds)
         mass = np.bincount(cell, weights=weight[order])
         middle = np.bincount(cell, weights=(weight * odds)[order]) / mass
-        happened = np.asarray(np.bincount(cell, weights=(weight * target.hit)[order]))
-        return cls(
-            np.asarray(middle, dtype=np.float64),
-            happened.astype(np.float64),
-            np.maximum(mass - happened, 0.0),
-        )
+        sums = [
+            np.bincount(cell, weights=(each * side)[order]).astype(np.float64)
+            for each in (weight, np.square(weight))
+            for side in (target.hit, 1.0 - target.hit)
+        ]
+        return cls(np.asarray(middle, dtype=np.float64), *sums)
 
     @property
     def one_outcome(self) -> str | None:
@@ -178,6 +187,13 @@ class _Line:
         first = float(spread @ self.odds)
         return np.array([[spread.sum(), first], [first, spread @ self.odds**2]])
 
+    def scatter(self, intercept: float, slope: float) -> FloatArray:
+        """Variance of the score that the outcomes show, (2, 2): the information, if it is true."""
+        p = expit(intercept + slope * self.odds)
+        spread = self.with_square * np.square(1.0 - p) + self.without_square * np.square(p)
+        first = float(spread @ self.odds)
+        return np.array([[spread.sum(), first], [first, spread @ self.odds**2]])
+
     def best_intercept(self, slope: float) -> float:
         """The likeliest intercept at a slope; it reproduces the event's rate."""
         rate = self.with_event.sum()
@@ -189,8 +205,8 @@ class _Line:
         far = 1.0 + abs(slope) * float(np.abs(self.odds).max()) + 50.0
         return float(brentq(excess, -far, far, xtol=1e-10))
 
-    def best_slope(self) -> tuple[float, float]:
-        """The likeliest slope and its standard error, by Newton steps, halved if they fail."""
+    def best_slope(self) -> float:
+        """The likeliest slope, by Newton steps, halved if they fail."""
         slope, intercept = 1.0, self.best_intercept(1.0)
         for _ in range(_STEPS):
             information = self.information(intercept, slope)
@@ -208,14 +224,20 @@ class _Line:
             slope, intercept = slope + step, tried
             if abs(step) < 1e-9 * max(abs(slope), 1.0):
                 break
-        return slope, float(np.linalg.inv(self.information(intercept, slope))[1, 1] ** 0.5)
+        return slope
 
 
 def _limits(
-    profile: Callable[[float], float], best: float, error: float, level: float
+    profile: Callable[[float], float], best: float, error: float, level: float, excess: float
 ) -> tuple[float, float]:
-    """Where twice the profile's rise above its minimum reaches the chi-square quantile."""
-    least, allowed = profile(best), float(chi2.ppf(level, 1)) / 2.0
+    """Where twice the profile's rise above its minimum reaches the chi-square quantile.
+
+    The rise is chi-square only if the line is true. Otherwise it is ``excess`` times chi-square:
+    the ratio of the robust variance to that of the line (Kent 1982), here at least 1.
+    """
+    widened = max(excess, 1.0)
+    least, allowed = profile(best), widened * float(chi2.ppf(level, 1)) / 2.0
+    error *= widened**0.5
 
     def rise(value: float) -> float:
         return profile(value) - least - allowed

@@ -19,6 +19,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
     bounded_mean_interval,
     clopper_pearson,
+    largest_share,
 )
 
 TPR = 0.95
@@ -31,6 +32,7 @@ def ood_calibration_error(
     prior: Any,
     *,
     prior_kind: Literal["given", "empirical"] = "given",
+    prior_rows: float | None = None,
     level: float = 0.95,
 ) -> Estimate:
     """OCE: mean distance of foreign rows' confidence from the prior's (Dey et al., Eq. 20).
@@ -44,6 +46,9 @@ def ood_calibration_error(
     prior_kind : {"given", "empirical"}
         Whether the prior is the true one (Simple Calibration) or the class shares in the data
         (Deep Discriminative to Kernel Density Graph); the estimate's label says which.
+    prior_rows : float, optional
+        Effective number of rows in which the class shares were seen. The interval then accounts
+        for the largest share's own error, which is independent of the foreign rows.
     level : float
         Level of the interval, to which four rows at the ends of the range are added.
 
@@ -64,6 +69,12 @@ def ood_calibration_error(
     distance = np.abs(proba.max(axis=1) - expected)
     most = max(1.0 - expected, expected - 1.0 / proba.shape[1])
     value, low, high = bounded_mean_interval(distance, np.ones(len(proba)), 0.0, most, level)
+    interval = "normal, four rows at the ends of the range added"
+    if prior_rows is not None:
+        least, most = _prior_reach(proba.max(axis=1), prior, prior_rows, level)
+        low = max(value - float(np.hypot(value - low, value - least)), 0.0)
+        high = value + float(np.hypot(high - value, most - value))
+        interval += f", with the error of class shares seen in {prior_rows:,.0f} rows"
     return Estimate(
         name=f"Out-of-distribution calibration error (OCE, Dey et al., Eq. 20), {prior_kind} prior",
         label=f"OCE, {prior_kind} prior",
@@ -72,8 +83,19 @@ def ood_calibration_error(
         high=high,
         n=len(proba),
         level=level,
-        interval="normal, four rows at the ends of the range added",
+        interval=interval,
     )
+
+
+def _prior_reach(
+    confidence: FloatArray, prior: Any, rows: float, level: float
+) -> tuple[float, float]:
+    """Least and largest mean distance over all confidences that the prior may have."""
+    seen, low, high = largest_share(prior, rows, level)
+    # the mean distance is convex, so it is largest at an end and smallest near the median
+    tried = [low, seen, high, float(np.clip(np.median(confidence), low, high))]
+    found = [float(np.abs(confidence - one).mean()) for one in tried]
+    return min(found), max(found)
 
 
 def ood_auroc(

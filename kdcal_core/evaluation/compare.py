@@ -42,6 +42,7 @@ from kdcal_core.evaluation.paired import (
 )
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import ReviewData
+from kdcal_core.statistics import kish
 
 Against = Literal["model", "best"]
 
@@ -358,7 +359,7 @@ def compare(
         held.fold,
         held.said,
         () if distant is None else tuple(found[-1].answers["far"].proba for found in fits),
-        _prior(review.calibration),
+        *_prior(review.calibration),
         review.classes,
         event,
     )
@@ -422,11 +423,11 @@ def _distant(review: ReviewData, far: bool | None, seed: int, notes: list[Note])
         return None
 
 
-def _prior(rows: ScoredSet) -> FloatArray:
-    """Class shares of the calibration set, (K,)."""
+def _prior(rows: ScoredSet) -> tuple[FloatArray, float]:
+    """Class shares of the calibration set, (K,), and its effective number of rows."""
     weight = check_weight(rows.weight, rows.n_rows)
     count = np.bincount(rows.y, weights=weight, minlength=len(rows.classes))
-    return np.asarray(count / count.sum())
+    return np.asarray(count / count.sum()), kish(weight)
 
 
 def _shared(review: ReviewData, notes: list[Note]) -> int | None:

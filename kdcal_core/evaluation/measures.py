@@ -131,6 +131,7 @@ class Judged:
     """The n judged rows, with each method's answers for them and for the far rows.
 
     ``far`` holds each method's probabilities (m, K) for the far rows; empty without far rows.
+    ``prior`` (K,) are the class shares that ``prior_rows`` effective rows show.
     ``event`` is the class whose probability is judged; None for the confidence.
     """
 
@@ -140,6 +141,7 @@ class Judged:
     found: tuple[Calibrated, ...]
     far: tuple[FloatArray, ...]
     prior: FloatArray
+    prior_rows: float
     classes: tuple[str, ...]
     event: int | None = None
 

@@ -160,7 +160,13 @@ def _far(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
     expected = float(judged.prior.max())
     losses = np.array([np.abs(proba.max(axis=1) - expected) for proba in judged.far])
     shown = [
-        ood_calibration_error(proba, judged.prior, prior_kind="empirical", level=drawn.level)
+        ood_calibration_error(
+            proba,
+            judged.prior,
+            prior_kind="empirical",
+            prior_rows=judged.prior_rows,
+            level=drawn.level,
+        )
         for proba in judged.far
     ]
     return shown, of_means(losses, np.ones(losses.shape[1]), floor=1.0)

@@ -15,7 +15,7 @@ from kdcal_core.tasks.set_measures import tables_of
 
 
 def _edition() -> str:
-    return " ".join(CHECKS)
+    return " ".join(("p values by part, ratios with both errors", *CHECKS))
 
 
 @review_task("Overview: the quick checks", reads=BOTH_SETS, needs=require_scored, edition=_edition)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from kdcal_core.calibration import CALIBRATORS, Selection, TopLabelCalibrator, score_calibrator
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
-from kdcal_core.data import FloatArray, ScoredSet
+from kdcal_core.data import FloatArray, ScoredSet, check_weight
 from kdcal_core.diagnostics import (
     DistanceCurve,
     Estimate,
@@ -31,6 +31,7 @@ from kdcal_core.diagnostics import (
     unknown_share,
 )
 from kdcal_core.review import PARTS, Which
+from kdcal_core.statistics import kish
 from kdcal_core.store import load
 from kdcal_core.tasks.decorators import ALL_ROWS, Sets, review_task, the_set
 from kdcal_core.tasks.foreign import ForeignRun, ForeignSet, foreign_frame
@@ -44,17 +45,19 @@ SAYS, VERSION_SAYS, UNKNOWN = "Model says", "Kernel density version says", "Unkn
 
 @dataclass(frozen=True, eq=False)
 class ClassShares:
-    """Share of each class among the rows of a set, by weight, (K,)."""
+    """Share of each class among the rows of a set, by weight, (K,), and their effective number."""
 
     share: FloatArray
+    rows: float
 
 
-@review_task("Counting classes", reads=the_set)
+@review_task("Counting classes", reads=the_set, edition="rows counted")
 def class_shares(sets: Sets, *, which: Which) -> ClassShares:
     """The share of each class."""
     scored = sets.read(which)
     count = np.bincount(scored.y, weights=scored.weight, minlength=len(scored.classes))
-    return ClassShares(np.asarray(count / count.sum(), dtype=np.float64))
+    rows = kish(check_weight(scored.weight, scored.n_rows))
+    return ClassShares(np.asarray(count / count.sum(), dtype=np.float64), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +199,8 @@ def foreign_answers(
     sets.progress(0.2, "Comparing the rows")
     if version is None:
         inner = sets.read(which).proba
-        prior = class_shares(sets, which="calibration").share
-        model = _by_confidence(inner, proba, prior)
+        known = class_shares(sets, which="calibration")
+        model = _by_confidence(inner, proba, known.share, known.rows)
         return ForeignAnswers(model, mean_max_confidence(proba), Surest.of(*said), None)
     ordinary, graph_now, floor = version.run.rows, version.graph, version.floor
     own = version.posterior(run, opened.rows.located)[start:stop]
@@ -338,18 +341,18 @@ def _frame(sets: Sets, run: str, opened: ForeignRun, one: ForeignSet) -> pd.Data
 
 
 def _by_confidence(
-    inner: FloatArray, proba: FloatArray, prior: FloatArray
+    inner: FloatArray, proba: FloatArray, prior: FloatArray, prior_rows: float | None = None
 ) -> tuple[Estimate, Estimate, Estimate]:
     ordinary, foreign = inner.max(axis=1), proba.max(axis=1)
     return (
-        _oce(proba, prior),
+        _oce(proba, prior, prior_rows),
         ood_auroc(ordinary, foreign, by="confidence"),
         fpr_at_95_tpr(ordinary, foreign, by="confidence"),
     )
 
 
-def _oce(proba: FloatArray, prior: FloatArray) -> Estimate:
-    return ood_calibration_error(proba, prior, prior_kind="empirical")
+def _oce(proba: FloatArray, prior: FloatArray, prior_rows: float | None = None) -> Estimate:
+    return ood_calibration_error(proba, prior, prior_kind="empirical", prior_rows=prior_rows)
 
 
 def _tied(rows: Rows) -> int:

@@ -16,6 +16,7 @@ from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.evaluation import MEASURES
 from kdcal_core.evaluation.overlap import SetRows
 from kdcal_core.review import ReviewData
+from kdcal_core.statistics import clopper_pearson
 
 CLASSES = [one for one in CHECKS.values() if "classification" in one.tasks]
 QUANTITIES = [one for one in CHECKS.values() if "regression" in one.tasks]
@@ -212,13 +213,18 @@ def test_equal_rows_of_few_values_are_no_copies() -> None:
     assert found["KC201"] != "fail"
 
 
-def test_counted_numbers_have_no_width() -> None:
+def test_counted_rows_have_no_width_and_shares_have() -> None:
     rows = classified(500)
     evidence = Evidence(rows, missing={"a": 200, "b": 10})
+    fewest = part_of(evidence, "KC202")
+    assert fewest.low == fewest.value == fewest.high == np.bincount(rows.y).min()
     missing = part_of(evidence, "KC203")
-    assert (missing.low, missing.value, missing.high) == (0.4, 0.4, 0.4)
-    assert part_of(evidence, "KC202").value == np.bincount(rows.y).min()
+    assert missing.value == 0.4
+    assert missing.low == pytest.approx(clopper_pearson(0.4, 500, 0.975)[0])  # one of two columns
+    assert missing.high == pytest.approx(clopper_pearson(0.4, 500, 0.95)[1])
     assert verdicts(evidence)["KC203"] == "fail"
+    few = classified(12)
+    assert verdicts(Evidence(few, missing={"a": 3}), ["KC203"])["KC203"] == "not enough evidence"
 
 
 def test_an_exchanged_target_is_caught() -> None:
@@ -232,8 +238,17 @@ def test_labels_in_place_of_probabilities_are_caught() -> None:
     hard = np.eye(2)[rows.proba.argmax(axis=1)]
     found = verdicts(Evidence(ScoredSet(hard, rows.y, rows.classes, "d", "x")))
     assert found["KC206"] == "fail"
-    near = 0.5 + 0.01 * (rows.proba - 0.5)
-    assert verdicts(Evidence(ScoredSet(near, rows.y, rows.classes, "d", "x")))["KC207"] == "fail"
+    few = Evidence(ScoredSet(hard[:5], rows.y[:5], rows.classes, "d", "x"))
+    assert verdicts(few, ["KC206"])["KC206"] != "fail"  # five forests may well be unanimous
+
+
+def test_probabilities_that_do_not_differ_are_caught_where_there_are_rows_enough() -> None:
+    for n, verdict in ((3000, "fail"), (50, "not enough evidence")):
+        rows = classified(n)
+        near = 0.5 + 0.01 * (rows.proba - 0.5)
+        evidence = Evidence(ScoredSet(near, rows.y, rows.classes, "d", "x"))
+        assert verdicts(evidence, ["KC207"])["KC207"] == verdict
+        assert verdicts(Evidence(rows), ["KC207"])["KC207"] == "pass"
 
 
 def test_sets_that_differ_are_not_stable() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from kdcal_core.checks import (
     MeasuredChecks,
     MeasuredPart,
     difference,
+    evidence_text,
     judge_checks,
     rows_needed,
     verdict_of,
@@ -152,8 +154,79 @@ def test_against_chance_the_p_value_decides() -> None:
         pytest.skip("no check has a test against chance")
     limits = {code: Limit(against="chance")}
     for p_value, verdict in ((0.03, "fail"), (0.3, "pass")):
-        one = MeasuredCheck(code, (normal_part(0.4, 0.1),), p_value)
+        one = MeasuredCheck(code, (replace(normal_part(0.4, 0.1), p_value=p_value),))
         assert judge_checks(MeasuredChecks((one,), 10), limits).verdict == verdict
+
+
+def test_against_chance_each_part_has_its_own_verdict() -> None:
+    code = next(one for one in CODES if CHECKS[one].by_chance is not None)
+    parts = [
+        replace(normal_part(0.4, 0.1, name), p_value=p) for name, p in (("a", 0.3), ("b", 1e-6))
+    ]
+    measured_ = MeasuredChecks((MeasuredCheck(code, tuple(parts)),), 10)
+    (found,) = judge_checks(measured_, {code: Limit(against="chance")}).results
+    assert [(one.name, one.verdict) for one in found.parts] == [("b", "fail"), ("a", "pass")]
+
+
+def test_p_values_of_parts_share_the_error() -> None:
+    """The smallest of four p values is 0.03: by chance alone in one of nine reviews."""
+    code = next(one for one in CODES if CHECKS[one].by_chance is not None)
+    parts = [replace(normal_part(0.4, 0.1, str(p)), p_value=p) for p in (0.03, 0.4, 0.6, 0.9)]
+    measured_ = MeasuredChecks((MeasuredCheck(code, tuple(parts)),), 10)
+    (found,) = judge_checks(measured_, {code: Limit(against="chance")}).results
+    assert found.verdict == "pass"
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0, math.nan])
+def test_a_level_that_is_no_probability_is_refused(level: float) -> None:
+    with pytest.raises(InputError, match="level is"):
+        judge_checks(MeasuredChecks((), 0), level=level)
+
+
+def test_few_rows_of_a_class_are_no_fault_of_the_model() -> None:
+    def rows(counted: float) -> MeasuredChecks:
+        estimate = Estimate("Rows", "Rows", counted, counted, counted, 400)
+        part = MeasuredPart("b", estimate, (counted,) * len(LEVELS), (counted,) * len(LEVELS))
+        return MeasuredChecks((MeasuredCheck("KC202", (part,)),), 400)
+
+    for counted, verdict, needed in (
+        (12.0, "not enough evidence", 1000),
+        (0.0, "not enough evidence", None),
+        (30.0, "pass", None),
+    ):
+        (found,) = judge_checks(rows(counted)).results
+        assert (found.verdict, found.worst.rows_needed) == (verdict, needed)
+        assert not found.worst.spared
+
+
+@pytest.mark.parametrize(
+    ("estimate", "said"),
+    [
+        (Estimate("", "", math.nan, math.nan, math.nan, 9, interval="not defined: one class"),
+         "These rows do not show it: not defined: one class."),
+        (Estimate("", "", 0.04, -math.inf, math.inf, 1),
+         "There are too few rows even to say how many would decide."),
+        (Estimate("", "", 0.1, 0.0, 0.2, 9),
+         "The estimate lies on the limit, so no number of rows can be named."),
+    ],
+    ids=["no value", "no interval", "on the limit"],
+)  # fmt: skip
+def test_no_number_of_rows_is_named_and_the_reason_is_true(estimate: Estimate, said: str) -> None:
+    ends = ((estimate.low,) * len(LEVELS), (estimate.high,) * len(LEVELS))
+    one = MeasuredChecks((MeasuredCheck(CODES[0], (MeasuredPart("", estimate, *ends),)),), 9)
+    (found,) = judge_checks(one, within(0.1)).results
+    assert found.verdict == "not enough evidence"
+    assert evidence_text(found, found.worst) == said
+
+
+def test_levels_that_draws_do_not_resolve_follow_from_those_that_they_do() -> None:
+    reach = [0.02 * norm.ppf(0.5 + level / 2) for level in LEVELS[:2]]
+    ends = tuple(0.1 - one for one in reach), tuple(0.1 + one for one in reach)
+    part = MeasuredPart("", Estimate("", "", 0.1, ends[0][0], ends[1][0], 100), *ends)
+    for level in (0.999, 0.99999):
+        far = 0.02 * norm.ppf(0.5 + level / 2)
+        assert part.at(level).high == pytest.approx(0.1 + far, abs=1e-9)
+        assert part.at(level).low == pytest.approx(0.1 - far, abs=1e-9)
 
 
 def test_a_limit_against_chance_needs_a_test() -> None:

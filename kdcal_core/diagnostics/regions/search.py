@@ -91,7 +91,8 @@ def judged_by_redraws(
     the region's. It is thus corrected for the whole search. Intervals and the minimum detectable
     gap follow from the largest evidence that is not yet a fault.
     """
-    refused = int(np.ceil((1.0 - level) * (len(largest) + 1.0))) - 1  # p values below 1 - level
+    # redraws that may reach a fault's evidence; rounded, because 0.05 * 200 is a little above 10
+    refused = int(np.ceil(round((1.0 - level) * (len(largest) + 1.0), 9))) - 1
     alone = float(2.0 * ndtr(-(np.sort(largest)[-refused] ** 0.5)))
     judge = by_stated(goal, 1.0 - alone)
     total = float(goal.weight.sum())
@@ -205,8 +206,9 @@ def find_regions(
     redraws : int
         If above 0, the rows are not divided. One tree is grown on all rows, and its regions are
         compared with those of trees grown on this many redraws of the outcomes from the stated
-        probabilities; 200 are enough. This finds more, but takes that many times as long, and the
-        smallest p value is 1 / (redraws + 1).
+        probabilities; 200 are enough at a level of 95%, and ten over 1 - level at others. This
+        finds more, but takes that many times as long, and the smallest p value is
+        1 / (redraws + 1), which must be below 1 - level.
     seed : int
         Seed of the division of the rows, or of the redraws.
     level : float
@@ -320,10 +322,12 @@ def _redrawn(
 ) -> RegionSearch:
     """The search of :func:`find_regions` without a division of the rows."""
     check_seed(seed)
-    if redraws < 1.0 / (1.0 - level):
+    if redraws < round(1.0 / (1.0 - level), 6):
+        enough = int(np.ceil(round(10.0 / (1.0 - level), 6)))
         raise InputError(
-            f"{redraws} redraws cannot reject at the level {level:g}",
-            fix="Choose 200, or 0 to divide the rows instead.",
+            f"The smallest p value of {redraws:,} redraws is {1.0 / (redraws + 1.0):.2g}, so they "
+            f"cannot reject at the level {level:g}",
+            fix=f"Choose {enough:,} redraws, or 0 to divide the rows instead.",
         )
     binned = X if isinstance(X, BinnedInputs) else bin_inputs(X)
     n = len(goal.score)

@@ -16,6 +16,7 @@ from kdcal_core.diagnostics.regression.distribution_scores import (
     kl_divergence,
     log_scores,
     paired_difference,
+    ratio_estimate,
     scaled_interval_scores,
     squared_errors,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "pit_histogram",
     "quantile_calibration_error",
     "quantile_reliability",
+    "ratio_estimate",
     "regions_finding",
     "regression_findings",
     "scaled_interval_scores",

@@ -188,10 +188,17 @@ def checked_outcome(y: Any, n_rows: int | None = None, what: str = "outcome") ->
 
 
 def mean_estimate(
-    values: FloatArray, weight: FloatArray, level: float, name: str, label: str, **given: Any
+    values: FloatArray,
+    weight: FloatArray,
+    level: float,
+    name: str,
+    label: str,
+    *,
+    student: bool = False,
+    **given: Any,
 ) -> Estimate:
-    """A weighted mean with its normal interval."""
-    value, low, high = mean_interval(values, weight, level)
+    """A weighted mean with its normal interval, or with ``student`` that of Student's t."""
+    value, low, high = mean_interval(values, weight, level, student=student)
     return Estimate(
         name=name,
         label=label,
@@ -200,7 +207,7 @@ def mean_estimate(
         high=high,
         n=len(values),
         level=level,
-        interval="normal",
+        interval="t quantile" if student else "normal",
         **given,
     )
 

@@ -19,6 +19,7 @@ from kdcal_core.diagnostics.regression.coverage import (
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import ratio_of_means
 
 NODES = 64
 
@@ -188,30 +189,34 @@ def scaled_interval_scores(
     return interval_scores(*distribution.interval(0.95), y, 0.95) / scale
 
 
-def climatology_crps(outcomes: Any, y: Any) -> FloatArray:
+def climatology_crps(outcomes: Any, y: Any, *, sample_weight: Any = None) -> FloatArray:
     """CRPS of each row (n,) if the forecast is always the same past outcomes (m,).
 
     The forecast is their empirical distribution, which uses nothing about the row. The CRPS is
     E|X - y| - E|X - X'| / 2 (Gneiting and Raftery 2007), by sorting, in O((n + m) log m).
+    ``sample_weight`` (m,) are positive weights of the past outcomes.
 
     Raises
     ------
     InputError
-        For outcomes that are missing or infinite, or if there are none.
+        For outcomes that are missing or infinite, or if there are none, and for faulty weights.
 
     Examples
     --------
     >>> climatology_crps([0.0, 1.0], [0.5, 2.0]).tolist()
     [0.25, 1.25]
     """
-    past = np.sort(checked_outcome(outcomes, len(outcomes)))
+    past = checked_outcome(outcomes, len(outcomes))
+    weight = check_weight(sample_weight, len(past))
     now = checked_outcome(y, len(y))
-    m = len(past)
+    order = np.argsort(past, kind="stable")
+    past, share = past[order], weight[order] / weight.sum()
+    reached = np.concatenate([[0.0], np.cumsum(share)])
+    total = np.concatenate([[0.0], np.cumsum(share * past)])
     below = np.searchsorted(past, now, side="right")
-    total = np.concatenate([[0.0], np.cumsum(past)])
-    away = now * (2.0 * below - m) + total[m] - 2.0 * total[below]
-    among = 2.0 * float((2.0 * np.arange(1, m + 1) - m - 1.0) @ past) / m**2
-    return np.asarray(away / m - 0.5 * among)
+    away = now * (2.0 * reached[below] - reached[-1]) + total[-1] - 2.0 * total[below]
+    among = 2.0 * float((reached[:-1] + reached[1:] - reached[-1]) @ (share * past))
+    return np.asarray(away - 0.5 * among)
 
 
 def paired_difference(
@@ -225,8 +230,8 @@ def paired_difference(
 ) -> Estimate:
     """Mean of a - b over the same rows; for scores, below 0 means that a is better.
 
-    The interval is normal with the spread of the rows' differences. It is far narrower than the
-    two means' intervals suggest, because the same rows are easy or hard for both. ``name`` and
+    The interval is Student's with the spread of the rows' differences. It is far narrower than
+    the two means' intervals suggest, because the same rows are easy or hard for both. ``name`` and
     ``label`` name the score.
 
     Raises
@@ -250,5 +255,50 @@ def paired_difference(
         level,
         f"Mean difference of {what} over the same rows",
         f"{label or 'Score'} difference",
+        student=True,
         expected=0.0,
+    )
+
+
+def ratio_estimate(
+    top_rows: Any,
+    bottom_rows: Any,
+    *,
+    weight: Any = None,
+    level: float = 0.95,
+    name: str,
+    label: str,
+    percent: bool = False,
+) -> Estimate:
+    """Mean of one value over the mean of another of the same rows, with Fieller's interval.
+
+    As in :func:`kdcal_core.statistics.ratio_of_means`: both means are uncertain, and the interval
+    excludes 0 exactly where that of the first mean does.
+
+    Raises
+    ------
+    InputError
+        As in :func:`paired_difference`.
+
+    Examples
+    --------
+    >>> own, trivial = np.array([1.0, 2.0, 1.5]), np.array([2.0, 4.0, 2.5])
+    >>> round(ratio_estimate(trivial - own, trivial, name="Skill", label="Skill").value, 2)
+    0.47
+    """
+    check_level(level)
+    top = checked_outcome(top_rows, what="score")
+    bottom = checked_outcome(bottom_rows, len(top), "score")
+    value, low, high = ratio_of_means(top, bottom, check_weight(weight, len(top)), level)
+    return Estimate(
+        name=name,
+        label=label,
+        value=value,
+        low=low,
+        high=high,
+        n=len(top),
+        level=level,
+        interval="Fieller, t quantile",
+        percent=percent,
+        lower_is_better=None,
     )

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from kdcal_core.diagnostics.regions import find_regions
+from kdcal_core.diagnostics.regions.judging import Place
+from kdcal_core.diagnostics.regions.search import judged_by_redraws
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import bin_inputs
@@ -57,7 +59,28 @@ def test_the_same_seed_gives_the_same_p_values():
 
 def test_too_few_redraws_or_rows_are_refused():
     X, scored, _ = drawn(300, 3, 0.0, 0)
-    with pytest.raises(InputError, match="redraws cannot reject"):
+    with pytest.raises(InputError, match=r"cannot reject at the level 0\.95\. Choose 200 redraws"):
         find_regions(scored, X, redraws=10)
+    with pytest.raises(InputError, match=r"cannot reject at the level 0\.999\. Choose 10,000"):
+        find_regions(scored, X, redraws=200, level=0.999)
     with pytest.raises(InputError, match="too few"):
         find_regions(scored, X, redraws=40, min_rows=200)
+
+
+@pytest.mark.parametrize(("redraws", "place"), [(39, 1), (199, 9), (200, 10)])
+def test_the_interval_is_that_of_the_largest_evidence_that_is_no_fault_yet(redraws, place):
+    """0.05 * 200 is a little above ten as a float, but with 199 redraws ten of 200 are no fault."""
+    goal = confidence_target(np.full(400, 0.5), np.arange(400) % 2)
+    largest = np.linspace(1.0, 10.0, redraws)
+    threshold = largest[-place]
+    for more, fault in ((-1e-9, False), (1e-9, True)):
+        (region,) = judged_by_redraws(
+            goal,
+            [Place(0, "all rows")],
+            np.zeros(400, dtype=int),
+            np.array([threshold + more]),
+            largest,
+            0.95,
+        )
+        assert (region.p_value < 0.05) == fault
+        assert region.gap.high == pytest.approx(threshold**0.5 * 0.5 / 20.0, rel=0.02)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 from scipy.stats import binom
 
 from kdcal_core.diagnostics.regions.shift import shift_test
@@ -27,6 +29,16 @@ def mid_p(rates, count):
     return min(1.0, 2.0 * min(above, 1.0 - above))
 
 
+def scatters(rates, hit):
+    """Whether outcomes scatter more than rates do that are shifted to their mean."""
+    if hit.all() or not hit.any():
+        return False
+    odds = logit(rates)
+    theta = brentq(lambda at: (expit(odds + at) - hit).sum(), -40.0, 40.0)
+    shifted = expit(odds + theta)
+    return np.square(hit - shifted).sum() > (shifted * (1.0 - shifted)).sum() * 1.02
+
+
 @settings(max_examples=80, deadline=None)
 @given(RATES, st.data())
 def test_p_value_is_the_mid_p_of_the_poisson_binomial(rates, data):
@@ -37,7 +49,8 @@ def test_p_value_is_the_mid_p_of_the_poisson_binomial(rates, data):
     found = shift_test(np.array(rates), hit, np.ones(n), 0.95, 0.05)
     if exact > 1e-8:
         assert found.p_value == pytest.approx(exact, rel=0.12, abs=0.02 * (exact > 0.3))
-    assert (found.p_value < 0.05 - 1e-4) <= (found.low > 0 or found.high < 0)
+    without_zero = found.low > 0 or found.high < 0
+    assert (found.p_value < 0.05 - 1e-4) <= (without_zero or scatters(np.array(rates), hit))
     assert (found.p_value > 0.05 + 1e-4) <= (found.low <= 0 <= found.high)
     assert -found.stated - 1e-9 <= found.low <= found.high <= 1 - found.stated + 1e-9
 
@@ -123,3 +136,27 @@ def test_certainties_that_fail_are_found():
     found = shift_test(np.ones(500), hit, np.ones(500), 0.95, 0.05)
     assert found.p_value < 1e-10
     assert found.high < 0
+
+
+@pytest.mark.parametrize("n", [60, 300])
+def test_intervals_hold_where_the_model_is_too_sure_in_both_directions(n):
+    """Log odds three times too large: the rows scatter far more than is stated of them."""
+    rng = np.random.default_rng(1)
+    held = 0
+    for _ in range(300):
+        odds = 1.5 * rng.normal(size=n)
+        p, score = expit(odds), expit(3.0 * odds)
+        found = shift_test(score, (rng.random(n) < p) * 1.0, np.ones(n), 0.95, 0.05)
+        held += found.low <= (p - score).mean() <= found.high
+    assert held >= 274  # 0.1% quantile of a binomial of 300 draws with chance 0.95
+
+
+def test_a_wide_interval_does_not_change_what_could_have_been_found():
+    """The gap to find is that of a calibrated model, whatever these outcomes show."""
+    score = np.tile([0.02, 0.98], 100)
+    wild = np.tile([0.0, 1.0, 1.0, 0.0], 50)
+    found = [
+        shift_test(score, hit, np.ones(200), 0.95, 0.05) for hit in (wild, (score > 0.5) * 1.0)
+    ]
+    assert found[0].minimum_detectable == found[1].minimum_detectable
+    assert found[0].high - found[0].low > 2.0 * (found[1].high - found[1].low)
