@@ -40,6 +40,7 @@ from kdcal_core.tasks import (
     regions_at_once,
     repair_scores,
     search_regions,
+    thorough_checks,
 )
 from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.region_measures import rows_in
@@ -173,6 +174,18 @@ def test_the_search_is_that_of_the_core_without_its_rows(opened, numbers) -> Non
     again = region_search(sets_of(numbers), **asked()).search
     assert again is not None
     assert {one.fault for one in again.regions} == {"none", "too narrow"}
+
+
+def test_the_check_of_regions_says_what_the_page_says_first(opened, numbers) -> None:
+    for made, code in ((opened, "KC007"), (numbers, "KC024")):
+        search = region_search(sets_of(made), **asked()).search
+        found = thorough_checks(sets_of(made), which="calibration", event=None, groups=())
+        (check,) = [one for one in found.checks if one.code == code]
+        places = [one for one in check.parts if one.estimate.label != "Spread"]
+        assert [one.name for one in places] == [one.words for one in search.regions if one.n]
+        for part, region in zip(places, search.regions, strict=True):
+            shown, judged = part.estimate, region.gap
+            assert (shown.value, shown.low, shown.high) == (judged.value, judged.low, judged.high)
 
 
 def test_a_tree_comes_back_as_it_was(opened, tmp_path) -> None:
