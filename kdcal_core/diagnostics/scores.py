@@ -157,9 +157,9 @@ def mean_max_confidence(
 ) -> Estimate:
     """Mean probability of the top label: MMC; over the wrong rows only, MMC* (``of="errors"``).
 
-    NaN if there are no wrong rows. Only MMC* needs the true classes ``y``. For the interval two
-    rows at each end of the range, 1/K and 1, are added: a few rows with nearly the same confidence
-    say little about the next.
+    NaN if there are no wrong rows. Only MMC* needs the true classes ``y``. For the interval of
+    MMC*, or where all rows have the same confidence, two rows at each end of the range, 1/K and 1,
+    are added: a few rows with nearly the same confidence say little about the next.
 
     Raises
     ------
@@ -181,14 +181,14 @@ def mean_max_confidence(
     (target,) = targets(proba, y, sample_weight, "confidence")
     some = target.hit == 0.0 if of == "errors" else np.ones(len(target.hit), dtype=bool)
     score, weight = target.score[some], target.weight[some]
-    bounds = None
-    if len(score) > 1:
+    bounds, interval = None, "normal"
+    if len(score) > 1 and (of == "errors" or np.ptp(score) < 1e-12):
         least = 1.0 / np.shape(proba)[1]
         bounds = bounded_mean_interval(score, weight, least, 1.0, level)[1:]
+        interval = "normal, four rows at the ends of the range added"
     name = "Mean max confidence on errors (MMC*)" if of == "errors" else "Mean max confidence (MMC)"
     label = "Confidence on errors" if of == "errors" else "Mean confidence"
     better = True if of == "errors" else None
-    interval = "normal, four rows at the ends of the range added"
     return _mean(
         score, weight, level, name, label, 0.0, 1.0, True, better, bounds=bounds, interval=interval
     )

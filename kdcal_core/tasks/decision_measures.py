@@ -68,7 +68,7 @@ def repaired_decisions(sets: Sets, *, which: Which, event: int, method: str) -> 
     )
 
 
-@review_task("Groups: measuring every group", reads=the_set)
+@review_task("Groups: measuring every group", reads=the_set, edition="intervals by scatter")
 def set_groups(
     sets: Sets, *, which: Which, event: int | None, columns: Sequence[str]
 ) -> GroupTable:

@@ -107,7 +107,7 @@ class RegionColumns:
     columns: tuple[str, ...]
 
 
-_MAPS = "maps of either of two classes"
+_MAPS = "maps of either of two classes, intervals by scatter"
 
 
 def _cut(arguments: dict[str, Any]) -> tuple[Part, ...]:
@@ -147,7 +147,7 @@ class FoundRegions:
     refused: Refused | None = None
 
 
-@review_task("Regions: looking for regions", reads=_cut)
+@review_task("Regions: looking for regions", reads=_cut, edition=_MAPS)
 def region_search(
     sets: Sets, *, which: Which, asked: dict[str, Any], run: str | None = None
 ) -> FoundRegions:
