@@ -195,7 +195,14 @@ def curve(view: View) -> None:
                 _notes(review.classes[label], curves.notes[str(bandwidth)][_place(view, label)])
         with picture:
             show(
-                drawn_once(confidence_curve_chart, found, anchor, view.name, dark=is_dark()),
+                drawn_once(
+                    confidence_curve_chart,
+                    found,
+                    anchor,
+                    view.name,
+                    dark=is_dark(),
+                    method=f"kde_{bandwidth}" if bandwidth in RULES else "kde_mon2",
+                ),
                 key="confidence_curve",
                 of=review.title,
                 finding=False,  # the page's heading shows it

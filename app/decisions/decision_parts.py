@@ -137,6 +137,7 @@ def picture(view: Decided) -> None:
                 repaired=None if repaired is None else repaired.counts,
                 gained=None if repaired is None else repaired.gained,
                 repaired_name="" if repaired is None else repaired.name,
+                repaired_by=method,
             ),
             key="net_benefit",
             of=view.of,

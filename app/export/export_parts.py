@@ -90,7 +90,8 @@ def gained(view: View, *, between: Callable[[], None]) -> None:
         tiles(gain)
     between()
     if gain is not None:
-        diagrams(gain, f"{view.review.title} {view.run.record.settings.key}", "export")
+        key = view.run.record.settings.key
+        diagrams(gain, key, f"{view.review.title} {key}", "export")
 
 
 def tiles(gain: Gain) -> None:
@@ -102,25 +103,25 @@ def tiles(gain: Gain) -> None:
     )
 
 
-def diagrams(gain: Gain, name: str, key: str) -> None:
+def diagrams(gain: Gain, method: str, name: str, key: str) -> None:
     """Reliability before and after, side by side on one scale."""
     event = gain.comparison.event
     with st.container(border=True):
         what = "Confidence in the prediction" if event is None else f"Probability of {event[:60]}"
         st.markdown(f"**Reliability before and after.** {escape_markdown(what)}")
-        sides = ((gain.before, False), (gain.after, True))
-        for column, (scores, calibrated) in zip(st.columns(2, gap="medium"), sides, strict=True):
+        sides = ((gain.before, "model"), (gain.after, method))
+        for column, (scores, drawn) in zip(st.columns(2, gap="medium"), sides, strict=True):
             with column:
                 (curve,) = scores.reliability.curves
                 show(
                     drawn_once(
                         judged_reliability_chart,
                         curve,
-                        calibrated=calibrated,
+                        drawn,
                         of_class=event is not None,
                         dark=is_dark(),
                     ),
-                    key=f"{key}_{'after' if calibrated else 'before'}",
+                    key=f"{key}_{'before' if drawn == 'model' else 'after'}",
                     of=name,
                 )
 
@@ -131,7 +132,13 @@ def mapping(view: View) -> None:
     with st.container(border=True):
         st.markdown("**What the calibrator does**")
         show(
-            drawn_once(calibrator_map_chart, found_map, view.review.classes, dark=is_dark()),
+            drawn_once(
+                calibrator_map_chart,
+                found_map,
+                view.run.record.settings.key,
+                view.review.classes,
+                dark=is_dark(),
+            ),
             key="export_map",
             of=f"{view.review.title} {view.run.record.settings.key}",
         )

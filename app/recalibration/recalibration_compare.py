@@ -38,7 +38,7 @@ def pit_and_quantiles(view: View) -> None:
         st.markdown("**All PIT values**")
         panels = [
             PitPanel("Model", before.histogram, view.model.fault.kind),
-            PitPanel(view.method.title, after.histogram, view.method.fault.kind, "calibrated"),
+            PitPanel(view.method.title, after.histogram, view.method.fault.kind, view.chosen),
         ]
         show(
             drawn_once(pit_before_after_chart, panels, dark=is_dark()),
@@ -54,6 +54,7 @@ def pit_and_quantiles(view: View) -> None:
                 dark=is_dark(),
                 after=after.quantiles,
                 after_name=view.method.title,
+                after_by=view.chosen,
             ),
             key="recalibration_quantiles",
             of=view.review.title,

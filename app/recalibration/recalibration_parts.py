@@ -224,6 +224,7 @@ def over_a_column(view: View) -> None:
                 dark=is_dark(),
                 after=bins.after,
                 after_name=view.method.title,
+                after_by=view.chosen,
             ),
             key="recalibration_coverage",
             of=view.review.title,

@@ -46,7 +46,11 @@ def densities(view: View, shown: ShownRows) -> None:
         ]
         show(
             drawn_once(
-                predictive_density_chart, panels, dark=is_dark(), y_title=view.judged.outcome
+                predictive_density_chart,
+                panels,
+                dark=is_dark(),
+                y_title=view.judged.outcome,
+                after_by=view.chosen,
             ),
             key="recalibration_densities",
             of=view.review.title,
@@ -104,7 +108,7 @@ def _neighbourhoods(view: View, rows: list[int], closely: Sequence[RowClosely]) 
         (before, after), (fault, left) = one.around, one.faults
         name = f"Around row {row + 1:,}"
         panels.append(PitPanel(f"{name}, model", before, fault.kind))
-        panels.append(PitPanel(f"{name}, recalibrated", after, left.kind, "calibrated"))
+        panels.append(PitPanel(f"{name}, recalibrated", after, left.kind, view.chosen))
     show(
         drawn_once(pit_around_rows_chart, panels, dark=is_dark()),
         key="recalibration_near_pit",

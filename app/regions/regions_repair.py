@@ -187,6 +187,7 @@ def _reliability(view: View, repair: Repair, model: RepairScores, repaired: Repa
             repair_reliability_chart,
             model.reliability,
             repaired.reliability,
+            f"heterogeneous_{repair.chosen}",
             view.event,
             dark=is_dark(),
         ),

@@ -91,10 +91,9 @@ from kdcal_core.charts.methods import (
     losses_chart,
     losses_figure,
     method_cloud,
-    method_style,
     methods_chart,
 )
-from kdcal_core.charts.palette import faded, palette
+from kdcal_core.charts.palette import faded, method_style, palette
 from kdcal_core.charts.pit import (
     FAULT_TITLES,
     PitPanel,
@@ -148,7 +147,6 @@ from kdcal_core.charts.recalibration import (
     recalibration_differences_figure,
     recalibration_measures_chart,
     recalibration_measures_figure,
-    recalibrator_style,
 )
 from kdcal_core.charts.region_repair import (
     auc_lift_chart,
@@ -325,7 +323,6 @@ __all__ = [
     "recalibration_differences_figure",
     "recalibration_measures_chart",
     "recalibration_measures_figure",
-    "recalibrator_style",
     "region_caption",
     "region_colour",
     "region_gaps_figure",

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, square, unit_axis
 from kdcal_core.charts.marks import identity
-from kdcal_core.charts.palette import faded, palette
+from kdcal_core.charts.palette import faded, method_style, palette
 from kdcal_core.charts.reliability import reliability_alt, reliability_figure
 from kdcal_core.diagnostics import ReliabilityCurve
 from kdcal_core.diagnostics.calibrator_map import CalibratorMap
@@ -43,12 +43,14 @@ at every calibrator before you use it (Salamon et al., section XII).
 """
 
 
-def calibrator_map_chart(found: CalibratorMap, classes: Sequence[str], *, dark: bool) -> Chart:
-    """The calibrated probability of each score, as a chart."""
+def calibrator_map_chart(
+    found: CalibratorMap, method: str, classes: Sequence[str], *, dark: bool
+) -> Chart:
+    """The calibrated probability of each score by the calibrator with the key ``method``."""
     x_title, y_title = _axes(classes)
     words = f"{_scale(classes)}: {calibrator_map_words(found)}"
     return Chart(
-        calibrator_map_figure(found, dark=dark, x_title=x_title, y_title=y_title),
+        calibrator_map_figure(found, method, dark=dark, x_title=x_title, y_title=y_title),
         finding=words,
         alt=f"Stated against calibrated probability. {words}",
         how_to_read=MAP,
@@ -58,14 +60,16 @@ def calibrator_map_chart(found: CalibratorMap, classes: Sequence[str], *, dark: 
 
 
 def judged_reliability_chart(
-    curve: ReliabilityCurve, *, calibrated: bool, dark: bool, of_class: bool = False
+    curve: ReliabilityCurve, method: str, *, dark: bool, of_class: bool = False
 ) -> Chart:
     """The reliability of the model as it is, or of its calibrated output, in its own colour.
 
-    ``of_class`` says whether it is about the probability of one class, and not the confidence.
+    ``method`` is "model" or the calibrator's key; ``of_class`` says whether it is about the
+    probability of one class, and not the confidence.
     """
+    calibrated = method != "model"
     who = "Calibrated" if calibrated else "The model as it is"
-    figure = reliability_figure(curve, dark=dark, repaired=calibrated, of_class=of_class)
+    figure = reliability_figure(curve, dark=dark, drawn_as=method, of_class=of_class)
     return Chart(
         figure.update_layout(height=540),
         finding=f"{who}: {_worst_words(curve)}",
@@ -77,12 +81,12 @@ def judged_reliability_chart(
 
 
 def calibrator_map_figure(
-    found: CalibratorMap, *, dark: bool, x_title: str, y_title: str
+    found: CalibratorMap, method: str, *, dark: bool, x_title: str, y_title: str
 ) -> go.Figure:
     """A calibrator as curves in a square from 0 to 1, over a sample of real rows.
 
-    Where the calibrator changes nothing, lines and rows lie on the diagonal. A single line is teal;
-    several have the classes' colours, in order of their number of rows.
+    Where the calibrator changes nothing, lines and rows lie on the diagonal. A single line has
+    the calibrator's colour; several have the classes', in order of their number of rows.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=440)
@@ -97,8 +101,9 @@ def calibrator_map_figure(
         )
     )
     figure.add_trace(identity(colours).update(name="Unchanged"))
+    own, _, _ = method_style(method, colours)
     for at, (line, y) in enumerate(zip(found.lines, found.y, strict=True)):
-        colour = colours.calibrated if len(found.lines) == 1 else colours.classes[at % 8]
+        colour = own if len(found.lines) == 1 else colours.classes[at % len(colours.classes)]
         name = (
             f"Region {at + 1}" if found.shape == "regions" else escape_html(line.name, limit=_NAME)
         )

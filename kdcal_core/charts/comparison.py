@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, panel, template
 from kdcal_core.charts.marks import band, boxes, dot_panels, identity, mark, strokes
-from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.charts.reliability import bin_points, reliability_titles
 from kdcal_core.diagnostics import (
     Estimate,
@@ -122,9 +122,10 @@ def comparison_figure(
 ) -> go.Figure:
     """One panel per measure, one line per method, in the given order.
 
-    The model is a grey circle, and its interval a pale band through all lines. Calibrators are
-    diamonds, full if they are the best of the measure or cannot be told apart from it. Measures of
-    speed have logarithmic axes, without a dot for 0, and all their marks are full.
+    The model is a grey circle, and its interval a pale band through all lines. Calibrators have
+    their own colours and marks, full if they are the best of the measure or cannot be told apart
+    from it. Measures of speed have logarithmic axes, without a dot for 0, and all their marks are
+    full.
     """
     colours = palette(dark)
     titles = [found.measure(key).title for key in measures]
@@ -195,8 +196,8 @@ def _dots(
         for line, (key, one) in enumerate(zip(order, estimates, strict=True))
         if one is not None and np.isfinite(one.value) and (one.value > 0 or not above_zero)
     ]
-    model = [key == found.reference for _, key, _ in known]
-    colour = [colours.model if one else colours.calibrated for one in model]
+    styles = [method_style(key, colours) for _, key, _ in known]
+    colour = [one for one, _, _ in styles]
     names = {key: method_name(found, key) for _, key, _ in known}
     return go.Scatter(
         x=[one.value for _, _, one in known],
@@ -206,8 +207,8 @@ def _dots(
             "size": 10,
             "color": colour,
             "symbol": [
-                ("circle" if one else "diamond") + ("" if key in full else "-open")
-                for one, (_, key, _) in zip(model, known, strict=True)
+                symbol + ("" if key in full else "-open")
+                for (_, _, symbol), (_, key, _) in zip(styles, known, strict=True)
             ],
             "line": {"width": 1.5, "color": colour},
         },
@@ -459,7 +460,7 @@ def method_reliability_figure(found: Comparison, order: Sequence[str], *, dark: 
     curves = [found.method(key).reliability.curves[0] for key in order]
     figure = go.Figure(layout=_layout(found, order, columns, _most(curves), dark))
     for at, (key, curve) in enumerate(zip(order, curves, strict=True)):
-        colour = colours.model if key == found.reference else colours.calibrated
+        colour, _, _ = method_style(key, colours)
         x, y, below = _axes(at)
         figure.add_trace(
             boxes(

@@ -13,7 +13,7 @@ from kdcal_core.calibration import ConfidenceCurve, EventCurve
 from kdcal_core.charts.chart import Chart, new_figure, new_grid, panel, square, strip, unit_axis
 from kdcal_core.charts.marks import anchor_traces, boxes, identity, tiers
 from kdcal_core.charts.methods import HOVER, axis_titles, method_line
-from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import HistogramAnchor
 from kdcal_core.text import counted
@@ -94,11 +94,19 @@ _HOVER_ROWS = (
 
 
 def confidence_curve_chart(
-    curve: ConfidenceCurve, anchor: HistogramAnchor, class_name: str, *, dark: bool
+    curve: ConfidenceCurve,
+    anchor: HistogramAnchor,
+    class_name: str,
+    *,
+    dark: bool,
+    method: str = "kde_mon2",
 ) -> Chart:
-    """The curve of one class over its histogram, with its densities."""
+    """The curve of one class over its histogram, with its densities.
+
+    ``method`` is the calibrator's key, which sets the colour.
+    """
     return Chart(
-        confidence_curve_figure(curve, anchor, dark=dark),
+        confidence_curve_figure(curve, anchor, dark=dark, method=method),
         finding=confidence_words(curve, class_name),
         alt=confidence_alt(curve, class_name),
         how_to_read=EVENT_CURVE if isinstance(curve, EventCurve) else CURVE,
@@ -167,6 +175,7 @@ def confidence_curve_figure(
     dark: bool,
     others: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
     title: str | None = None,
+    method: str = "kde_mon2",
 ) -> go.Figure:
     """Conf_KDE over its histogram, and below it the two densities that define it.
 
@@ -179,14 +188,15 @@ def confidence_curve_figure(
     and the ratio alone the dotted one. Hovering shows how many rows support a score.
     """
     colours = palette(dark)
+    colour, _, _ = method_style(method, colours)
     figure = new_figure(dark, height=700, title=title)
     figure.add_trace(identity(colours))
     figure.add_traces(anchor_traces(anchor, colours))
     for key, (score, confidence) in (others or {}).items():
         figure.add_trace(method_line(key, score, confidence, colours))
     if curve.safe is not None:
-        figure.add_trace(_alone(curve, colours))
-    figure.add_traces(_curve(curve, anchor, colours))
+        figure.add_trace(_alone(curve, colour))
+    figure.add_traces(_curve(curve, anchor, colour))
     figure.add_traces(_densities(curve, colours))
     most = _most([anchor])
     figure.add_traces(_rows_strip(anchor, colours, most, legend=False, yaxis="y3"))
@@ -214,25 +224,24 @@ def confidence_curve_figure(
     return figure
 
 
-def _alone(curve: ConfidenceCurve, colours: Palette) -> go.Scatter:
+def _alone(curve: ConfidenceCurve, colour: str) -> go.Scatter:
     """The paper's ratio of densities, or Conf1, without the rows added to it."""
     return go.Scatter(
         x=curve.score,
         y=curve.confidence,
         mode="lines",
-        line={"color": faded(colours.calibrated, 0.8), "width": 1.6, "dash": "2px,3px"},
+        line={"color": faded(colour, 0.8), "width": 1.6, "dash": "2px,3px"},
         name="Conf1 alone" if curve.fallback else "Conf_KDE alone (paper)",
         hovertemplate=HOVER,
     )
 
 
-def _curve(curve: ConfidenceCurve, anchor: HistogramAnchor, colours: Palette) -> list[go.Scatter]:
+def _curve(curve: ConfidenceCurve, anchor: HistogramAnchor, colour: str) -> list[go.Scatter]:
     """The calibrator's output: a pale hairline throughout, a full line where there are rows."""
     if curve.safe is None:
         name, answer = "Conf1 (no curve)" if curve.fallback else "Conf_KDE", curve.confidence
     else:
         name, answer = "Safe estimate", curve.safe
-    colour = colours.calibrated
     rows_near = np.full(curve.score.size, np.nan) if curve.rows is None else curve.rows
     traces = [
         go.Scatter(
@@ -357,8 +366,8 @@ def bandwidth_figure(
     x_title, y_title = ("Stated probability", "How often") if of_event else ("Score", "Confidence")
     figure = new_grid(titles, dark, x_title=x_title, y_title=y_title, strips=True)
     styles = (
-        (monotone, "b_mon: never falls", faded(colours.calibrated, 0.85), 1.6, "2px,2px"),
-        (recommended, "b_mon2: one dip allowed", colours.calibrated, 2.2, "solid"),
+        (monotone, "b_mon: never falls", method_style("kde_mon", colours)[0], "2px,2px"),
+        (recommended, "b_mon2: one dip allowed", method_style("kde_mon2", colours)[0], "solid"),
     )
     most = _most(anchors)
     for at, anchor in enumerate(anchors):
@@ -370,14 +379,14 @@ def bandwidth_figure(
         figure.add_traces(
             anchor_traces(anchor, colours, intervals=False, legend=first, **panel(at))
         )
-        for curves, name, colour, width, dash in styles:
+        for curves, name, colour, dash in styles:
             curve = curves[at]
             figure.add_trace(
                 go.Scatter(
                     x=curve.score[::5],
                     y=curve.confidence[::5],
                     mode="lines",
-                    line={"color": colour, "width": width, "dash": dash},
+                    line={"color": colour, "width": 2.2, "dash": dash},
                     name=name,
                     legendgroup=name,
                     showlegend=first,

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, square, unit_axis
 from kdcal_core.charts.marks import identity, ribbon, tiers
-from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.diagnostics import value_text
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
@@ -28,8 +28,7 @@ COVERAGE_BY = r"""
 The share of outcomes inside their central intervals, for each bin of one column. The dashed line is
 the stated level; points above it are too cautious, points below it too sure. Bars are exact
 (Clopper-Pearson) 95% intervals for each bin alone, so one of twenty may miss the line by chance.
-Bins with fewer than 100 rows are pale, with fewer than 20 paler. Slate is the model, teal the
-recalibrated version.
+Bins with fewer than 100 rows are pale, with fewer than 20 paler. Slate circles are the model.
 """
 COVERAGE = r"""
 Observed minus stated coverage of central intervals at several levels: above 0 the intervals are
@@ -45,13 +44,20 @@ def coverage_by_chart(
     dark: bool,
     after: Sequence[CoverageRow] | None = None,
     after_name: str = "Recalibrated",
+    after_by: str = "calibrated",
 ) -> Chart:
     """Coverage in each bin of a column, for the model and after recalibration."""
     held = [row.coverage for row in before]
     repaired = None if after is None else [row.coverage for row in after]
     return Chart(
         coverage_by_figure(
-            names, before, dark=dark, column=column, after=after, after_name=after_name
+            names,
+            before,
+            dark=dark,
+            column=column,
+            after=after,
+            after_name=after_name,
+            after_by=after_by,
         ),
         finding=coverage_words(names, held, before[0].level if before else 0.95, repaired),
         alt=coverage_alt(column, names, held, repaired),
@@ -86,6 +92,7 @@ def coverage_by_figure(
     column: str,
     after: Sequence[CoverageRow] | None = None,
     after_name: str = "Recalibrated",
+    after_by: str = "calibrated",
 ) -> go.Figure:
     """Coverage in each bin or level of a column, with exact intervals and the stated level.
 
@@ -96,7 +103,8 @@ def coverage_by_figure(
     places = np.arange(len(names), dtype=np.float64)
     shown = [(before, colours.model, "Model", "circle")]
     if after is not None:
-        shown.append((after, colours.calibrated, escape_html(after_name, limit=40), "diamond"))
+        colour, _, symbol = method_style(after_by, colours)
+        shown.append((after, colour, escape_html(after_name, limit=40), symbol))
     texts = [escape_html(name, limit=24) for name in names]
     for at, (rows, colour, label, symbol) in enumerate(shown):
         shift = _SHIFT * (2 * at - 1) if len(shown) > 1 else 0.0
@@ -128,13 +136,15 @@ def coverage_figure(
     dark: bool,
     after: Coverage | None = None,
     after_name: str = "Recalibrated",
+    after_by: str = "calibrated",
 ) -> go.Figure:
     """Observed minus stated coverage at each level, in percentage points, with exact intervals."""
     colours = palette(dark)
     figure = new_figure(dark, height=280)
     shown = [(before, colours.model, "Model", "circle")]
     if after is not None:
-        shown.append((after, colours.calibrated, escape_html(after_name, limit=40), "diamond"))
+        colour, _, symbol = method_style(after_by, colours)
+        shown.append((after, colour, escape_html(after_name, limit=40), symbol))
     places = np.arange(len(before.rows), dtype=np.float64)
     texts = [f"{row.level:.0%}" for row in before.rows]
     for at, (result, colour, label, symbol) in enumerate(shown):
@@ -335,10 +345,13 @@ def quantile_reliability_chart(
     dark: bool,
     after: QuantileReliability | None = None,
     after_name: str = "Recalibrated",
+    after_by: str = "calibrated",
 ) -> Chart:
     """Stated against observed quantiles, for the model and after recalibration."""
     return Chart(
-        quantile_reliability_figure(before, dark=dark, after=after, after_name=after_name),
+        quantile_reliability_figure(
+            before, dark=dark, after=after, after_name=after_name, after_by=after_by
+        ),
         finding=quantile_words(before, after),
         alt=quantile_alt(before, after),
         how_to_read=QUANTILES,
@@ -353,11 +366,13 @@ def quantile_reliability_figure(
     dark: bool,
     after: QuantileReliability | None = None,
     after_name: str = "Recalibrated",
+    after_by: str = "calibrated",
 ) -> go.Figure:
     """Share of outcomes at or below each stated quantile, a square from 0 to 1.
 
     Calibrated quantiles lie on the dashed diagonal. The grey band shows how far chance moves them;
-    the bars are exact intervals. ``after_name`` is untrusted.
+    the bars are exact intervals. ``after_name`` is untrusted, ``after_by`` the
+    recalibrator's key, which sets colour and symbol.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=520)
@@ -374,7 +389,8 @@ def quantile_reliability_figure(
     figure.add_trace(_curve(before, colours.model, "Model", "circle"))
     if after is not None:
         name = escape_html(after_name, limit=40)
-        figure.add_trace(_curve(after, colours.calibrated, name, "diamond"))
+        colour, _, symbol = method_style(after_by, colours)
+        figure.add_trace(_curve(after, colour, name, symbol))
     unit_axis(figure, "xaxis", "Stated quantile")
     unit_axis(figure, "yaxis", "Share of outcomes at or below it")
     figure.update_layout(margin={"t": 64}, legend={"y": 1.01})

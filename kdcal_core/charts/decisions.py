@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure
 from kdcal_core.charts.marks import mark, ribbon
-from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import (
     Band,
@@ -57,10 +57,12 @@ def net_benefit_chart(
     repaired: DecisionCounts | None = None,
     gained: Band | None = None,
     repaired_name: str = "Calibrated",
+    repaired_by: str = "calibrated",
 ) -> Chart:
     """The decision curve of a model, and of its calibrated version where it is given.
 
-    ``gained`` is the calibrated version's net benefit less the model's. Its name is untrusted text.
+    ``repaired_by`` is the calibrator's key, which sets its colour; ``gained`` is
+    the calibrated version's net benefit less the model's. Its name is untrusted text.
     """
     colours = palette(dark)
     at = _drawn(counts, threshold)
@@ -71,7 +73,8 @@ def net_benefit_chart(
     if repaired is not None:
         second = net_benefit(repaired)
         name = escape_html(repaired_name, limit=40)
-        _line(figure, counts, second, at, name, colours.calibrated, "6px,2px")
+        colour, _, _ = method_style(repaired_by, colours)
+        _line(figure, counts, second, at, name, colour, "6px,2px")
         top = max(top, float(second.value[at].max()))
     for values, name, dash in (
         (net_benefit_of_all(counts), "Flag every row", "2px,3px"),

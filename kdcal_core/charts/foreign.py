@@ -540,7 +540,7 @@ def _filled(found: LogDensities, colours: Palette) -> go.Bar:
         x=(edges[:-1] + edges[1:]) / 2,
         y=one.share,
         width=np.diff(edges),
-        marker={"color": faded(colours.calibrated, 0.45), "line": {"width": 0}},
+        marker={"color": faded(colours.muted, 0.45), "line": {"width": 0}},
         name=f"{escape_html(one.name)} ({one.n:,})",
         customdata=_hovered(found, one),
         hovertemplate=_HOVER,

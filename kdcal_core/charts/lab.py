@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
 from kdcal_core.charts.chart import Chart, new_figure, panel, square, template
-from kdcal_core.charts.marks import BandLine, band_lines, distance_figure, line_style
-from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.marks import BandLine, band_lines, distance_figure
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.charts.posterior_map import MapPoints, PosteriorPanel, posterior_map_figure
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
@@ -375,7 +375,7 @@ def _target_name(
 
 def _dots(methods: Sequence[MeasuredMethod], at: int, colours: Palette) -> go.Scatter:
     """The methods of one panel."""
-    styles = [line_style(method.key, colours) for method in methods]
+    styles = [method_style(method.key, colours) for method in methods]
     estimates = [method.estimates[at] for method in methods]
     return go.Scatter(
         x=[estimate.value for estimate in estimates],

@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kdcal_core.charts.chart import new_figure, panel, template
-from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, HistogramAnchor
 from kdcal_core.text import escape_html
@@ -373,20 +373,6 @@ def _anchor_strokes(
     )
 
 
-# key -> (colour's name in the palette or number of its class colour, dash, symbol)
-STYLES: dict[str, tuple[str | int, str, str]] = {
-    "model": ("model", "solid", "circle"),
-    "geodesic": ("calibrated", "solid", "circle"),
-    "geodesic_ratio": ("calibrated", "3px,3px", "circle-open"),
-    "euclidean": (4, "6px,3px", "diamond"),
-    "isotonic": (0, "2px,3px", "square"),
-    "sigmoid": (6, "8px,3px,2px,3px", "triangle-up"),
-    "kde_mon2": (5, "4px,2px", "triangle-down"),
-    "geodesic_paper": (5, "6px,2px", "circle-open"),
-    "euclidean_paper": (1, "6px,2px", "diamond-open"),
-}
-
-
 @dataclass(frozen=True, eq=False)
 class BandLine:
     """A curve and its band, ready to plot.
@@ -394,7 +380,7 @@ class BandLine:
     Attributes
     ----------
     key : str
-        One of `STYLES`; it sets colour, dash and symbol, the same on every chart.
+        Of `method_style`; it sets colour, dash and symbol.
     label : str
         Name in the legend; our own text.
     x, middle, low, high : (R,)
@@ -410,20 +396,6 @@ class BandLine:
     low: FloatArray
     high: FloatArray
     filled: bool = True
-
-
-def line_style(key: str, colours: Palette) -> tuple[str, str, str]:
-    """Colour, dash and symbol of a method, the same on every chart.
-
-    Examples
-    --------
-    >>> line_style("model", palette(dark=False))[1:]
-    ('solid', 'circle')
-    """
-    colour, dash, symbol = STYLES[key]
-    if isinstance(colour, int):
-        return colours.classes[colour], dash, symbol
-    return str(getattr(colours, colour)), dash, symbol
 
 
 def distance_figure(
@@ -499,7 +471,11 @@ def selection_figure(
                 x=exponents,
                 y=loss,
                 mode="lines+markers",
-                line={"color": colours.model if at else colours.calibrated, "width": 2},
+                line={
+                    "color": colours.muted if at else method_style("kernel_density", colours)[0],
+                    "width": 2,
+                    "dash": "6px,2px" if at else "solid",
+                },
                 marker={"size": 5},
                 name=label,
                 hovertemplate="Exponent %{x:.3g}<br>log loss %{y:.4f}<extra></extra>",
@@ -524,7 +500,7 @@ def band_lines(
     """Traces of curves and bands, bands first so that no curve is covered."""
     bands, curves = [], []
     for line in lines:
-        colour, dash, symbol = line_style(line.key, colours)
+        colour, dash, symbol = method_style(line.key, colours)
         if line.filled:
             known = np.isfinite(line.low) & np.isfinite(line.high)
             bands.append(

@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts.chart import Chart, new_figure, square, unit_axis
 from kdcal_core.charts.marks import anchor_traces, identity
-from kdcal_core.charts.palette import Palette, palette
+from kdcal_core.charts.palette import Palette, method_style, palette
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import HistogramAnchor, MethodLosses
 from kdcal_core.text import escape_html, number_text, range_text
 
 MAX_CLOUD = 2000
 HOVER = "Score %{x:.3f}<br>confidence %{y:.1%}<extra>%{fullData.name}</extra>"
-_DASHES = ("solid", "6px,2px", "2px,2px", "8px,2px,2px,2px")
-_SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 _WIDEST = 300.0  # largest loss over the smallest that is drawn to scale
 _ROW_HEIGHT = 13
 
@@ -49,26 +47,6 @@ set cross-fitted (fitted on four fifths, judged on the last, five times). **Holl
 second kind of rows named above the chart. The distance between filled and hollow marks shows the
 noise.
 """
-
-
-def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
-    """Colour, dash and symbol of a method of the registry, the same in every chart.
-
-    The uncalibrated model is slate grey and the recommended calibrator teal. The others have the
-    class colours in the registry's order, with a new dash and symbol each time these start again.
-
-    Examples
-    --------
-    >>> from kdcal_core.charts import palette
-    >>> method_style("kde_mon2", palette(dark=False))[0] == palette(dark=False).calibrated
-    True
-    """
-    own = {"uncalibrated": colours.model, "kde_mon2": colours.calibrated}
-    if key in own:
-        return own[key], _DASHES[0], _SYMBOLS[0]
-    rest = [name for name in CALIBRATORS if name not in own]
-    turn, step = divmod(rest.index(key), len(colours.classes))
-    return colours.classes[step], _DASHES[turn % len(_DASHES)], _SYMBOLS[turn % len(_SYMBOLS)]
 
 
 def methods_chart(

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.regression import RECALIBRATORS
+
 TRANSPARENT = "rgba(0, 0, 0, 0)"
 Scale = tuple[tuple[float, str], ...]
 
@@ -29,7 +32,9 @@ class Palette:
     text, muted, grid, surface : str
         Text, secondary text, grid lines, the background of hover boxes.
     classes : tuple of str
-        Okabe-Ito order, for classes and for methods without a colour of their own.
+        The hues of Okabe and Ito in their order, for classes and for methods. Their lightness is
+        chosen so that any two differ by 11 or more in CAM02-UCS, with full colour vision and with
+        protanopia, deuteranopia or tritanopia, and all stand out from the page by 3:1.
     sequential, diverging : Scale
         From nothing to much; from under-confident (blue) to over-confident (red).
     posterior : tuple of str
@@ -74,14 +79,14 @@ LIGHT = Palette(
     grid="#e5e9ef",
     surface="#ffffff",
     classes=(
-        "#e69f00",
-        "#56b4e9",
-        "#009e73",
-        "#c9b400",
-        "#0072b2",
-        "#d55e00",
-        "#cc79a7",
-        "#3b3b3b",
+        "#a96827",
+        "#4e9cd0",
+        "#008f5b",
+        "#b68f00",
+        "#1a68ea",
+        "#9c3400",
+        "#ea6882",
+        "#343434",
     ),
     sequential=((0.0, "#f7f9fb"), (0.25, "#cbd5e1"), (0.6, "#7b8ba3"), (1.0, "#263548")),
     diverging=(
@@ -100,8 +105,8 @@ LIGHT = Palette(
 )
 
 DARK = Palette(
-    model="#a3b1c6",
-    calibrated="#2cc3cf",
+    model="#94a3b8",
+    calibrated="#5eead4",
     truth="#f8fafc",
     right="#35ad69",
     wrong="#ffb35c",
@@ -111,14 +116,14 @@ DARK = Palette(
     grid="#2b394d",
     surface="#1c2736",
     classes=(
-        "#e69f00",
-        "#56b4e9",
-        "#00b687",
-        "#f0e442",
-        "#3d9ad1",
-        "#ec7a2a",
-        "#dc97bd",
-        "#d4d4d4",
+        "#f7a900",
+        "#4eb6f7",
+        "#5b8f5b",
+        "#f7ea41",
+        "#348fd0",
+        "#ea751a",
+        "#c3828f",
+        "#c3b6b6",
     ),
     sequential=((0.0, "#18222f"), (0.25, "#33445a"), (0.6, "#74879f"), (1.0, "#e5ecf5")),
     diverging=(
@@ -147,6 +152,57 @@ def palette(dark: bool) -> Palette:
     ('#111827', '#f8fafc')
     """
     return DARK if dark else LIGHT
+
+
+_DASHES = ("solid", "6px,2px", "2px,2px", "8px,2px,2px,2px")
+_SYMBOLS = ("square", "triangle-up", "cross", "pentagon", "triangle-down")
+_KERNEL, _EUCLIDEAN = 1, 3  # places among the classes' colours
+_OWN: dict[str, tuple[str | int, str, str]] = {
+    "model": ("model", "solid", "circle"),
+    "uncalibrated": ("model", "solid", "circle"),
+    "calibrated": ("calibrated", "solid", "diamond"),
+    "truth": ("truth", "solid", "line-ns-open"),
+    "kde_mon2": ("calibrated", "solid", "diamond"),
+    "local": ("calibrated", "solid", "diamond"),
+    "kernel_density": (_KERNEL, "solid", "star"),
+    "heterogeneous_column": (4, "8px,2px,2px,2px", "hexagon"),
+}
+VERSIONS: dict[str, tuple[str | int, str, str]] = {
+    "geodesic": _OWN["kernel_density"],
+    "geodesic_ratio": (_KERNEL, "3px,3px", "circle-open"),
+    "geodesic_paper": (_KERNEL, "6px,2px", "star-open"),
+    "euclidean": (_EUCLIDEAN, "6px,3px", "diamond"),
+    "euclidean_paper": (_EUCLIDEAN, "2px,2px", "diamond-open"),
+}
+"""The kernel density version by its distance and its settings."""
+
+
+def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
+    """Colour, dash and symbol of a method, the same on every page, chart and report.
+
+    Parameters
+    ----------
+    key : str
+        "model"; "truth"; a key of `CALIBRATORS`, of `RECALIBRATORS` or of `VERSIONS`. Those without
+        a style of their own have the classes' colours in the order of their registry, with another
+        dash each time the colours start again. Any other key, such as "calibrated", is a calibrated
+        version in general.
+
+    Examples
+    --------
+    >>> method_style("kde_mon2", palette(dark=False))
+    ('#0a4f5a', 'solid', 'diamond')
+    """
+    known = next((one for one in (CALIBRATORS, RECALIBRATORS) if key in one), None)
+    if known is None or key in _OWN:
+        colour, dash, symbol = {**_OWN, **VERSIONS}.get(key, _OWN["calibrated"])
+        if isinstance(colour, int):
+            return colours.classes[colour], dash, symbol
+        return str(getattr(colours, colour)), dash, symbol
+    turn, step = divmod(
+        [name for name in known if name not in _OWN].index(key), len(colours.classes)
+    )
+    return colours.classes[step], _DASHES[turn % len(_DASHES)], _SYMBOLS[step % len(_SYMBOLS)]
 
 
 def posterior_scale(colours: Palette, prior: float) -> Scale:

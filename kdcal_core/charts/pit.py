@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,11 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, panel
 from kdcal_core.charts.marks import PanelTitle, boxes, new_panels, ribbon
-from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics.regression.pit_curves import EcdfDifference, PitHistogram
 from kdcal_core.text import counted
 
-Who = Literal["model", "calibrated"]
 FAULT_TITLES = {
     "none": "no fault found",
     "too low": "predictions too low",
@@ -49,7 +48,7 @@ The same picture for different groups of rows, on one scale (Torres et al., Figs
 The histogram over all rows mixes all neighbourhoods: a model can look right in it and be too low in
 one place and too high in another. The grey band is wider for groups with fewer rows. The colour
 shows the fault: amber too low, pink too high, red too narrow, blue too wide. Slate means that no
-fault was found in the model, teal that none was found after recalibration.
+fault was found in the model, the recalibrator's colour that none was found after recalibration.
 """
 ECDF = r"""
 The share of PIT values at or below each level, minus the level: calibrated distributions stay near
@@ -81,21 +80,21 @@ class PitPanel:
     name: str
     histogram: PitHistogram
     kind: str = "none"
-    who: Who = "model"
+    who: str = "model"
 
 
-def fault_colour(kind: str, colours: Palette, who: Who = "model") -> str:
-    """The colour of a fault; without a fault, that of the model or of its recalibrator.
+def fault_colour(kind: str, colours: Palette, who: str = "model") -> str:
+    """The colour of a fault; without a fault, that of the model or of the recalibrator ``who``.
 
     Examples
     --------
     >>> fault_colour("too narrow", palette(dark=False)) == palette(dark=False).too_narrow
     True
-    >>> fault_colour("none", palette(dark=False), "calibrated") == palette(dark=False).calibrated
+    >>> fault_colour("none", palette(dark=False), "local") == palette(dark=False).calibrated
     True
     """
     if kind in ("none", "other"):
-        return str(getattr(colours, who))
+        return method_style(who, colours)[0]
     return str(getattr(colours, kind.replace(" ", "_")))
 
 
@@ -153,7 +152,7 @@ def ecdf_chart(difference: EcdfDifference, *, dark: bool) -> Chart:
 
 
 def pit_figure(
-    histogram: PitHistogram, *, dark: bool, kind: str = "none", who: Who = "model"
+    histogram: PitHistogram, *, dark: bool, kind: str = "none", who: str = "model"
 ) -> go.Figure:
     """The PIT histogram (Torres et al., Fig. 1d) as a relative density, 1 if calibrated.
 
@@ -214,7 +213,11 @@ def pit_panels(panels: Sequence[PitPanel], *, dark: bool, columns: int = 3) -> g
 
 
 def ecdf_figure(
-    model: EcdfDifference, *, dark: bool, calibrated: EcdfDifference | None = None
+    model: EcdfDifference,
+    *,
+    dark: bool,
+    calibrated: EcdfDifference | None = None,
+    calibrated_by: str = "calibrated",
 ) -> go.Figure:
     """ECDF of the PIT values minus the uniform's, with its simultaneous band.
 
@@ -225,7 +228,7 @@ def ecdf_figure(
     figure = new_figure(dark, height=300)
     shown = [(model, colours.model, "Model")]
     if calibrated is not None:
-        shown.append((calibrated, colours.calibrated, "Recalibrated"))
+        shown.append((calibrated, method_style(calibrated_by, colours)[0], "Recalibrated"))
     widest = min((curve for curve, _, _ in shown), key=lambda curve: curve.n)
     kept = _thinned(widest.levels)
     figure.add_trace(
@@ -258,7 +261,7 @@ def _histogram(
     histogram: PitHistogram,
     colours: Palette,
     kind: str,
-    who: Who,
+    who: str,
     *,
     legend: bool = True,
     **axes: Any,

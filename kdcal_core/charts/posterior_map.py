@@ -67,7 +67,7 @@ all features leave the data together.
 IN_THE_BOX = r"""
 Only the rows in the box. **Horizontal axis**: the stated confidence. **Vertical axis**: how often
 the model is right. On the dashed diagonal the two agree; points below it are over-confident, points
-above it under-confident. Slate points are the model, teal ones its kernel density version. Bars are
+above it under-confident. Slate circles are the model, stars its kernel density version. Bars are
 exact (Clopper-Pearson) 95% intervals. Grey boxes contain the points of a perfectly calibrated model
 with the stated confidences in 95% of all samples of this size (for the bins see Salamon et al., Eq.
 5). Points from fewer than 100 rows are pale, from fewer than 20 paler.
@@ -154,7 +154,11 @@ def box_reliability_chart(
     named = (("model", model), ("kernel density version", version))
     return Chart(
         reliability_figure(
-            model, dark=dark, calibrated=version, calibrated_name="Kernel density version"
+            model,
+            dark=dark,
+            calibrated=version,
+            calibrated_name="Kernel density version",
+            calibrated_by="kernel_density",
         ),
         finding="",
         alt=reliability_alt(model),

@@ -12,16 +12,16 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, panel
 from kdcal_core.charts.marks import PanelTitle, new_panels
-from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.diagnostics import DensityCurve
 
 _NAMES = {"model": "Model", "calibrated": "Recalibrated"}
 
 
 DENSITIES = r"""
-The predictive density of single rows before (slate) and after recalibration (teal), with the
-outcome as a dashed line (Torres et al., Figs. 1c and 5b). The bars below are the central 95%
-intervals. The PIT is the share of each density to the left of the outcome.
+The predictive density of single rows before (slate) and after recalibration (the method's colour),
+with the outcome as a dashed line (Torres et al., Figs. 1c and 5b). The bars below are the central
+95% intervals. The PIT is the share of each density to the left of the outcome.
 
 After Algorithm 1 a distribution is a set of weighted samples, which has no density. The curve is a
 Gaussian kernel density of its quantiles (Silverman's bandwidth), marked as smoothed. Intervals and
@@ -39,10 +39,15 @@ class DensityPanel:
     curves: tuple[DensityCurve, ...]
 
 
-def predictive_density_chart(panels: Sequence[DensityPanel], *, dark: bool, y_title: str) -> Chart:
-    """The predictive densities of single rows before and after; ``y_title`` is the outcome."""
+def predictive_density_chart(
+    panels: Sequence[DensityPanel], *, dark: bool, y_title: str, after_by: str = "calibrated"
+) -> Chart:
+    """The predictive densities of single rows before and after; ``y_title`` is the outcome.
+
+    ``after_by`` is the recalibrator's key.
+    """
     return Chart(
-        predictive_density_figure(panels, dark=dark, y_title=y_title),
+        predictive_density_figure(panels, dark=dark, y_title=y_title, after_by=after_by),
         finding=density_words(panels),
         alt=density_alt(panels),
         how_to_read=DENSITIES,
@@ -52,7 +57,7 @@ def predictive_density_chart(panels: Sequence[DensityPanel], *, dark: bool, y_ti
 
 
 def predictive_density_figure(
-    panels: Sequence[DensityPanel], *, dark: bool, y_title: str
+    panels: Sequence[DensityPanel], *, dark: bool, y_title: str, after_by: str = "calibrated"
 ) -> go.Figure:
     """One panel per row: its densities, their 95% intervals as bars below, and its outcome.
 
@@ -75,7 +80,9 @@ def predictive_density_figure(
         top = max((float(curve.density.max()) for curve in shown.curves), default=1.0)
         for place, curve in enumerate(shown.curves):
             below = -top * 0.06 * (place + 1)
-            figure.add_traces(_curve(curve, below, colours, first=at == 0, **panel(at)))
+            by = "model" if curve.who == "model" else after_by
+            colour, _, _ = method_style(by, colours)
+            figure.add_traces(_curve(curve, below, colour, first=at == 0, **panel(at)))
         figure.add_trace(_outcome(shown.outcome, top, colours, first=at == 0, **panel(at)))
         low, high = _range(shown)
         axes = panel(at)
@@ -117,9 +124,8 @@ def _subtitle(shown: DensityPanel) -> str:
 
 
 def _curve(
-    curve: DensityCurve, below: float, colours: Palette, *, first: bool, **axes: Any
+    curve: DensityCurve, below: float, colour: str, *, first: bool, **axes: Any
 ) -> list[go.Scatter]:
-    colour = str(getattr(colours, curve.who))
     name = _NAMES[curve.who] + (" (smoothed)" if curve.smoothed else "")
     line = go.Scatter(
         x=curve.y,

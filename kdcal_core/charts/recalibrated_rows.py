@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.charts.chart import Chart, new_figure, panel, square
 from kdcal_core.charts.marks import MAX_MARKS, PanelTitle, new_panels
-from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.recalibration import recalibrator_style
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.diagnostics import Misses
 from kdcal_core.text import escape_html
@@ -29,9 +28,10 @@ _APART = 0.18
 
 
 INTERVALS = r"""
-For each chosen row the central interval of the model (slate) and after recalibration (teal); the
-tick is the median, the diamond the outcome. A few rows cannot show coverage: on average over many
-rows, nineteen of twenty calibrated 95% intervals contain their outcome.
+For each chosen row the central interval of the model (slate) and after recalibration (the
+method's colour); the tick is the median, the diamond the outcome. A few rows cannot show
+coverage: on average over many rows, nineteen of twenty calibrated 95% intervals contain their
+outcome.
 """
 
 
@@ -97,7 +97,7 @@ def intervals_figure(
     figure = new_figure(dark, height=124 + _ROW_HEIGHT * max(n, 1))
     places = np.arange(n, dtype=np.float64)
     for at, shown in enumerate(methods):
-        colour, _ = recalibrator_style(shown.key, colours)
+        colour, _, _ = method_style(shown.key, colours)
         name = escape_html(shown.label, limit=40)
         low, middle, high = shown.low[:n], shown.middle[:n], shown.high[:n]
         inside = (outcomes[:n] >= low) & (outcomes[:n] <= high)
@@ -473,7 +473,7 @@ def _points(
     first: bool,
     **axes: Any,
 ) -> go.Scatter:
-    colour, symbol = recalibrator_style(shown.key, colours)
+    colour, _, symbol = method_style(shown.key, colours)
     name = escape_html(shown.label, limit=40)
     return go.Scatter(
         x=exact,

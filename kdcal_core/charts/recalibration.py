@@ -16,16 +16,14 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, panel
 from kdcal_core.charts.marks import band, dot_panels, mark, strokes
-from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
 from kdcal_core.evaluation import MEASURES, meanings
-from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.text import escape_html
 
 _STATED = {"coverage95": 0.95}
-_SYMBOLS = ("square", "triangle-up", "pentagon", "star", "hexagon", "x")
 
 
 HOW_TO_READ = r"""
@@ -60,25 +58,6 @@ class MeasuredRecalibration:
     label: str
     scores: RegressionScores
     differences: Mapping[str, Estimate] = field(default_factory=dict)
-
-
-def recalibrator_style(key: str, colours: Palette) -> tuple[str, str]:
-    """Colour and symbol of a method, the same on every chart.
-
-    Examples
-    --------
-    >>> recalibrator_style("model", palette(dark=False))[1]
-    'circle'
-    """
-    own = {
-        "model": (colours.model, "circle"),
-        "local": (colours.calibrated, "diamond"),
-        "truth": (colours.truth, "line-ns-open"),
-    }
-    if key in own:
-        return own[key]
-    at = [name for name in RECALIBRATORS if name not in own].index(key)
-    return colours.classes[at % len(colours.classes)], _SYMBOLS[at % len(_SYMBOLS)]
 
 
 def recalibration_measures_chart(methods: Sequence[MeasuredRecalibration], *, dark: bool) -> Chart:
@@ -192,7 +171,7 @@ def _dots(
         for at, (method, estimate) in enumerate(zip(methods, estimates, strict=True))
         if estimate is not None and np.isfinite(estimate.value)
     ]
-    styles = [recalibrator_style(method.key, colours) for _, method, _ in known]
+    styles = [method_style(method.key, colours)[::2] for _, method, _ in known]
     return go.Scatter(
         x=[estimate.value for _, _, estimate in known],
         y=[at for at, _, _ in known],
@@ -321,7 +300,7 @@ def neighbour_selection_figure(
     chosen: tuple[str, int],
     model: Estimate | None = None,
 ) -> go.Figure:
-    """One curve per space against the number of neighbours; the choice is teal with a ring.
+    """One curve per space against the number of neighbours; the choice has a ring.
 
     ``chosen`` is the space and its number of neighbours, ``model`` the CRPS without any repair.
     """

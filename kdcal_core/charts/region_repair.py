@@ -64,11 +64,11 @@ def region_maps_figure(
     figure.add_trace(identity(colours))
     others = [one for one in maps if one.leaf != picked]
     if others:
-        line = {"color": faded(colours.model, 0.45), "width": 1.4}
+        line = {"color": faded(colours.muted, 0.45), "width": 1.4}
         figure.add_trace(_lines(others, "Other regions", line))
     if len(others) < len(maps):
         mine = [one for one in maps if one.leaf == picked]
-        figure.add_trace(_lines(mine, "This region", {"color": colours.calibrated, "width": 3}))
+        figure.add_trace(_lines(mine, "This region", {"color": colours.text, "width": 3}))
     unit_axis(figure, "xaxis", "Stated probability")
     unit_axis(figure, "yaxis", "Calibrated probability")
     figure.update_layout(margin={"t": 56})
@@ -200,19 +200,20 @@ with the interval of that paired difference. **Left of the dashed line** stated 
 improved. One map for all rows also improves them; only what lies to its left is due to the regions.
 """
 BEFORE_AFTER = r"""
-Slate is the model as it is, teal the model calibrated by regions. Both are judged on rows that were
-not used in the fit. At points on the diagonal, stated and observed agree. One map for all rows
-would also correct this picture; only regions can correct the order of the rows (Durfee et al.,
-sections 2 and 4).
+Slate circles are the model as it is, the other marks the model calibrated by regions. Both are
+judged on rows that were not used in the fit. At points on the diagonal, stated and observed agree.
+One map for all rows would also correct this picture; only regions can correct the order of the rows
+(Durfee et al., sections 2 and 4).
 """
 
 
 def repair_reliability_chart(
-    before: ReliabilityCurve, after: ReliabilityCurve, event: str | None, *, dark: bool
+    before: ReliabilityCurve, after: ReliabilityCurve, by: str, event: str | None, *, dark: bool
 ) -> Chart:
     """The model as it is and its calibrated output in one diagram.
 
-    ``event`` is the class whose probability is judged; None for the confidence.
+    ``by`` is a key of `method_style`; ``event`` is the class whose probability is
+    judged; None for the confidence.
     """
     return Chart(
         reliability_figure(
@@ -220,6 +221,7 @@ def repair_reliability_chart(
             dark=dark,
             calibrated=after,
             calibrated_name="Calibrated by regions",
+            calibrated_by=by,
             of_class=event is not None,
         ),
         finding=f"Stated probability of {event}." if event else "",
@@ -342,13 +344,13 @@ def _changes(
             x=value,
             y=where,
             mode="markers",
-            marker={"color": colours.calibrated, "size": 10},
+            marker={"color": colours.text, "size": 10},
             error_x={
                 "type": "data",
                 "symmetric": False,
                 "array": high - value,
                 "arrayminus": value - low,
-                "color": colours.calibrated,
+                "color": colours.text,
                 "thickness": 2,
                 "width": 0,
             },

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, new_grid, panel, square, unit_axis
 from kdcal_core.charts.marks import PanelTitle, boxes, identity, new_panels, ribbon, tiers
-from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.diagnostics import confusion_finding, reliability_finding
 from kdcal_core.diagnostics.by_predicted_class import Confusion
 from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
@@ -179,7 +179,8 @@ def reliability_figure(
     title: str | None = None,
     calibrated: ReliabilityCurve | None = None,
     calibrated_name: str = "Calibrated",
-    repaired: bool = False,
+    calibrated_by: str = "calibrated",
+    drawn_as: str = "model",
     of_class: bool = False,
     small: bool = False,
 ) -> go.Figure:
@@ -193,10 +194,10 @@ def reliability_figure(
     Parameters
     ----------
     calibrated : ReliabilityCurve, optional
-        The points of a calibrator, in its own colour, named ``calibrated_name``.
-    repaired : bool
-        Whether to draw the curve itself in that colour, for a diagram of calibrated output beside
-        the model's.
+        The points of the calibrator ``calibrated_by``, a key of `method_style`, with its colour
+        and symbol, named ``calibrated_name``.
+    drawn_as : str
+        Whose colour the curve itself has, a key of `method_style`.
     of_class : bool
         Whether the stated probability is that of one class, and not the confidence.
     small : bool
@@ -212,7 +213,7 @@ def reliability_figure(
     'x'
     """
     colours = palette(dark)
-    own = colours.calibrated if repaired else colours.model
+    own, _, _ = method_style(drawn_as, colours)
     x_title, y_title = reliability_titles(of_class)
     figure = new_figure(dark, height=390 if small else 620, title=title)
     figure.add_trace(
@@ -231,7 +232,8 @@ def reliability_figure(
     figure.add_trace(_isotonic(curve, own))
     figure.add_traces(bin_points(curve, own, "Bins, pale where rows are few"))
     if calibrated is not None:
-        figure.add_traces(bin_points(calibrated, colours.calibrated, calibrated_name))
+        colour, _, symbol = method_style(calibrated_by, colours)
+        figure.add_traces(bin_points(calibrated, colour, calibrated_name, symbol=symbol))
     figure.add_traces(_outcomes(curve, colours, of_class))
     unit_axis(figure, "xaxis", x_title, anchor="y2")
     unit_axis(figure, "yaxis", y_title, domain=[0.24, 1.0])
@@ -393,7 +395,12 @@ def _cell(value: float, form: str) -> str:
 
 
 def bin_points(
-    curve: ReliabilityCurve, colour: str, name: str, scale: float = 1.0, **axes: Any
+    curve: ReliabilityCurve,
+    colour: str,
+    name: str,
+    scale: float = 1.0,
+    symbol: str = "circle",
+    **axes: Any,
 ) -> list[go.Scatter]:
     """The bins as points with interval bars, one trace per tier of row counts."""
     traces: list[go.Scatter] = []
@@ -408,7 +415,12 @@ def bin_points(
                 x=curve.confidence[inside],
                 y=seen,
                 mode="markers",
-                marker={"color": pale, "size": (4 + 2.5 * width) * scale, "line": {"width": 0}},
+                marker={
+                    "color": pale,
+                    "size": (4 + 2.5 * width) * scale,
+                    "symbol": symbol,
+                    "line": {"width": 0},
+                },
                 error_y={
                     "type": "data",
                     "symmetric": False,

@@ -68,13 +68,14 @@ def drawn(dark: bool) -> dict[str, Chart]:
                 none,
                 none,
             ),
+            "heterogeneous_tree",
             CLASSES,
             dark=dark,
         ),
-        "judged": charts.judged_reliability_chart(found.curves[0], calibrated=True, dark=dark),
+        "judged": charts.judged_reliability_chart(found.curves[0], "sts", dark=dark),
         "densities": charts.density_chart(densities, share, 20, 0.02, dark=dark),
         "repair": charts.repair_reliability_chart(
-            found.curves[0], everything.curves[1], HOSTILE, dark=dark
+            found.curves[0], everything.curves[1], "heterogeneous_tree", HOSTILE, dark=dark
         ),
         "losses": charts.loss_change_chart([(HOSTILE, share)], dark=dark),
     }

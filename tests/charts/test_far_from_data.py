@@ -11,13 +11,13 @@ import pytest
 
 from kdcal_core import charts
 from kdcal_core.charts import BandLine, MapPoints, PosteriorPanel
-from kdcal_core.charts.marks import STYLES
-from kdcal_core.charts.palette import posterior_scale
+from kdcal_core.charts.palette import VERSIONS, posterior_scale
 from kdcal_core.diagnostics import log_densities
 from tests.benchmarks.studies.bands import measure_figure
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 RADII = np.arange(0.0, 10.5, 0.5)
+KEYS = ("model", *VERSIONS, "isotonic", "sigmoid", "kde_mon2")
 
 
 def line(key: str, level: float) -> BandLine:
@@ -52,7 +52,7 @@ def grid_map(dark: bool, n_points: int = 3000, n_panels: int = 2, **more: object
 
 def all_figures(dark: bool) -> dict[str, go.Figure]:
     rng = np.random.default_rng(1)
-    lines = [line(key, 0.4 + 0.05 * at) for at, key in enumerate(STYLES)]
+    lines = [line(key, 0.4 + 0.05 * at) for at, key in enumerate(KEYS)]
     return {
         "distance": charts.distance_figure(lines, 0.5, dark=dark),
         "measure": measure_figure(
@@ -87,9 +87,9 @@ def test_every_method_has_a_look_of_its_own() -> None:
     drawn = [
         (trace.line.color, trace.line.dash)
         for trace in all_figures(False)["distance"].data
-        if trace.name.lower() in STYLES and trace.mode == "lines+markers"
+        if trace.name.lower() in KEYS and trace.mode == "lines+markers"
     ]
-    assert len(drawn) == len(set(drawn)) == len(STYLES)
+    assert len(drawn) == len(set(drawn)) == len(KEYS)
 
 
 def test_distance_shows_the_prior_and_where_data_end() -> None:

@@ -268,12 +268,6 @@ def test_cloud_says_how_many_rows_it_draws(draw) -> None:
     assert "1,000 of 9,000 rows" in figure.layout.annotations[0].text
 
 
-def test_each_method_has_a_look_of_its_own() -> None:
-    for dark in (False, True):
-        looks = [charts.method_style(key, charts.palette(dark)) for key in calibration.CALIBRATORS]
-        assert len(set(looks)) == len(looks)
-
-
 def test_losses_figure_has_every_class_and_method_and_survives_a_loss_of_zero() -> None:
     scored = made(400, 3)
     perfect = {"uncalibrated": np.ones(3), "kde_mon2": np.array([1.0, 0.5, 0.9])}

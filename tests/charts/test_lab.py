@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kdcal_core.charts import BandLine, lab, palette
+from kdcal_core.charts import BandLine, lab, method_style, palette
 from kdcal_core.charts.lab import (
     Compared,
     MeasuredMethod,
@@ -118,7 +118,7 @@ def test_intervals_are_drawn_as_they_are(dark):
     errors = figure.data[0]
     assert list(zip(errors.y, errors.x, strict=True)) == [("Forest", 0.1), ("Graph", 0.2)]
     assert errors.error_x.array[0] == pytest.approx(0.01)
-    assert errors.marker.color[1] == palette(dark).calibrated
+    assert errors.marker.color[1] == method_style("kernel_density", palette(dark))[0]
     assert [band.x0 for band in figure.layout.shapes] == pytest.approx([0.09, 0.19])
     assert figure.layout.xaxis2.title.text == "ECE"
     assert "#00000" not in figure.to_json()

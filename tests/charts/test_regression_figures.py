@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -155,7 +153,7 @@ def draw(
         "selection": charts.neighbour_selection_figure(
             [curve], dark=dark, chosen=(HOSTILE, 100), model=estimate(50.0 * scale)
         ),
-        "two": charts.pit_figure(two, dark=dark, who="calibrated"),
+        "two": charts.pit_figure(two, dark=dark, who="local"),
     }
 
 
@@ -305,47 +303,6 @@ def test_an_infinite_score_has_no_dot_and_the_others_stay() -> None:
     (dots,) = figure.data
     np.testing.assert_array_equal(dots.y, [1])
     assert next(iter(figure.layout.yaxis.ticktext)).startswith("model")
-
-
-def test_each_method_has_a_look_of_its_own() -> None:
-    for dark in (False, True):
-        looks = [charts.recalibrator_style(key, charts.palette(dark)) for key in METHODS]
-        assert len(set(looks)) == len(looks)
-
-
-# Machado, Oliveira and Fernandes 2009, severity 1, for linear RGB
-BLINDNESS = {
-    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-               [-0.003882, -0.048116, 1.051998]],
-    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-               [-0.011820, 0.042940, 0.968881]],
-    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
-               [0.004733, 0.691367, 0.303900]],
-}  # fmt: skip
-
-
-def lab(colour: str, matrix: object) -> np.ndarray:
-    channel = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
-    linear = np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
-    linear = np.clip(np.asarray(matrix) @ linear, 0, 1)
-    xyz = (
-        np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-        @ linear
-        / [0.9505, 1.0, 1.089]
-    )
-    root = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * root[1] - 16, 500 * (root[0] - root[1]), 200 * (root[1] - root[2])])
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_faults_stay_apart_for_readers_who_see_colours_otherwise(dark: bool) -> None:
-    colours = charts.palette(dark)
-    faults = {kind: charts.fault_colour(kind, colours) for kind in KINDS[1:5]}
-    for name, matrix in {"all": np.eye(3), **BLINDNESS}.items():
-        for one, two in combinations(faults, 2):
-            apart = np.linalg.norm(lab(faults[one], matrix) - lab(faults[two], matrix))
-            assert apart > 20, (name, one, two, apart)
-    assert len(set(local_map.FAULT_SYMBOLS.values())) == 6
 
 
 def test_words_show_the_numbers() -> None:

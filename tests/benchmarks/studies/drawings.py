@@ -7,7 +7,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts import BandLine, distance_figure
-from kdcal_core.charts.marks import STYLES
 from kdcal_core.simulation import SIMULATIONS
 from tests.benchmarks.studies.bands import measure_figure
 from tests.benchmarks.studies.methods import METHODS
@@ -16,7 +15,7 @@ from tests.benchmarks.studies.methods import METHODS
 def lines(table: pd.DataFrame, place: str) -> list[BandLine]:
     """One curve a method over the column ``place``."""
     made = []
-    for key in STYLES:
+    for key in METHODS:
         mine = table[table["method"] == key].sort_values(place)
         if len(mine):
             made.append(
