@@ -20,7 +20,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [_probes, os.environ.get("PYTHONPATH")]),
 )
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -30,8 +30,9 @@ from hypothesis import settings
 from texts.snapshot import texts
 from workerless import working_here
 
+from app.shared import server_process
 from app.shared.server_process import WORKERS_IMPORT
-from kdcal_core.jobs import prepare_workers, run_limited
+from kdcal_core.jobs import run_limited, runner
 from kdcal_core.models import model_formats
 
 __all__ = ["texts"]  # a fixture
@@ -103,9 +104,21 @@ def _large_models_are_loaded_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _workers_are_forked() -> None:
-    """As in the app. Those that start from nothing are tried in `tests/jobs/test_runner.py`."""
-    prepare_workers(WORKERS_IMPORT)
+def _workers_are_forked() -> Iterator[None]:
+    """As in the app, but prepared by the first worker: most tests need none.
+
+    Those that start from nothing are tried in `tests/jobs/test_runner.py`.
+    """
+    start = runner._started
+
+    def prepare_and_start(environment: Mapping[str, str]) -> Any:
+        runner.prepare_workers(WORKERS_IMPORT)
+        return start(environment)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "_started", prepare_and_start)
+        patch.setattr(server_process, "prepare_workers", lambda modules: False)
+        yield
 
 
 @pytest.fixture(scope="module")

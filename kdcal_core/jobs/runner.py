@@ -57,6 +57,7 @@ WorkerProcess = subprocess.Popen[bytes] | ForkedWorker
 _alive: set[WorkerProcess] = set()
 _alive_lock = threading.Lock()
 _fork_server: ForkServer | None = None
+_preparing = threading.Lock()
 
 
 def prepare_workers(modules: Sequence[str], *, seconds: float = 0.0) -> bool:
@@ -87,7 +88,7 @@ def prepare_workers(modules: Sequence[str], *, seconds: float = 0.0) -> bool:
     global _fork_server
     if not can_fork():
         return False
-    with _alive_lock:
+    with _preparing:
         if _fork_server is None:
             _fork_server = ForkServer(modules, worker_environment(concurrent=long_places()))
         server = _fork_server

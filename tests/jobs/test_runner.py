@@ -26,6 +26,7 @@ def way(request):
     """Each test is made twice: with workers that start from nothing, and with forked ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "_fork_server", None)
+        patch.setattr(runner, "prepare_workers", lambda modules: False)
         if request.param == "started":
             yield request.param
         elif not can_fork():
