@@ -25,6 +25,8 @@ if review is not None:
             thorough = parts.thorough(review, which)
         done = thorough is not None
         checked = parts.judged(review, quick, thorough)
+        if done:
+            parts.keep_verdict(review, which, checked)
         with above:
             parts.verdict(checked, done)
         with listed:

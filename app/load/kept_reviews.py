@@ -35,7 +35,7 @@ def kept_reviews() -> None:
         chosen = st.selectbox(
             "Review",
             list(found)[:_MOST],
-            format_func=lambda one: f"{found[one][0].title[:80]}, {_day(found[one][1])}",
+            format_func=lambda one: _line(*found[one]),
             key="kept_review",
         )
         review, _ = found[chosen]
@@ -72,6 +72,10 @@ def _at_this_machine() -> bool:
     return urlsplit(st.context.headers.get("Origin", "")).hostname in _LOCAL
 
 
+def _line(review: Review, used: float) -> str:
+    return f"{review.title[:80]}, {_day(used)}, {review.verdict or 'not checked yet'}"
+
+
 def _day(seconds: float) -> str:
     day = datetime.fromtimestamp(seconds, UTC)
     return f"{day.day} {day:%B %Y}"
@@ -80,5 +84,7 @@ def _day(seconds: float) -> str:
 def _about(review: Review) -> str:
     rows = sum(table.n_rows for table in review.tables.values())
     kind = review.model.kind if review.model is not None else "No model, predictions only"
-    state = "scored" if review.scored else "not scored yet"
+    state = "not scored yet"
+    if review.scored:
+        state = f"verdict: {review.verdict}" if review.verdict else "not checked yet"
     return f"{escape_markdown(kind)}, {counted(rows, 'row')}, {review.task}, {state}"

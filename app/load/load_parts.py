@@ -16,7 +16,7 @@ from app.shared import navigation, session, tour, uploads, waiting
 from app.shared.emphasis import emphasis
 from app.shared.equal_notes import equal_notes
 from app.shared.task_choice import task_choice
-from kdcal_core.data import Doubt
+from kdcal_core.data import Choice, Doubt
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.models import ModelInfo
 from kdcal_core.progress import Progress
@@ -40,7 +40,7 @@ from kdcal_core.review import (
     split_table,
     swap_classes,
 )
-from kdcal_core.text import counted, escape_markdown
+from kdcal_core.text import counted, escape_markdown, listed
 
 _SAMPLES_PER_ROW = 3
 _CHOICES = 6  # in a row
@@ -180,7 +180,7 @@ def _choices(review: Review, doubt: Doubt) -> None:
     """A button for each answer, with what the rows show where it is the right one."""
     if not doubt.choices:
         return
-    captioned = any(choice.shows for choice in doubt.choices)
+    captioned = any(_shows(review, doubt, choice) for choice in doubt.choices)
     places = st.columns(min(len(doubt.choices), _CAPTIONED_CHOICES if captioned else _CHOICES))
     for at, choice in enumerate(doubt.choices):
         with places[at % len(places)].container(gap="xxsmall"):
@@ -196,8 +196,19 @@ def _choices(review: Review, doubt: Doubt) -> None:
                     short=True,
                 )
                 st.rerun()
-            if choice.shows:
-                st.caption(escape_markdown(choice.shows, 200))
+            if shows := _shows(review, doubt, choice):
+                st.caption(escape_markdown(shows, 240))
+
+
+def _shows(review: Review, doubt: Doubt, choice: Choice) -> str:
+    """What the rows show of an answer, and the tables that lack the column it names."""
+    lacking = [
+        table.name[:60]
+        for table in review.tables.values()
+        if doubt.about == "target" and choice.answer not in table.column_names
+    ]
+    missing = f"not in {listed(lacking)}" if lacking else ""
+    return ", ".join(part for part in (choice.shows, missing) if part)
 
 
 def _settle(

@@ -23,7 +23,12 @@ SPLIT = "Split"
 WEIGHT = "Weight"
 TRUE_MEAN = "True mean"
 UNUSED = "Not used"
-_KINDS = {"probability": "probabilities", "percent": "percentages", "logit": "logits"}
+_KINDS: dict[OutputKind, str] = {
+    "probability": "probabilities",
+    "percent": "percentages",
+    "logit": "logits",
+    "confidence": "confidence in the predicted class",
+}
 ROLE_NAMES: dict[Task, tuple[str, ...]] = {
     "classification": (FEATURE, TARGET, OUTPUT, PREDICTED, SPLIT, WEIGHT, UNUSED),
     "regression": (FEATURE, TARGET, OUTPUT, TRUE_MEAN, SPLIT, WEIGHT, UNUSED),
@@ -120,7 +125,8 @@ def _output_kind_field(review: Review) -> OutputKind:
         default=review.roles.output_kind if review.roles else "probability",
         required=True,
         format_func=lambda kind: _KINDS[kind].capitalize(),
-        help="Percentages are divided by 100. Logits are turned into probabilities by softmax.",
+        help="Percentages are divided by 100. Logits are turned into probabilities by softmax. "
+        "For two classes one column of confidences suffices, beside the predicted class.",
     )
     return kind
 
@@ -179,7 +185,7 @@ def roles_sentence(roles: Roles, *, with_model: bool) -> str:
         parts.append(_counted([column for _, column in roles.parameters], "predictions"))
     else:
         what = _KINDS[roles.output_kind]
-        if len(roles.outputs) == 1:
+        if len(roles.outputs) == 1 and roles.output_kind != "confidence":
             what = f"{what} of {escape_markdown(roles.outputs[0][0], 60)}"
         parts.append(_counted([column for _, column in roles.outputs], what))
     if regression and roles.family is not None:

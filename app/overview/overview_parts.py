@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from app.shared.emphasis import emphasis
 from app.shared.group_choice import choose_groups, declared
 from kdcal_core.charts import pit_chart, reliability_chart
 from kdcal_core.checks import CHECKS, CheckedReview, MeasuredChecks, headline, judge_checks
-from kdcal_core.review import Review, View, Which, set_question
+from kdcal_core.errors import InputError
+from kdcal_core.review import Review, View, Which, note_verdict, set_question
 from kdcal_core.tasks import quick_checks, set_reliability, thorough_checks
 from kdcal_core.text import escape_markdown
 
@@ -44,6 +46,14 @@ def judged(review: Review, *found: MeasuredChecks | None) -> CheckedReview:
     checks = {one.code: one for each in there for one in each.checks}
     ordered = tuple(checks[code] for code in CHECKS if code in checks)
     return judge_checks(MeasuredChecks(ordered, there[0].n), review.question.limits)
+
+
+def keep_verdict(review: Review, which: Which, checked: CheckedReview) -> None:
+    """Keep the verdict of all checks with the review, for the list of reviews on this machine."""
+    judged_on: Which = "evaluation" if review.has_evaluation else "calibration"
+    if which == judged_on:
+        with contextlib.suppress(InputError, OSError):  # nothing here depends on it
+            note_verdict(session.workspace(), review, checked.verdict)
 
 
 def verdict(checked: CheckedReview, done: bool) -> None:

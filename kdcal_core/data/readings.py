@@ -40,7 +40,7 @@ from kdcal_core.data.regression_columns import (
 )
 from kdcal_core.data.role_columns import output_matrix, used_columns
 from kdcal_core.data.role_guesses import class_columns, guess_roles, is_share, is_target_name
-from kdcal_core.data.schema import Family, Roles, Table, Task
+from kdcal_core.data.schema import Family, FloatArray, Roles, Table, Task
 from kdcal_core.errors import InputError
 from kdcal_core.text import listed
 
@@ -178,6 +178,50 @@ def read_columns(
     return replace(found, notes=(*notes, *found.notes))
 
 
+def target_shows(
+    labels: pd.Series[Any], names: Sequence[str] = (), proba: FloatArray | None = None
+) -> str:
+    """What rows show if a column is their true class, in a few words; empty for one class.
+
+    Parameters
+    ----------
+    labels : Series of n labels
+        Without missing values.
+    names : sequence of K str
+        The classes of the columns of ``proba``.
+    proba : (n, K) array or None
+        The predictions; None if there are none.
+
+    Examples
+    --------
+    >>> labels = pd.Series(["no", "yes", "no", "yes"])
+    >>> target_shows(labels)
+    'class yes: 50.0% of the rows'
+    >>> target_shows(labels, ("no", "yes"), np.array([[0.9, 0.1], [0.2, 0.8]] * 2))
+    'class yes: 50.0% of the rows, mean prediction 45.0%, AUROC 1.000'
+    """
+    classes = classes_of(labels)
+    if len(classes) < 2:
+        return ""
+    event = class_that_means_yes(classes) or classes[-1]
+    share = float(np.mean(encode_labels(labels, classes) == classes.index(event)))
+    rate = f"class {event[:40]}: {share:.1%} of the rows"
+    if len(classes) > 2:
+        rate = f"{len(classes)} classes"
+    if proba is None:
+        return rate
+    try:
+        y = encode_labels(labels, names)
+    except InputError:  # the names are those of another column
+        return rate
+    if len(names) > 2:
+        right = float(np.mean(proba.argmax(axis=1) == y))
+        return f"{rate}, {right:.1%} of the rows predicted right"
+    at = int(encode_labels(pd.Series([event]), names)[0])
+    area, _ = rank_area(proba[:, at], y == at)
+    return f"{rate}, mean prediction {proba[:, at].mean():.1%}, AUROC {area:.3f}"
+
+
 def index_columns(frame: pd.DataFrame) -> list[str]:
     """Columns that hold a data frame's index: so named, with whole numbers that never repeat.
 
@@ -244,8 +288,17 @@ class _Classification(_Reader):
         if self.model:
             given, order = self._class_names(roles)
             return Reading(roles, (*doubts, *order), notes, given)
-        if (top := self._top_label(roles)) is not None:
-            return Reading(replace(roles, outputs=(), class_by="name"), (*doubts, top), notes)
+        if (confidence := self._confidence(roles)) is not None:
+            labels = classes_of(self.frame[roles.target])
+            if len(labels) != 2 or not self._are_among(roles.predicted, labels):
+                top = _top_label_alone(confidence, str(roles.predicted), labels)
+                return Reading(replace(roles, outputs=(), class_by="name"), (*doubts, top), notes)
+            roles = self._of_predicted(roles, confidence, labels)
+            notes += (
+                f"The column {confidence!r} holds the confidence in the class of "
+                f"{roles.predicted!r}: the other class has the rest.",
+            )
+            return Reading(roles, tuple(doubts), notes)
         if (scaled := self._percentages(roles)) is not None:
             roles, doubt, more = scaled
             notes += more
@@ -329,30 +382,31 @@ class _Classification(_Reader):
         rows = rows.dropna(subset=[c for c in (roles.target, *_columns(roles)) if c])
         labels = rows[roles.target] if len(rows) else pd.Series(dtype=object)
         classes = classes_of(labels)
-        if len(classes) < 2:
-            return ""
-        event = class_that_means_yes(classes) or classes[-1]
-        share = float(np.mean(encode_labels(labels, classes) == classes.index(event)))
-        rate = f"class {event[:40]}: {share:.1%} of the rows"
-        if len(classes) > 2:
-            rate = f"{len(classes)} classes"
         if not roles.outputs:
-            return rate
+            return target_shows(labels)
         names = classes if len(roles.outputs) == 1 else tuple(name for name, _ in roles.outputs)
         try:
             proba = output_matrix(rows, roles, names)
-            y = encode_labels(labels, names)
         except InputError:
-            return rate
-        if len(names) > 2:
-            right = float(np.mean(proba.argmax(axis=1) == y))
-            return f"{rate}, {right:.1%} of the rows predicted right"
-        at = names.index(event)
-        area, _ = rank_area(proba[:, at], y == at)
-        return f"{rate}, mean prediction {proba[:, at].mean():.1%}, AUROC {area:.3f}"
+            return target_shows(labels)
+        return target_shows(labels, names, proba)
 
-    def _top_label(self, roles: Roles) -> Doubt | None:
-        """Refuse a predicted class with its confidence alone.
+    def _are_among(self, column: str | None, labels: Sequence[str]) -> bool:
+        """Whether all values of a column are among these labels."""
+        return column is not None and set(classes_of(self.frame[column])) <= set(labels)
+
+    def _of_predicted(self, roles: Roles, confidence: str, labels: Sequence[str]) -> Roles:
+        """The roles of two classes whose predicted one has this confidence."""
+        return replace(
+            roles,
+            outputs=((labels[1], confidence),),
+            output_kind="confidence",
+            class_by="name",
+            features=tuple(name for name in roles.features if name != confidence),
+        )
+
+    def _confidence(self, roles: Roles) -> str | None:
+        """The column of the confidence in the predicted class, where there is nothing else.
 
         A column of one name or another that is never below one over the number of classes, beside
         a predicted class, is such a confidence as well.
@@ -368,15 +422,7 @@ class _Classification(_Reader):
             values = sampled(self.frame, [column])
             least = float(np.nanmin(values)) if np.isfinite(values).any() else 0.0
             confidence = column if least >= 1.0 / max(len(classes), 2) - 1e-6 else None
-        if confidence is None or not is_share(self.frame, confidence):
-            return None
-        return Doubt(
-            "outputs",
-            f"The column {confidence[:60]!r} holds the confidence in the predicted class "
-            f"({predicted[:60]!r}) and nothing of the other classes. A review needs one column of "
-            "probabilities for each class. For two classes one is enough: the confidence where the "
-            "first class is predicted, and one minus the confidence where the other is.",
-        )
+        return confidence if confidence and is_share(self.frame, confidence) else None
 
     def _percentages(self, roles: Roles) -> tuple[Roles, Doubt | None, tuple[str, ...]] | None:
         """Probabilities from 0 to 100: certain where the rows sum to 100, else to be confirmed."""
@@ -553,6 +599,18 @@ class _Regression(_Reader):
         low, y, high = sampled(self.frame, [lower, roles.target, upper]).T
         inside = float(np.mean((low <= y) & (y <= high)))
         return f" It holds {inside:.1%} of the outcomes."
+
+
+def _top_label_alone(confidence: str, predicted: str, labels: Sequence[str]) -> Doubt:
+    """Why the confidence in the predicted class alone cannot be reviewed."""
+    named = listed([repr(f"p_{label[:40]}") for label in labels], _MOST_CHOICES)
+    return Doubt(
+        "outputs",
+        f"The column {confidence[:60]!r} holds the confidence in the predicted class "
+        f"({predicted[:60]!r}) and nothing of the other classes. A review needs one column of "
+        f"probabilities for each of the {len(labels)} classes, for example {named}. For two "
+        "classes the confidence would be enough.",
+    )
 
 
 def _no_header() -> Doubt:

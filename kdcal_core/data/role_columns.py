@@ -126,7 +126,7 @@ def output_matrix(
 
     Percentages are divided by 100, and logits go through the softmax function. A single output
     column of two classes is the probability (or the log odds) of its class; the other class has
-    the complement.
+    the complement. A confidence is the probability of the class in the column ``predicted``.
 
     Raises
     ------
@@ -335,6 +335,9 @@ def _from_single(
 ) -> FloatArray:
     ((name, column),) = roles.outputs
     value = numeric_matrix(frame, [column], allow_missing=False, file=file)[:, 0]
+    if roles.output_kind == "confidence":
+        first = ~_is_second(frame, roles, classes, file)
+        value, name = np.where(first, 1.0 - value, value), classes[1]
     if roles.output_kind == "percent":
         value = value / 100.0
     if roles.output_kind == "logit":
@@ -346,6 +349,21 @@ def _from_single(
         _raise_at(outside, "A probability is below 0 or above 1", fix, column, file)
         pair = check_proba(np.column_stack([1.0 - value, value]), file=file)
     return pair if list(classes).index(name) == 1 else np.ascontiguousarray(pair[:, ::-1])
+
+
+def _is_second(
+    frame: pd.DataFrame, roles: Roles, classes: Sequence[str], file: str | None
+) -> NDArray[np.bool_]:
+    """Whether each row was predicted as the second class, (n,)."""
+    if roles.predicted is None:
+        raise InputError(
+            "A confidence says nothing without the predicted class that it belongs to",
+            fix="Name the column of the predicted class, or give one column of probabilities.",
+            file=file,
+            column=roles.outputs[0][1],
+        )
+    predicted = _column(frame, roles.predicted, file)
+    return np.asarray(encode_labels(predicted, classes, file=file, column=roles.predicted) == 1)
 
 
 def _check_features(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Task = Literal["classification", "regression"]
-OutputKind = Literal["probability", "percent", "logit"]
+OutputKind = Literal["probability", "percent", "logit", "confidence"]
 Family = Literal[
     "point",
     "log_point",

@@ -34,6 +34,7 @@ from kdcal_core.review.steps import (
     read_table_file,
     remove_file,
     unscored,
+    with_predictions,
     with_reading,
     with_table,
 )
@@ -179,9 +180,10 @@ def add_files(
                     _read_with_model(workspace, review_id, read_file[1])
             except InputError as refused:
                 errors.append(refused.at(file=file.name))
+        review = with_predictions(workspace, review_id, cancelled)
         if errors:
             raise errors[0]
-        return workspace.read(review_id)
+        return review
 
 
 def move_table(
@@ -234,7 +236,8 @@ def move_table(
         result = keep_fitting(result)
         return result if result.tables == now.tables else unscored(result)
 
-    return change_review(workspace, review_id, change)
+    change_review(workspace, review_id, change)
+    return with_predictions(workspace, review_id)
 
 
 class _Shared:

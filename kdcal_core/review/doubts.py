@@ -59,6 +59,8 @@ def can_swap(review: Review) -> bool:
     """Whether the two classes can be exchanged; not if a model's file names them."""
     if len(review.classes) != 2 or review.roles is None or review.task == "regression":
         return False
+    if review.model is None and review.roles.output_kind == "confidence":
+        return False  # the column of the predicted class names the class of each row
     named = review.model is not None and review.model.named_classes
     return not named if review.model is not None else bool(review.roles.outputs)
 

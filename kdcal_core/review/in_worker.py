@@ -35,6 +35,7 @@ from kdcal_core.data import (
 )
 from kdcal_core.data.column_kinds import simple, why_no_input
 from kdcal_core.data.labels import odd_answers
+from kdcal_core.data.readings import target_shows
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, ModelInfo, Regressor, load_model, model_info
 from kdcal_core.progress import Progress, part_of
@@ -48,6 +49,7 @@ _LOOKED_AT = 10_000  # rows; enough to separate labels from measurements
 _EXAMPLES = 3
 _FIRST_ROWS = 5
 _MAX_TEXT = 40
+_TRIED_ROWS = 2_000  # of which a model's predictions show what a target would be
 
 
 def describe_columns(frame: pd.DataFrame) -> tuple[ColumnInfo, ...]:
@@ -142,6 +144,33 @@ def read_again(
     table = Table(read_frame(frame_path), digest, name)
     info = decode(ModelInfo, model) if model else None
     return asdict(_read_columns(table, info, task, answers))
+
+
+def show_targets(
+    model: dict[str, str],
+    frame_path: str,
+    features: list[str],
+    classes: list[str],
+    targets: list[str],
+    progress: Progress,
+) -> list[str]:
+    """What the model's predictions for some rows show if each of these columns is the target.
+
+    Parameters
+    ----------
+    model : dict
+        ``path`` and ``name``.
+    features, targets : list of str
+        Columns of the table.
+    """
+    opened = load_model(model["path"], name=model["name"], task="classification")
+    frame = read_frame(frame_path)
+    rows = frame.iloc[:: max(len(frame) // _TRIED_ROWS, 1)].dropna(subset=targets)
+    rows = rows.reset_index(drop=True)
+    proba = None
+    if len(rows) and not isinstance(opened, Regressor):
+        proba = predict(opened, rows[features], tuple(classes), progress)
+    return [target_shows(rows[target], classes, proba) for target in targets]
 
 
 def import_table(

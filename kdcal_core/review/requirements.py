@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from kdcal_core.data.readings import Doubt
 from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
@@ -153,6 +154,12 @@ def check_columns(table: TableInfo, roles: Roles) -> None:
 def lacking(table: TableInfo, roles: Roles) -> str | None:
     """The first column with a role that a set's table does not have."""
     return _first_missing(table, used_columns(roles))
+
+
+def undoubted(roles: Roles, doubts: Sequence[Doubt]) -> Roles:
+    """The roles without a target that is still asked about: a table may lack it until then."""
+    asked = any(doubt.about == "target" and doubt.choices for doubt in doubts)
+    return replace(roles, target=None) if asked else roles
 
 
 def shared_features(

@@ -162,6 +162,8 @@ class Review:
         The subject of each settled doubt, and the answer. Untrusted text.
     accepted : tuple of str
         Doubts about the scored rows for which the user confirmed the roles.
+    verdict : str
+        Of the checks when all were last judged; empty since the rows or the question changed.
     """
 
     id: str
@@ -181,6 +183,7 @@ class Review:
     doubts: tuple[Doubt, ...] = ()
     answers: dict[str, str] = field(default_factory=dict)
     accepted: tuple[str, ...] = ()
+    verdict: str = ""
 
     @property
     def task(self) -> Task:

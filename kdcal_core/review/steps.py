@@ -29,6 +29,7 @@ from kdcal_core.review.requirements import (
     keep_fitting,
     lacking,
     shared_features,
+    undoubted,
 )
 from kdcal_core.review.review import WHICH, Review, SetInfo, TableInfo, Which
 from kdcal_core.review.sealed_files import check_digest, remove_seal, table_path
@@ -118,7 +119,8 @@ def _add_model(
 ) -> Review:
     before = workspace.read(review_id)
     change = read_model_file(workspace, before, source, name, progress, cancelled)
-    return change_review(workspace, review_id, change)
+    change_review(workspace, review_id, change)
+    return with_predictions(workspace, review_id, cancelled)
 
 
 def read_model_file(
@@ -278,7 +280,8 @@ def settle(workspace: Workspace, review_id: str, about: str, answer: str) -> Rev
     Raises
     ------
     InputError
-        The review has no such doubt, or the doubt no such answer.
+        The review has no such doubt, the doubt no such answer, or a set's table lacks the column
+        that the answer names.
     """
     before = workspace.read(review_id)
     choices = [one for doubt in before.doubts if doubt.about == about for one in doubt.choices]
@@ -293,7 +296,55 @@ def settle(workspace: Workspace, review_id: str, about: str, answer: str) -> Rev
 
     def change(now: Review) -> Review:
         check_unchanged(before, now)
-        return unscored(keep_fitting(replace(with_reading(now, reading), answers=answers)))
+        settled = replace(with_reading(now, reading), answers=answers)
+        for table in settled.tables.values():
+            check_columns(table, undoubted(settled.roles or Roles(), settled.doubts))
+        return unscored(keep_fitting(settled))
+
+    change_review(workspace, review_id, change)
+    return with_predictions(workspace, review_id)
+
+
+def with_predictions(
+    workspace: Workspace, review_id: str, cancelled: Cancelled | None = None
+) -> Review:
+    """Show beside each possible target what the model predicts, where a model is reviewed.
+
+    The review stays as it is if no target is asked about, or the model cannot predict these rows.
+    """
+    before = workspace.read(review_id)
+    doubt = next((one for one in before.doubts if one.about == "target"), None)
+    table, roles = before.tables.get("calibration"), before.roles
+    if doubt is None or table is None or roles is None or not roles.features:
+        return before
+    if before.model is None or before.task == "regression" or not before.classes:
+        return before
+    folder = workspace.folder(review_id)
+    try:
+        shows = _run(
+            "show_targets",
+            {
+                "model": _model_of(before, folder),
+                "frame_path": str(table_path(folder, table)),
+                "features": list(roles.features),
+                "classes": list(before.classes),
+                "targets": [choice.answer for choice in doubt.choices],
+            },
+            seconds=_READ_SECONDS,
+            what="Asking the model about the possible targets",
+            cancelled=cancelled,
+        )
+    except InputError:  # scoring the rows reports it, with its row
+        return before
+    choices = tuple(
+        replace(choice, shows=words)
+        for choice, words in zip(doubt.choices, decode(tuple[str, ...], shows), strict=True)
+    )
+    shown = replace(doubt, choices=choices)
+
+    def change(now: Review) -> Review:
+        check_unchanged(before, now)
+        return replace(now, doubts=tuple(shown if one == doubt else one for one in now.doubts))
 
     return change_review(workspace, review_id, change)
 
@@ -364,9 +415,10 @@ def _add_table(
 ) -> Review:
     upload = read_upload(workspace, review_id, source, name, progress, cancelled, target)
     with upload as (table, reading):
-        return change_review(
+        change_review(
             workspace, review_id, lambda review: with_table(review, which, table, reading)
         )
+    return with_predictions(workspace, review_id, cancelled)
 
 
 @contextmanager
@@ -484,9 +536,20 @@ def set_question(workspace: Workspace, review_id: str, question: Question) -> Re
                     file=table.name,
                     column=missing[0],
                 )
-        return replace(review, question=question)
+        return replace(review, question=question, verdict="")
 
     return change_review(workspace, review_id, change)
+
+
+def note_verdict(workspace: Workspace, review: Review, verdict: str) -> None:
+    """Keep the verdict of a review's checks, unless the review has changed since it was read."""
+
+    def change(now: Review) -> Review:
+        same = replace(now, title=review.title, verdict=review.verdict) == review
+        return replace(now, verdict=verdict) if same else now
+
+    if review.verdict != verdict:
+        change_review(workspace, review.id, change)
 
 
 def split_table(workspace: Workspace, review_id: str) -> Review:
@@ -593,7 +656,7 @@ def score(
 
         def change(now: Review) -> Review:
             check_unchanged(review, now)
-            return replace(now, sets=sets)
+            return replace(now, sets=sets, verdict="")
 
         return change_review(workspace, review_id, change)
 
@@ -618,14 +681,14 @@ def with_table(review: Review, which: Which, table: TableInfo, reading: Reading)
         other = tables.get("evaluation")
         if which == "calibration" and other:
             roles, notes = shared_features(review, guessed, other)
-            if lacking(other, roles):
+            if lacking(other, undoubted(roles, reading.doubts)):
                 del tables["evaluation"]
                 roles = guessed
                 notes = ("The evaluation table was dropped: it lacks columns of the new one.",)
         classes = default_classes(review.model, roles, table)
     else:
         roles, notes = shared_features(review, before, table)
-        check_columns(table, roles)
+        check_columns(table, undoubted(roles, review.doubts))
         classes = review.classes or default_classes(review.model, roles, table)
     first = which == "calibration" or before is None
     if first:
@@ -663,8 +726,8 @@ def one_file_at_a_time(
 
 
 def unscored(review: Review) -> Review:
-    """The review without its scored sets."""
-    return replace(review, sets={})
+    """The review without its scored sets, and so without a verdict."""
+    return replace(review, sets={}, verdict="")
 
 
 def _model_of(review: Review, folder: Path) -> dict[str, str] | None:

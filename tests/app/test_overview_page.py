@@ -10,7 +10,16 @@ from made_reviews import HOSTILE_CLASS, line, review_of, too_sure
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.checks import CHECKS
-from kdcal_core.review import Limit, Question, Workspace, read_review, set_question
+from kdcal_core.review import (
+    Limit,
+    Question,
+    Workspace,
+    note_verdict,
+    read_review,
+    rename_review,
+    score,
+    set_question,
+)
 
 PAGE = "overview"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -43,6 +52,23 @@ def test_a_faulty_model_fails_by_name(faulty: str) -> None:
     assert "at most 0.05" in words(at)
     assert len(specs(at)) == 1
     assert CHECKS["KC001"].remedy in words(at)
+
+
+def test_the_verdict_is_kept_until_rows_or_question_change(workspace: Workspace) -> None:
+    review_id = review_of(workspace, calibration=too_sure(500, 0), evaluation=too_sure(500, 1))
+    assert read_review(workspace, review_id).verdict == ""
+    at = shown(review_id)
+    assert "The model fails" in headline(at)
+    kept = read_review(workspace, review_id)
+    assert kept.verdict == "fail"
+    assert rename_review(workspace, review_id, "March").verdict == "fail"
+    wide = Question(limits={code: Limit() for code in CHECKS})
+    assert set_question(workspace, review_id, wide).verdict == ""
+    note_verdict(workspace, kept, "fail")  # of the question before
+    assert read_review(workspace, review_id).verdict == ""
+    shown(review_id)
+    assert read_review(workspace, review_id).verdict == "pass"
+    assert score(workspace, review_id).verdict == ""
 
 
 def test_limits_travel_with_the_review_and_decide(workspace: Workspace) -> None:

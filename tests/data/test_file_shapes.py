@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -167,7 +168,17 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
     ),
     "of two classes": (
         csv(frame(label=EVENT, prediction=(P > 0.5).astype(int), score=np.maximum(P, 1 - P))),
-        {"outputs": {}, "asks": ["outputs"], "says": "one minus the confidence"},
+        {
+            "outputs": {"1": "score"},
+            "kind": "confidence",
+            "predicted": "prediction",
+            "features": (),
+            "notes": "the other class has the rest",
+        },
+    ),
+    "of two classes, predicted in other words": (
+        csv(frame(label=EVENT, prediction=yes_no(P > 0.5), confidence=np.maximum(P, 1 - P))),
+        {"outputs": {}, "asks": ["outputs"], "says": "for example 'p_0' and 'p_1'"},
     ),
     # percentages
     "percentages of each class": (
@@ -309,6 +320,17 @@ def reading_of(
 ) -> tuple[pd.DataFrame, Reading]:
     table = read_table(io.BytesIO(content() if callable(content) else content), name="table")
     return table.frame, read_columns(table, **options)
+
+
+def test_the_confidence_in_a_predicted_class_is_its_probability() -> None:
+    content, _ = SHAPES["of two classes"]
+    frame, reading = reading_of(content)
+    matrix = output_matrix(frame, reading.roles, ("0", "1"))
+    np.testing.assert_allclose(matrix, np.column_stack([1 - P, P]), atol=1e-9)
+    swapped = output_matrix(frame, reading.roles, ("1", "0"))
+    np.testing.assert_allclose(swapped, matrix[:, ::-1])
+    with pytest.raises(InputError, match="says nothing without the predicted class"):
+        output_matrix(frame, replace(reading.roles, predicted=None), ("0", "1"))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -7,12 +7,15 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
 
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Review,
     Workspace,
     accept_rows,
+    add_model,
     add_table,
     create_review,
     open_doubts,
@@ -60,6 +63,61 @@ def test_a_target_is_asked_for_until_it_is_chosen(workspace: Workspace) -> None:
     assert open_doubts(settled) == ()
     assert read_review(Workspace(workspace.root), review.id) == settled
     assert open_doubts(score(workspace, review.id)) == ()
+
+
+def test_a_table_may_lack_a_target_that_is_still_asked_about(workspace: Workspace) -> None:
+    review = loaded(workspace, LOANS)
+    assert review.roles is not None
+    taken = review.roles.target
+    other = next(name for name in ("default", "defaulted") if name != taken)
+    fresh = io.BytesIO(LOANS.drop(columns=taken).to_csv(index=False).encode())
+    both = add_table(workspace, review.id, "evaluation", fresh, "fresh.csv")
+    assert both.doubts == review.doubts
+    with pytest.raises(InputError, match=r"lacks a column.*") as refused:
+        settle(workspace, review.id, "target", taken)
+    assert (refused.value.file, refused.value.column) == ("fresh.csv", taken)
+    assert read_review(workspace, review.id) == both
+    settled = settle(workspace, review.id, "target", other)
+    assert set(settled.tables) == {"calibration", "evaluation"}
+    assert set(score(workspace, review.id).sets) == {"calibration", "evaluation"}
+    again = io.BytesIO(LOANS.to_csv(index=False).encode())
+    asked = add_table(workspace, review.id, "calibration", again, "again.csv")
+    assert asked.has_evaluation  # the question is open again, and the table is kept until then
+    bare = io.BytesIO(LOANS[["default", "defaulted"]].to_csv(index=False).encode())
+    with pytest.raises(InputError, match="lacks a column"):
+        add_table(workspace, review.id, "evaluation", bare, "bare.csv")
+
+
+def test_with_a_model_each_target_is_shown_beside_its_predictions(workspace: Workspace) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=600)
+    rows = pd.DataFrame(
+        {
+            "x": x,
+            "default": rng.integers(0, 2, 600),
+            "defaulted": (rng.random(600) < 1 / (1 + np.exp(2 - 2 * x))).astype(int),
+        }
+    )
+    model = LogisticRegression().fit(rows[["x"]], rows["defaulted"])
+    review = create_review(workspace)
+    for step in ("model first", "table first"):
+        review = create_review(workspace)
+        steps = [
+            lambda to: add_model(workspace, to, io.BytesIO(skops.io.dumps(model)), "risk.skops"),
+            lambda to: add_table(
+                workspace, to, "calibration",
+                io.BytesIO(rows.to_csv(index=False).encode()), "rows.csv",
+            ),
+        ]  # fmt: skip
+        for one in steps if step == "model first" else steps[::-1]:
+            found = one(review.id)
+        (doubt,) = [one for one in found.doubts if one.about == "target"]
+        mean = model.predict_proba(rows[["x"]])[:, 1].mean()
+        for choice in doubt.choices:
+            rate = rows[choice.answer].mean()
+            words = f"class 1: {rate:.1%} of the rows, mean prediction {mean:.1%}, AUROC"
+            assert choice.shows.startswith(words), step
+        assert read_review(workspace, review.id) == found
 
 
 def test_only_an_answer_that_was_offered_is_taken(workspace: Workspace) -> None:
