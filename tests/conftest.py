@@ -117,7 +117,7 @@ def _workers_are_forked() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "_started", prepare_and_start)
-        patch.setattr(server_process, "prepare_workers", lambda modules: False)
+        patch.setattr(server_process, "_prepare", lambda: None)
         yield
 
 

@@ -9,7 +9,7 @@ rest is collected every few seconds while the app is in use.
 Each page runs in its own thread, and products of vectors and matrices stay in that thread. With
 many visitors the threads of BLAS wait for each other longer than they compute (24,000 products took
 7 ms instead of .01 on two busy cores). Long work has its own process, forked from one that has
-imported the libraries.
+imported the libraries. Kernels are compiled in the background when the server starts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import time
 
 from threadpoolctl import threadpool_limits
 
-from kdcal_core.jobs import prepare_workers
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import prepare_workers, run_limited
 
 # what the workers of the app import: the core's tasks, and what opens a scikit-learn model
 WORKERS_IMPORT = ("kdcal_core.tasks", "skops.io")
@@ -42,11 +43,20 @@ def begin() -> None:
         if _state["begun"]:
             return
         _state["begun"] = True
-    prepare_workers(WORKERS_IMPORT)
+    threading.Thread(target=_prepare, name="kdcal-preparation", daemon=True).start()
     threadpool_limits(1, user_api="blas")
     raise_descriptor_limit()
     logging.getLogger("streamlit.runtime.app_session").addFilter(not_a_late_poll)
     threading.Thread(target=_collect_for_ever, name="kdcal-collector", daemon=True).start()
+
+
+def _prepare() -> None:
+    """What the first user would otherwise wait for: imports of workers, and compiled kernels."""
+    prepare_workers(WORKERS_IMPORT, seconds=60)
+    try:
+        run_limited("kdcal_core.tasks.kernels:compile_kernels", {}, what="Compiling kernels")
+    except InputError as error:
+        _log.warning("Kernels will be compiled when they are first needed: %s", error)
 
 
 class Collector:

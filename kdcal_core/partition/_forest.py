@@ -82,7 +82,7 @@ def prepare_masses(
         leaf,
         label=label.astype(np.int32),
         entry_starts=np.concatenate([[0], np.cumsum(in_each)]),
-        entry_class=entry_class,
+        entry_class=np.ascontiguousarray(entry_class),  # one layout: compiled once
         entry_count=counts[several[at], entry_class],
         table=(np.arange(members.n_trees + 1)[:, None] / members.n_trees) ** exponents,
         n_classes=counts.shape[1],

@@ -1,0 +1,88 @@
+"""Compile the kernels before somebody waits for them.
+
+numba compiles a kernel when it is first called and keeps it on disk. Without this, the first user
+of a new installation waits for it in the first job of each kind.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.calibration import (
+    KernelDensityForest,
+    KernelDensityNetwork,
+    TopLabelKDE,
+    VennAbers,
+)
+from kdcal_core.calibration.regions import HeterogeneousCalibrator
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics import find_regions
+from kdcal_core.distributions import Normal
+from kdcal_core.progress import Progress, silent
+from kdcal_core.regression import LocalRecalibration
+
+_ROWS = 300
+
+
+def compile_kernels(progress: Progress = silent) -> None:
+    """Call each kernel with a few rows, at the lowest priority that the system has."""
+    with suppress(AttributeError, OSError):  # not a POSIX system
+        os.nice(19)
+    steps = (_graphs, _regions, _top_label, _local)
+    for number, step in enumerate(steps):
+        progress(number / len(steps), "Compiling kernels")
+        step()
+
+
+def _rows() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(_ROWS, 2))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(np.int64)
+
+
+def _graphs() -> None:
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.neural_network import MLPClassifier
+
+    X, y = _rows()
+    deep, shallow = (
+        RandomForestClassifier(5, random_state=0),
+        RandomForestClassifier(50, max_depth=3, random_state=0),
+    )
+    network = MLPClassifier((8, 8), solver="lbfgs", max_iter=200, random_state=0)
+    for graph in (
+        KernelDensityForest(deep.fit(X, y)),
+        KernelDensityForest(shallow.fit(X, y)),  # leaves of many rows have kernels of their own
+        KernelDensityForest(shallow, distance="euclidean"),
+        KernelDensityNetwork(network.fit(X, y)),
+    ):
+        graph.fit(X, y).predict_proba(X)
+
+
+def _regions() -> None:
+    X, y = _rows()
+    frame = pd.DataFrame(
+        {"a": X[:, 0], "b": np.where(X[:, 1] > 0, "high", "low"), "c": np.arange(_ROWS)}
+    )
+    p = np.clip(0.5 + X[:, 0] / 10, 0.05, 0.95)
+    proba = np.column_stack([1 - p, p])
+    find_regions(ScoredSet(proba, y, ("no", "yes"), digest="", name="rows"), frame, target=1)
+    HeterogeneousCalibrator("tree").fit(proba, y, frame).predict_proba(proba, frame)
+
+
+def _top_label() -> None:
+    X, y = _rows()
+    p = np.clip(0.5 + X[:, 0] / 10, 0.05, 0.95)
+    proba = np.column_stack([1 - p, p])
+    for calibrator in (TopLabelKDE(), VennAbers()):
+        calibrator.fit(proba, y).predict_confidence(proba)
+
+
+def _local() -> None:
+    X, _ = _rows()
+    stated = Normal(X[:, 0], 1.0)
+    LocalRecalibration(k=50).fit(stated, X[:, 1], X).predict(stated, X)

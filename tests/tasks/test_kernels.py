@@ -1,0 +1,36 @@
+"""Compiled ahead: what real jobs call afterwards is compiled already."""
+
+import sys
+
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+from kdcal_core.progress import silent
+from kdcal_core.review import Workspace, start_sample
+from kdcal_core.tasks import fit_graph, kernels, search_regions
+
+
+def compiled() -> dict[str, int]:
+    """How many signatures each kernel has that Python calls."""
+    return {
+        f"{name}.{kernel.__name__}": len(kernel.signatures)
+        for name, module in list(sys.modules.items())
+        if name.startswith("kdcal_core.") and name.endswith("_kernels")
+        for kernel in vars(module).values()
+        if isinstance(kernel, Dispatcher)
+    }
+
+
+@pytest.mark.parametrize(
+    ("sample", "task"),
+    [("xor_forest", fit_graph), ("xor_network", fit_graph), ("adult", search_regions)],
+)
+def test_real_jobs_compile_nothing_more(work_here, tmp_path, monkeypatch, sample, task):
+    monkeypatch.setattr(kernels.os, "nice", lambda step: 0)
+    kernels.compile_kernels()
+    before = compiled()
+    assert sum(before.values()) >= 8
+    review = start_sample(Workspace(tmp_path), sample)
+    given = task.request(Workspace(tmp_path), review).kwargs["given"]
+    task.run(given, tmp_path, silent)
+    assert compiled() == before
