@@ -14,7 +14,14 @@ from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
 from app.shared.group_choice import choose_groups, declared
 from kdcal_core.charts import pit_chart, reliability_chart
-from kdcal_core.checks import CHECKS, CheckedReview, MeasuredChecks, headline, judge_checks
+from kdcal_core.checks import (
+    CHECKS,
+    CheckedReview,
+    MeasuredChecks,
+    headline,
+    judge_checks,
+    repair_text,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, View, Which, note_verdict, set_question
 from kdcal_core.tasks import quick_checks, set_reliability, thorough_checks
@@ -138,7 +145,7 @@ def picture(review: Review, which: Which) -> None:
 
 
 def next_step(review: Review, checked: CheckedReview, done: bool) -> None:
-    """What to do: the remedy of the first fail, or nothing."""
+    """What to do: the remedy of the first fail or nothing, and what the best repair gains."""
     with st.container(border=True):
         st.markdown("**What to do next**")
         failed = checked.of("fail")
@@ -154,6 +161,8 @@ def next_step(review: Review, checked: CheckedReview, done: bool) -> None:
             st.markdown(f"Collect {rows} of the same kind, and check again.")
         else:
             st.markdown("Nothing. Keep the model as it is, and check again on new rows.")
+        if repair := repair_text(checked):
+            st.markdown(escape_markdown(repair, 400))
         with st.container(horizontal=True):
             if review.task == "regression":
                 navigation.page_link("recalibration", "Repair it and compare")

@@ -14,6 +14,7 @@ from kdcal_core.progress import Progress, silent
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kdcal_core.evaluation import Space
     from kdcal_core.evaluation.overlap import SetRows
     from kdcal_core.review import ReviewData
 
@@ -40,6 +41,9 @@ class Evidence:
     review : callable
         ``() -> ReviewData`` with the model open; None where the rows are not of a classification
         review.
+    space : callable
+        ``() -> Space`` in which rows of a regression have neighbours; None where there is no
+        review.
     sets : callable
         ``() -> sequence of SetRows`` of all tables of the review, training and foreign rows too,
         whose rows are compared; None where there is no review.
@@ -56,6 +60,7 @@ class Evidence:
     inputs: Callable[[], pd.DataFrame] | None = None
     groups: Callable[[], pd.DataFrame] | None = None
     review: Callable[[], ReviewData] | None = None
+    space: Callable[[], Space] | None = None
     sets: Callable[[], Sequence[SetRows]] | None = None
     missing: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0

@@ -10,6 +10,7 @@ from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.text import counted, listed
 
 _MOST = 3  # titles in the headline
+_REPAIRS = {"KC103": ("calibrators", "log loss"), "KC123": ("recalibrators", "CRPS")}
 
 
 def headline(checked: CheckedReview) -> str:
@@ -94,3 +95,29 @@ def result_text(result: CheckResult) -> str:
     more = len(result.parts) - 1
     others = f"; {more:,} more in the details" if more else ""
     return f"{part_text(result, result.worst)}{others}"
+
+
+def repair_text(checked: CheckedReview) -> str:
+    """What the best of the repairs that were tried gains; empty where none was tried.
+
+    Examples
+    --------
+    >>> from kdcal_core.review import Limit
+    >>> gained = Estimate("Gain", "Gain", 0.12, 0.1, 0.14, 900, percent=True)
+    >>> best, other = (JudgedPart(name, gained, "fail") for name in ("Beta", "Platt"))
+    >>> found = CheckResult("KC103", "fail", Limit(high=0.05), (best, other))
+    >>> repair_text(CheckedReview((found,), 0.95, 900))
+    'The best of the 2 calibrators tried, Beta, lowers log loss by 12.0% (10.0% to 14.0%).'
+    """
+    found = next((one for one in checked.results if one.code in _REPAIRS and one.parts), None)
+    if found is None:
+        return ""
+    tried, loss = _REPAIRS[found.code]
+    best = max(found.parts, key=lambda part: part.estimate.value)
+    gain, n = estimate_text(best.estimate, chance=False), len(found.parts)
+    if best.estimate.low > 0.0:
+        return f"The best of the {n} {tried} tried, {best.name}, lowers {loss} by {gain}."
+    return (
+        f"None of the {n} {tried} tried lowers {loss} beyond chance; {best.name} comes closest, "
+        f"with {gain}."
+    )

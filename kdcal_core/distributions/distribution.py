@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 
 Rows = slice | NDArray[Any] | list[int]
@@ -273,6 +273,25 @@ class RegressionSet:
     @property
     def n_rows(self) -> int:
         return int(self.y.shape[0])
+
+    def only(self, rows: IntArray) -> RegressionSet:
+        """The set of these rows alone, by position (m,); without a digest, so that none is cached.
+
+        Examples
+        --------
+        >>> from kdcal_core.distributions import Normal
+        >>> three = RegressionSet(Normal([0.0, 1.0, 2.0], 1.0), np.arange(3.0), "", "calibration")
+        >>> three.only(np.array([0, 2])).y.tolist()
+        [0.0, 2.0]
+        """
+        return replace(
+            self,
+            distribution=self.distribution[rows],
+            y=self.y[rows],
+            digest="",
+            weight=None if self.weight is None else self.weight[rows],
+            true_mean=None if self.true_mean is None else self.true_mean[rows],
+        )
 
 
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0

@@ -8,10 +8,12 @@ from kdcal_core.checks import CHECKS, Evidence, MeasuredChecks, measure_checks
 from kdcal_core.data import ScoredSet
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
-from kdcal_core.review import PARTS, Which, review_data
+from kdcal_core.evaluation import Space
+from kdcal_core.review import PARTS, ReviewReader, Which, review_data
 from kdcal_core.review.review import input_columns
 from kdcal_core.tasks.decorators import BOTH_SETS, Sets, require_scored, review_task
 from kdcal_core.tasks.set_measures import tables_of
+from kdcal_core.tasks.spaces import LAYER, regression_space, space_names
 
 
 def _edition() -> str:
@@ -55,6 +57,12 @@ def _measured(
     return measure_checks(evidence, codes, sets.progress)
 
 
+def _space(reader: ReviewReader) -> Space:
+    """The first space that is offered, without running the model."""
+    names = space_names(reader.review)
+    return regression_space(reader, next(one for one in names if not one.startswith(LAYER)))
+
+
 def evidence_of(
     sets: Sets, which: Which, event: int | None = None, groups: Sequence[str] = ()
 ) -> Evidence:
@@ -83,6 +91,7 @@ def evidence_of(
         inputs=(lambda: sets.frame(which, tuple(columns))) if columns else None,
         groups=(lambda: sets.frame(which, chosen)) if chosen else None,
         review=(lambda: review_data(sets.reader, with_model=True)) if classified else None,
+        space=None if classified else (lambda: _space(sets.reader)),
         sets=lambda: tables_of(sets),
         missing={one.name: one.n_missing for one in table.columns if one.name in columns},
         progress=sets.progress,

@@ -26,6 +26,7 @@ from kdcal_core.checks.verdicts import VERDICTS
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics import calibration_test
 from kdcal_core.distributions import Normal, RegressionSet
+from kdcal_core.evaluation import Space
 from kdcal_core.evaluation.overlap import SetRows
 from kdcal_core.review import ReviewData
 
@@ -246,6 +247,23 @@ def _skilled(n: int, rng: np.random.Generator, skill: float) -> Evidence:
     return Evidence(RegressionSet(Normal(mean, wide), y, "", "evaluation"))
 
 
+def _recalibrated(n: int, rng: np.random.Generator, gain: float) -> Evidence:
+    """Forecasts too narrow, so that no recalibrator gains more than this; both sets have n rows."""
+    best = np.pi**-0.5
+
+    def loss(spread: float) -> float:
+        return float((2.0 / np.pi * (1.0 + spread**2)) ** 0.5 - spread * best)
+
+    spread = brentq(lambda s: 1.0 - best / loss(s) - gain, 0.01, 1.0) if gain else 1.0
+    mean = rng.normal(size=(2, n))
+    known, judged = (
+        RegressionSet(Normal(one, spread), one + rng.normal(size=n), "", name)
+        for one, name in zip(mean, ("calibration", "evaluation"), strict=True)
+    )
+    space = Space("prediction", *(one[:, np.newaxis] for one in mean))
+    return Evidence(judged, known, space=lambda: space)
+
+
 def _copied(n: int, rng: np.random.Generator, share: float) -> Evidence:
     """Two tables of two coarse columns, which match by chance, and this share of copies."""
     columns = [pd.DataFrame(rng.integers(0, 300, (n, 2)), columns=["a", "b"]) for _ in range(2)]
@@ -342,6 +360,7 @@ KNOWN: dict[str, Known] = {
     "KC102": Known(_informed, 0.0, -0.08, 0.08),
     "KC103": Known(_repaired, 0.05, 0.1, 0.0, runs=200),
     "KC121": Known(_skilled, 0.0, -0.1, 0.1),
+    "KC123": Known(_recalibrated, 0.05, 0.1, 0.0, runs=200),
     "KC201": Known(_copied, 0.0, 0.02, None),
     "KC203": Known(_lacking, 0.2, 0.3, 0.1),
     "KC204": Known(_guessed, 0.0, -0.1, 0.1),
@@ -494,7 +513,7 @@ are power.
 The plain percentile interval of the ECE lies above 0 in every run, also where the model is
 calibrated, so here it counts as a refusal only where it lies above 0.01; even so it is no test."""
 
-LIMITS_TEXT = """Shares of {runs} runs, in percent, seeds 0 to {last} (KC103: {few} runs). One check
+LIMITS_TEXT = """Shares of {runs} runs, in percent, seeds 0 to {last} (KC103 and KC123: {few} runs). One check
 alone, so that no correction for many checks helps. The truth lies on the check's default limit,
 beyond it, or within it; the table gives its value. On the limit any verdict but "not enough
 evidence" may be called wrong, and the nominal level is 2.5% on each side of an interval. A share of
@@ -507,8 +526,8 @@ is the power; within it "pass" is.
   Bonferroni's correction. A pass needs all parts, so on the limit it is rarer.
 - KC007 and KC024 search columns of noise, so every region that they name is as wrong as all rows.
   Half of the rows judge.
-- KC103 fits its calibrators on as many rows again. An ideal calibrator would gain what the table
-  says; those that are fitted gain less.
+- KC103 and KC123 fit on as many rows again. An ideal repair would gain what the table says; those
+  that are fitted gain less.
 - KC201 compares rows that match by chance only, and beyond: with 2% copies. It fails at five
   standard errors.
 - KC202 counts rows. It never fails.

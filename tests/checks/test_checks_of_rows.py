@@ -9,12 +9,21 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from kdcal_core.checks import CHECKS, Evidence, judge_checks, measure_checks
+from kdcal_core.checks import (
+    CHECKS,
+    CheckedReview,
+    Evidence,
+    gain_of_a_recalibration,
+    judge_checks,
+    measure_checks,
+    repair_text,
+)
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import auroc, calibration_slope, confidence_calibration_error, coverage
 from kdcal_core.distributions import Normal, RegressionSet
-from kdcal_core.evaluation import MEASURES
+from kdcal_core.evaluation import MEASURES, Space
 from kdcal_core.evaluation.overlap import SetRows
+from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import ReviewData
 from kdcal_core.statistics import clopper_pearson
 
@@ -75,6 +84,8 @@ def around(rows) -> dict:
             {"calibration": table, "evaluation": table}, model=model,
         )  # fmt: skip
         found["review"] = lambda: data
+    else:
+        found["space"] = lambda: Space("inputs", table.to_numpy(), None)
     return found
 
 
@@ -310,6 +321,47 @@ def test_a_repair_is_worth_it_for_an_over_confident_model_alone() -> None:
         (found,) = judge_checks(measure_checks(evidence, ["KC103"])).results
         assert found.verdict == verdict
         assert len(found.parts) == 4
+
+
+def two_halves(n: int, fault: float, seed: int = 0) -> tuple[RegressionSet, np.ndarray]:
+    """Predictions too low where x is below 0 and as much too high elsewhere, with x."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1.0, 1.0, (n, 1))
+    y = np.where(x[:, 0] < 0.0, fault, -fault) + rng.normal(size=n)
+    return RegressionSet(Normal(np.zeros(n), 1.0), y, "d", "evaluation"), x
+
+
+@pytest.mark.parametrize("cross_fitted", [False, True])
+def test_local_recalibration_repairs_what_the_total_hides(
+    cross_fitted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gain_of_a_recalibration, "MOST_ROWS", 1500)
+    for fault, verdict in ((1.5, "fail"), (0.0, "pass")):
+        (rows, x), (fit, x_fit) = two_halves(3000, fault), two_halves(2000, fault, 1)
+        space = Space("inputs", x_fit, None if cross_fitted else x)
+        evidence = Evidence(
+            fit if cross_fitted else rows,
+            None if cross_fitted else fit,
+            space=lambda space=space: space,
+        )
+        (found,) = judge_checks(measure_checks(evidence, ["KC123"])).results
+        assert found.verdict == verdict
+        assert {one.name: one.estimate.n for one in found.parts} == {
+            RECALIBRATORS[key].title: 1500 for key in ("isotonic", "local")
+        }
+        if fault:  # cut off at 0, the mixture is N(+-1.5, 1) again: CRPS falls to 1 / sqrt(pi)
+            rng = np.random.default_rng(2)
+            now = Normal(np.zeros(99_999), 1.0).crps(1.5 + rng.normal(size=99_999)).mean()
+            assert found.worst.name == "Local recalibration"
+            gain = 1.0 - np.pi**-0.5 / now
+            assert found.worst.estimate.value == pytest.approx(gain, abs=0.03)
+            assert "Local recalibration, lowers CRPS by " in repair_text(judged_alone(found))
+        else:
+            assert "lowers CRPS beyond chance" in repair_text(judged_alone(found))
+
+
+def judged_alone(result) -> CheckedReview:
+    return CheckedReview((result,), 0.95, 0)
 
 
 def test_a_model_that_stays_sure_far_away_fails() -> None:
