@@ -513,9 +513,9 @@ are power.
 The plain percentile interval of the ECE lies above 0 in every run, also where the model is
 calibrated, so here it counts as a refusal only where it lies above 0.01; even so it is no test."""
 
-LIMITS_TEXT = """Shares of {runs} runs, in percent, seeds 0 to {last} (KC103 and KC123: {few} runs). One check
-alone, so that no correction for many checks helps. The truth lies on the check's default limit,
-beyond it, or within it; the table gives its value. On the limit any verdict but "not enough
+LIMITS_TEXT = """Shares of {runs} runs, in percent, seeds 0 to {last} (KC103 and KC123: {few} runs).
+One check alone, so that no correction for many checks helps. The truth lies on the check's default
+limit, beyond it, or within it; the table gives its value. On the limit any verdict but "not enough
 evidence" may be called wrong, and the nominal level is 2.5% on each side of an interval. A share of
 2.5 has a standard error of 0.8 points, one of 5 has 1.1, one of 50 has 2.5. Beyond the limit "fail"
 is the power; within it "pass" is.

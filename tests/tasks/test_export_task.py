@@ -257,9 +257,9 @@ def test_the_lines_of_many_classes_are_those_most_often_predicted() -> None:
     several = calibrator_map(fit_calibrator("dirichlet", data), data, None, seed=0)
     assert several.shape == "rows"  # it looks at all twelve probabilities
     assert np.isnan(found.y[:, found.x <= 1 / 12]).all()
-    figure = calibrator_map_figure(found, dark=False, x_title="in", y_title="out")
+    figure = calibrator_map_figure(found, "histogram", dark=False, x_title="in", y_title="out")
     assert len(figure.data) == 2 + MOST_LINES
-    chart = calibrator_map_chart(found, names, dark=False)
+    chart = calibrator_map_chart(found, "histogram", names, dark=False)
     assert "%" in chart.finding
     assert chart.finding in chart.alt
     assert list(chart.table().columns[1:]) == [
@@ -278,7 +278,7 @@ def test_partitions_that_are_averaged_show_real_rows_alone(mixed: Made, tmp_path
     pairs = set(zip(data.calibration.proba[:, 1], found[:, 1].round(9), strict=True))
     drawn = zip(run.map.rows_x, run.map.rows_y.round(9), strict=True)
     assert set(drawn) == pairs
-    chart = calibrator_map_chart(run.map, mixed.review.classes, dark=False)
+    chart = calibrator_map_chart(run.map, "heterogeneous_boosted", mixed.review.classes, dark=False)
     assert len(chart.table()) == 150
     assert chart.finding.startswith("Probability of ")
 
