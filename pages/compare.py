@@ -10,6 +10,6 @@ review = page_top.scored_review("compare")
 if review is not None:
     view = parts.compared(review)
     if view is not None:
-        parts.finding(view)
+        parts.answer(view)
         sections("compare_sections", parts.further(view))
         parts.onward()

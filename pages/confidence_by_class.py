@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from functools import partial
 
+import streamlit as st
+
 from app.confidence_by_class import confidence_parts as parts
 from app.shared import page_top
 from app.shared.sections import sections
 
 review = page_top.scored_review("confidence_by_class")
 if review is not None:
-    view = parts.shown(review)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        view = parts.shown(review)
+        settings = parts.settings(review)
     if view is not None:
-        parts.curve(view)
+        parts.curve(view, settings)
         sections(
             "confidence_sections",
             {

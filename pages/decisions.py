@@ -15,6 +15,5 @@ if review is not None:
         event = parts.choose_event(review)
         view = parts.decided(review, which, event)
     if view is not None:
-        parts.finding(view)
-        parts.picture(view)
-        parts.cost(view)
+        parts.answer(view)
+        parts.consequences(view)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import streamlit as st
+
 from app.export import export_files as files
 from app.export import export_parts as parts
 from app.shared import page_top
@@ -11,11 +13,14 @@ from app.shared.sections import sections
 
 review = page_top.scored_review("export")
 if review is not None:
-    view = parts.exported(review)
+    row = st.container(horizontal=True, vertical_alignment="center")
+    view = parts.exported(review, row)
     if view is None:
         files.try_a_file(review)
     else:
-        parts.gained(view, between=partial(files.take_away, view))
+        with row:
+            files.take_away(view)
+        parts.answer(view)
         sections(
             "export_sections",
             {

@@ -17,7 +17,7 @@ if review is not None:
     quick = parts.quick(review, which)
     if quick is not None:
         above = st.container()
-        left, right = st.columns([3, 2], gap="medium")
+        left, right = st.columns([3, 2], gap="small")
         listed, running, after = left.container(), left.container(), left.container()
         with right:
             parts.picture(review, which)
@@ -29,8 +29,9 @@ if review is not None:
             parts.keep_verdict(review, which, checked)
         with above:
             parts.verdict(checked, done)
+            parts.next_step(checked, done)
         with listed:
             parts.checks(checked)
         with after:
-            parts.next_step(review, checked, done)
+            parts.onward(review)
         limits_form.limits_form(review)

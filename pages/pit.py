@@ -7,21 +7,31 @@ from functools import partial
 import streamlit as st
 
 from app.pit import pit_columns, pit_map, pit_parts, pit_rows
-from app.shared import page_top, pit_results
+from app.shared import page_top, pit_results, tiles
 from app.shared.pit_results import Judged
 from app.shared.sections import sections
 from app.shared.set_choice import choose_set
 
 review = page_top.scored_review("pit")
 if review is not None:
-    judged = Judged(review, choose_set(review, "pit"))
-    finding = st.container()
-    with finding:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        judged = Judged(review, choose_set(review, "pit"))
+        settings = pit_map.settings(judged)
+    sentence = st.container()
+    picture, numbers = tiles.answer()
+    with sentence:
         overview = pit_results.overview_of(judged)
-    view = pit_map.local_view(judged, overview)
+    with picture:
+        view = pit_map.local_view(judged, settings)
     if overview is not None:
-        with finding:
-            pit_parts.finding(judged, overview, view.local if view is not None else None)
+        local = view.local if view is not None else None
+        with sentence:
+            more = pit_parts.finding(judged, overview, local)
+        with numbers:
+            pit_parts.estimates(judged, overview, local)
+        pit_parts.further_findings(overview, more)
+        if view is not None:
+            pit_map.picked(judged, overview, view)
     further = {
         "All rows together": partial(pit_parts.all_rows, judged, overview),
         "Along a column": partial(pit_columns.over_a_column, judged),

@@ -10,23 +10,24 @@ from app.shared import foreign_results, page_top
 
 review = page_top.scored_review("posterior_map")
 if review is not None and parts.can_be_drawn(review):
+    plane, label = parts.controls(review)
     finding = st.container()
-    fit = parts.fitted_graph(review)
-    with st.container(border=True):
-        plane, label = parts.controls(review)
+    picture, below = st.container(), st.container()
+    with below:
+        fit = parts.fitted_graph(review)
+    with picture:
         drawn = parts.grid(review, plane, fit)
-        picture = st.container()
-        version = None
-        if fit is not None and drawn is not None:
-            with st.expander("Settings of the kernel density version", icon=":material/tune:"):
-                version = parts.set_again(fit)
+    version = None
+    if fit is not None and drawn is not None:
+        with below, st.expander("Settings of the kernel density version", icon=":material/tune:"):
+            version = parts.set_again(fit)
     prior = None if drawn is None else foreign_results.prior_of(review, fit)
     if drawn is not None and prior is not None:
         maps = parts.maps(review, drawn, version, label)
         if maps is not None:
             with finding:
                 parts.finding(review, drawn.run, maps, prior)
-            with picture:
+            with picture.container(border=True):
                 on_box = map_region.on_box(review, drawn.run)
                 parts.picture(review, drawn.run, maps, label, prior, on_box)
             map_region.region(review, drawn, version)

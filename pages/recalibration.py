@@ -11,6 +11,5 @@ review = page_top.scored_review("recalibration")
 if review is not None:
     view = parts.recalibrated(review)
     if view is not None:
-        parts.finding(view)
-        places = parts.maps(view)
+        places = parts.answer(view)
         sections("recalibration_sections", further(view, places))

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.regions import regions_finding, regions_region, regions_repair, regions_search
+from app.regions import (
+    regions_finding,
+    regions_region,
+    regions_repair,
+    regions_search,
+    regions_settings,
+)
 from app.regions import regions_parts as parts
 from app.shared import page_top
 
 review = page_top.scored_review("regions")
 if review is not None:
-    looked = parts.looked_at(review)
-    if looked is not None:
+    asked = None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        looked = parts.looked_at(review)
+        if looked is not None:
+            asked = regions_settings.asked_for(looked)
+    if looked is not None and asked is not None:
         top = st.container()
-        view = parts.asked_for(looked)
+        view = parts.searched(looked, asked)
         if view is not None:
+            below = st.container()
             # every section is computed: the finding names the repair and what it changes
             titles = ["One region", "Every region", "Repair", *parts.pays(looked)]
             one, every, repaired, *pays = st.tabs(titles, key="regions_sections")
@@ -36,4 +47,6 @@ if review is not None:
                     with tab:
                         regions_repair.conditions(view, measured, panels.fits, repair)
             with top:
-                regions_finding.finding(view, measured, repair)
+                regions_finding.finding(view, repair)
+            with below:
+                regions_finding.estimates(view, measured, repair)

@@ -11,11 +11,9 @@ from app.shared.set_choice import choose_set
 
 review = page_top.scored_review("reliability")
 if review is not None:
-    which = choose_set(review, "reliability")
-    top = st.container()
-    drawn = parts.diagram(review, which)
-    overview = parts.overview(review, which, drawn.asked)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        which = choose_set(review, "reliability")
+        drawn = parts.asked(review)
+    overview = parts.answer(review, which, drawn)
     if overview is not None:
-        with top:
-            parts.finding(review, which, drawn.asked, overview)
         sections("reliability_sections", parts.further(review, which, drawn, overview))

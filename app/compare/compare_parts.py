@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from app.compare import compare_settings
 from app.compare import compare_text as text
-from app.shared import job_results, navigation, session
-from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
+from app.shared import job_results, navigation, session, tiles
+from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.equal_notes import copies, show_note
 from kdcal_core.charts import (
     against_model,
@@ -75,7 +76,8 @@ class View:
 
 def compared(review: Review) -> View | None:
     """A finished comparison; until then the page shows progress."""
-    with job_results.settings_card(review, "compare"):
+    row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    with row, job_results.settings_card(review, "compare"):
         settings, button = compare_settings.choose(review), st.empty()
     try:
         asked = compare_calibrators.request(session.workspace(), review.id, settings)
@@ -88,10 +90,10 @@ def compared(review: Review) -> View | None:
     run = None if job is None else job_results.result_of(job, compare_calibrators)
     if job is None or run is None:
         return None
-    return _view(review, run)
+    return _view(review, run, row)
 
 
-def _view(review: Review, run: ComparisonRun) -> View | None:
+def _view(review: Review, run: ComparisonRun, row: Any) -> View | None:
     found = run.comparison
     for key, why in found.failed.items():
         st.warning(escape_markdown(text.failed(key, why), 600), icon=":material/visibility:")
@@ -102,55 +104,71 @@ def _view(review: Review, run: ComparisonRun) -> View | None:
         st.info("No calibrator could be fitted, so there is nothing to compare.")
         return None
     groups = [one for one in text.GROUPS if any(m.group == one for m in found.measures)]
-    left, right = st.columns([2, 1], vertical_alignment="bottom", gap="medium")
-    with left:
-        group: Group = st.segmented_control(
-            "What matters",
-            options=groups,
-            default=groups[0],
-            required=True,
-            format_func=text.GROUPS.__getitem__,
-            key="compare_group",
-            persist_state="session",
-            help=text.MATTERS,
-        )
-    keys = [one.key for one in found.measures if one.group == group]
-    lead = text.LEADS[group]
-    with right:
-        measure: str = st.selectbox(
-            "Ordered by",
-            options=keys,
-            index=keys.index(lead) if lead in keys else 0,
-            format_func=lambda key: found.measure(key).title,
-            key=f"compare_measure_{group}",
-            persist_state="session",
-            help="  \n".join(
-                f"**{one.title}**: {one.meaning}" for one in found.measures if one.group == group
-            ),
-        )
+    with row:
+        group = _group(groups)
+        measure = _measure(found, group)
     return View(review, run, group, measure)
 
 
-def finding(view: View) -> None:
-    """The finding, and at most four estimates."""
+def _group(groups: Sequence[Group]) -> Group:
+    group: Group = st.segmented_control(
+        "What matters",
+        options=groups,
+        default=groups[0],
+        required=True,
+        format_func=text.GROUPS.__getitem__,
+        key="compare_group",
+        persist_state="session",
+        label_visibility="collapsed",
+        width="content",
+    )
+    return group
+
+
+def _measure(found: Comparison, group: Group) -> str:
+    keys = [one.key for one in found.measures if one.group == group]
+    lead = text.LEADS[group]
+    measure: str = st.selectbox(
+        "Ordered by",
+        options=keys,
+        index=keys.index(lead) if lead in keys else 0,
+        format_func=lambda key: f"By {found.measure(key).title}",
+        key=f"compare_measure_{group}",
+        persist_state="session",
+        label_visibility="collapsed",
+        width=260,
+    )
+    return measure
+
+
+def answer(view: View) -> None:
+    """The finding, every method by the chosen measure, and at most four estimates."""
     found = view.found
     st.header(escape_markdown(comparison_finding(found, view.measure), 800), anchor=False)
-    words = against_model(found, view.measure)
-    if words:
-        st.markdown(escape_markdown(words, 800))
+    picture, beside = tiles.answer()
+    with picture:
+        show(
+            drawn_once(comparison_chart, found, (view.measure,), view.order, dark=is_dark()),
+            key=f"compare_lead_{view.measure}",
+            of=view.review.title,
+            finding=False,
+        )
     if view.group != "speed":
         estimates, notes = text.tiles(found, view.measure)
-        estimate_row(estimates, notes=[escape_markdown(note, 200) for note in notes])
-    st.caption(escape_markdown(judged_text(found, view.run.n_fit), 600))
-    for note in text.notes_for(found, view.group):
-        st.caption(escape_markdown(note, 600))
+        with beside:
+            tiles.estimate_column(estimates, notes=[escape_markdown(note, 200) for note in notes])
+    if words := against_model(found, view.measure):
+        st.markdown(escape_markdown(words, 800))
+    notes_on_rows = (judged_text(found, view.run.n_fit), *text.notes_for(found, view.group))
+    st.caption(" ".join(escape_markdown(note, 600) for note in notes_on_rows))
 
 
 def dots(view: View) -> None:
     """Every measure of the group, with intervals."""
     found = view.found
     with st.container(border=True):
-        st.markdown(f"**{text.GROUPS[view.group]}: every measure, every method**")
+        with st.popover(text.GROUPS[view.group], icon=":material/help:", type="tertiary"):
+            st.markdown(text.MATTERS)
         show(
             drawn_once(comparison_chart, found, view.measures, view.order, dark=is_dark()),
             key=f"compare_dots_{view.group}",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app.shared import set_results
-from app.shared.charts import drawn_once, estimate_row, is_dark, show
+from app.shared import set_results, tiles
+from app.shared.charts import drawn_once, is_dark, show
 from app.shared.papers import cited_in
 from app.shared.question_choice import Asked, choose_question
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve, methods_by_class
@@ -23,7 +23,7 @@ from kdcal_core.charts import (
     noise_chart,
     shrinkage_words,
 )
-from kdcal_core.diagnostics import AnchorKind, headline_estimate, reliability_finding
+from kdcal_core.diagnostics import AnchorKind, Estimate, headline_estimate, reliability_finding
 from kdcal_core.evaluation import Losses
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import (
@@ -139,16 +139,13 @@ def shown(review: Review) -> View | None:
     asked = [Asked("top-label", None)]
     if review.event_class is not None:
         asked.append(Asked("class", review.event_class))
-    question, chosen = st.columns(2)
-    with question:
-        event = choose_question(review, "confidence", asked).event
+    event = choose_question(review, "confidence", asked, width=320).event
     overview = set_results.of(review, set_overview, which=FIT, event=event)
     if overview is None:
         return None
     if event is not None:
         return View(review, overview, event, "class")
-    with chosen if len(asked) > 1 else question:
-        return View(review, overview, _choose_class(review, overview), "top-label")
+    return View(review, overview, _choose_class(review, overview), "top-label")
 
 
 def _choose_class(review: Review, overview: SetOverview) -> int:
@@ -165,52 +162,61 @@ def _choose_class(review: Review, overview: SetOverview) -> int:
         ),
         key=f"confidence_label_{review.id}",
         persist_state="session",
-        help="The class with most wrong predictions is shown first.",
+        label_visibility="collapsed",
+        width=380,
     )
     return label
 
 
-def curve(view: View) -> None:
-    """The page's finding and main picture: Conf_KDE over its histogram."""
-    review = view.review
-    finding = st.container()
-    with st.container(border=True):
-        picture, settings = st.columns([3, 1.3], gap="medium")
-        with settings:
-            bandwidth = _bandwidth()
-            n_bins = st.slider(
-                "Histogram bins", 5, 25, 10, key="anchor_bins", persist_state="session"
-            )
-            which = _histogram_rows(review)
-        with picture:
-            curves = _curves(view, bandwidth)
-            anchors = _histograms(view, which, n_bins)
-        if curves is None or anchors is None:
-            return
-        found, anchor = _of_rule(view, curves, str(bandwidth))[view.at], anchors.anchors[view.at]
-        with settings:
-            st.caption(bandwidth_text(found))
-            st.caption(shrinkage_words(found))
-            for label in (0, 1) if view.of_event else (view.label,):
-                _notes(review.classes[label], curves.notes[str(bandwidth)][_place(view, label)])
-        with picture:
-            show(
-                drawn_once(
-                    confidence_curve_chart,
-                    found,
-                    anchor,
-                    view.name,
-                    dark=is_dark(),
-                    method=f"kde_{bandwidth}" if bandwidth in RULES else "kde_mon2",
-                ),
-                key="confidence_curve",
-                of=review.title,
-                finding=False,  # the page's heading shows it
-            )
-    with finding:
-        _finding(view, found)
-        if review.has_evaluation:
-            st.caption("Sentence and tiles: the calibration set, on which the curve is fitted.")
+@dataclass(frozen=True)
+class CurveSettings:
+    """How the curve is smoothed, and the histogram under it."""
+
+    bandwidth: str | float
+    n_bins: int
+    rows: Which
+
+
+def settings(review: Review) -> CurveSettings:
+    """The settings of the curve, in one fold."""
+    with st.popover("Curve and histogram", icon=":material/tune:", type="tertiary"):
+        bandwidth = _bandwidth()
+        n_bins = st.slider("Histogram bins", 5, 25, 10, key="anchor_bins", persist_state="session")
+        return CurveSettings(bandwidth, n_bins, _histogram_rows(review))
+
+
+def curve(view: View, chosen: CurveSettings) -> None:
+    """The page's finding, Conf_KDE over its histogram, and the estimates beside it."""
+    sentence = st.container()
+    picture, beside = tiles.answer()
+    with picture:
+        curves = _curves(view, chosen.bandwidth)
+        anchors = _histograms(view, chosen.rows, chosen.n_bins)
+    if curves is None or anchors is None:
+        return
+    rule = str(chosen.bandwidth)
+    found, anchor = _of_rule(view, curves, rule)[view.at], anchors.anchors[view.at]
+    with sentence:
+        estimates = _finding(view, found)
+    with beside:
+        tiles.estimate_column(estimates)
+    with picture:
+        show(
+            drawn_once(
+                confidence_curve_chart,
+                found,
+                anchor,
+                view.name,
+                dark=is_dark(),
+                method=f"kde_{rule}" if rule in RULES else "kde_mon2",
+            ),
+            key="confidence_curve",
+            of=view.review.title,
+            finding=False,  # the page's heading shows it
+        )
+        st.caption(f"{bandwidth_text(found)} {shrinkage_words(found)}")
+        for label in (0, 1) if view.of_event else (view.label,):
+            _notes(view.review.classes[label], curves.notes[rule][_place(view, label)])
 
 
 def _curves(view: View, bandwidth: str | float) -> ClassCurves | None:
@@ -240,18 +246,21 @@ def _histograms(view: View, which: Which, n_bins: int = 10) -> ClassHistograms |
     )  # fmt: skip
 
 
-def _finding(view: View, found: ConfidenceCurve) -> None:
-    """The sentence about the event or the class, and the estimates on its rows."""
-    sentence = confidence_words(found, view.name)
+def _finding(view: View, found: ConfidenceCurve) -> tuple[Estimate, ...]:
+    """The sentences about the event or the class; returns the estimates of its rows."""
+    counts = confidence_words(found, view.name)
     mine: SetOverview | PredictedClass | None = view.overview
     if not view.of_event:
         mine = set_results.of(view.review, predicted_class, which=FIT, label=view.label)
-    if mine is not None and mine.reliability is not None:
-        estimate = headline_estimate(mine.estimates)
-        sentence += f" {reliability_finding(mine.reliability, estimate, view.review.classes)}"
+    if mine is None or mine.reliability is None:
+        st.header(escape_markdown(counts, 600), anchor=False)
+        return () if mine is None else mine.estimates
+    estimate = headline_estimate(mine.estimates)
+    sentence = reliability_finding(mine.reliability, estimate, view.review.classes)
     st.header(escape_markdown(sentence, 600), anchor=False)
-    if mine is not None and mine.estimates:
-        estimate_row(mine.estimates)
+    others = "" if not view.review.has_evaluation else ", on which the curve is fitted"
+    st.caption(f"{escape_markdown(counts, 600)} Calibration set{others}.")
+    return mine.estimates
 
 
 def _bandwidth() -> str | float:

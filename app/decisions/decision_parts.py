@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app.shared import session, set_results
-from app.shared.charts import drawn_once, estimate_row, is_dark, show
+from app.shared import session, set_results, tiles
+from app.shared.charts import drawn_once, is_dark, show
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import confusion_chart, cost_chart, net_benefit_chart
 from kdcal_core.checks import QUICK_CALIBRATORS
@@ -104,8 +104,8 @@ def _slider(review: Review, event: int) -> str:
     return f"decisions_threshold_{review.id}_{event}"
 
 
-def finding(view: Decided) -> None:
-    """What the threshold does, in one sentence and four numbers."""
+def answer(view: Decided) -> None:
+    """What the threshold does: a sentence, the decision curve, and the four rates beside it."""
     *rates, flagged = decision_rates(view.counts, view.threshold)
     found, right = rates[0], rates[2]
     name = escape_markdown(view.name, 60)
@@ -117,31 +117,39 @@ def finding(view: Decided) -> None:
     else:
         sentence = f"Flags none of the rows, so every {name} row is missed."
     st.header(sentence, anchor=False)
-    estimate_row([one for one in rates if one.n])
+    picture, estimates = tiles.answer()
+    with picture:
+        _worth(view)
+    with estimates:
+        tiles.estimate_column([one for one in rates if one.n])
 
 
-def picture(view: Decided) -> None:
-    """The decision curve beside the confusion table."""
-    left, right = st.columns([3, 2], gap="medium")
+def _worth(view: Decided) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("**Is the model worth using?**")
+        method = _method()
+    repaired = _repaired(view, method)
+    show(
+        drawn_once(
+            net_benefit_chart,
+            view.counts,
+            view.threshold,
+            dark=is_dark(),
+            repaired=None if repaired is None else repaired.counts,
+            gained=None if repaired is None else repaired.gained,
+            repaired_name="" if repaired is None else repaired.name,
+            repaired_by=method,
+        ),
+        key="net_benefit",
+        of=view.of,
+    )
+
+
+def consequences(view: Decided) -> None:
+    """The cost at every threshold, beside the confusion table of this one."""
+    left, right = st.columns([3, 2], gap="small")
     with left.container(border=True, height="stretch"):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown("**Is the model worth using?**")
-            method = _method()
-        repaired = _repaired(view, method)
-        show(
-            drawn_once(
-                net_benefit_chart,
-                view.counts,
-                view.threshold,
-                dark=is_dark(),
-                repaired=None if repaired is None else repaired.counts,
-                gained=None if repaired is None else repaired.gained,
-                repaired_name="" if repaired is None else repaired.name,
-                repaired_by=method,
-            ),
-            key="net_benefit",
-            of=view.of,
-        )
+        _cost(view)
     with right.container(border=True, height="stretch"):
         st.markdown("**Rows by truth and decision**")
         table: Confusion = decision_confusion(view.counts, view.threshold)
@@ -179,28 +187,24 @@ def _repaired(view: Decided, method: str) -> RepairedDecisions | None:
     )
 
 
-def cost(view: Decided) -> None:
-    """The cost of a row in each case, and the threshold with the lowest cost."""
-    with st.container(border=True):
-        st.markdown("**Which threshold costs least?**")
-        settings, drawn = st.columns([1, 2.4], gap="medium")
-        with settings:
-            costs = _costs(view)
-            if costs is None:
-                return
-            best = best_threshold(view.counts, costs)
-            st.button(
-                f"Use {best.threshold:.1%} as the threshold",
-                icon=":material/my_location:",
-                on_click=_use,
-                args=(_slider(view.review, view.event), best.threshold, view.counts.rate < _RARE),
-            )
-        with drawn:
-            show(
-                drawn_once(cost_chart, view.counts, costs, view.threshold, dark=is_dark()),
-                key="expected_cost",
-                of=view.of,
-            )
+def _cost(view: Decided) -> None:
+    st.markdown("**Which threshold costs least?**")
+    with st.popover("Cost of a row in each case", icon=":material/tune:", type="tertiary"):
+        costs = _costs(view)
+    if costs is None:
+        return
+    best = best_threshold(view.counts, costs)
+    show(
+        drawn_once(cost_chart, view.counts, costs, view.threshold, dark=is_dark()),
+        key="expected_cost",
+        of=view.of,
+    )
+    st.button(
+        f"Use {best.threshold:.1%} as the threshold",
+        icon=":material/my_location:",
+        on_click=_use,
+        args=(_slider(view.review, view.event), best.threshold, view.counts.rate < _RARE),
+    )
 
 
 def _use(key: str, threshold: float, rare: bool) -> None:

@@ -133,8 +133,7 @@ def try_a_file(review: Review) -> None:
                 icon=":material/visibility:",
             )
         st.markdown(escape_markdown(text.finding("The file", tried.gain), 600))
-        export_parts.tiles(tried.gain)
-        export_parts.diagrams(tried.gain, tried.card.key, f"{review.title} tried file", "tried")
+        export_parts.gained(tried.gain, tried.card.key, f"{review.title} tried file", "tried")
         card_table(tried.card, f"{review.title} tried card", "tried_card")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -12,8 +11,8 @@ from app.export import export_results as found
 from app.export import export_settings
 from app.export import export_text as text
 from app.export.export_results import View
-from app.shared import job_results, session, waiting
-from app.shared.charts import drawn_once, estimate_row, is_dark, show
+from app.shared import job_results, session, tiles, waiting
+from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import (
@@ -29,11 +28,11 @@ from kdcal_core.text import escape_markdown
 TILES = ("log_loss", "ece_debiased", "auc", "accuracy")
 
 
-def exported(review: Review) -> View | None:
-    """A fitted calibrator with its finding on top; until then the page shows progress."""
-    top = st.container()
-    with st.container(border=True):
-        settings, button = export_settings.choose(review), st.empty()
+def exported(review: Review, row: Any) -> View | None:
+    """A fitted calibrator, chosen in ``row``; until then the page shows progress."""
+    with row, job_results.settings_card(review, "export", label="Calibrator"):
+        settings = export_settings.choose(review)
+    button = row.empty()
     if settings is None:
         st.info(text.NO_COLUMNS, icon=":material/info:")
         return None
@@ -58,72 +57,67 @@ def exported(review: Review) -> View | None:
     run = None if job is None else found.run_of(job)
     if run is None:
         return None
-    view = View(review, asked.key, run)
-    _finding(view, top)
-    return view
+    job_results.fold_settings(review, "export", asked)
+    return View(review, asked.key, run)
 
 
-def _finding(view: View, top: Any) -> None:
-    """What the calibrator gains, and what it costs, in a few sentences."""
+def answer(view: View) -> None:
+    """What the calibrator gains: a sentence, the diagrams, and the estimates beside them."""
     run = view.run
-    with top:
-        if run.gain is None:
-            why = run.record.why_not_judged or ""
-            st.header("The gain could not be judged", anchor=False)
-            st.warning(escape_markdown(why, 600), icon=":material/visibility:")
-            return
-        st.header(escape_markdown(text.finding(run.record.title, run.gain), 600), anchor=False)
-        st.markdown(text.also(run.gain))
-        if CALIBRATORS[run.record.settings.key].family == "kernel density":
-            st.caption(text.FAR)
-        for note in run.gain.comparison.notes:
-            st.caption(escape_markdown(note.sentence, 400))
-        compared = found.comparison_of(view.review)
-        if compared is not None and text.chosen_there(compared, run.gain, run.record.settings.key):
-            st.caption(text.flattered(compared))
+    if run.gain is None:
+        why = run.record.why_not_judged or ""
+        st.header("The gain could not be judged", anchor=False)
+        st.warning(escape_markdown(why, 600), icon=":material/visibility:")
+        return
+    key = run.record.settings.key
+    st.header(escape_markdown(text.finding(run.record.title, run.gain), 600), anchor=False)
+    gained(run.gain, key, f"{view.review.title} {key}", "export")
+    st.markdown(text.also(run.gain))
+    notes = [escape_markdown(note.sentence, 400) for note in run.gain.comparison.notes]
+    if CALIBRATORS[key].family == "kernel density":
+        notes.insert(0, text.FAR)
+    compared = found.comparison_of(view.review)
+    if compared is not None and text.chosen_there(compared, run.gain, key):
+        notes.append(text.flattered(compared))
+    for note in notes:
+        st.caption(note)
 
 
-def gained(view: View, *, between: Callable[[], None]) -> None:
-    """At most four estimates, what ``between`` draws, and the diagrams before and after."""
-    gain = view.run.gain
-    if gain is not None:
-        tiles(gain)
-    between()
-    if gain is not None:
-        key = view.run.record.settings.key
-        diagrams(gain, key, f"{view.review.title} {key}", "export")
+def gained(gain: Gain, method: str, name: str, key: str) -> None:
+    """The diagrams before and after, and at most four estimates beside them."""
+    picture, beside = tiles.answer()
+    with picture:
+        _diagrams(gain, method, name, key)
+    shown = [one for one in TILES if one in gain.pairs]
+    with beside:
+        tiles.estimate_column(
+            [gain.after.scores[one] for one in shown],
+            notes=[text.tile_note(gain, one) for one in shown],
+        )
 
 
-def tiles(gain: Gain) -> None:
-    """After calibration, with the model's value below."""
-    shown = [key for key in TILES if key in gain.pairs]
-    estimate_row(
-        [gain.after.scores[key] for key in shown],
-        notes=[text.tile_note(gain, key) for key in shown],
-    )
-
-
-def diagrams(gain: Gain, method: str, name: str, key: str) -> None:
+def _diagrams(gain: Gain, method: str, name: str, key: str) -> None:
     """Reliability before and after, side by side on one scale."""
     event = gain.comparison.event
-    with st.container(border=True):
-        what = "Confidence in the prediction" if event is None else f"Probability of {event[:60]}"
-        st.markdown(f"**Reliability before and after.** {escape_markdown(what)}")
-        sides = ((gain.before, "model"), (gain.after, method))
-        for column, (scores, drawn) in zip(st.columns(2, gap="medium"), sides, strict=True):
-            with column:
-                (curve,) = scores.reliability.curves
-                show(
-                    drawn_once(
-                        judged_reliability_chart,
-                        curve,
-                        drawn,
-                        of_class=event is not None,
-                        dark=is_dark(),
-                    ),
-                    key=f"{key}_{'before' if drawn == 'model' else 'after'}",
-                    of=name,
-                )
+    what = "Confidence in the prediction" if event is None else f"Probability of {event[:60]}"
+    st.markdown(f"**Reliability before and after.** {escape_markdown(what)}")
+    sides = ((gain.before, "model"), (gain.after, method))
+    for column, (scores, drawn) in zip(st.columns(2, gap="small"), sides, strict=True):
+        with column:
+            (curve,) = scores.reliability.curves
+            st.markdown("The model as it is" if drawn == "model" else "Calibrated")
+            show(
+                drawn_once(
+                    judged_reliability_chart,
+                    curve,
+                    drawn,
+                    of_class=event is not None,
+                    dark=is_dark(),
+                ),
+                key=f"{key}_{'before' if drawn == 'model' else 'after'}",
+                of=name,
+                finding=False,  # side by side they have no room for it
+            )
 
 
 def mapping(view: View) -> None:

@@ -8,8 +8,16 @@ from functools import partial
 import streamlit as st
 
 from app.out_of_distribution import foreign_choice, foreign_details
-from app.shared import foreign_results, graph_results, job_results, navigation, session, waiting
-from app.shared.charts import drawn_once, estimate_row, is_dark, show
+from app.shared import (
+    foreign_results,
+    graph_results,
+    job_results,
+    navigation,
+    session,
+    tiles,
+    waiting,
+)
+from app.shared.charts import drawn_once, is_dark, show
 from app.shared.equal_notes import equal_notes
 from app.shared.foreign_results import Method, View
 from app.shared.graph_results import Fit, Foreign, Version
@@ -100,7 +108,9 @@ def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
     chosen = foreign_choice.choose(review, foreign, fit)
     if chosen is not None and chosen.one.kind == "uploaded":
         equal_notes(review, foreign=chosen.one.name)
-    head, picture, densities = st.container(), st.container(), st.container()
+    head = st.container()
+    picture, beside = tiles.answer()
+    words, densities = st.container(), st.container()
     version = None
     if fit is not None:
         with densities.container(border=True):
@@ -119,9 +129,14 @@ def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
         if foreign.record.of_kind("sphere"):
             far = foreign_results.far_away(review, foreign, version)
         answers = None if chosen is None else foreign_results.answers(view, chosen)
-        _finding(view, far, answers)
-    with picture.container(border=True):
+        about = _finding(view, far, answers)
+    with picture:
         _distance(view, far)
+    if answers is not None:
+        with beside:
+            _tiles(view, answers)
+    with words:
+        _further_words(view, about, answers)
     if version is not None:
         with drawing:
             _densities(view, version, answers)
@@ -185,11 +200,10 @@ def _version(fit: Fit) -> Version:
     return Version.of(fit, gammas[at], factor, alpha)
 
 
-def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None) -> None:
-    """The page's sentence and its tiles."""
+def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None) -> str:
+    """The page's sentence; returns a further one about the chosen rows."""
     largest = float(view.prior.max())
-    chosen = view.chosen
-    about = None
+    chosen, about = view.chosen, ""
     if chosen is not None and answers is not None:
         version = answers.version
         about = set_finding(
@@ -199,43 +213,52 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
             largest,
             None if version is None else version.n_unknown,
         )
-    if far is not None:
-        sentence = distance_finding(far.model, far.version, largest, far.unknown)
-        st.header(escape_markdown(sentence, 600), anchor=False)
+    if far is None:
         if about:
-            st.markdown(escape_markdown(about, 600))
-    elif about:
-        st.header(escape_markdown(about, 600), anchor=False)
+            st.header(escape_markdown(about, 600), anchor=False)
+        return ""
+    sentence = distance_finding(far.model, far.version, largest, far.unknown)
+    st.header(escape_markdown(sentence, 600), anchor=False)
+    return about
+
+
+def _tiles(view: View, answers: ForeignAnswers) -> None:
+    if answers.version is None or view.version is None:
+        rows = f"{answers.confidence.n:,} foreign rows"
+        tiles.estimate_column(
+            [*answers.model, answers.confidence],
+            notes=["the model itself", "by its confidence", "by its confidence", rows],
+        )
+        return
+    alpha, version_answers = view.version.setting.alpha, answers.version
+    tiles.estimate_column(
+        [*version_answers.estimates, version_answers.unknown],
+        notes=[
+            *(
+                f"{value_text(one)} for the model itself{', by its confidence' * (at > 0)}"
+                for at, one in enumerate(answers.model)
+            ),
+            f"of the ordinary rows; alpha is {alpha:.1%}",
+        ],
+    )
+
+
+def _further_words(view: View, about: str, answers: ForeignAnswers | None) -> None:
+    """What else was found about the chosen rows, and how to read the tiles."""
+    largest, chosen = float(view.prior.max()), view.chosen
+    if about:
+        st.markdown(escape_markdown(about, 600))
     if chosen is not None and chosen.one.kind in ("sphere", "shifted"):
         beyond = chosen.foreign.record.impossible.get(chosen.one.name)
         st.caption(escape_markdown(made_words(chosen.one.kind, beyond), 400))
     if answers is None:
         return
     if answers.version is None or view.version is None:
-        rows = f"{answers.confidence.n:,} foreign rows"
-        estimate_row(
-            [*answers.model, answers.confidence],
-            notes=["the model itself", "by its confidence", "by its confidence", rows],
-        )
         st.caption(confidence_only_words(largest))
     else:
-        alpha, version_answers = view.version.setting.alpha, answers.version
-        estimate_row(
-            [*version_answers.estimates, version_answers.unknown],
-            notes=[
-                *(
-                    f"{value_text(one)} for the model itself{', by its confidence' * (at > 0)}"
-                    for at, one in enumerate(answers.model)
-                ),
-                f"of the ordinary rows; alpha is {alpha:.1%}",
-            ],
-        )
-        st.caption(
-            by_confidence_words(
-                version_answers.estimates[1], version_answers.by_confidence, largest
-            )
-        )
-    with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+        ranked = answers.version.estimates[1]
+        st.caption(by_confidence_words(ranked, answers.version.by_confidence, largest))
+    with st.popover("How to read the estimates", type="tertiary", icon=":material/help:"):
         st.markdown(TILES)
         st.caption(cited_in(TILES))
 
@@ -247,16 +270,17 @@ def _distance(view: View, far: ByDistance | None) -> None:
         st.caption(escape_markdown(" ".join(record.notes), 600))
         return
     optional = [key for key in _OPTIONAL if view.version is not None or key != "euclidean"]
-    shown = st.pills(
-        "Compare with",
-        options=optional,
-        selection_mode="multi",
-        default=[key for key in optional if key != "euclidean"],
-        format_func=distance_label,
-        key=f"foreign_methods_{view.version is not None}",
-        persist_state="session",
-        help="Calibrators are fitted on the calibration set.",
-    )
+    with st.popover("Compare with", icon=":material/tune:", type="tertiary"):
+        shown = st.pills(
+            "Compare with",
+            options=optional,
+            selection_mode="multi",
+            default=[key for key in optional if key != "euclidean"],
+            format_func=distance_label,
+            key=f"foreign_methods_{view.version is not None}",
+            persist_state="session",
+            help="Calibrators are fitted on the calibration set.",
+        )
     if far is None:  # a job is measuring
         return
     curves = _curves(view, far, list(shown or ()))

@@ -144,30 +144,30 @@ def picture(review: Review, which: Which) -> None:
             )
 
 
-def next_step(review: Review, checked: CheckedReview, done: bool) -> None:
+def next_step(checked: CheckedReview, done: bool) -> None:
     """What to do: the remedy of the first fail or nothing, and what the best repair gains."""
-    with st.container(border=True):
-        st.markdown("**What to do next**")
-        failed = checked.of("fail")
-        if failed:
-            first = failed[0].check
-            st.markdown(first.remedy)
-        elif not done:
-            st.markdown("Wait for the further checks.")
-        elif checked.of("not enough evidence"):
-            needed = [one.worst.rows_needed for one in checked.of("not enough evidence")]
-            most = max((n for n in needed if n is not None), default=None)
-            rows = "more held-out rows" if most is None else f"about {most:,} held-out rows"
-            st.markdown(f"Collect {rows} of the same kind, and check again.")
+    failed, unsure = checked.of("fail"), checked.of("not enough evidence")
+    if failed:
+        step = failed[0].check.remedy
+    elif not done:
+        return
+    elif unsure:
+        needed = [one.worst.rows_needed for one in unsure]
+        most = max((n for n in needed if n is not None), default=None)
+        rows = "more held-out rows" if most is None else f"about {most:,} held-out rows"
+        step = f"Collect {rows} of the same kind, and check again."
+    else:
+        step = "Nothing. Keep the model as it is, and check again on new rows."
+    st.markdown(f"**What to do next.** {escape_markdown(f'{step} {repair_text(checked)}', 800)}")
+
+
+def onward(review: Review) -> None:
+    """Links to the pages that repair a model and find its faults."""
+    with st.container(horizontal=True):
+        if review.task == "regression":
+            navigation.page_link("recalibration", "Repair it and compare")
+            navigation.page_link("regions", "Find where it is wrong")
         else:
-            st.markdown("Nothing. Keep the model as it is, and check again on new rows.")
-        if repair := repair_text(checked):
-            st.markdown(escape_markdown(repair, 400))
-        with st.container(horizontal=True):
-            if review.task == "regression":
-                navigation.page_link("recalibration", "Repair it and compare")
-                navigation.page_link("regions", "Find where it is wrong")
-            else:
-                navigation.page_link("compare", "Compare calibrators")
-                navigation.page_link("regions", "Find where it is wrong")
-                navigation.page_link("export", "Export a calibrator")
+            navigation.page_link("compare", "Compare calibrators")
+            navigation.page_link("regions", "Find where it is wrong")
+            navigation.page_link("export", "Export a calibrator")

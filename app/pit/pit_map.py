@@ -87,32 +87,54 @@ class LocalView:
     places: PitPlaces
     local: LocalPit
     groups: tuple[Shown, ...]
+    picks: str  # where the session keeps what was picked
 
 
-def local_view(judged: Judged, whole: PitOverview | None) -> LocalView | None:
-    """Draw the map with its settings, and the picked groups; None if there is no map."""
-    with st.container(border=True):
-        st.markdown("**Place by place**")
+@dataclass(frozen=True)
+class MapSettings:
+    """What the map shows: the space of the neighbours, its axes, and their number."""
+
+    space: str
+    kind: MapKind
+    x: str
+    y: str
+    k: int
+
+
+def settings(judged: Judged) -> MapSettings | None:
+    """The settings of the map, in one fold; None if there are too few rows for a map."""
+    n = len(local_rows(judged.n_rows))
+    if n < LEAST_ROWS:
+        return None
+    with st.popover("Map and neighbourhoods", icon=":material/tune:", type="tertiary"):
+        space = _space_name(judged)
+        kind = _map_kind(judged, space)
+        x, y = _columns(judged) if kind == "columns" else ("", "")
+        return MapSettings(space, kind, x, y, _size(n))
+
+
+def local_view(judged: Judged, chosen: MapSettings | None) -> LocalView | None:
+    """Draw the map of places; None if there is no map."""
+    if chosen is None:
         n = len(local_rows(judged.n_rows))
-        if n < LEAST_ROWS:
-            st.caption(
-                f"Neighbourhoods cannot be told apart among {n:,} rows: at least {LEAST_ROWS} "
-                "are needed."
-            )
-            return None
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            name = _space_name(judged)
-            kind = _map_kind(judged, name)
-            x, y = _columns(judged) if kind == "columns" else ("", "")
-            k = _size(n)
-            tool = _tool()
-        places = _places(judged, name, k, *_on_the_map(kind, x, y))
-        if places is None:
-            return None
-        if places.local is None:
-            st.caption("All rows are the same here, so there are no places to compare.")
-            return None
-        return _draw(judged, name, _axes(judged, name, places), places, places.local, whole, tool)
+        st.caption(
+            f"Neighbourhoods cannot be told apart among {n:,} rows: at least {LEAST_ROWS} "
+            "are needed."
+        )
+        return None
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+    ):
+        st.markdown("**Place by place**", width="content")
+        tool = _tool()
+    across, up = _on_the_map(chosen.kind, chosen.x, chosen.y)
+    places = _places(judged, chosen.space, chosen.k, across, up)
+    if places is None:
+        return None
+    if places.local is None:
+        st.caption("All rows are the same here, so there are no places to compare.")
+        return None
+    return _draw(judged, _axes(judged, chosen.space, places), places, places.local, tool)
 
 
 def _space_name(judged: Judged) -> str:
@@ -224,6 +246,8 @@ def _tool() -> Tool:
         format_func=TOOLS.__getitem__,
         key="pit_tool",
         persist_state="session",
+        label_visibility="collapsed",
+        width="content",
         help="A click on a mark picks its row and neighbours; dragging zooms, and a double click "
         "zooms out. A box picks all rows in it.",
     )
@@ -253,44 +277,36 @@ def _axes(judged: Judged, space: str, places: PitPlaces) -> Axes:
     return Axes(x, y, f"{space} {places.across} {places.up}", places.up == OUTCOME)
 
 
-def _draw(
-    judged: Judged,
-    space: str,
-    axes: Axes,
-    places: PitPlaces,
-    local: LocalPit,
-    whole: PitOverview | None,
-    tool: Tool,
-) -> LocalView:
+def _draw(judged: Judged, axes: Axes, places: PitPlaces, local: LocalPit, tool: Tool) -> LocalView:
     picks = f"pit_picks_{judged.key[:16]}_{axes.key}"
     chosen: tuple[Pick, ...] = st.session_state.get(picks, ())
     groups = _groups(places, local, chosen or pit_picks.suggested(local))
-    left, right = st.columns([1.3, 1], gap="medium")
-    chart = drawn_once(
-        dragged,
-        local_map_chart,
-        DRAGS[tool],
-        replace(local, near=np.empty((0, 0), np.int64)),
-        dark=is_dark(),
-        x_title=axes.x_title,
-        y_title=axes.y_title,
-        picked=[shown.ring for shown in groups],
-        identity=(places.across, places.up) == (MEAN, OUTCOME),
+    show(
+        drawn_once(
+            dragged,
+            local_map_chart,
+            DRAGS[tool],
+            replace(local, near=np.empty((0, 0), np.int64)),
+            dark=is_dark(),
+            x_title=axes.x_title,
+            y_title=axes.y_title,
+            picked=[shown.ring for shown in groups],
+            identity=(places.across, places.up) == (MEAN, OUTCOME),
+        ),
+        key="pit_map",
+        of=f"{judged.review.title} {judged.which}",
+        finding=False,  # shown at the top of the page
+        on_pick=partial(_take, picks, local, axes.shows_outcome),
     )
-    with left:
-        show(
-            chart,
-            key="pit_map",
-            of=f"{judged.review.title} {judged.which}",
-            finding=False,  # shown at the top of the page
-            on_pick=partial(_take, picks, local, axes.shows_outcome),
-        )
-        _about_the_map(judged, axes, places, local)
-        _about_groups(groups, bool(chosen), picks)
-    with right:
-        if whole is not None:
-            _panels(judged, whole, groups)
-    return LocalView(places, local, groups)
+    _about_the_map(judged, axes, places, local)
+    return LocalView(places, local, groups, picks)
+
+
+def picked(judged: Judged, whole: PitOverview, view: LocalView) -> None:
+    """The picked places beside all rows: their histograms, and their faults in words."""
+    with st.container(border=True):
+        _panels(judged, whole, view.groups)
+        _about_groups(view.groups, view.picks in st.session_state, view.picks)
 
 
 def _take(places: str, local: LocalPit, only_across: bool) -> None:
@@ -336,7 +352,7 @@ def _panels(judged: Judged, whole: PitOverview, groups: Sequence[Shown]) -> None
             pit_panels_chart,
             panels,
             name="PIT of neighbourhoods",
-            columns=1,
+            columns=3,
             dark=is_dark(),
         ),
         key="pit_panels",

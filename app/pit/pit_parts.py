@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
 from app.pit.pit_picks import OPPOSITES
-from app.shared import pit_results
-from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
+from app.shared import pit_results, tiles
+from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.pit_results import BINS, Judged
 from kdcal_core.charts import coverage_chart, ecdf_chart, pit_chart, quantile_reliability_chart
 from kdcal_core.diagnostics import (
@@ -38,28 +40,41 @@ are. Frosini uses the mean of the absolute gaps; its p value comes from random d
 """
 
 
-def finding(judged: Judged, whole: PitOverview, local: LocalPit | None) -> None:
-    """The main findings and the row of estimates."""
-    fitted = judged.review.sets[judged.which].spread is not None
+def finding(judged: Judged, whole: PitOverview, local: LocalPit | None) -> list[str]:
+    """The main finding as a heading; returns the further ones, in sentences."""
+    fitted = _fitted_spread(judged)
     first, *more = regression_findings(
         whole.coverage, whole.fault, local=local, fitted_spread=fitted
     )
-    scores = whole.scores.rows
-    wrong = local is not None and bool((local.kind != "none").any())
-    headline = (
-        _headline(scores["coverage95"], local, fitted) if local is not None and wrong else first
-    )
-    st.header(escape_markdown(headline, 400), anchor=False)
+    held = whole.scores.rows["coverage95"]
+    if local is not None and _wrong(local):
+        first = _headline(held, local, fitted)
+    st.header(escape_markdown(first, 400), anchor=False)
+    return more
+
+
+def estimates(judged: Judged, whole: PitOverview, local: LocalPit | None) -> None:
+    """The tiles beside the map."""
+    scores, fitted = whole.scores.rows, _fitted_spread(judged)
+    shown = [scores["coverage95"], scores["crps"], whole.fault.bias]
+    with st.container(border=True, height="stretch", gap="xsmall"):
+        for estimate, note in zip(
+            shown, [_stated(shown[0], fitted), *map(_rows, shown[1:])], strict=True
+        ):
+            tiles.estimate_metric(estimate, note)
+        _places(local)
+
+
+def further_findings(whole: PitOverview, more: Sequence[str]) -> None:
+    """What else was found, below the map."""
     if more:
         st.markdown(escape_markdown(" ".join(more), 1500))
-    estimates = [scores["coverage95"], scores["crps"], whole.fault.bias]
-    left, right = st.columns([3, 1])
-    with left:
-        estimate_row(estimates, notes=[_stated(estimates[0], fitted), *map(_rows, estimates[1:])])
-        if whole.resolution:
-            st.caption(whole.resolution)
-    with right.container(border=True, height="stretch"):
-        _places(local)
+    if whole.resolution:
+        st.caption(whole.resolution)
+
+
+def _fitted_spread(judged: Judged) -> bool:
+    return judged.review.sets[judged.which].spread is not None
 
 
 def _headline(held: Estimate, local: LocalPit, fitted: bool) -> str:
@@ -88,6 +103,13 @@ def _rows(estimate: Estimate) -> str:
 
 def _places(local: LocalPit | None) -> None:
     """The tile that counts neighbourhoods; it has no interval, because they overlap."""
+    with st.container(gap=None):
+        _places_metric(local)
+        text = f"neighbourhoods of {local.k:,} rows" if local is not None else "see place by place"
+        st.caption(text)
+
+
+def _places_metric(local: LocalPit | None) -> None:
     st.metric(
         "Places that differ",
         f"{_wrong(local):,} of {len(local.kind):,}" if local is not None else "not tested",
@@ -98,7 +120,6 @@ def _places(local: LocalPit | None) -> None:
         "corrected for the number of neighbourhoods: if the model is right everywhere, any is "
         "named in at most 5% of all samples.",
     )
-    st.caption(f"neighbourhoods of {local.k:,} rows" if local is not None else "see place by place")
 
 
 @st.fragment

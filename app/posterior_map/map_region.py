@@ -13,11 +13,12 @@ import streamlit as st
 
 from app.shared import map_results
 from app.shared.box_selection import Box, Range, dragged_box
-from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
+from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.graph_results import Version
 from app.shared.map_results import Boxed, Map
 from app.shared.row_tables import beside, most_text
 from app.shared.sections import sections
+from app.shared.tiles import estimate_row
 from kdcal_core.charts import box_finding, box_reliability_chart, mix_words
 from kdcal_core.diagnostics import headline_estimate, reliability_finding, value_text
 from kdcal_core.review import Review

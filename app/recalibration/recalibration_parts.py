@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -10,9 +11,9 @@ from app.recalibration import recalibration_results as found
 from app.recalibration import recalibration_settings
 from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import Finished, View
-from app.shared import job_results, session
+from app.shared import job_results, session, tiles
 from app.shared.box_selection import Box
-from app.shared.charts import dragged, drawn_once, estimate_row, is_dark, show
+from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.papers import PAPERS
 from kdcal_core.charts import coverage_by_chart, misses_chart
 from kdcal_core.data import FloatArray, IntArray
@@ -36,7 +37,8 @@ class Places:
 
 def recalibrated(review: Review) -> View | None:
     """A finished recalibration and the chosen method; until then the page shows progress."""
-    with job_results.settings_card(review, "recalibration"):
+    row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    with row, job_results.settings_card(review, "recalibration"):
         settings, button = recalibration_settings.choose(review), st.empty()
     try:
         asked = recalibrate.request(session.workspace(), review.id, settings)
@@ -50,10 +52,10 @@ def recalibrated(review: Review) -> View | None:
     if opened is None:
         return None
     key, run = opened
-    return _view(review, key, run)
+    return _view(review, key, run, row)
 
 
-def _view(review: Review, key: str, run: Finished) -> View | None:
+def _view(review: Review, key: str, run: Finished, row: Any) -> View | None:
     methods = [one for one in run.record.keys if one != MODEL]
     for note in run.record.notes:
         st.warning(escape_markdown(note, 600), icon=":material/visibility:")
@@ -61,7 +63,7 @@ def _view(review: Review, key: str, run: Finished) -> View | None:
         return None
     best = recommended(run.record.methods)
     titles = {one.key: text.short_title(one.key, one.title) for one in run.record.methods}
-    chosen = st.segmented_control(
+    chosen = row.segmented_control(
         "Method in the pictures below",
         options=methods,
         default=best if best in methods else methods[0],
@@ -69,29 +71,44 @@ def _view(review: Review, key: str, run: Finished) -> View | None:
         format_func=titles.__getitem__,
         key=f"recalibration_shown_{key[:16]}",
         persist_state="session",
-        help="Every measure, below, shows all methods side by side.",
+        label_visibility="collapsed",
+        width="content",
     )
     assert chosen is not None
     return View(review, key, run, chosen)
 
 
-def finding(view: View) -> None:
-    """The gain in one sentence, and four tiles, before and after."""
+def answer(view: View) -> Places | None:
+    """The gain in one sentence, the maps before and after, and the tiles beside them."""
+    st.header(escape_markdown(text.finding(view.model, view.method), 600), anchor=False)
+    picture, beside = tiles.answer()
+    with picture:
+        places = _maps(view)
+    with beside:
+        _tiles(view)
+    _further_words(view)
+    return places
+
+
+def _tiles(view: View) -> None:
     model, method = view.model, view.method
-    st.header(escape_markdown(text.finding(model, method), 600), anchor=False)
-    local = text.local_finding(model, method, view.run.record.space)
-    st.markdown(
-        f"{escape_markdown(local, 400)} "
-        f"{escape_markdown(text.recommendation(view.run.record.methods), 600)}"
-    )
     shown = [key for key in text.TILES if key in method.scores.rows]
     changes = {**method.differences, "rmse": None}
-    estimate_row(
+    tiles.estimate_column(
         [method.scores.rows[key] for key in shown],
         notes=[text.tile_note(model.scores.rows.get(key), changes.get(key)) for key in shown],
     )
+
+
+def _further_words(view: View) -> None:
+    """What else was found, how the methods were judged, and how to read it."""
+    method, record = view.method, view.run.record
+    local = text.local_finding(view.model, method, record.space)
+    st.markdown(
+        f"{escape_markdown(local, 400)} {escape_markdown(text.recommendation(record.methods), 600)}"
+    )
     outside = view.review.sets[view.judged.which].outside
-    notes = (text.how_judged(view.run.record), *method.notes, *text.outside_notes(outside))
+    notes = (text.how_judged(record), *method.notes, *text.outside_notes(outside))
     st.caption(" ".join(escape_markdown(note, 400) for note in notes))
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):
         st.markdown(meanings(text.TILES) + text.BEFORE)
@@ -118,37 +135,38 @@ def title_of(view: View, name: str) -> str:
     return f"{view.judged.outcome} (outcome)" if name == OUTCOME else name
 
 
-def maps(view: View) -> Places | None:
+def _maps(view: View) -> Places | None:
     """Outcomes outside their intervals, on maps before and after; None while a job runs."""
-    with st.container(border=True):
-        st.markdown("**Missed outcomes, before and after**")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("**Missed outcomes, before and after**", width="content")
+        with st.popover("Axes and intervals", icon=":material/tune:", type="tertiary"):
             across, up = _axes(view)
             level = _level()
-        shown = found.map_of(view, across, up, level)
-        if shown is None:
-            return None
-        rows, xy, panels = shown.rows, shown.xy, (shown.before, shown.after)
-        titles = (title_of(view, across), title_of(view, up))
-        chart = drawn_once(
-            dragged,
-            misses_chart,
-            "select",
-            xy,
-            panels,
-            dark=is_dark(),
-            x_title=titles[0],
-            y_title=titles[1],
-            level=level,
-            rows=rows,
+    shown = found.map_of(view, across, up, level)
+    if shown is None:
+        return None
+    rows, xy, panels = shown.rows, shown.xy, (shown.before, shown.after)
+    titles = (title_of(view, across), title_of(view, up))
+    chart = drawn_once(
+        dragged,
+        misses_chart,
+        "select",
+        xy,
+        panels,
+        dark=is_dark(),
+        x_title=titles[0],
+        y_title=titles[1],
+        level=level,
+        rows=rows,
+    )
+    # its finding is in the titles of the panels
+    show(chart, key=MAP, of=view.review.title, finding=False, on_box=lambda: None)
+    st.caption("Drag a box on a map to see the intervals of the rows in it below.")
+    if shown.before.n > len(rows):
+        st.caption(
+            f"The maps show {len(rows):,} of {shown.before.n:,} rows, drawn at random; the "
+            "counts are those of all rows."
         )
-        show(chart, key=MAP, of=view.review.title, on_box=lambda: None)
-        st.caption("Drag a box on a map to see the intervals of the rows in it below.")
-        if shown.before.n > len(rows):
-            st.caption(
-                f"The maps show {len(rows):,} of {shown.before.n:,} rows, drawn at random; the "
-                "counts are those of all rows."
-            )
     return Places(rows, xy, found.whole_map(xy))
 
 

@@ -8,18 +8,15 @@ from app.regions import regions_text as text
 from app.regions.regions_parts import View
 from app.regions.regions_repair import Repair
 from app.shared import pit_results
-from app.shared.charts import estimate_tile
+from app.shared.tiles import estimate_tile
 from kdcal_core.charts import standing_out_words
 from kdcal_core.diagnostics import Estimate, RegionSearch, search_finding
 from kdcal_core.tasks import ModelEstimates
 from kdcal_core.text import escape_markdown, number_text, p_text
 
 
-def finding(view: View, measured: ModelEstimates | None, repair: Repair | None) -> None:
-    """The main finding and the row of estimates.
-
-    ``measured`` is None for a regression, and while a job is measuring.
-    """
+def finding(view: View, repair: Repair | None) -> None:
+    """The main finding."""
     search = view.search
     words = search_finding(search)
     about = [] if repair is None else ["before the repair"]
@@ -33,7 +30,15 @@ def finding(view: View, measured: ModelEstimates | None, repair: Repair | None) 
         review = view.looked.review
         hint = text.other_target(view.asked.target, review.classes[review.event_class or 0])
         st.caption(escape_markdown(hint, 500))
-    one, two, *rest = st.columns(4)
+
+
+def estimates(view: View, measured: ModelEstimates | None, repair: Repair | None) -> None:
+    """The row of estimates.
+
+    ``measured`` is None for a regression, and while a job is measuring.
+    """
+    search = view.search
+    one, two, *rest = st.columns(4, gap="small")
     with one.container(border=True, height="stretch"):
         _count(search)
     with two.container(border=True, height="stretch"):

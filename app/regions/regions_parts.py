@@ -67,6 +67,11 @@ def looked_at(review: Review) -> Looked | None:
     if looked.columns:
         which = choose_set(review, "regions")
         return looked if which == "calibration" else regions_search.looked_at(review, which)
+    _without_columns(review)
+    return None
+
+
+def _without_columns(review: Review) -> None:
     st.header("There are no columns to divide into regions yet", anchor=False)
     with st.container(border=True):
         st.markdown(
@@ -86,21 +91,21 @@ def looked_at(review: Review) -> Looked | None:
         first = next(one for one in samples() if one.task == review.task)
         if st.button("See it on a sample", key="regions_sample", icon=":material/play_arrow:"):
             session.open_sample(first.name)
-    return None
 
 
-def asked_for(looked: Looked) -> View | None:
-    """The settings and their regions; without regions, None and an explanation on the page."""
+def searched(looked: Looked, asked: RegionQuestion) -> View | None:
+    """The picture of the regions; without regions, None and an explanation on the page."""
     with st.container(border=True):
-        asked = regions_settings.asked_for(looked)
+        picture = st.container()
         try:
-            found = _found(looked, asked)
+            found = _found(looked, asked)  # below the picture: which search it is
         except InputError as error:
             _no_regions(error)
             return None
         if found is None:
             return None
-        return _drawn(looked, asked, found)
+        with picture:
+            return _drawn(looked, asked, found)
 
 
 def pays(looked: Looked) -> list[str]:

@@ -24,16 +24,13 @@ _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 def asked_for(looked: Looked) -> RegionQuestion:
-    """The settings, in a row above what they change."""
-    first, *rest = st.columns([2.9, 0.9, 1, 1.2], vertical_alignment="bottom", gap="medium")
-    with first:
-        purpose = _purpose(looked)
+    """The purpose of the regions, and in one fold how they are found."""
+    purpose = _purpose(looked)
     if purpose == "column":
-        with rest[0]:
-            column = _column(looked)
-        with rest[2]:
-            return RegionQuestion("column", label=_label(looked), column=column)
-    with rest[0]:
+        column = _column(looked)
+        return RegionQuestion("column", label=_label(looked, width=260), column=column)
+    with st.popover("Question and size", icon=":material/tune:", type="tertiary"):
+        label = _label(looked)
         depth = st.slider(
             "Depth",
             1,
@@ -43,7 +40,6 @@ def asked_for(looked: Looked) -> RegionQuestion:
             help="Largest number of conditions that define a region.",
             **_KEPT,
         )
-    with rest[1]:
         least: Any = st.select_slider(
             "Fewest rows",
             options=LEAST_ROWS,
@@ -53,8 +49,6 @@ def asked_for(looked: Looked) -> RegionQuestion:
             "are more rows, so that a finding stands out from chance.",
             **_KEPT,
         )
-    with rest[2]:
-        label = _label(looked)
     return RegionQuestion(purpose, depth, None if least == AUTOMATIC else int(least), label)
 
 
@@ -71,7 +65,8 @@ def _purpose(looked: Looked) -> Purpose:
         required=True,
         format_func=PURPOSES.__getitem__,
         key=f"regions_purpose_{looked.review.task}",
-        help="The purpose of the partition of the inputs.",
+        label_visibility="collapsed",
+        width="content",
         **_KEPT,
     )
     return purpose
@@ -83,13 +78,14 @@ def _column(looked: Looked) -> str:
         options=looked.columns,
         format_func=lambda name: name[:60],
         key=f"regions_column_{looked.review.id}",
-        help="Any column that describes the rows; it need not be an input of the model.",
+        label_visibility="collapsed",
+        width=200,
         **_KEPT,
     )
     return column
 
 
-def _label(looked: Looked) -> int | None:
+def _label(looked: Looked, width: int | None = None) -> int | None:
     """The class whose stated probability is tested; None for the confidence."""
     if looked.regression:
         return None
@@ -100,6 +96,7 @@ def _label(looked: Looked) -> int | None:
         [Asked("confidence", None), *(Asked("class", at) for at in range(len(review.classes)))],
         help="The probability to compare with the outcomes: that of one class, with how often the "
         "row is of that class, or that of the predicted class, with how often it is right.",
+        width=width,
     )
     return asked.event
 
@@ -155,16 +152,19 @@ def _chosen(looked: Looked, request: Request) -> Kind:
     """The choice of the search, with the button that starts the thorough one."""
     kept: dict[str, Any] = {"persist_state": "session"}
     st.session_state.setdefault(_KIND, "quick")  # not as a default, because the button sets it too
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         kind: Kind = st.segmented_control(
             "Search",
             options=list(KINDS),
             required=True,
             format_func=KINDS.__getitem__,
             key=_KIND,
-            help=text.SEARCHES,
+            label_visibility="collapsed",
+            width="content",
             **kept,
         )
+        with st.popover("Which search?", icon=":material/help:", type="tertiary"):
+            st.markdown(text.SEARCHES)
         if waiting.find(request.key) is None and st.button(
             "Search harder",
             key="regions_harder",

@@ -10,9 +10,9 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
-from app.shared import set_results
-from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
-from app.shared.question_choice import Asked, choose_kind, choose_label
+from app.shared import set_results, tiles
+from app.shared.charts import csv_button, drawn_once, is_dark, show
+from app.shared.question_choice import Asked, choose_kind, choose_label, question_fold
 from kdcal_core.charts import (
     confusion_chart,
     largest_curves,
@@ -21,6 +21,7 @@ from kdcal_core.charts import (
     scores_chart,
 )
 from kdcal_core.diagnostics import (
+    Estimate,
     Kind,
     Strategy,
     headline_estimate,
@@ -59,52 +60,67 @@ class Drawn:
     strategy: Strategy
 
 
-def overview(review: Review, which: Which, asked: Asked) -> SetOverview | None:
-    """What is measured of all rows; None while a job measures it."""
-    return set_results.of(review, set_overview, which=which, event=asked.event)
+def asked(review: Review) -> Drawn:
+    """The question and its bins, chosen in one fold beside the choice of the set."""
+    with question_fold(review, "reliability"):
+        kind = choose_kind(review, "reliability")
+        label = choose_label(review, "reliability") if kind != "confidence" else None
+        n_bins = st.slider("Bins", 5, 50, 15, key="reliability_bins", persist_state="session")
+        return Drawn(Asked(kind, label), n_bins, _strategy())
 
 
-def finding(review: Review, which: Which, asked: Asked, found: SetOverview) -> None:
-    """The page's one sentence and its row of estimates, of the question that was asked."""
+def answer(review: Review, which: Which, drawn: Drawn) -> SetOverview | None:
+    """The page's one sentence, its main picture, and the estimates beside it.
+
+    None while a job measures the rows.
+    """
+    sentence = st.container()
+    picture, estimates = tiles.answer()
+    with picture:
+        _diagram(review, which, drawn)
+    found = set_results.of(review, set_overview, which=which, event=drawn.asked.event)
+    if found is not None:
+        with sentence:
+            shown = _finding(review, which, drawn.asked, found)
+        with estimates:
+            tiles.estimate_column(shown)
+    return found
+
+
+def _finding(
+    review: Review, which: Which, asked: Asked, found: SetOverview
+) -> tuple[Estimate, ...]:
+    """The sentence about the question that was asked; returns the estimates of the same rows."""
     shown, estimates, lead = found.reliability, found.estimates, ""
     if asked.kind == "top-label" and asked.label is not None:
         mine = set_results.of(review, predicted_class, which=which, label=asked.label)
         if mine is None:
-            return
+            return ()
         name = escape_markdown(review.classes[asked.label], 60)
         if mine.reliability is None:
             st.header(f"No row is predicted to be {name}.", anchor=False)
-            return
+            return ()
         shown, estimates, lead = mine.reliability, mine.estimates, f"Predicted {name}: "
     sentence = reliability_finding(shown, headline_estimate(estimates), review.classes)
     if lead:
         sentence = f"{sentence[0].lower()}{sentence[1:]}"
     st.header(lead + escape_markdown(sentence, 400), anchor=False)
-    estimate_row(estimates)
+    return estimates
 
 
-def diagram(review: Review, which: Which) -> Drawn:
-    """The main picture with its settings beside it."""
-    with st.container(border=True):
-        picture, settings = st.columns([3, 1.3], gap="medium")
-        with settings:
-            kind = choose_kind(review, "reliability")
-            label = choose_label(review, "reliability") if kind != "confidence" else None
-            n_bins = st.slider("Bins", 5, 50, 15, key="reliability_bins", persist_state="session")
-            drawn = Drawn(Asked(kind, label), n_bins, _strategy())
-        with picture:
-            found = set_results.of(
-                review, set_reliability,
-                which=which, kind=kind, n_bins=n_bins, strategy=drawn.strategy, label=label,
-            )  # fmt: skip
-            if found is not None:
-                show(
-                    drawn_once(reliability_chart, found, review.classes, dark=is_dark()),
-                    key="reliability_diagram",
-                    of=f"{review.title} {which}",
-                    finding=False,  # the page's heading says it
-                )
-    return drawn
+def _diagram(review: Review, which: Which, drawn: Drawn) -> None:
+    found = set_results.of(
+        review, set_reliability,
+        which=which, kind=drawn.asked.kind, n_bins=drawn.n_bins, strategy=drawn.strategy,
+        label=drawn.asked.label,
+    )  # fmt: skip
+    if found is not None:
+        show(
+            drawn_once(reliability_chart, found, review.classes, dark=is_dark()),
+            key="reliability_diagram",
+            of=f"{review.title} {which}",
+            finding=False,  # the page's heading says it
+        )
 
 
 def further(

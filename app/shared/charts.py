@@ -6,7 +6,7 @@ import hashlib
 import io
 import pickle
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,8 +17,6 @@ import streamlit as st
 from app.shared.papers import cited_in
 from kdcal_core.charts import Chart
 from kdcal_core.data import to_csv
-from kdcal_core.diagnostics import Estimate, interval_text, reference_text, value_text
-from kdcal_core.evaluation import meaning_of
 from kdcal_core.text import escape_markdown
 
 P = ParamSpec("P")
@@ -157,40 +155,3 @@ def csv_button(table: Callable[[], pd.DataFrame], *, key: str, name: str) -> Non
 def file_stem(name: str) -> str:
     """Letters, digits and dashes of a name, for a file."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "data"
-
-
-def estimate_row(
-    estimates: Sequence[Estimate],
-    *,
-    notes: Sequence[str] | None = None,
-) -> None:
-    """At most four tiles: value, interval, and the value to compare with.
-
-    ``notes`` are our own texts under the tiles, instead of the usual ones.
-    """
-    said = notes or [_note(estimate) for estimate in estimates]
-    for column, estimate, note in zip(st.columns(len(estimates)), estimates, said, strict=True):
-        with column:
-            estimate_tile(estimate, note)
-
-
-def estimate_tile(estimate: Estimate, note: str) -> None:
-    """One tile, with the height of its neighbours: value, interval, and our own text below."""
-    with st.container(border=True, height="stretch"):
-        st.metric(
-            escape_markdown(estimate.label),
-            value_text(estimate),
-            delta=interval_text(estimate),
-            delta_color="off",
-            delta_arrow="off",
-            help=escape_markdown(
-                f"{meaning_of(estimate)} {estimate.name}. {estimate.n:,} rows. "
-                f"{estimate.level:.0%} interval: {estimate.interval}.".lstrip(),
-                800,
-            ),
-        )
-        st.caption(note)
-
-
-def _note(estimate: Estimate) -> str:
-    return reference_text(estimate) or f"{estimate.n:,} rows"

@@ -44,17 +44,28 @@ def finished(
     return None
 
 
-def settings_card(review: Review, name: str) -> Any:
-    """Where the settings of `asked_for` stand: folded once there is a result.
+def settings_card(review: Review, name: str, label: str = "Settings") -> Any:
+    """Where the settings of `asked_for` stand: open at first, and a fold once there is a result.
 
     Parameters
     ----------
     name : str
         As of `asked_for`.
+    label : str
+        Of the fold.
     """
-    done = review.id in st.session_state.get(f"{name}_last", {})
-    # without a key, because a keyed one keeps the state that it began with
-    return st.expander("Settings", expanded=not done, icon=":material/tune:")
+    if review.id in st.session_state.get(f"{name}_last", {}):
+        return st.popover(label, icon=":material/tune:", type="tertiary")
+    return st.container(border=True)
+
+
+def fold_settings(review: Review, name: str, asked: Request) -> None:
+    """Note the job whose result is shown; the settings fold from the first one on."""
+    kept = st.session_state.setdefault(f"{name}_last", {})
+    first = review.id not in kept
+    kept[review.id] = asked.key
+    if first:
+        st.rerun()
 
 
 def asked_for(
@@ -75,10 +86,7 @@ def asked_for(
     if waiting.find(asked.key) is not None:
         job = finished(asked, review)
         if job is not None:
-            first = review.id not in kept
-            kept[review.id] = asked.key
-            if first:
-                st.rerun()  # the settings fold
+            fold_settings(review, name, asked)
         return job
     if place.button(label, key=f"{name}_start", type=emphasis(), icon=":material/play_arrow:"):
         begin(asked, review)

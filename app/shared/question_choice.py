@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from kdcal_core.diagnostics import Kind
 from kdcal_core.review import Review
+from kdcal_core.text import escape_markdown
 
 KINDS: dict[Kind, str] = {
     "class": "Probability of a class",
@@ -48,7 +50,12 @@ class Asked:
 
 
 def choose_question(
-    review: Review, page: str, asked: Sequence[Asked], help: str | None = None
+    review: Review,
+    page: str,
+    asked: Sequence[Asked],
+    help: str | None = None,
+    *,
+    width: int | None = None,
 ) -> Asked:
     """One of these questions, the review's own one first; without a choice, no control.
 
@@ -61,6 +68,8 @@ def choose_question(
         At least one.
     help : str, optional
         Our own text.
+    width : int, optional
+        In a row of controls: the width in pixels, without a label.
     """
     of_event = review.event is not None
     options = sorted(
@@ -75,19 +84,42 @@ def choose_question(
         key=f"{page}_question_{review.id}_{review.event}",
         persist_state="session",
         help=help,
+        width="stretch" if width is None else width,
+        label_visibility="visible" if width is None else "collapsed",
     )
     return options[chosen]
 
 
+def question_fold(review: Review, page: str) -> Any:
+    """A fold for the question and how it is answered, named by the question that is asked."""
+    kind: Kind = st.session_state.get(_kind_key(review, page), _kinds(review)[0])
+    label: int = st.session_state.get(_label_key(review, page), review.event or 0)
+    name = f": {review.classes[label]}" if kind != "confidence" else ""
+    return st.popover(
+        escape_markdown(f"{KINDS[kind]}{name}", 80), icon=":material/target:", type="tertiary"
+    )
+
+
+def _kinds(review: Review) -> list[Kind]:
+    first: Kind = "class" if review.event is not None else "confidence"
+    return sorted(KINDS, key=lambda kind: kind != first)
+
+
+def _kind_key(review: Review, page: str) -> str:
+    return f"{page}_kind_{'event' if review.event is not None else 'confidence'}"
+
+
+def _label_key(review: Review, page: str) -> str:
+    return f"{page}_label_{review.id}_{review.event}"
+
+
 def choose_kind(review: Review, page: str) -> Kind:
     """What is asked: of an event first its probability, otherwise first the confidence."""
-    of_event = review.event is not None
-    options = sorted(KINDS, key=lambda kind: kind != ("class" if of_event else "confidence"))
     kind: Kind = st.radio(
         "Question",
-        options=options,
+        options=_kinds(review),
         format_func=KINDS.__getitem__,
-        key=f"{page}_kind_{'event' if of_event else 'confidence'}",
+        key=_kind_key(review, page),
         persist_state="session",
     )
     st.caption(KIND_QUESTIONS[kind])
@@ -101,7 +133,7 @@ def choose_label(review: Review, page: str) -> int:
         options=range(len(review.classes)),
         index=review.event or 0,
         format_func=lambda at: review.classes[at][:80],
-        key=f"{page}_label_{review.id}_{review.event}",
+        key=_label_key(review, page),
         persist_state="session",
     )
     return label

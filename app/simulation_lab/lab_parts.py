@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.shared.charts import dragged, drawn_once, estimate_row, is_dark, show
+from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
 from app.shared.papers import cited_in
+from app.shared.tiles import estimate_row
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_results import answers_of, measures_of
 from kdcal_core.calibration import KernelDensityGraph

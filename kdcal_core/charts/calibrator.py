@@ -69,9 +69,9 @@ def judged_reliability_chart(
     """
     calibrated = method != "model"
     who = "Calibrated" if calibrated else "The model as it is"
-    figure = reliability_figure(curve, dark=dark, drawn_as=method, of_class=of_class)
+    figure = reliability_figure(curve, dark=dark, drawn_as=method, of_class=of_class, small=True)
     return Chart(
-        figure.update_layout(height=540),
+        figure,
         finding=f"{who}: {_worst_words(curve)}",
         alt=f"{who}. {reliability_alt(curve)}",
         how_to_read=DIAGRAMS,

@@ -67,7 +67,7 @@ def net_benefit_chart(
     colours = palette(dark)
     at = _drawn(counts, threshold)
     band = net_benefit(counts)
-    figure = new_figure(dark, height=400)
+    figure = new_figure(dark, height=330)
     _line(figure, counts, band, at, "Model as it is", colours.model, "solid")
     top = float(np.nanmax(band.value[at]))
     if repaired is not None:

@@ -104,7 +104,7 @@ def local_map_figure(
         Draw the line on which both axes are equal, for prediction against outcome.
     """
     colours = palette(dark)
-    figure = new_figure(dark, height=440)
+    figure = new_figure(dark, height=400)
     drawn = _drawn(local.kind, MAX_MARKS - _MAX_MEMBERS * len(picked) - 10)
     for name in FAULT_TITLES:
         mine = drawn[local.kind[drawn] == name]

@@ -413,7 +413,7 @@ def distance_figure(
     ``data_radius``. ``prior`` is the largest class prior, to which confidence should fall.
     """
     colours = palette(dark)
-    figure = new_figure(dark, height=380)
+    figure = new_figure(dark, height=330)
     figure.add_traces(band_lines(lines, colours, "Distance %{x:.3g}", "confidence", band_words))
     last = max((float(line.x[-1]) for line in lines if line.x.size), default=data_radius)
     figure.add_trace(

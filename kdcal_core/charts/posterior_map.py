@@ -27,7 +27,7 @@ VERY_FEW, FEW = 20, 100  # the same limits as for pale points in the reliability
 _NAMED = 6
 _STEADY = 5  # with fewer held-out rows below it, the floor depends on single rows
 _GAP = 0.035  # between panels, as a share of the width
-_HEIGHTS = {2: 360, 3: 280}  # of a panel, by the number of panels in a row; 200 for more
+_HEIGHTS = {2: 310, 3: 270}  # of a panel, by the number of panels in a row; 200 for more
 _TOP, _BOTTOM = 64, 84  # around the panels: legend and titles; axis and colour bar
 _BAR = 0.3  # of the width
 _BETWEEN = 40  # pixels from a row of panels to the next
@@ -267,7 +267,7 @@ class _Place:
 def _places(n: int, columns: int, aspect: float) -> Iterator[_Place]:
     rows = -(-n // columns)
     panel_height = _HEIGHTS.get(columns, 200) if rows == 1 else _STACKED
-    panel_height = round(panel_height * min(max(aspect, 0.6), 1.3))
+    panel_height = round(panel_height * min(max(aspect, 0.6), 1.0))
     inside = rows * panel_height + (rows - 1) * _BETWEEN
     gap = _BETWEEN / inside
     width, tall = (1 - _GAP * (columns - 1)) / columns, (1 - gap * (rows - 1)) / rows

@@ -251,7 +251,7 @@ def misses_figure(
     kept = drawn_rows(len(xy), len(panels), seed)
     titles = [PanelTitle(shown.name, _share_missed(shown, level)) for shown in panels]
     figure = new_panels(
-        titles, dark, columns=2, height=310, x_title=x_title, y_title=y_title, y_axis={"nticks": 6}
+        titles, dark, columns=2, height=240, x_title=x_title, y_title=y_title, y_axis={"nticks": 6}
     )
     named: set[str] = set()
     for at, shown in enumerate(panels):

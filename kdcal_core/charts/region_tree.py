@@ -16,7 +16,8 @@ from kdcal_core.data import FloatArray
 from kdcal_core.partition.tree import PartitionTree, TreeNode
 from kdcal_core.text import escape_html
 
-_LINE = 50  # pixels for a region
+_LINE, _LEAST_LINE = 50, 38  # pixels for a region, and where there are many
+_ENOUGH = 330  # pixels for all regions, where that suffices
 _SMALLEST, _LARGEST = 11.0, 30.0
 _LETTERS = 100  # of the conditions from the root to a region
 _STRONG = 0.2  # a gap of this size has the full colour
@@ -75,7 +76,8 @@ def region_tree_figure(
     nodes = tree.nodes()
     height = _heights(tree, nodes)
     levels = max(int(tree.depth.max()), 1)
-    figure = new_figure(dark, height=96 + _LINE * tree.n_leaves)
+    line = min(_LINE, max(_LEAST_LINE, _ENOUGH // tree.n_leaves))
+    figure = new_figure(dark, height=96 + line * tree.n_leaves)
     figure.add_trace(_branches(nodes, height, colours))
     figure.add_trace(_conditions(nodes, height, _LETTERS // levels, colours))
     figure.add_traces(_legend(marks, colours))
