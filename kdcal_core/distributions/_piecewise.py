@@ -40,14 +40,23 @@ def count_up_to(ascending: FloatArray, at: FloatArray, side: Literal["left", "ri
     if len(ascending) == 1:
         return np.searchsorted(ascending[0], at, side=side).astype(np.int64)
     n, k = ascending.shape
-    low = np.zeros((n, at.shape[1]), dtype=np.int64)
-    high = np.full_like(low, k)
-    for _ in range(k.bit_length()):
-        middle = (low + high) // 2
-        value = np.take_along_axis(ascending, np.minimum(middle, k - 1), axis=1)
-        counted = (value <= at if side == "right" else value < at) & (middle < high)
-        low, high = np.where(counted, middle + 1, low), np.where(counted, high, middle)
-    return low
+    flat, before = _flat(ascending)
+    count = np.zeros((n, at.shape[1]), dtype=np.int64)
+    compare = np.less_equal if side == "right" else np.less
+    # binary digits of the count, the largest first
+    for digit in reversed(range(k.bit_length())):
+        tried = count + (1 << digit)
+        place = np.minimum(tried, k) + before
+        reached = compare(flat.take(place), at)
+        reached &= tried <= k
+        count += reached.astype(np.int64) << digit
+    return count
+
+
+def _flat(table: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
+    """A table's values one after another, and the place before each row's first, (n, 1)."""
+    n, k = table.shape
+    return table.reshape(-1), k * np.arange(n)[:, np.newaxis] - 1
 
 
 def pick(table: NDArray[Any], places: IntArray) -> NDArray[Any]:
@@ -57,7 +66,10 @@ def pick(table: NDArray[Any], places: IntArray) -> NDArray[Any]:
         picked = table[0][places]
     elif len(places) == 1:
         picked = table[:, places[0]]
-    else:
+    elif table.flags.c_contiguous:
+        flat, before = _flat(table)
+        picked = flat.take(places + (before + 1))
+    else:  # one value for many places, which would have to be written out
         picked = np.take_along_axis(table, places, axis=1)
     return picked
 

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -39,13 +40,14 @@ from kdcal_core.evaluation.methods import FIT_ERRORS, why_it_failed
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression import (
     RECALIBRATORS,
+    Neighbourhoods,
     NeighbourSelection,
     Recalibrator,
     RecalibratorSpec,
-    local_uniformity,
     select_neighbours,
 )
 from kdcal_core.regression.neighbour_search import Kernel
+from kdcal_core.regression.recalibrators import check_space
 
 MODEL = "model"
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -249,7 +251,7 @@ def judge_recalibrators(
     judged = calibration if evaluation is None else evaluation
     shown = _shown(judged.n_rows, seed)
     size = mean_scale(calibration.y)
-    rows = _Rows(calibration, judged, space, shown, size if size > _LEAST_SCALE else 1.0)
+    rows = _Rows(calibration, judged, space, shown, size if size > _LEAST_SCALE else 1.0, seed)
     n_folds = min(folds, judged.n_rows) if evaluation is None else None
     methods: list[RecalibratorScores] = []
     answers: dict[str, RowAnswers] = {}
@@ -346,6 +348,12 @@ class _Rows:
     space: Space
     shown: IntArray
     scale: float
+    seed: int
+
+    @cached_property
+    def neighbourhoods(self) -> Neighbourhoods:
+        """The neighbourhoods of the local test, the same for all methods."""
+        return Neighbourhoods.of(check_space(self.space.judged, self.judged.n_rows), seed=self.seed)
 
 
 def _shown(n: int, seed: int) -> IntArray:
@@ -438,7 +446,7 @@ def _scores(
             f"The log score is left out: {outcomes} where the distributions have almost no density "
             "(below 1e-300), which alone would decide it.",
         )
-    needed, looked_at = _local_test(answers.pit, rows.space.judged, seed)
+    needed, looked_at = _local_test(answers.pit, rows)
     return RecalibratorScores(
         key=spec.key if spec else MODEL,
         title=_title(spec),
@@ -467,11 +475,11 @@ def _differences(
     }
 
 
-def _local_test(pit: FloatArray, space: FloatArray, seed: int) -> tuple[int, int]:
+def _local_test(pit: FloatArray, rows: _Rows) -> tuple[int, int]:
     """Number of neighbourhoods miscalibrated beyond chance, and number of those tested."""
     if len(pit) < _FEWEST:
         return 0, 0
-    found = local_uniformity(pit, space, seed=seed)
+    found = rows.neighbourhoods.test(pit)
     return int(found.needed.sum()), len(found.centres)
 
 

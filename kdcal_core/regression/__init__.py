@@ -37,7 +37,12 @@ from kdcal_core.regression.choice_of_neighbours import (
 from kdcal_core.regression.density import DensityRecalibration
 from kdcal_core.regression.global_recalibration import GlobalRecalibration, IsotonicRecalibration
 from kdcal_core.regression.local import LocalRecalibration, NeighbourRegression
-from kdcal_core.regression.local_test import LocalUniformity, WhereNeeded, local_uniformity
+from kdcal_core.regression.local_test import (
+    LocalUniformity,
+    Neighbourhoods,
+    WhereNeeded,
+    local_uniformity,
+)
 from kdcal_core.regression.neighbour_search import Neighbours, NeighbourSearch
 from kdcal_core.regression.recalibrated import Recalibrated, SmoothedRecalibrated
 from kdcal_core.regression.recalibrators import RECALIBRATORS, Recalibrator, RecalibratorSpec
@@ -62,6 +67,7 @@ __all__ = [
     "NeighbourRegression",
     "NeighbourSearch",
     "NeighbourSelection",
+    "Neighbourhoods",
     "Neighbours",
     "Normal",
     "PredictiveDistribution",

@@ -64,3 +64,24 @@ def squared_distances(
                 distance += off * off
             squared[i, j] = distance
         squared[i, count[i] :] = np.inf
+
+
+@compiled
+def along_line(
+    points: Array, ordered: Array, row: Array, wanted: int, index: Array, distance: Array
+) -> None:
+    """The nearest of ascending numbers to every point, nearest first, and their distances."""
+    n = len(ordered)
+    for i in range(len(points)):
+        point = points[i]
+        right = np.searchsorted(ordered, point)
+        left = right - 1
+        for j in range(wanted):
+            if right == n or (left >= 0 and point - ordered[left] <= ordered[right] - point):
+                at = left
+                left -= 1
+            else:
+                at = right
+                right += 1
+            off = ordered[at] - point
+            index[i, j], distance[i, j] = row[at], np.sqrt(off * off)

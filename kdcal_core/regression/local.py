@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.data.schema import FloatArray
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress
@@ -31,6 +31,7 @@ from kdcal_core.regression.neighbour_search import (
 )
 from kdcal_core.regression.recalibrated import Recalibrated, SmoothedRecalibrated
 from kdcal_core.regression.recalibrators import (
+    PIT_EDGE,
     RecalibratorSpec,
     check_outcomes,
     check_space,
@@ -46,6 +47,7 @@ FEWEST = 50
 RECALL_ROWS = 200
 BANDWIDTHS = (1.0, 0.5, 0.25, 0.125, 0.0)
 TRIED_ROWS, FEWEST_TRIED = 400, 20
+MOST_RANKS = 2**16
 MOST_FLOATS = 2**28
 """Maximum number of neighbours of all rows together with a radius: 2 GB of PIT values."""
 
@@ -235,7 +237,7 @@ class LocalRecalibration(BaseEstimator):
             else None
         )
         base = widened(distribution, self.widening_)
-        sampled = Recalibrated(base, self.pit_[found.index], weights)
+        sampled = self._sampled(base, found.index, weights)
         return _smoothed(sampled, self.bandwidth_)
 
     def _chosen_bandwidth(
@@ -253,11 +255,25 @@ class LocalRecalibration(BaseEstimator):
             return BANDWIDTHS[0]
         rows = rows[some]
         base = widened(distribution[rows], self.widening_)
-        sampled = Recalibrated(base, self.pit_[found.index[some]], others[some])
+        sampled = self._sampled(base, found.index[some], others[some])
         crps = np.stack([_smoothed(sampled, one).crps(y[rows]) for one in BANDWIDTHS])
         worse = crps - crps[np.argmin(crps.mean(axis=1))]
         close = worse.mean(axis=1) <= worse.std(axis=1) / math.sqrt(len(rows))
         return BANDWIDTHS[int(np.argmax(close))]
+
+    def _sampled(
+        self, base: PredictiveDistribution, index: IntArray, weights: FloatArray
+    ) -> Recalibrated:
+        """The base at the PIT values of neighbours (n, k), which are sorted here if that is faster.
+
+        Up to 65,536 fit rows, ranks fit into 16 bits. They are sorted by their digits, in a tenth
+        of the time and with the same result.
+        """
+        pit, rank = np.unique(np.clip(self.pit_, PIT_EDGE, 1 - PIT_EDGE), return_inverse=True)
+        if len(pit) <= MOST_RANKS:
+            order = np.argsort(rank.astype(np.uint16)[index], axis=1, kind="stable")
+            index, weights = (np.take_along_axis(one, order, axis=1) for one in (index, weights))
+        return Recalibrated(base, self.pit_[index], weights)
 
     def _scaled(self, space: FloatArray) -> FloatArray:
         return space if self._scaling is None else self._scaling(space)

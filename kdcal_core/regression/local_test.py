@@ -229,44 +229,103 @@ def local_uniformity(
     [True, False]
     """
     pit = _checked_pit(pit)
-    n = len(pit)
-    x = check_space(space, n)
-    k = max(5, min(max(100, n // 10), 500, n // 2)) if k is None else k
-    if not 5 <= k <= n:
-        raise InputError(
-            f"Neighbourhoods of {k:,} rows cannot be tested among {n:,} rows",
-            fix="Choose at least 5 rows for each neighbourhood and at most all rows.",
-        )
-    report = part_of(progress, 0.0, 1.0)
-    report(0.0, "Finding neighbourhoods")
-    scaling = Scaling.of(x)
-    z = scaling(x)
-    chosen = np.sort(np.random.default_rng(seed).choice(n, min(centres, n), replace=False))
-    near = NeighbourSearch(z).query(z[chosen], k).index
-    used, columns = np.unique(near, return_inverse=True)
-    c = len(chosen)
-    sums = sparse.csr_matrix(
-        (np.full(c * k, 1 / np.sqrt(k)), columns.ravel(), np.arange(0, c * k + 1, k)),
-        shape=(c, len(used)),
-    )
-    scores = sums @ legendre(pit[used]).T
-    statistic = (scores**2).sum(axis=1)
-    null = null_statistics(sums, draws, seed, report)
-    report(1.0, "Local test done")
-    return LocalUniformity(
-        centres=chosen,
-        near=near,
-        scores=scores,
-        statistic=statistic,
-        p_value=(1 + (null >= statistic).sum(axis=0)) / (draws + 1),
-        adjusted_p=step_down(statistic, null),
-        n=n,
-        level=level,
+    near = Neighbourhoods.of(
+        check_space(space, len(pit)),
+        k=k,
+        centres=centres,
         draws=draws,
         seed=seed,
-        _scaling=scaling,
-        _search=NeighbourSearch(z[chosen]),
+        progress=progress,
     )
+    return near.test(pit, level)
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhoods:
+    """The neighbourhoods of a space, with what chance alone gives in each.
+
+    Several PIT values of the same rows can be tested in them; see :func:`local_uniformity`.
+
+    Attributes
+    ----------
+    centres : (c,) int
+    near : (c, k) int
+    null : (draws, c)
+        Statistics of uniform PIT values.
+    n, seed : int
+        Number of rows, and the seed.
+    """
+
+    centres: IntArray
+    near: IntArray
+    null: FloatArray
+    n: int
+    seed: int
+    _used: IntArray
+    _sums: sparse.csr_matrix
+    _scaling: Scaling
+    _search: NeighbourSearch
+
+    @classmethod
+    def of(
+        cls,
+        x: FloatArray,
+        *,
+        k: int | None = None,
+        centres: int = 200,
+        draws: int = 999,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> Neighbourhoods:
+        """Those of a checked space (n, d); the other parameters are as in `local_uniformity`.
+
+        Raises
+        ------
+        InputError
+            For fewer than 5 or more than n rows in a neighbourhood.
+        """
+        n = len(x)
+        k = max(5, min(max(100, n // 10), 500, n // 2)) if k is None else k
+        if not 5 <= k <= n:
+            raise InputError(
+                f"Neighbourhoods of {k:,} rows cannot be tested among {n:,} rows",
+                fix="Choose at least 5 rows for each neighbourhood and at most all rows.",
+            )
+        report = part_of(progress, 0.0, 1.0)
+        report(0.0, "Finding neighbourhoods")
+        scaling = Scaling.of(x)
+        z = scaling(x)
+        chosen = np.sort(np.random.default_rng(seed).choice(n, min(centres, n), replace=False))
+        near = NeighbourSearch(z).query(z[chosen], k).index
+        used, columns = np.unique(near, return_inverse=True)
+        c = len(chosen)
+        sums = sparse.csr_matrix(
+            (np.full(c * k, 1 / np.sqrt(k)), columns.ravel(), np.arange(0, c * k + 1, k)),
+            shape=(c, len(used)),
+        )
+        null = null_statistics(sums, draws, seed, report)
+        report(1.0, "Local test done")
+        return cls(chosen, near, null, n, seed, used, sums, scaling, NeighbourSearch(z[chosen]))
+
+    def test(self, pit: FloatArray, level: float = 0.05) -> LocalUniformity:
+        """The test of PIT values (n,) in these neighbourhoods."""
+        scores = self._sums @ legendre(pit[self._used]).T
+        statistic = (scores**2).sum(axis=1)
+        draws = len(self.null)
+        return LocalUniformity(
+            centres=self.centres,
+            near=self.near,
+            scores=scores,
+            statistic=statistic,
+            p_value=(1 + (self.null >= statistic).sum(axis=0)) / (draws + 1),
+            adjusted_p=step_down(statistic, self.null),
+            n=self.n,
+            level=level,
+            draws=draws,
+            seed=self.seed,
+            _scaling=self._scaling,
+            _search=self._search,
+        )
 
 
 def _checked_pit(pit: Any) -> FloatArray:

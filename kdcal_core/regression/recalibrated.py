@@ -5,7 +5,7 @@ They are used as a step function or smoothed.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -166,6 +166,8 @@ NARROWEST = 1e-3
 LINEAR = 10.0
 """Distance in spreads from the median up to which the scale is linear, then logarithmic."""
 NODES = 256
+MOST_NODES = 2**22
+"""Quantiles of all rows together that are kept for mean, standard deviation and CRPS."""
 
 
 class SmoothedRecalibrated(PredictiveDistribution):
@@ -212,6 +214,7 @@ class SmoothedRecalibrated(PredictiveDistribution):
 
     def __init__(self, base: PredictiveDistribution, knots: FloatArray, values: FloatArray) -> None:
         self.base, self.knots, self.values = base, knots, values
+        self._kept: Weighted | None = None
 
     @classmethod
     def of(cls, sampled: Recalibrated, bandwidth: float = 1.0) -> Self:
@@ -231,8 +234,12 @@ class SmoothedRecalibrated(PredictiveDistribution):
 
     def __getitem__(self, rows: Rows) -> Self:
         if len(self.knots) == 1:
-            return type(self)(self.base[rows], self.knots, self.values)
-        return type(self)(self.base[rows], self.knots[rows], self.values[rows])
+            chosen = type(self)(self.base[rows], self.knots, self.values)
+        else:
+            chosen = type(self)(self.base[rows], self.knots[rows], self.values[rows])
+        if self._kept is not None:
+            chosen._kept = self._kept[rows]
+        return chosen
 
     @property
     def continuous(self) -> bool:
@@ -288,6 +295,18 @@ class SmoothedRecalibrated(PredictiveDistribution):
         slope = (pick(self.values, after) - value) / run
         return knot, value, slope, at - pick(table, after - 1)
 
+    def mean(self) -> FloatArray:
+        self._keep_nodes()
+        return super().mean()
+
+    def std(self) -> FloatArray:
+        self._keep_nodes()
+        return super().std()
+
+    def crps(self, y: ArrayLike) -> FloatArray:
+        self._keep_nodes()
+        return super().crps(y)
+
     def _mean(self) -> FloatArray:
         return self._nodes()._mean()
 
@@ -297,12 +316,25 @@ class SmoothedRecalibrated(PredictiveDistribution):
     def _crps(self, y: FloatArray) -> FloatArray:
         return self._nodes()._crps(y)
 
+    def _keep_nodes(self) -> None:
+        """Compute the quantiles behind mean, standard deviation and CRPS once for all three."""
+        if self._kept is None and len(self) * NODES <= MOST_NODES:
+            levels, weights = _levels()
+            self._kept = Weighted(self.ppf(levels), weights)
+
     def _nodes(self) -> Weighted:
-        # levels are dense near 0 and 1, where quantiles diverge
-        edges = betainc(3.0, 3.0, np.linspace(0, 1, NODES + 1))
-        levels = (edges[:-1] + edges[1:])[np.newaxis] / 2
-        quantiles = np.broadcast_to(self._ppf(levels), (len(self), NODES))
-        return Weighted(quantiles, np.diff(edges))
+        if self._kept is not None:
+            return self._kept
+        levels, weights = _levels()
+        return Weighted(np.broadcast_to(self._ppf(levels), (len(self), NODES)), weights)
+
+
+@lru_cache(maxsize=1)
+def _levels() -> tuple[FloatArray, FloatArray]:
+    """Levels of the quantiles (1, NODES) that stand for a distribution, and their weights."""
+    # levels are dense near 0 and 1, where quantiles diverge
+    edges = betainc(3.0, 3.0, np.linspace(0, 1, NODES + 1))
+    return (edges[:-1] + edges[1:])[np.newaxis] / 2, np.diff(edges)
 
 
 def _probit(level: FloatArray) -> FloatArray:
