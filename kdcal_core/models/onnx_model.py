@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data import Family, FloatArray, Task
 from kdcal_core.errors import InputError
+from kdcal_core.models.block_rows import timed_blocks
 from kdcal_core.models.formats import Content, Format
 from kdcal_core.models.onnx_cost import check_cost, nodes_of, read_model
 from kdcal_core.models.onnx_graph import Graph, Inputs, flat, open_session, padded, read_inputs, run
@@ -62,8 +63,9 @@ class Core:
         feed = self.inputs.feed(X)
         n_rows = len(next(iter(feed.values())))
         per_row = max(width, self.inputs.n_features, self.inputs.cost.row_cells)
-        block_rows = self.inputs.batch or min(_MOST_BLOCK_ROWS, max(1, _BLOCK_CELLS // per_row))
-        for block in blocks(n_rows, block_rows):
+        most = min(_MOST_BLOCK_ROWS, max(1, _BLOCK_CELLS // per_row))
+        batch = self.inputs.batch
+        for block in blocks(n_rows, batch) if batch else timed_blocks(n_rows, most, per_row):
             part = {key: values[block] for key, values in feed.items()}
             n_block = block.stop - block.start
             values = run(self.session, names, padded(part, n_block, self.inputs))

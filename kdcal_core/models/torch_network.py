@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import lack_of_memory
+from kdcal_core.models.block_rows import timed_blocks
 from kdcal_core.models.features import numeric_input
 from kdcal_core.models.network_layers import (
     Step,
@@ -405,12 +406,13 @@ class TorchModel:
         words = np.concatenate([block.words for block in packed])
         return ActivationCodes(words, packed[0].layer_widths)
 
-    def _blocks(self, X: Features) -> Iterator[tuple[Any, int]]:
+    def _blocks(self, X: Features, *, timed: bool = True) -> Iterator[tuple[Any, int]]:
+        """Blocks of rows with their size; not ``timed`` where the result depends on the blocks."""
         matrix = numeric_input(X, n_features=self.n_features, feature_names=self.feature_names)
-        block_rows = self._network.batch or min(
-            _MOST_BLOCK_ROWS, max(1, _BLOCK_CELLS // self._recording.numbers_per_row)
-        )
-        for block in blocks(len(matrix), block_rows):
+        cells, batch = self._recording.numbers_per_row, self._network.batch
+        most = batch or min(_MOST_BLOCK_ROWS, max(1, _BLOCK_CELLS // cells))
+        free = timed and not batch
+        for block in timed_blocks(len(matrix), most, cells) if free else blocks(len(matrix), most):
             yield self._network.tensor(matrix[block]), block.stop - block.start
 
 
@@ -600,7 +602,7 @@ class TorchRegressor(TorchModel):
             raise InputError(f"The number of passes is {m}", fix="Choose 1 or more.")
         found = np.empty((len(X), m))
         start = 0
-        for number, (rows, n_block) in enumerate(self._blocks(X)):
+        for number, (rows, n_block) in enumerate(self._blocks(X, timed=False)):
             with _own_random_numbers(network.device, (seed, number)):
                 for j in range(m):
                     raw: NDArray[Any] = to_numpy(network.output(rows))[:n_block]
