@@ -25,8 +25,9 @@ from threadpoolctl import threadpool_limits
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import prepare_workers, run_limited
 
-# what the workers of the app import: the core's tasks, and what opens a scikit-learn model
-WORKERS_IMPORT = ("kdcal_core.tasks", "skops.io")
+# what the workers of the app import: the core's tasks, what opens a scikit-learn model, and what
+# runs compiled kernels
+WORKERS_IMPORT = ("kdcal_core.tasks", "skops.io", "numba")
 _EVERY = 10.0  # seconds between collections
 _WHOLE_EVERY = 600.0  # seconds after which the frozen objects are also collected
 _ENOUGH = 65_536  # descriptors; with a far higher limit, new processes are slow on some systems

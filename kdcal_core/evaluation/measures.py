@@ -9,8 +9,9 @@ measure from `MEASURES`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -23,8 +24,10 @@ from kdcal_core.diagnostics.targets import Target, confidence_target
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.evaluation.spread import Spread
 from kdcal_core.offers import offer
+from kdcal_core.partition._blocks import cores
 from kdcal_core.progress import Progress
 
+T = TypeVar("T")
 Group = Literal["inside", "outside", "ranking", "speed"]
 Family = Literal[
     "inside",
@@ -124,6 +127,19 @@ class Drawn:
     rows: RowDraws
     level: float
     seed: int
+    _kept: dict[str, Future[Any]] = field(default_factory=dict)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """What several measures need, made by the first that asks; the others wait for it."""
+        own: Future[T] = Future()
+        kept = self._kept.setdefault(name, own)
+        if kept is own:
+            try:
+                own.set_result(make())
+            except BaseException as error:
+                own.set_exception(error)
+        found: T = kept.result()
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,24 +239,38 @@ def scored_measures(
     seed: int,
     progress: Progress | None = None,
 ) -> tuple[Scored, ...]:
-    """All measures except those of speed and those that are not defined on these rows."""
+    """All measures except those of speed and those that are not defined on these rows.
+
+    Measures share the cores: each has its own seed, so its numbers do not depend on the others.
+    """
     draws = row_draws(len(judged.y), n_boot, np.random.default_rng(seed))
     drawn = Drawn(draws, level, seed)
     asked = [one for one in MEASURES.values() if one.compared is not None]
-    scored = []
-    for at, measure in enumerate(asked):
+
+    def scored(measure: Measure) -> Scored | None:
         assert measure.compared is not None
-        if progress is not None:
-            progress(at / len(asked), f"Measuring: {measure.title}")
-        if (result := measure.compared(judged, drawn)) is not None:
-            estimates, spread = result
-            titled = tuple(
-                replace(one, label=measure.title, lower_is_better=measure.lower_is_better)
-                for one in estimates
-            )
-            shown = np.array([one.value for one in titled])
-            scored.append(Scored(measure, titled, replace(spread, shown=shown)))
-    return tuple(scored)
+        if (result := measure.compared(judged, drawn)) is None:
+            return None
+        estimates, spread = result
+        titled = tuple(
+            replace(one, label=measure.title, lower_is_better=measure.lower_is_better)
+            for one in estimates
+        )
+        shown = np.array([one.value for one in titled])
+        return Scored(measure, titled, replace(spread, shown=shown))
+
+    found = []
+    with ThreadPoolExecutor(cores(), thread_name_prefix="kdcal-measures") as pool:
+        try:
+            results = pool.map(scored, asked)
+            for at, measure in enumerate(asked):
+                if progress is not None:
+                    progress(at / len(asked), f"Measuring: {measure.title}")
+                found.append(next(results))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return tuple(one for one in found if one is not None)
 
 
 def compared_measures() -> tuple[Measure, ...]:

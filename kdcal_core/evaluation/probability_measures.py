@@ -43,7 +43,14 @@ from kdcal_core.evaluation.measures import (
     Measure,
     Paired,
 )
-from kdcal_core.evaluation.spread import Spread, binned_spread, of_areas, of_means, smooth_spread
+from kdcal_core.evaluation.spread import (
+    Spread,
+    binned_spread,
+    of_areas,
+    of_means,
+    resampled_bins,
+    smooth_spread,
+)
 from kdcal_core.statistics import brier_losses, clopper_pearson, kish, log_losses
 
 BINS = 15
@@ -110,8 +117,12 @@ def _binned(norm: Norm, debiased: bool) -> Compared:
             )
             for one in problems
         ]
+        # the same bins for every norm, and the same spread for the debiased value of a norm
         alone = [(one,) for one in problems]
-        return shown, binned_spread(alone, norm, "uniform", BINS, drawn.rows, drawn.seed)
+        bins = drawn.once(
+            "bins", lambda: resampled_bins(alone, "uniform", BINS, drawn.rows, drawn.seed)
+        )
+        return shown, drawn.once(f"spread {norm}", lambda: binned_spread(bins, norm))
 
     return compared
 
@@ -150,7 +161,8 @@ def _classwise(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
         for one in judged.found
     ]
     problems = [targets(one.proba, judged.y, judged.weight, "class") for one in judged.found]
-    return shown, binned_spread(problems, "l1", "uniform", BINS, drawn.rows, drawn.seed)
+    bins = resampled_bins(problems, "uniform", BINS, drawn.rows, drawn.seed)
+    return shown, binned_spread(bins, "l1")
 
 
 def _far(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:

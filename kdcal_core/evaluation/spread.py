@@ -154,38 +154,50 @@ CHANCE_BINS = 10  # bins of the rates by which outcomes are drawn
 COARSE = 512  # cells of [0, 1] used for the draws
 
 
-def binned_spread(
+@dataclass(frozen=True, eq=False)
+class ResampledBins:
+    """The bins of one method: share and gap (M,), and resampled shares and deviations (B, M)."""
+
+    share: FloatArray
+    gap: FloatArray
+    drawn_share: FloatArray
+    deviation: FloatArray
+
+
+def resampled_bins(
     problems: Sequence[tuple[Target, ...]],
-    norm: Norm,
     strategy: Strategy,
     n_bins: int,
     draws: RowDraws,
     seed: int,
-) -> Spread:
+) -> tuple[ResampledBins, ...]:
+    """The bins of every method, all resampled with the same rows."""
+    found = []
+    for one in problems:
+        tables = tuple(bin_table(part, edges_for(part, n_bins, strategy)) for part in one)
+        share, gap, _ = pooled_bins(one, tables)
+        drawn = resampled(one, tables, gap, draws, np.random.default_rng(seed))
+        found.append(ResampledBins(share, gap, *drawn))
+    return tuple(found)
+
+
+def binned_spread(bins: Sequence[ResampledBins], norm: Norm) -> Spread:
     """Norms of the gaps in bins, as observed and as they would be for other true gaps.
 
     With gaps g of norm T and resampled deviations e, the statistic at a true error t is drawn as
     the norm of (t / T) g + e: the observed direction with another length. All methods use the same
     resampled rows, so what they share cancels in a difference.
     """
-    parts = []
-    for found in problems:
-        tables = tuple(bin_table(one, edges_for(one, n_bins, strategy)) for one in found)
-        share, gap, _ = pooled_bins(found, tables)
-        value = float(error_norm(share, gap, norm))
-        drawn = resampled(found, tables, gap, draws, np.random.default_rng(seed))
-        # gaps of 0 have no direction: use the same error everywhere
-        unit = gap / value if value > 1e-12 else np.where(share > 0, 1.0, 0.0)
-        parts.append((value, unit, drawn))
-    observed = np.array([one for one, _, _ in parts])
+    observed = np.array([float(error_norm(one.share, one.gap, norm)) for one in bins])
     truth = error_grid(max(ROOM * float(observed.max()), 1e-6))
-    drawn_errors = np.array(
-        [
-            [error_norm(share, t * unit + deviation, norm) for t in truth]
-            for _, unit, (share, deviation) in parts
-        ]
-    )
-    return of_errors(observed, np.tile(truth, (len(parts), 1)), drawn_errors)
+    drawn_errors = []
+    for one, value in zip(bins, observed, strict=True):
+        # gaps of 0 have no direction: use the same error everywhere
+        unit = one.gap / value if value > 1e-12 else np.where(one.share > 0, 1.0, 0.0)
+        drawn_errors.append(
+            [error_norm(one.drawn_share, t * unit + one.deviation, norm) for t in truth]
+        )
+    return of_errors(observed, np.tile(truth, (len(bins), 1)), np.array(drawn_errors))
 
 
 def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread:

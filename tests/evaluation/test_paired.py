@@ -15,7 +15,13 @@ from kdcal_core.diagnostics.calibration_error import error_norm, row_draws
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.evaluation.measures import MEASURES
 from kdcal_core.evaluation.paired import _root, against_best, against_model, holm
-from kdcal_core.evaluation.spread import binned_spread, of_areas, of_means, smooth_spread
+from kdcal_core.evaluation.spread import (
+    binned_spread,
+    of_areas,
+    of_means,
+    resampled_bins,
+    smooth_spread,
+)
 
 LOSS, AREA, ECE = MEASURES["log_loss"], MEASURES["auc"], MEASURES["ece"]
 
@@ -34,7 +40,7 @@ def best(spread, measure=LOSS, n=100):
 def errors_of(scores, hit, seed=0, n_boot=300, strategy="uniform"):
     problems = [(confidence_target(score, hit),) for score in scores]
     draws = row_draws(len(hit), n_boot, np.random.default_rng(seed))
-    return binned_spread(problems, "l1", strategy, 15, draws, seed)
+    return binned_spread(resampled_bins(problems, strategy, 15, draws, seed), "l1")
 
 
 def test_means_are_compared_by_the_paired_t_test():
