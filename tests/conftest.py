@@ -90,12 +90,12 @@ def _large_models_are_loaded_once() -> Iterator[None]:
     formats = model_formats()
     load, loaded = formats["skops"].load, {}
 
-    def load_once(path: Path, *, name: str, task: Any = None) -> Any:
+    def load_once(path: Path, *, name: str, task: Any = None, progress: Any = None) -> Any:
         if path.stat().st_size < 100_000:
-            return load(path, name=name, task=task)
+            return load(path, name=name, task=task, progress=progress)
         key = sha256(path.read_bytes()).digest(), task
         if key not in loaded:
-            loaded[key] = load(path, name=name, task=task)
+            loaded[key] = load(path, name=name, task=task, progress=progress)
         return loaded[key]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -35,6 +35,7 @@ from kdcal_core.models.protocol import (
     remember_file,
 )
 from kdcal_core.offers import import_modules, offer
+from kdcal_core.progress import Progress
 from kdcal_core.text import listed
 
 _HEAD_BYTES = 512
@@ -120,6 +121,8 @@ class Format:
         Its place in the list.
     library : Library, optional
         The library, where its models can also be taken from memory.
+    reports_steps : bool
+        Whether ``load`` also takes ``progress``, for files that take seconds to read.
     """
 
     key: str
@@ -129,6 +132,7 @@ class Format:
     load: Callable[..., Model | Regressor]
     family: Origin
     library: Library | None = None
+    reports_steps: bool = False
 
     def offer(self) -> None:
         """Add the format to the list.
@@ -171,18 +175,34 @@ def model_suffixes() -> tuple[str, ...]:
 
 @overload
 def load_model(
-    path: str | Path, *, name: str | None = None, task: Literal["classification"]
+    path: str | Path,
+    *,
+    name: str | None = None,
+    task: Literal["classification"],
+    progress: Progress | None = None,
 ) -> Model: ...
 @overload
 def load_model(
-    path: str | Path, *, name: str | None = None, task: Literal["regression"]
+    path: str | Path,
+    *,
+    name: str | None = None,
+    task: Literal["regression"],
+    progress: Progress | None = None,
 ) -> Regressor: ...
 @overload
 def load_model(
-    path: str | Path, *, name: str | None = None, task: Task | None = None
+    path: str | Path,
+    *,
+    name: str | None = None,
+    task: Task | None = None,
+    progress: Progress | None = None,
 ) -> Model | Regressor: ...
 def load_model(
-    path: str | Path, *, name: str | None = None, task: Task | None = None
+    path: str | Path,
+    *,
+    name: str | None = None,
+    task: Task | None = None,
+    progress: Progress | None = None,
 ) -> Model | Regressor:
     """Load a model file as a model.
 
@@ -201,6 +221,8 @@ def load_model(
         What the model must be. By default the file decides: the class of a scikit-learn model, the
         objective of boosted trees, an entry ``task`` or ``family`` of an ONNX or PyTorch file. A
         network without an entry is read as ``task`` says, by default as a classifier.
+    progress : callable, optional
+        Called with the share done and what is being done; may raise to cancel.
 
     Returns
     -------
@@ -232,8 +254,9 @@ def load_model(
     if _is_torch_pickle(content):
         raise _pickle_error(name, torch=True)
     format_ = _recognised(content, name)
+    given: dict[str, Any] = {"progress": progress} if format_.reports_steps else {}
     try:
-        model = format_.load(path, name=name, task=task)
+        model = format_.load(path, name=name, task=task, **given)
         remember_file(model, path)
         return model
     except InputError as error:

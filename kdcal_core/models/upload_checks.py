@@ -61,7 +61,7 @@ was made to do harm; save the model again from its source.
     """
     children = np.concatenate([left[inner], right[inner]])
     check_range(children, 1, len(inner), what=f"A child index of {where}")
-    if np.unique(children).size != children.size:
+    if children.size and np.bincount(children).max() > 1:
         raise unsafe(f"A node of {where} has two parents")
 
 

@@ -272,7 +272,8 @@ class LocalRecalibration(BaseEstimator):
         pit, rank = np.unique(np.clip(self.pit_, PIT_EDGE, 1 - PIT_EDGE), return_inverse=True)
         if len(pit) <= MOST_RANKS:
             order = np.argsort(rank.astype(np.uint16)[index], axis=1, kind="stable")
-            index, weights = (np.take_along_axis(one, order, axis=1) for one in (index, weights))
+            index = np.take_along_axis(index, order, axis=1)
+            weights = np.take_along_axis(weights, order, axis=1)
         return Recalibrated(base, self.pit_[index], weights)
 
     def _scaled(self, space: FloatArray) -> FloatArray:

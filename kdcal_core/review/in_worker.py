@@ -38,7 +38,7 @@ from kdcal_core.data.labels import odd_answers
 from kdcal_core.data.readings import target_shows
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, ModelInfo, Regressor, load_model, model_info
-from kdcal_core.progress import Progress, part_of
+from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review.review import ColumnInfo, SetInfo, TableInfo
 from kdcal_core.review.scoring import in_file, in_rows_of, predict, read_frame, score_regression
 from kdcal_core.review.sealed_files import seal, seal_folder
@@ -49,6 +49,7 @@ _LOOKED_AT = 10_000  # rows; enough to separate labels from measurements
 _EXAMPLES = 3
 _FIRST_ROWS = 5
 _MAX_TEXT = 40
+_OPENING = 0.3  # share of the progress of scoring that opening the model takes
 _TRIED_ROWS = 2_000  # of which a model's predictions show what a target would be
 
 
@@ -106,6 +107,7 @@ def inspect_model(
     task: Task | None = None,
     hint: Task | None = None,
     answers: dict[str, str] | None = None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Load a model, and use it to guess the roles of the calibration table again.
 
@@ -123,7 +125,7 @@ def inspect_model(
     """
     with in_file(name), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
-        model = _load(path, name, task, hint)
+        model = _load(path, name, task, hint, progress)
         info = model_info(model, path, name)
     reading = None
     if frame_path is not None:
@@ -256,7 +258,13 @@ def score_tables(
     if model is not None:
         progress(0.0, "Opening the model")
         with in_file(model["name"]):
-            opened = load_model(model["path"], name=model["name"], task=chosen.task)
+            opened = load_model(
+                model["path"],
+                name=model["name"],
+                task=chosen.task,
+                progress=part_of(progress, 0.0, _OPENING),
+            )
+        progress = part_of(progress, _OPENING, 1.0)
     return _score_all(tables, opened, chosen, classes, progress)
 
 
@@ -318,6 +326,7 @@ def _score_all(
     spread: float | None = None
     for index, one in enumerate(tables):
         report = part_of(progress, index / len(tables), (index + 1) / len(tables))
+        report(0.0, f"Scoring the {one['which']} rows")
         table = Table(read_frame(one["frame_path"]), "", one["name"])
         if roles.task == "regression":
             regressor = cast("Regressor | None", model)
@@ -330,13 +339,15 @@ def _score_all(
     return sets
 
 
-def _load(path: str, name: str, task: Task | None, hint: Task | None) -> Model | Regressor:
+def _load(
+    path: str, name: str, task: Task | None, hint: Task | None, progress: Progress
+) -> Model | Regressor:
     if task is None and hint == "regression":
         try:
-            return load_model(path, name=name, task=hint)
+            return load_model(path, name=name, task=hint, progress=progress)
         except InputError:  # the file is for the other task, or faulty for both
-            return load_model(path, name=name)
-    return load_model(path, name=name, task=task)
+            return load_model(path, name=name, progress=progress)
+    return load_model(path, name=name, task=task, progress=progress)
 
 
 def _score(

@@ -34,7 +34,8 @@ def test_blocks_grow_while_that_is_faster_and_then_keep_the_best_size():
 def test_the_first_block_does_not_count_for_it_prepares_the_runtime():
     slow_start = iter([100.0])
     sizes = _sizes(1000, 8192, lambda m: next(slow_start, 0.0) + m)  # no size is better
-    assert set(sizes[:-1]) == {FEWEST, 2 * FEWEST} and sizes.count(2 * FEWEST) == 1
+    assert set(sizes[:-1]) == {FEWEST, 2 * FEWEST}
+    assert sizes.count(2 * FEWEST) == 1
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, FEWEST, 33, 100, 5000])

@@ -435,3 +435,28 @@ def test_a_model_of_two_targets_is_refused_in_plain_words(tmp_path: Path) -> Non
     skops.io.dump(DecisionTreeRegressor(max_depth=2).fit(rows, rows), path)
     with pytest.raises(InputError, match="predicts 2 targets at once"):
         load_model(path, name="two.skops")
+
+
+def test_the_steps_of_opening_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "forest.skops"
+    skops.io.dump(RandomForestClassifier(25, random_state=0).fit(X, Y), path)
+    steps: list[tuple[float, str]] = []
+    load_model(path, progress=lambda share, note: steps.append((share, note)))
+    shares = [share for share, _ in steps]
+    assert shares == sorted(shares)
+    assert [note.partition(":")[0] for _, note in steps] == [
+        "Reading the file",
+        "Checking the file's parts",
+        *["Checking the trees"] * 3,
+        "Building the model",
+    ]
+
+
+def test_an_opened_forest_is_the_saved_one(tmp_path: Path) -> None:
+    path = tmp_path / "forest.skops"
+    saved = RandomForestClassifier(5, random_state=0).fit(X, Y)
+    skops.io.dump(saved, path)
+    opened = load_model(path)
+    np.testing.assert_array_equal(opened.predict_proba(X), saved.predict_proba(X))
+    # its arrays are its own, and may be written to
+    assert opened._model.classes_.flags.writeable  # type: ignore[union-attr]
