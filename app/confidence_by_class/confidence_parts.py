@@ -188,7 +188,7 @@ def settings(review: Review) -> CurveSettings:
 def curve(view: View, chosen: CurveSettings) -> None:
     """The page's finding, Conf_KDE over its histogram, and the estimates beside it."""
     sentence = st.container()
-    picture, beside = tiles.answer()
+    picture, beside = tiles.answer(square=True)
     with picture:
         curves = _curves(view, chosen.bandwidth)
         anchors = _histograms(view, chosen.rows, chosen.n_bins)
@@ -308,7 +308,7 @@ def _histogram_rows(review: Review) -> Which:
 def _notes(name: str, notes: tuple[str, ...]) -> None:
     for note in notes:
         st.warning(
-            f"Class **{escape_markdown(name)}**{escape_markdown(note, 400)}",
+            f"Class **{escape_markdown(name)}** {escape_markdown(note, 400).lstrip()}",
             icon=":material/visibility:",
         )
 

@@ -23,6 +23,7 @@ from kdcal_core.charts import (
 from kdcal_core.diagnostics import (
     Estimate,
     Kind,
+    Reliability,
     Strategy,
     headline_estimate,
     interval_text,
@@ -75,7 +76,7 @@ def answer(review: Review, which: Which, drawn: Drawn) -> SetOverview | None:
     None while a job measures the rows.
     """
     sentence = st.container()
-    picture, estimates = tiles.answer()
+    picture, estimates = tiles.answer(square=True)
     with picture:
         _diagram(review, which, drawn)
     found = set_results.of(review, set_overview, which=which, event=drawn.asked.event)
@@ -108,12 +109,16 @@ def _finding(
     return estimates
 
 
-def _diagram(review: Review, which: Which, drawn: Drawn) -> None:
-    found = set_results.of(
+def _curves(review: Review, which: Which, drawn: Drawn) -> Reliability | None:
+    return set_results.of(
         review, set_reliability,
         which=which, kind=drawn.asked.kind, n_bins=drawn.n_bins, strategy=drawn.strategy,
         label=drawn.asked.label,
     )  # fmt: skip
+
+
+def _diagram(review: Review, which: Which, drawn: Drawn) -> None:
+    found = _curves(review, which, drawn)
     if found is not None:
         show(
             drawn_once(reliability_chart, found, review.classes, dark=is_dark()),
@@ -121,6 +126,35 @@ def _diagram(review: Review, which: Which, drawn: Drawn) -> None:
             of=f"{review.title} {which}",
             finding=False,  # the page's heading says it
         )
+
+
+def bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
+    """The points of the diagram as numbers."""
+    found = _curves(review, which, drawn)
+    if found is None:
+        return
+    filled = found.curves[0].table().query("count > 0")
+    intervals = zip(
+        filled["observed_frequency"], filled["interval_low"], filled["interval_high"], strict=True
+    )
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Says": [f"{says:.3f}" for says in filled["mean_confidence"]],
+                "Sees": [f"{sees:.3f} ({low:.3f} to {high:.3f})" for sees, low, high in intervals],
+                "Rows": filled["count"].to_numpy(),
+            }
+        ),
+        hide_index=True,
+        width=480,
+        key="reliability_bins_table",
+        column_config={
+            "Says": st.column_config.TextColumn(alignment="right", width=60),
+            "Sees": st.column_config.TextColumn(alignment="right"),
+            "Rows": st.column_config.NumberColumn(format="localized", width=60),
+        },
+        alt="The bins with stated confidence, observed share with interval, and rows",
+    )
 
 
 def further(
@@ -132,6 +166,7 @@ def further(
     return {
         **classes,
         "Right and wrong predictions": partial(scores_and_confusion, review, which, found),
+        "Bin by bin": partial(bin_by_bin, review, which, drawn),
         "Every estimate": partial(every_estimate, review, which),
     }
 
@@ -159,7 +194,6 @@ def multiples(review: Review, which: Which, drawn: Drawn) -> None:
         found = set_results.of(
             review, set_reliability,
             which=which, kind=kind, n_bins=min(drawn.n_bins, 15), strategy=drawn.strategy,
-            smooth=False,
         )  # fmt: skip
         if found is None:
             return

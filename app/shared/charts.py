@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.shared.papers import cited_in
-from kdcal_core.charts import Chart
+from kdcal_core.charts import FEW_PANELS, PANEL_WIDTH, Chart, Panels
 from kdcal_core.data import to_csv
 from kdcal_core.text import escape_markdown
 
@@ -66,7 +66,16 @@ def _drawn(
 ) -> Chart | go.Figure:
     del digest  # only the cache's key
     made = _make(*_args, **_kwargs)
-    return replace(made, figure=_Ready(made.figure)) if isinstance(made, Chart) else _Ready(made)
+    if isinstance(made, go.Figure):
+        return _Ready(made)
+    return replace(made, figure=_Ready(made.figure), panels=_ready_panels(made.panels))
+
+
+def _ready_panels(panels: Panels | None) -> Panels | None:
+    if panels is None:
+        return None
+    legend = None if panels.legend is None else _Ready(panels.legend)
+    return replace(panels, figures=tuple(map(_Ready, panels.figures)), legend=legend)
 
 
 class _Ready(go.Figure):  # type: ignore[misc]
@@ -98,6 +107,8 @@ def show(
 ) -> None:
     """Show a chart: its finding, figure, explanation, alternative text and data.
 
+    A chart with panels is shown panel by panel, as many side by side as the page has room for.
+
     Parameters
     ----------
     key : str
@@ -115,27 +126,55 @@ def show(
     name = f"{of} {shown.name}"
     if finding and shown.finding:
         st.markdown(escape_markdown(shown.finding, 1000))
-    on_select = on_pick or on_box
-    removed = [button for button in _NO_BUTTONS if on_select is None or button != "select2d"]
-    st.plotly_chart(
-        shown.figure,
-        key=key,
-        theme=None,
-        config={
-            **_CONFIG,
-            "modeBarButtonsToRemove": removed,
-            "toImageButtonOptions": {"filename": name},
-        },
-        on_select=on_select or "ignore",
-        selection_mode="box" if on_pick is None else ("points", "box"),
-        alt=shown.alt,
-    )
+    if shown.panels is not None:
+        _show_panels(shown.panels, shown.alt, key)
+    else:
+        on_select = on_pick or on_box
+        removed = [button for button in _NO_BUTTONS if on_select is None or button != "select2d"]
+        st.plotly_chart(
+            shown.figure,
+            key=key,
+            theme=None,
+            config={
+                **_CONFIG,
+                "modeBarButtonsToRemove": removed,
+                "toImageButtonOptions": {"filename": name},
+            },
+            on_select=on_select or "ignore",
+            selection_mode="box" if on_pick is None else ("points", "box"),
+            alt=shown.alt,
+        )
     with st.container(horizontal=True, gap="small"):
         with st.popover("How to read this", type="tertiary", icon=":material/help:"):
             st.markdown(shown.how_to_read)
             if papers := cited_in(shown.how_to_read):
                 st.caption(papers)
         csv_button(shown.table, key=f"{key}_csv", name=name)
+
+
+def _show_panels(panels: Panels, alt: str, key: str) -> None:
+    n = len(panels.figures)
+    columns: Any = n + 1 if n <= FEW_PANELS else "auto"
+    with st.container(key=key), st.grid(columns, min_column_width=PANEL_WIDTH) as cells:
+        for at, (figure, title) in enumerate(zip(panels.figures, panels.titles, strict=True)):
+            st.plotly_chart(
+                figure,
+                key=f"{key}_{at}",
+                theme=None,
+                config={**_CONFIG, "displayModeBar": False},
+                alt=f"{title}. {alt}" if at == 0 else title,
+            )
+        with cells.cell():
+            if panels.axes:
+                st.caption(panels.axes)
+            if panels.legend is not None:
+                st.plotly_chart(
+                    panels.legend,
+                    key=f"{key}_legend",
+                    theme=None,
+                    config={"staticPlot": True},
+                    alt="Legend of all panels",
+                )
 
 
 def csv_button(table: Callable[[], pd.DataFrame], *, key: str, name: str) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from kdcal_core.diagnostics import (
     Estimate,
@@ -16,15 +16,24 @@ from kdcal_core.diagnostics import (
 from kdcal_core.evaluation import meaning_of
 from kdcal_core.text import escape_markdown
 
+TILE_WIDTH = 130
+"""Pixels: two tiles on a phone, four beside the sidebar of a small laptop."""
+BESIDE_WIDTH = 200
+SQUARE_WIDTH = 600
+"""Pixels that a square picture can use: its height limits it."""
 
-def answer() -> tuple[Any, Any]:
+
+def answer(*, square: bool = False) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Places for a page's main picture and, beside it, for its estimates.
 
     With the tiles beside it the picture is in the first screen of a laptop. On a narrow screen
-    they follow it.
+    they follow it. On a wide screen they take what a square picture cannot use.
     """
-    picture, tiles = st.columns([2.6, 1], gap="small")
-    return picture.container(border=True, height="stretch"), tiles
+    if not square:
+        picture, tiles = st.columns([2.6, 1], gap="small")
+        return picture.container(border=True, height="stretch"), tiles
+    line = st.container(horizontal=True, gap="small")
+    return line.container(border=True, width=SQUARE_WIDTH), line.container()
 
 
 def estimate_row(estimates: Sequence[Estimate], *, notes: Sequence[str] | None = None) -> None:
@@ -32,16 +41,17 @@ def estimate_row(estimates: Sequence[Estimate], *, notes: Sequence[str] | None =
 
     ``notes`` are our own texts below the intervals, instead of the usual ones.
     """
-    for column, (estimate, note) in zip(
-        st.columns(len(estimates), gap="small"), _noted(estimates, notes), strict=True
-    ):
-        with column:
+    with st.grid(len(estimates), min_column_width=TILE_WIDTH):
+        for estimate, note in _noted(estimates, notes):
             estimate_tile(estimate, note)
 
 
 def estimate_column(estimates: Sequence[Estimate], *, notes: Sequence[str] | None = None) -> None:
-    """The same tiles, one below the other, in one frame."""
-    with st.container(border=True, height="stretch", gap="xsmall", vertical_alignment="distribute"):
+    """The same tiles in one frame, one below the other unless there is room."""
+    with (
+        st.container(border=True, height="stretch"),
+        st.grid(min_column_width=BESIDE_WIDTH, gap="xsmall"),
+    ):
         for estimate, note in _noted(estimates, notes):
             estimate_metric(estimate, note)
 

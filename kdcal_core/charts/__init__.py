@@ -11,7 +11,7 @@ from kdcal_core.charts.calibrator import (
     calibrator_map_regions,
     judged_reliability_chart,
 )
-from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.chart import FEW_PANELS, PANEL_WIDTH, Chart, Panels, cut
 from kdcal_core.charts.comparison import (
     MODEL_NAME,
     against_model,
@@ -199,8 +199,10 @@ from kdcal_core.charts.reliability import (
 __all__ = [
     "FAULTS",
     "FAULT_TITLES",
+    "FEW_PANELS",
     "LAB_BANDED",
     "MODEL_NAME",
+    "PANEL_WIDTH",
     "BandLine",
     "Chart",
     "Compared",
@@ -209,6 +211,7 @@ __all__ = [
     "MeasuredMethod",
     "MeasuredRecalibration",
     "Moments",
+    "Panels",
     "PickedNeighbourhood",
     "PitPanel",
     "PosteriorPanel",
@@ -247,6 +250,7 @@ __all__ = [
     "coverage_by_figure",
     "coverage_chart",
     "coverage_figure",
+    "cut",
     "density_chart",
     "density_figure",
     "distance_chart",

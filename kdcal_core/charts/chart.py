@@ -7,6 +7,7 @@ process that has imported Streamlit. Every figure therefore starts from :func:`n
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,28 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import TRANSPARENT, palette
 from kdcal_core.text import escape_html
+
+
+@dataclass(frozen=True, eq=False)
+class Panels:
+    """The panels of a figure one by one, for a screen that arranges them by its width.
+
+    Attributes
+    ----------
+    figures : tuple of plotly.graph_objects.Figure
+        One figure per panel, without a legend.
+    titles : tuple of str
+        Their titles as plain text, which may contain names from files.
+    legend : plotly.graph_objects.Figure or None
+        The legend of all panels alone.
+    axes : str
+        What both axes of every panel show, in our own words; empty if the panels say it.
+    """
+
+    figures: tuple[go.Figure, ...]
+    titles: tuple[str, ...]
+    legend: go.Figure | None
+    axes: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +64,8 @@ class Chart:
         Returns the data of the figure. It is called only on demand, because it may hold every row.
     name : str
         What the figure shows, in a few words, for file names. Plain text.
+    panels : Panels, optional
+        The panels of the figure one by one, if it has several that need no common place.
 
     Examples
     --------
@@ -62,14 +87,16 @@ class Chart:
     how_to_read: str
     table: Callable[[], pd.DataFrame]
     name: str
+    panels: Panels | None = None
 
 
 FONT = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, sans-serif"
 UNIT_TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)
 STRIP_HEIGHT = 44
-PANEL_HEIGHT = 190
+PANEL_HEIGHT = 220
 WIDE_PANEL_HEIGHT = 270
 COLUMN_GAP, ROW_GAP = 0.12, 0.2  # as shares of a panel
+LEGEND_LINE = 30
 
 
 @cache
@@ -169,7 +196,7 @@ def new_grid(
     titles: Sequence[str],
     dark: bool,
     *,
-    columns: int = 5,
+    columns: int = 4,
     x_title: str = "",
     y_title: str = "",
     strips: bool = False,
@@ -190,8 +217,10 @@ def new_grid(
         "margin": {"l": 62, "r": 12, "t": 64, "b": 58},
         "legend": {"y": 1 + 28 / inside},
         "annotations": [
-            _edge_title(x_title, dark, x=0.5, y=0, yshift=-54, yanchor="bottom"),
-            _edge_title(y_title, dark, x=0, y=0.5, xshift=-60, xanchor="left", textangle=-90),
+            edge_title(x_title, dark, name=ACROSS, x=0.5, y=0, yshift=-54, yanchor="bottom"),
+            edge_title(
+                y_title, dark, name=UP, x=0, y=0.5, xshift=-60, xanchor="left", textangle=-90
+            ),
         ],
     }
     gap = ROW_GAP / rows
@@ -228,15 +257,29 @@ def new_grid(
             }
         middle = (left + right) / 2
         layout["annotations"].append(
-            _edge_title(escape_html(title, limit=24), dark, x=middle, y=top, yanchor="bottom")
+            edge_title(
+                escape_html(title, limit=24),
+                dark,
+                name=names["xaxis"],
+                x=middle,
+                y=top,
+                yanchor="bottom",
+            )
         )
     return go.Figure(layout=layout)
 
 
-def _edge_title(text: str, dark: bool, **place: Any) -> dict[str, Any]:
-    """Muted text beside a panel, in paper coordinates."""
+ACROSS, UP = "across", "up"
+
+
+def edge_title(text: str, dark: bool, *, name: str, **place: Any) -> dict[str, Any]:
+    """Muted text beside a panel, in paper coordinates.
+
+    ``name`` says what it is the title of, for `cut`: the x axis of a panel, `ACROSS` or `UP`.
+    """
     return {
         "text": text,
+        "name": name,
         "xref": "paper",
         "yref": "paper",
         "showarrow": False,
@@ -255,3 +298,133 @@ def panel(at: int) -> dict[str, str]:
 def strip(at: int, n_panels: int) -> dict[str, str]:
     """The axes for a trace in the strip under the ``at``-th of ``n_panels`` panels."""
     return {"xaxis": panel(at)["xaxis"], "yaxis": f"y{n_panels + at + 1}"}
+
+
+PANEL_WIDTH = 206
+"""The least width of a panel that stands alone, in pixels."""
+FEW_PANELS = 3
+_FEW_SQUARE, _SQUARE, _SQUARE_OVER = 270, 186, 150  # few panels are larger; lower over a strip
+_TOP, _BOTTOM = 30, 26
+
+
+def cut(figure: go.Figure, dark: bool) -> Panels:
+    """The panels of a figure one by one, and its legend.
+
+    A panel is an x axis with the y axes that are anchored to it. Its title is the annotation with
+    the name of the x axis (:func:`edge_title`). All axes must have a range, because axes of
+    different figures cannot match.
+
+    Examples
+    --------
+    >>> figure = new_grid(["one", "two"], False)
+    >>> figure = figure.add_scatter(x=[0, 1], y=[0, 1], name="line", **panel(1))
+    >>> alone = cut(figure, False)
+    >>> alone.titles, len(alone.figures[1].data), alone.figures[1].layout.xaxis.range
+    (('one', 'two'), 1, (-0.03, 1.04))
+    """
+    whole = figure.to_dict()
+    layout, traces = whole["layout"], whole["data"]
+    said = {one.get("name"): one["text"] for one in layout["annotations"]}
+    places = [one.replace("axis", "") for one in layout if one.startswith("xaxis")]
+    across, up = (said.get(name, "") for name in (ACROSS, UP))
+    few = len(places) <= FEW_PANELS
+    return Panels(
+        tuple(_panel_alone(traces, layout, x, said.get(x, ""), dark, few) for x in places),
+        tuple(html.unescape(said.get(x, "")) for x in places),
+        _legend(traces, layout, dark),
+        f"Across: {_lowered(across)}. Up: {_lowered(up)}." if across and up else "",
+    )
+
+
+def _panel_alone(
+    traces: Sequence[dict[str, Any]],
+    layout: dict[str, Any],
+    x: str,
+    title: str,
+    dark: bool,
+    few: bool,
+) -> go.Figure:
+    ys = [
+        one.replace("axis", "")
+        for one in layout
+        if one.startswith("yaxis") and layout[one].get("anchor") == x
+    ]
+    new = {x: "x"} | {y: f"y{at + 1}" if at else "y" for at, y in enumerate(ys)}
+    domains = [layout[_axis(y)]["domain"] for y in ys]
+    low, high = min(one[0] for one in domains), max(one[1] for one in domains)
+    squared = next((at for at, y in enumerate(ys) if "scaleanchor" in layout[_axis(y)]), 0)
+    share = (domains[squared][1] - domains[squared][0]) / (high - low)
+    side = _FEW_SQUARE if few else _SQUARE if share == 1 else _SQUARE_OVER
+    axes = {_axis(new[one]): _axis_alone(layout[_axis(one)], new, low, high) for one in (x, *ys)}
+    place = {"x": 0.5, "y": 1, "yanchor": "bottom", "yshift": 4}
+    words = edge_title(title, dark, name="x", **place)
+    return go.Figure(
+        [
+            {**one, "xaxis": "x", "yaxis": new[one.get("yaxis", "y")]}
+            for one in traces
+            if one.get("xaxis", "x") == x
+        ],
+        {
+            "template": template(dark),
+            "height": _TOP + side / share + _BOTTOM,
+            "margin": {"l": 28, "r": 6, "t": _TOP, "b": _BOTTOM},
+            "annotations": [words | {"font": {"size": 14, "color": palette(dark).text}}],
+            "showlegend": False,
+            **axes,
+        },
+    )
+
+
+def _axis(reference: str) -> str:
+    """The axis of a reference in the layout: "y2" is "yaxis2"."""
+    return f"{reference[0]}axis{reference[1:]}"
+
+
+def _axis_alone(
+    axis: dict[str, Any], new: dict[str, str], low: float, high: float
+) -> dict[str, Any]:
+    """The axis in a figure of its own, with the domain of its panel stretched over the figure."""
+    moved = {**axis, "showticklabels": "tickvals" in axis}
+    moved |= {link: new[axis[link]] for link in ("anchor", "scaleanchor") if link in axis}
+    is_x = moved["anchor"].startswith("y")
+    moved["domain"] = [0, 1] if is_x else [(at - low) / (high - low) for at in axis["domain"]]
+    return moved
+
+
+def _lowered(title: str) -> str:
+    return title[:1].lower() + title[1:]
+
+
+_LOOKS = ("type", "mode", "line", "marker", "fill", "fillcolor", "name", "legendgroup")
+
+
+def _legend(
+    traces: Sequence[dict[str, Any]], layout: dict[str, Any], dark: bool
+) -> go.Figure | None:
+    """The legend of these traces, which have no data in it."""
+    named = [
+        {**{look: one[look] for look in _LOOKS if look in one}, "x": [None], "y": [None]}
+        for one in traces
+        if one.get("name") and one.get("showlegend") is not False
+    ]
+    if not named or layout.get("showlegend") is False:
+        return None
+    hidden = {"visible": False, "fixedrange": True}
+    return go.Figure(
+        named,
+        {
+            "template": template(dark),
+            "height": LEGEND_LINE * len(named) + 8,
+            "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
+            "legend": {
+                "orientation": "v",
+                "y": 1,
+                "yanchor": "top",
+                "itemclick": False,
+                "itemdoubleclick": False,
+            },
+            "showlegend": True,
+            "xaxis": hidden,
+            "yaxis": hidden,
+        },
+    )

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts.chart import Chart, panel, template
+from kdcal_core.charts.chart import ACROSS, UP, Chart, cut, edge_title, panel, template
 from kdcal_core.charts.marks import band, boxes, dot_panels, identity, mark, strokes
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.charts.reliability import bin_points, reliability_titles
@@ -422,8 +422,8 @@ def _marks_words(group: Group | None) -> str:
     )
 
 
-_COLUMNS = 5
-_TITLE, _SQUARE, _BETWEEN, _STRIP, _TICKS = 34, 172, 8, 36, 34
+_COLUMNS = 4
+_TITLE, _SQUARE, _BETWEEN, _STRIP, _TICKS = 34, 172, 18, 40, 34
 _HEIGHT = _TITLE + _SQUARE + _BETWEEN + _STRIP + _TICKS
 _GAP = 0.03
 
@@ -439,13 +439,15 @@ all rows looks perfect in its only bin.
 
 def method_reliability_chart(found: Comparison, order: Sequence[str], *, dark: bool) -> Chart:
     """The reliability diagram of every method, on one scale."""
+    figure = method_reliability_figure(found, order, dark=dark)
     return Chart(
-        method_reliability_figure(found, order, dark=dark),
+        figure,
         finding=_finding(found, order),
         alt=_alt(found, order),
         how_to_read=PICTURES,
         table=lambda: method_reliability_table(found, order),
         name="reliability of every method",
+        panels=cut(figure, dark),
     )
 
 
@@ -505,7 +507,6 @@ def _axes(at: int) -> tuple[str, str, str]:
 def _layout(
     found: Comparison, order: Sequence[str], columns: int, most: float, dark: bool
 ) -> dict[str, Any]:
-    colours = palette(dark)
     rows = -(-len(order) // columns)
     inside = rows * _HEIGHT
     width = (1 - _GAP * (columns - 1)) / columns
@@ -516,8 +517,8 @@ def _layout(
         "margin": {"l": 66, "r": 12, "t": 4, "b": 36},
         "showlegend": False,
         "annotations": [
-            _writing(stated, colours, x=0.5, y=0, yshift=-34, yanchor="bottom"),
-            _writing(f"{happens}, and rows", colours, x=0, y=0.5, xshift=-64)
+            edge_title(stated, dark, name=ACROSS, x=0.5, y=0, yshift=-34, yanchor="bottom"),
+            edge_title(f"{happens}, and rows", dark, name=UP, x=0, y=0.5, xshift=-64)
             | {"textangle": -90, "xanchor": "left", "yanchor": "middle"},
         ],
     }
@@ -553,9 +554,10 @@ def _layout(
             "showticklabels": across == 0,
         }
         layout["annotations"].append(
-            _writing(
+            edge_title(
                 escape_html(method_name(found, key), limit=26),
-                colours,
+                dark,
+                name=_axes(at)[0],
                 x=left + width / 2,
                 y=1 - top / inside,
                 yshift=2,
@@ -568,18 +570,6 @@ def _layout(
 def _domain(top: float, bottom: float, inside: float) -> list[float]:
     """Pixels from the top as plotly's share from the bottom."""
     return [max(1 - bottom / inside, 0.0), 1 - top / inside]
-
-
-def _writing(text: str, colours: Palette, **place: Any) -> dict[str, Any]:
-    return {
-        "text": text,
-        "xref": "paper",
-        "yref": "paper",
-        "showarrow": False,
-        "xanchor": "center",
-        "font": {"size": 13, "color": colours.muted},
-        **place,
-    }
 
 
 def _counts(curve: ReliabilityCurve, colour: str, **axes: str) -> go.Bar:

@@ -10,7 +10,16 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.calibration import ConfidenceCurve, EventCurve
-from kdcal_core.charts.chart import Chart, new_figure, new_grid, panel, square, strip, unit_axis
+from kdcal_core.charts.chart import (
+    Chart,
+    cut,
+    new_figure,
+    new_grid,
+    panel,
+    square,
+    strip,
+    unit_axis,
+)
 from kdcal_core.charts.marks import anchor_traces, boxes, identity, tiers
 from kdcal_core.charts.methods import HOVER, axis_titles, method_line
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
@@ -124,8 +133,9 @@ def bandwidth_chart(
     dark: bool,
 ) -> Chart:
     """Both bandwidth rules, class by class."""
+    figure = bandwidth_figure(recommended, monotone, anchors, class_names, dark=dark)
     return Chart(
-        bandwidth_figure(recommended, monotone, anchors, class_names, dark=dark),
+        figure,
         finding=bandwidth_words(recommended, monotone, class_names),
         alt=bandwidth_alt(recommended, monotone, anchors, class_names),
         how_to_read=BANDWIDTHS,
@@ -139,6 +149,7 @@ def bandwidth_chart(
             }
         ),
         name="bandwidths",
+        panels=cut(figure, dark),
     )
 
 
@@ -151,8 +162,9 @@ def noise_chart(
 ) -> Chart:
     """Histograms of two random halves of the same rows; ``seed`` determines the halves."""
     words = noise_words(halves, class_names)
+    figure = noise_figure(halves, class_names, dark=dark)
     return Chart(
-        noise_figure(halves, class_names, dark=dark),
+        figure,
         finding=words,
         alt=words,
         how_to_read=NOISE,
@@ -165,6 +177,7 @@ def noise_chart(
             ignore_index=True,
         ),
         name="noise",
+        panels=cut(figure, dark),
     )
 
 
@@ -189,7 +202,7 @@ def confidence_curve_figure(
     """
     colours = palette(dark)
     colour, _, _ = method_style(method, colours)
-    figure = new_figure(dark, height=700, title=title)
+    figure = new_figure(dark, height=630, title=title)
     figure.add_trace(identity(colours))
     figure.add_traces(anchor_traces(anchor, colours))
     for key, (score, confidence) in (others or {}).items():
@@ -203,22 +216,22 @@ def confidence_curve_figure(
     ticks = [n for n in _ROW_TICKS if n <= 1.2 * most]
     x_title, y_title = axis_titles(anchor)
     unit_axis(figure, "xaxis", x_title, anchor="y2", showgrid=True)
-    unit_axis(figure, "yaxis", y_title, domain=[0.36, 1.0])
+    unit_axis(figure, "yaxis", y_title, domain=[0.33, 1.0])
     figure.update_layout(
         yaxis2={
-            "domain": [0.0, 0.16],
+            "domain": [0.0, 0.14],
             "title_text": "Rows per unit",
             "nticks": 3,
             "rangemode": "tozero",
         },
         yaxis3={
-            "domain": [0.2, 0.32],
+            "domain": [0.18, 0.29],
             "title_text": "Rows a bin",
             "range": [-0.02, 1.0],
             "tickvals": [float(_height(n, most)) for n in ticks],
             "ticktext": [f"{n:,}" for n in ticks],
         },
-        margin={"t": 64 if title is None else 120},
+        margin={"t": 52 if title is None else 120, "b": 44, "l": 52, "r": 8},
     )
     square(figure)
     return figure
@@ -230,7 +243,7 @@ def _alone(curve: ConfidenceCurve, colour: str) -> go.Scatter:
         x=curve.score,
         y=curve.confidence,
         mode="lines",
-        line={"color": faded(colour, 0.8), "width": 1.6, "dash": "2px,3px"},
+        line={"color": faded(colour, 0.7), "width": 1.2, "dash": "2px,3px"},
         name="Conf1 alone" if curve.fallback else "Conf_KDE alone (paper)",
         hovertemplate=HOVER,
     )
@@ -263,7 +276,7 @@ def _curve(curve: ConfidenceCurve, anchor: HistogramAnchor, colour: str) -> list
                 x=curve.score,
                 y=np.where(inside, answer, np.nan),
                 mode="lines",
-                line={"color": faded(colour, opacity), "width": 1.4 * width},
+                line={"color": faded(colour, max(opacity, 0.8)), "width": 1.6 + 0.8 * width},
                 name=name,
                 legendgroup="curve",
                 showlegend=False,

@@ -106,12 +106,13 @@ def local_map_figure(
     colours = palette(dark)
     figure = new_figure(dark, height=400)
     drawn = _drawn(local.kind, MAX_MARKS - _MAX_MEMBERS * len(picked) - 10)
+    rings = [_ring(one, _RINGS[at % len(_RINGS)], colours) for at, one in enumerate(picked)]
+    figure.add_traces([rows for rows, _ in rings])  # below, so that they hide no mark
     for name in FAULT_TITLES:
         mine = drawn[local.kind[drawn] == name]
         if mine.size:
             figure.add_trace(_centres(local, mine, name, colours))
-    for at, one in enumerate(picked):
-        figure.add_traces(_ring(one, _RINGS[at % len(_RINGS)], colours))
+    figure.add_traces([centre for _, centre in rings])
     if identity and local.xy.size:
         figure.add_trace(_identity(local.xy, colours))
     figure.update_layout(
@@ -146,7 +147,7 @@ def _centres(local: LocalPit, mine: NDArray[np.intp], kind: str, colours: Palett
         marker={
             "symbol": FAULT_SYMBOLS[kind],
             "color": faded(colour, 0.35) if sound else colour,
-            "size": 4.5 if sound else 6.0 + 5.0 * share,
+            "size": 4.5 if sound else 5.0 + 4.0 * share,
             "opacity": 1.0 if sound else 0.55 + 0.45 * share,
             "line": {"width": 0},
         },
@@ -172,7 +173,7 @@ def _centres(local: LocalPit, mine: NDArray[np.intp], kind: str, colours: Palett
     )
 
 
-def _ring(one: PickedNeighbourhood, symbol: str, colours: Palette) -> list[go.Scatter]:
+def _ring(one: PickedNeighbourhood, symbol: str, colours: Palette) -> tuple[go.Scatter, go.Scatter]:
     name = escape_html(one.name, limit=40)
     kept = np.linspace(0, len(one.rows) - 1, min(len(one.rows), _MAX_MEMBERS)).astype(int)
     common: dict[str, Any] = {"legendgroup": name, "hoverinfo": "skip"}
@@ -180,7 +181,12 @@ def _ring(one: PickedNeighbourhood, symbol: str, colours: Palette) -> list[go.Sc
         x=one.rows[kept, 0],
         y=one.rows[kept, 1],
         mode="markers",
-        marker={"symbol": symbol, "size": 7, "color": faded(colours.truth, 0.35)},
+        marker={
+            "symbol": symbol,
+            "size": 5,
+            "color": faded(colours.truth, 0.35),
+            "line": {"width": 1},
+        },
         name=f"{name} ({counted(len(one.rows), 'row')})",
         **common,
     )
@@ -195,7 +201,7 @@ def _ring(one: PickedNeighbourhood, symbol: str, colours: Palette) -> list[go.Sc
         showlegend=False,
         **common,
     )
-    return [rows, centre]
+    return rows, centre
 
 
 def _identity(x: FloatArray, colours: Palette) -> go.Scatter:

@@ -185,7 +185,7 @@ def pit_panels(panels: Sequence[PitPanel], *, dark: bool, columns: int = 3) -> g
         PanelTitle(
             shown.name,
             f"{counted(shown.histogram.n, 'row')}, {FAULT_TITLES[shown.kind]}",
-            None if shown.kind == "none" else fault_colour(shown.kind, colours),
+            None if shown.kind == "none" else colours.text,  # the bars have the fault's colour
         )
         for shown in panels
     ]

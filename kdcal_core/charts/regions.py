@@ -11,10 +11,14 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts.chart import Chart, new_figure
+from kdcal_core.charts.chart import Chart, cut, new_figure
 from kdcal_core.charts.palette import palette
 from kdcal_core.charts.region_tree import RegionMark, region_colour, region_tree_figure
-from kdcal_core.charts.reliability import reliability_alt, small_multiples
+from kdcal_core.charts.reliability import (
+    reliability_alt,
+    reliability_titles,
+    small_multiples,
+)
 from kdcal_core.diagnostics import (
     Estimate,
     Region,
@@ -138,14 +142,12 @@ def region_reliability_chart(
     if region is not None:
         curves.insert(0, replace(region, label=0))
     mine = everything if region is None else region
+    x_title, y_title = reliability_titles(of_class)
+    figure = small_multiples(
+        curves, ["This region", "All judged rows"], dark=dark, x_title=x_title, y_title=y_title
+    )
     return Chart(
-        small_multiples(
-            curves,
-            ["This region", "All judged rows"],
-            dark=dark,
-            x_title="Stated probability" if of_class else "Stated confidence",
-            y_title="How often it is the class" if of_class else "How often it is right",
-        ),
+        figure,
         finding="",
         alt=f"This region: {reliability_alt(mine)} All judged rows: {reliability_alt(everything)}",
         how_to_read=BESIDE,
@@ -157,6 +159,7 @@ def region_reliability_chart(
             ignore_index=True,
         ),
         name=f"reliability of region {number}",
+        panels=cut(figure, dark),
     )
 
 

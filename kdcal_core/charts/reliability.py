@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts.chart import Chart, new_figure, new_grid, panel, square, unit_axis
+from kdcal_core.charts.chart import Chart, cut, new_figure, new_grid, panel, square, unit_axis
 from kdcal_core.charts.marks import PanelTitle, boxes, identity, new_panels, ribbon, tiers
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.diagnostics import confusion_finding, reliability_finding
@@ -35,7 +35,8 @@ less often than it states. **Blue**: under-confident. "Says 0.91, sees 0.83" mea
 confidence is 0.91 on average, and the model is right in 83% of those rows, with a 95% interval.
 
 **Points** are bins: the mean stated confidence and the observed share, with its exact
-(Clopper-Pearson) 95% interval. Points from fewer than 100 rows are pale, from fewer than 20 paler.
+(Clopper-Pearson) 95% interval. Points from fewer than 100 rows are smaller, from fewer than 20
+hollow.
 
 **Grey boxes** are the consistency band. It contains the point of a perfectly calibrated model in
 95% of all samples of this size, so a point inside its box is no evidence against the model.
@@ -47,7 +48,9 @@ the event happened and in orange where it did not.
 A bin is $(a, b]$, the first closed at 0 (Salamon et al., Eq. 5).
 """
 BY_CLASS = """
-One diagram per class, on one scale, with its number of rows. Grey boxes contain the points of a
+One diagram per class, on one scale, with its number of rows. **Red** between line and diagonal:
+over-confident. **Blue**: under-confident. Points from fewer than 20 rows are hollow. Grey boxes
+contain the points of a
 perfectly calibrated model in 95% of all samples. Salamon et al. (sections III and VI) make them by
 predicted class: only rows predicted as the class count, right ones against wrong ones. For the
 question "One class against the rest" every row counts in every diagram.
@@ -101,8 +104,9 @@ def reliability_by_class_chart(
     """One small diagram per class, for the `MAX_PANELS` classes with most rows."""
     curves = largest_curves(found)
     x_title, y_title = reliability_titles(found.kind == "class")
+    figure = small_multiples(curves, class_names, dark=dark, x_title=x_title, y_title=y_title)
     return Chart(
-        small_multiples(curves, class_names, dark=dark, x_title=x_title, y_title=y_title),
+        figure,
         finding=reliability_finding(found, class_names=class_names),
         alt=" ".join(reliability_alt(curve) for curve in curves[:5]),
         how_to_read=BY_CLASS,
@@ -116,6 +120,7 @@ def reliability_by_class_chart(
             ignore_index=True,
         ),
         name="reliability by class",
+        panels=cut(figure, dark),
     )
 
 
@@ -215,7 +220,7 @@ def reliability_figure(
     colours = palette(dark)
     own, _, _ = method_style(drawn_as, colours)
     x_title, y_title = reliability_titles(of_class)
-    figure = new_figure(dark, height=390 if small else 620, title=title)
+    figure = new_figure(dark, height=400 if small else 670, title=title)
     figure.add_trace(
         boxes(
             curve.edges[:-1],
@@ -226,26 +231,37 @@ def reliability_figure(
             name="Consistency band",
         )
     )
-    figure.add_traces(_faults(curve, colours))
+    faults = [one.update(showlegend=False) for one in _faults(curve, colours)]  # named in place
+    figure.add_traces(faults)
     figure.add_trace(identity(colours))
     figure.add_traces(_smooth(curve, own))
     figure.add_trace(_isotonic(curve, own))
-    figure.add_traces(bin_points(curve, own, "Bins, pale where rows are few"))
+    figure.add_traces(bin_points(curve, own, "Bins, hollow where rows are few"))
     if calibrated is not None:
         colour, _, symbol = method_style(calibrated_by, colours)
         figure.add_traces(bin_points(calibrated, colour, calibrated_name, symbol=symbol))
     figure.add_traces(_outcomes(curve, colours, of_class))
     unit_axis(figure, "xaxis", x_title, anchor="y2")
-    unit_axis(figure, "yaxis", y_title, domain=[0.24, 1.0])
+    unit_axis(figure, "yaxis", y_title, domain=[0.21, 1.0])
     figure.update_layout(
-        yaxis2={"domain": [0.0, 0.18], "title_text": "Rows", "nticks": 3, "rangemode": "tozero"},
+        yaxis2={
+            "domain": [0.0, 0.16],
+            "title_text": "Rows",
+            "nticks": 3,
+            "rangemode": "tozero",
+            "tickformat": ",.0f",
+        },
+        annotations=[_name_of(one, curve, colours, small=small) for one in faults],
         barmode="stack",
         bargap=0,
         legend={"y": 1.01},
-        margin={"t": 64 if title is None else 120},
+        margin={"t": 60 if title is None else 120, "b": 44, "l": 52, "r": 8},
     )
     if small:
         figure.update_layout(showlegend=False, margin={"t": 8, "b": 40, "l": 48, "r": 8})
+    else:
+        figure.update_xaxes(title_font_size=15, tickfont_size=13)
+        figure.update_yaxes(title_font_size=15, tickfont_size=13)
     square(figure)
     return figure
 
@@ -258,28 +274,40 @@ def small_multiples(
     x_title: str = "Stated confidence",
     y_title: str = "How often it is right",
 ) -> go.Figure:
-    """One small reliability diagram per curve, all on one scale; ``label`` picks the class name."""
+    """One small reliability diagram per curve, all on one scale; ``label`` picks the class name.
+
+    The colour between curve and diagonal shows the fault, as in :func:`reliability_figure`.
+    """
     colours = palette(dark)
     titles = [
         f"{class_names[curve.label] if curve.label is not None else 'All'} ({curve.n:,})"
         for curve in curves
     ]
     figure = new_grid(titles, dark, x_title=x_title, y_title=y_title)
+    named: set[str] = set()  # each name is in the legend once
     for at, curve in enumerate(curves):
         axes = panel(at)
-        figure.add_trace(
-            boxes(
-                curve.edges[:-1],
-                curve.edges[1:],
-                curve.band_low,
-                curve.band_high,
-                faded(colours.truth, 0.09),
-                **axes,
-            )
+        band = boxes(
+            curve.edges[:-1],
+            curve.edges[1:],
+            curve.band_low,
+            curve.band_high,
+            faded(colours.truth, 0.09),
+            name="Consistency band",
+            **axes,
         )
-        figure.add_trace(identity(colours, **axes))
-        figure.add_traces(bin_points(curve, colours.model, "Bins", scale=0.6, **axes))
-    figure.update_layout(showlegend=False)
+        drawn = [
+            band,
+            *_faults(curve, colours, **axes),
+            identity(colours, **axes),
+            *_smooth(curve, colours.model, width=2.0, **axes),
+            *bin_points(curve, colours.model, "Bins, hollow where rows are few", 0.8, **axes),
+        ]
+        for one in drawn:
+            if one.showlegend is not False:
+                one.showlegend = one.name not in named
+                named.add(one.name)
+        figure.add_traces(drawn)
     return figure
 
 
@@ -386,12 +414,16 @@ def confusion_figure(
         yaxis={**ticks, "title_text": "True class", "autorange": "reversed"},
         margin={"t": 76, "b": 12},
     )
+    square(figure)
     return figure
 
 
 def _cell(value: float, form: str) -> str:
     """A cell's number; empty for 0, so that errors stand out."""
     return form.format(value) if value > 0 else ""
+
+
+_HOLLOW, _PALEST = 0.5, 0.8  # opacities: marks stay visible where rows are few
 
 
 def bin_points(
@@ -405,11 +437,12 @@ def bin_points(
     """The bins as points with interval bars, one trace per tier of row counts."""
     traces: list[go.Scatter] = []
     for inside, width, opacity in tiers(curve.count):
+        hollow = opacity < _HOLLOW
         seen, low, high = curve.accuracy[inside], curve.low[inside], curve.high[inside]
         facts = np.column_stack(
             [curve.edges[:-1][inside], curve.edges[1:][inside], low, high, curve.count[inside]]
         )
-        pale = faded(colour, opacity)
+        pale = faded(colour, max(opacity, _PALEST))
         traces.append(
             go.Scatter(
                 x=curve.confidence[inside],
@@ -418,8 +451,8 @@ def bin_points(
                 marker={
                     "color": pale,
                     "size": (4 + 2.5 * width) * scale,
-                    "symbol": symbol,
-                    "line": {"width": 0},
+                    "symbol": f"{symbol}-open" if hollow else symbol,
+                    "line": {"width": 1.2 if hollow else 0},
                 },
                 error_y={
                     "type": "data",
@@ -446,7 +479,9 @@ def bin_points(
     return traces
 
 
-def _smooth(curve: ReliabilityCurve, colour: str) -> list[go.Scatter]:
+def _smooth(
+    curve: ReliabilityCurve, colour: str, width: float = 2.6, **axes: Any
+) -> list[go.Scatter]:
     if not curve.smooth_x.size:
         return []
     band = ribbon(
@@ -456,15 +491,17 @@ def _smooth(curve: ReliabilityCurve, colour: str) -> list[go.Scatter]:
         faded(colour, 0.18),
         legendgroup="smooth",
         showlegend=False,
+        **axes,
     )
     line = go.Scatter(
         x=curve.smooth_x,
         y=curve.smooth_y,
         mode="lines",
-        line={"color": faded(colour, 0.9), "width": 1.4},
+        line={"color": colour, "width": width},
         name="Smooth curve",
         legendgroup="smooth",
         hoverinfo="skip",
+        **axes,
     )
     return [band, line]
 
@@ -480,7 +517,10 @@ def _isotonic(curve: ReliabilityCurve, colour: str) -> go.Scatter:
     )
 
 
-def _faults(curve: ReliabilityCurve, colours: Palette) -> list[go.Scatter]:
+_OVER, _UNDER = "Over-confident", "Under-confident"
+
+
+def _faults(curve: ReliabilityCurve, colours: Palette, **axes: Any) -> list[go.Scatter]:
     """The area between smooth curve and diagonal, coloured by which of the two is higher."""
     if not curve.smooth_x.size:
         return []
@@ -488,8 +528,8 @@ def _faults(curve: ReliabilityCurve, colours: Palette) -> list[go.Scatter]:
     under, over = colours.diverging[0][1], colours.diverging[-1][1]
     traces = []
     for name, colour, edge in (
-        ("Over-confident", over, np.minimum(says, sees)),
-        ("Under-confident", under, np.maximum(says, sees)),
+        (_OVER, over, np.minimum(says, sees)),
+        (_UNDER, under, np.maximum(says, sees)),
     ):
         if np.max(np.abs(edge - says)) < _SEEN:
             continue
@@ -500,12 +540,47 @@ def _faults(curve: ReliabilityCurve, colours: Palette) -> list[go.Scatter]:
                 mode="lines",
                 line={"width": 0},
                 fill="toself",
-                fillcolor=faded(colour, 0.32),
+                fillcolor=faded(colour, 0.45),
                 name=name,
                 hoverinfo="skip",
+                **axes,
             )
         )
     return traces
+
+
+_ROOM = 0.3  # height of an area that holds its name
+
+
+def _name_of(
+    area: go.Scatter, curve: ReliabilityCurve, colours: Palette, *, small: bool
+) -> dict[str, Any]:
+    """The name of a coloured area: in it if it has room, otherwise in the corner on its side."""
+    over = area.name == _OVER
+    away = (curve.smooth_x - curve.smooth_y) * (1 if over else -1)
+    at = int(np.argmax(away))
+    name = f"<b>{area.name}</b>"
+    size = 14 if small else 17
+    if away[at] >= _ROOM * (1.4 if small else 1.0):
+        return {
+            "text": name,
+            "x": curve.smooth_x[at],
+            "y": (curve.smooth_x[at] + curve.smooth_y[at]) / 2,
+            "showarrow": False,
+            "font": {"size": size, "color": colours.text},
+        }
+    corner = ("right", "bottom", 0.99, 0.01) if over else ("left", "top", 0.01, 0.99)
+    side, end, x, y = corner
+    colour = colours.diverging[-1 if over else 0][1]
+    return {
+        "text": name,
+        "x": x,
+        "y": y,
+        "xanchor": side,
+        "yanchor": end,
+        "showarrow": False,
+        "font": {"size": size, "color": colour},
+    }
 
 
 def _outcomes(curve: ReliabilityCurve, colours: Palette, of_class: bool) -> list[go.Bar]:

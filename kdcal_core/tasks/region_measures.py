@@ -541,7 +541,6 @@ def _stated_panel(
         goal.hit[rows].astype(np.int64),
         n_bins=PANEL_BINS,
         sample_weight=goal.weight[rows],
-        smooth=False,
     )
     return RegionPanel(leaf, reliability=found.curves[0])
 

@@ -133,9 +133,8 @@ def set_reliability(
     n_bins: int,
     strategy: Strategy,
     label: int | None = None,
-    smooth: bool = True,
 ) -> Reliability:
-    """The reliability diagram of one class with smooth curves, or of all classes without."""
+    """The reliability diagram of one class, or of all classes."""
     scored = sets.read(which)
     return reliability(
         scored.proba,
@@ -145,7 +144,6 @@ def set_reliability(
         strategy=strategy,
         sample_weight=scored.weight,
         label=label,
-        smooth=smooth,
     )
 
 
