@@ -17,7 +17,8 @@ if review is not None:
     quick = parts.quick(review, which)
     if quick is not None:
         above = st.container()
-        left, right = st.columns([3, 2], gap="small")
+        line = st.container(horizontal=True)
+        left, right = line.container(), line.container(width=parts.PICTURE_WIDTH)
         listed, running, after = left.container(), left.container(), left.container()
         with right:
             parts.picture(review, which)

@@ -27,6 +27,9 @@ from kdcal_core.review import Review, View, Which, note_verdict, set_question
 from kdcal_core.tasks import quick_checks, set_reliability, thorough_checks
 from kdcal_core.text import escape_markdown
 
+PICTURE_WIDTH = 380
+"""Pixels of the picture's card; the checks take the rest of the line, or stand above it."""
+
 _VIEWS: dict[View, str] = {
     "event": "Probability of the event",
     "confidence": "Confidence in the prediction",

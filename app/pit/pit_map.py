@@ -16,6 +16,7 @@ from app.shared import pit_results, session, set_results
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.pit_results import Judged
 from kdcal_core.charts import (
+    FAULT_TITLES,
     PickedNeighbourhood,
     PitPanel,
     local_map_chart,
@@ -122,9 +123,8 @@ def local_view(judged: Judged, chosen: MapSettings | None) -> LocalView | None:
             "are needed."
         )
         return None
-    with st.container(
-        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
-    ):
+    line = st.container(horizontal=True, vertical_alignment="center")
+    with line:
         st.markdown("**Place by place**", width="content")
         tool = _tool()
     across, up = _on_the_map(chosen.kind, chosen.x, chosen.y)
@@ -134,7 +134,10 @@ def local_view(judged: Judged, chosen: MapSettings | None) -> LocalView | None:
     if places.local is None:
         st.caption("All rows are the same here, so there are no places to compare.")
         return None
-    return _draw(judged, _axes(judged, chosen.space, places), places, places.local, tool)
+    axes = _axes(judged, chosen.space, places)
+    with line:
+        _choose_place(places, places.local, _picks_key(judged, axes))
+    return _draw(judged, axes, places, places.local, tool)
 
 
 def _space_name(judged: Judged) -> str:
@@ -277,8 +280,42 @@ def _axes(judged: Judged, space: str, places: PitPlaces) -> Axes:
     return Axes(x, y, f"{space} {places.across} {places.up}", places.up == OUTCOME)
 
 
+def _picks_key(judged: Judged, axes: Axes) -> str:
+    """Where the picks on this map are kept."""
+    return f"pit_picks_{judged.key[:16]}_{axes.key}"
+
+
+def _choose_place(places: PitPlaces, local: LocalPit, picks: str) -> None:
+    """Pick a place by the keyboard: the same as a click on its mark."""
+    key = f"pit_place_{picks}"
+    st.selectbox(
+        "Pick from a list",
+        options=pit_picks.furthest_off(local),
+        index=None,
+        format_func=lambda at: (
+            f"Row {int(places.rows[local.rows[at]]) + 1:,}: {FAULT_TITLES[str(local.kind[at])]}, "
+            f"mean PIT {local.bias[at] + 0.5:.2f}"
+        ),
+        key=key,
+        placeholder="Pick from a list, furthest off first",
+        label_visibility="collapsed",
+        width=290,
+        on_change=_take_chosen,
+        args=(key, picks, local),
+    )
+
+
+def _take_chosen(key: str, picks: str, local: LocalPit) -> None:
+    """Callback: add the chosen place to the picks, and clear the choice."""
+    at = st.session_state[key]
+    if at is not None:
+        pick = pit_picks.Centre(int(local.rows[at]))
+        st.session_state[picks] = pit_picks.with_pick(st.session_state.get(picks, ()), pick)
+        st.session_state[key] = None
+
+
 def _draw(judged: Judged, axes: Axes, places: PitPlaces, local: LocalPit, tool: Tool) -> LocalView:
-    picks = f"pit_picks_{judged.key[:16]}_{axes.key}"
+    picks = _picks_key(judged, axes)
     chosen: tuple[Pick, ...] = st.session_state.get(picks, ())
     groups = _groups(places, local, chosen or pit_picks.suggested(local))
     show(
@@ -389,11 +426,14 @@ def _how_picked(count: int, chosen: bool) -> None:
     elif count:
         st.caption(
             "Until you pick, these are the places furthest off, with opposite faults if there are "
-            "any. To pick, click a mark on the map, or choose the box and drag it; the last two "
-            "picks are shown."
+            "any. To pick, click a mark on the map, choose the box and drag it, or take a place "
+            "from the list; the last two picks are shown."
         )
     else:
-        st.caption("Click a mark, or choose the box and drag it, to see the rows there.")
+        st.caption(
+            "Click a mark, choose the box and drag it, or take a place from the list, to see the "
+            "rows there."
+        )
 
 
 def _about_the_map(judged: Judged, axes: Axes, places: PitPlaces, local: LocalPit) -> None:

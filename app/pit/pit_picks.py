@@ -87,6 +87,16 @@ def with_pick(before: tuple[Pick, ...], pick: Pick) -> tuple[Pick, ...]:
     return (*(one for one in before if one != pick), pick)[-MOST:]
 
 
+MOST_LISTED = 500
+
+
+def furthest_off(local: LocalPit) -> list[int]:
+    """Positions of the neighbourhoods to choose from: those with a fault first, the worst first."""
+    away = np.hypot(local.bias / 0.5, local.spread)
+    order = np.lexsort((-away, local.kind == "none"))
+    return [int(at) for at in order[:MOST_LISTED]]
+
+
 def suggested(local: LocalPit) -> tuple[Pick, ...]:
     """The neighbourhoods to show before a pick; empty if no fault was found.
 

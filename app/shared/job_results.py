@@ -95,13 +95,22 @@ def asked_for(
     last = None if former is None else waiting.find(former)
     if last is not None and last.state == "done":
         st.info(
-            "The settings have changed. The results below are those of the previous settings.",
+            "The settings have changed. The results shown are those of the previous settings.",
             icon=":material/info:",
         )
         return last
     with st.container(border=True):
         st.markdown(will_show)
     return None
+
+
+def keep_last(asked: Request, review: Review, name: str) -> None:
+    """Note the finished job of these settings, which fold when it is the first one."""
+    kept = st.session_state.setdefault(f"{name}_last", {})
+    first = review.id not in kept
+    kept[review.id] = asked.key
+    if first:
+        st.rerun()
 
 
 def begin(asked: Request, review: Review) -> JobSnapshot:
