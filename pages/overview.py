@@ -29,7 +29,7 @@ if review is not None:
         if done:
             parts.keep_verdict(review, which, checked)
         with above:
-            parts.verdict(checked, done)
+            parts.verdict(checked)
             parts.next_step(checked, done)
         with listed:
             parts.checks(checked)

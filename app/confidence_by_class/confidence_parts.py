@@ -214,6 +214,9 @@ def curve(view: View, chosen: CurveSettings) -> None:
             of=view.review.title,
             finding=False,  # the page's heading shows it
         )
+        others = "" if not view.review.has_evaluation else ", on which the curve is fitted"
+        counts = escape_markdown(confidence_words(found, view.name), 600)
+        st.caption(f"{counts} Calibration set{others}.")
         st.caption(f"{bandwidth_text(found)} {shrinkage_words(found)}")
         for label in (0, 1) if view.of_event else (view.label,):
             _notes(view.review.classes[label], curves.notes[rule][_place(view, label)])
@@ -257,9 +260,9 @@ def _finding(view: View, found: ConfidenceCurve) -> tuple[Estimate, ...]:
         return () if mine is None else mine.estimates
     estimate = headline_estimate(mine.estimates)
     sentence = reliability_finding(mine.reliability, estimate, view.review.classes)
+    if not view.of_event:
+        sentence = f"Predicted {view.name}: {sentence[0].lower()}{sentence[1:]}"
     st.header(escape_markdown(sentence, 600), anchor=False)
-    others = "" if not view.review.has_evaluation else ", on which the curve is fitted"
-    st.caption(f"{escape_markdown(counts, 600)} Calibration set{others}.")
     return mine.estimates
 
 

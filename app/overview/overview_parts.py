@@ -66,13 +66,11 @@ def keep_verdict(review: Review, which: Which, checked: CheckedReview) -> None:
             note_verdict(session.workspace(), review, checked.verdict)
 
 
-def verdict(checked: CheckedReview, done: bool) -> None:
+def verdict(checked: CheckedReview) -> None:
     """The verdict in one sentence, with its mark."""
     mark = MARKS[checked.verdict]
     sentence = escape_markdown(headline(checked), 500)
     st.header(f":{mark.colour}[{mark.icon}] {sentence}", anchor=False)
-    if not done:
-        st.caption("Further checks are running.")
 
 
 def question(review: Review) -> None:
@@ -153,7 +151,7 @@ def next_step(checked: CheckedReview, done: bool) -> None:
     if failed:
         step = failed[0].check.remedy
     elif not done:
-        return
+        step = ""
     elif unsure:
         needed = [one.worst.rows_needed for one in unsure]
         most = max((n for n in needed if n is not None), default=None)
@@ -161,7 +159,9 @@ def next_step(checked: CheckedReview, done: bool) -> None:
         step = f"Collect {rows} of the same kind, and check again."
     else:
         step = "Nothing. Keep the model as it is, and check again on new rows."
-    st.markdown(f"**What to do next.** {escape_markdown(f'{step} {repair_text(checked)}', 800)}")
+    said = [step, repair_text(checked), "" if done else "Further checks are running."]
+    words = escape_markdown(" ".join(filter(None, said)), 800)
+    st.markdown(f"**What to do next.** {words}")
 
 
 def onward(review: Review) -> None:

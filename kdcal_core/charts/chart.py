@@ -91,6 +91,8 @@ class Chart:
 
 
 FONT = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, sans-serif"
+LEGEND_BELOW = {"yref": "container", "y": 0.0, "yanchor": "bottom"}
+"""Under the axes, so that a laptop's first screen has the picture, and a phone its whole width."""
 UNIT_TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)
 STRIP_HEIGHT = 44
 PANEL_HEIGHT = 220

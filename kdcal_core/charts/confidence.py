@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from kdcal_core.calibration import ConfidenceCurve, EventCurve
 from kdcal_core.charts.chart import (
+    LEGEND_BELOW,
     Chart,
     cut,
     new_figure,
@@ -202,7 +203,7 @@ def confidence_curve_figure(
     """
     colours = palette(dark)
     colour, _, _ = method_style(method, colours)
-    figure = new_figure(dark, height=630, title=title)
+    figure = new_figure(dark, height=550, title=title)
     figure.add_trace(identity(colours))
     figure.add_traces(anchor_traces(anchor, colours))
     for key, (score, confidence) in (others or {}).items():
@@ -216,7 +217,7 @@ def confidence_curve_figure(
     ticks = [n for n in _ROW_TICKS if n <= 1.2 * most]
     x_title, y_title = axis_titles(anchor)
     unit_axis(figure, "xaxis", x_title, anchor="y2", showgrid=True)
-    unit_axis(figure, "yaxis", y_title, domain=[0.33, 1.0])
+    unit_axis(figure, "yaxis", y_title, domain=[0.36, 1.0])
     figure.update_layout(
         yaxis2={
             "domain": [0.0, 0.14],
@@ -225,13 +226,14 @@ def confidence_curve_figure(
             "rangemode": "tozero",
         },
         yaxis3={
-            "domain": [0.18, 0.29],
+            "domain": [0.2, 0.31],
             "title_text": "Rows a bin",
             "range": [-0.02, 1.0],
             "tickvals": [float(_height(n, most)) for n in ticks],
             "ticktext": [f"{n:,}" for n in ticks],
         },
-        margin={"t": 52 if title is None else 120, "b": 44, "l": 52, "r": 8},
+        legend=LEGEND_BELOW,
+        margin={"t": 12 if title is None else 72, "b": 104, "l": 52, "r": 8},
     )
     square(figure)
     return figure

@@ -13,7 +13,16 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts.chart import Chart, cut, new_figure, new_grid, panel, square, unit_axis
+from kdcal_core.charts.chart import (
+    LEGEND_BELOW,
+    Chart,
+    cut,
+    new_figure,
+    new_grid,
+    panel,
+    square,
+    unit_axis,
+)
 from kdcal_core.charts.marks import PanelTitle, boxes, identity, new_panels, ribbon, tiers
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.diagnostics import confusion_finding, reliability_finding
@@ -220,7 +229,7 @@ def reliability_figure(
     colours = palette(dark)
     own, _, _ = method_style(drawn_as, colours)
     x_title, y_title = reliability_titles(of_class)
-    figure = new_figure(dark, height=400 if small else 670, title=title)
+    figure = new_figure(dark, height=360 if small else 545, title=title)
     figure.add_trace(
         boxes(
             curve.edges[:-1],
@@ -254,8 +263,8 @@ def reliability_figure(
         annotations=[_name_of(one, curve, colours, small=small) for one in faults],
         barmode="stack",
         bargap=0,
-        legend={"y": 1.01},
-        margin={"t": 60 if title is None else 120, "b": 44, "l": 52, "r": 8},
+        legend=LEGEND_BELOW,
+        margin={"t": 12 if title is None else 72, "b": 104, "l": 52, "r": 8},
     )
     if small:
         figure.update_layout(showlegend=False, margin={"t": 8, "b": 40, "l": 48, "r": 8})

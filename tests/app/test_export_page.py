@@ -16,7 +16,6 @@ import skops.io
 from app_pages import healthy, launch, plain, settle, specs, visit, words
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
-from texts.pages import said
 from texts.snapshot import Texts
 
 from app.export.export_text import file_name
@@ -116,12 +115,6 @@ def test_before_a_fit_there_is_one_button_and_what_it_will_show(review: str, tex
     texts(at)
     assert not at.get("plotly_chart")
     assert [one.label for one in at.button if one.label.startswith("Fit")]
-
-
-def with_settings(at: AppTest) -> list[str]:
-    """What is said, with what the folded settings say."""
-    settings = next(one for one in at.expander if one.label == "Settings")
-    return [*said(at), *(one.value for one in settings.caption)]
 
 
 def test_a_fit_shows_the_gain_the_diagrams_the_map_and_the_files(
@@ -226,12 +219,12 @@ def test_a_finished_comparison_preselects_its_best(
     at.session_state["compare_last"] = {review: asked.key}
     healthy(visit(at, PAGE))
     assert at.selectbox[0].value == best
-    texts(with_settings(at), "before the fit")
+    texts(at, "before the fit")
     fitted(at)
-    texts(with_settings(at), "fitted")
+    texts(at, "fitted")
     assert "best of 2 calibrators" in words(at)
     at.selectbox[0].set_value("platt").run()
-    texts(with_settings(healthy(at)), "another calibrator")
+    texts(healthy(at), "another calibrator")
 
 
 def test_other_settings_of_a_tree_are_another_fit(review: str) -> None:
@@ -252,7 +245,7 @@ def test_a_tree_may_be_cut_back_and_several_columns_divide_the_rows(
     assert "prune = cv" in plain(card["Settings"])
     of = next(one for one in at.selectbox if one.label == "Regions of")
     healthy(of.set_value(("several", "")).run())
-    texts(with_settings(at), "no column yet")
+    texts(at, "no column yet")
     assert not at.toggle
     assert all(one.disabled for one in at.number_input)
     fitted(at.multiselect[0].set_value(["shop", "x"]).run())

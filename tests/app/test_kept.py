@@ -179,7 +179,7 @@ def test_a_large_repair_and_its_rows_look_the_same(
     assert at_once.button_group(key="regions_search").value == "thorough"
     assert not [one for one in at_once.button if one.key == "regions_harder"]  # it has run
     figures = figures_of(at_once)
-    assert len(figures) == 7  # the tree, two of the region, four of the repair
+    assert len(figures) == 9  # the tree, four of the region, four of the repair
     large()
     by_jobs = look()
     assert figures_of(by_jobs) == figures

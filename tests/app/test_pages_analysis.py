@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 import pytest
-from app_pages import healthy, launch, plain, specs, visit
+from app_pages import healthy, launch, plain, specs, visit, words
 
 from kdcal_core.review import Workspace, read_review, samples, start_sample
 
@@ -130,14 +130,15 @@ def test_confidence_of_two_classes_starts_from_the_event(review_ids: dict[str, s
     assert [one.label for one in at.metric] == [
         "AUROC", "Probability minus rate", "ECE", "Log loss",
     ]  # fmt: skip
-    assert f"rows are {review.classes[review.event]} (" in plain(at.header[0].value)
+    assert plain(at.header[0].value).startswith(f"Class {review.classes[review.event]}: ")
+    assert f"rows are {review.classes[review.event]} (" in plain(words(at))
     curve, *_ = specs(at)
     assert curve["layout"]["xaxis"]["title"]["text"] == "Stated probability of the event"
     assert not [one for one in at.selectbox if one.label == "Predicted class"]
     question = next(one for one in at.selectbox if one.label == "Question")
     question.select_index(1).run()
     assert [one.label for one in healthy(at).metric][:2] == ["Accuracy", "Confidence gap"]
-    assert "rows predicted as class" in plain(at.header[0].value)
+    assert plain(at.header[0].value).startswith("Predicted <=50K: over-confident above")
     title = specs(at)[0]["layout"]["xaxis"]["title"]["text"]
     assert title == "Score: stated probability of the predicted class"
 

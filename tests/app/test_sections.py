@@ -23,8 +23,11 @@ def names(at: AppTest) -> list[str]:
 
 def test_only_the_open_section_is_drawn(digits: str) -> None:
     at = healthy(launch("reliability", digits))
-    assert names(at) == ["Class by class", "Right and wrong predictions", "Every estimate"]
-    assert len(specs(at)) == 2  # the main picture, and the first section
+    assert names(at) == [
+        "Class by class", "Right and wrong predictions", "Bin by bin", "Every estimate",
+    ]  # fmt: skip
+    # the main picture, and of the first section ten classes and their legend
+    assert len(specs(at)) == 1 + 10 + 1
     assert not at.dataframe
 
 
