@@ -1,0 +1,230 @@
+"""Speed as felt: a visitor's waits in a real Chromium, and the server's times behind them.
+
+The goals are for two cores with nothing else to do, so every row states the load average.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.benchmarks.bench_visitors import Visitor, processor_seconds, server
+from tests.browser.conftest import FLAGS, IDLE, SIZE, _chromium
+
+SAMPLES = ("digits", "breast_cancer", "adult", "heteroscedastic")
+#: Default jobs: sample, page, button, and the seconds each took before.
+JOBS = (
+    ("digits", "compare", "Compare", 15.0),
+    ("adult", "compare", "Compare", 16.0),
+    ("digits", "posterior_map", "Fit the kernel density version", 18.0),
+    ("heteroscedastic", "recalibration", "Recalibrate", 21.0),
+)
+REPEATS, CROWD = 3, 30
+#: Notes the time of every click, and of the end of the run that follows.
+WATCH = """() => {
+  window.felt = {begun: 0, ended: 0};
+  document.addEventListener('click', () => {
+    window.felt = {begun: performance.now(), ended: 0};
+  }, true);
+  new MutationObserver(() => {
+    const app = document.querySelector('[data-testid=stApp]');
+    if (app?.dataset.testScriptState === 'notRunning') window.felt.ended = performance.now();
+  }).observe(document.body, {
+    attributes: true, subtree: true, attributeFilter: ['data-test-script-state'],
+  });
+}"""
+CHOICES = (
+    "[data-testid=stMain] [data-testid=stButtonGroup] button[aria-checked=false]",
+    "[data-testid=stMain] [data-testid=stCheckbox] label",
+    "[data-testid=stMain] [data-testid=stRadio] label:has(input:not(:checked))",
+)
+
+
+def run() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
+        os.environ["KDCAL_HOME"] = home
+        with server() as (port, process):
+            browser = playwright.chromium.launch(executable_path=_chromium(), args=FLAGS)
+            address = f"http://127.0.0.1:{port}/"
+            rows.append(_row("first page", "after the server's start", _first(browser, address), 3))
+            opened = {}
+            for sample in SAMPLES:
+                with _tab(browser, address) as page:
+                    seconds, opened[sample] = _open(page, sample)
+                    rows.append(_row(f"sample {sample}", "click to quick checks", seconds, 2))
+            for sample in ("adult", "heteroscedastic"):
+                with _tab(browser, f"{address}?review={opened[sample]}") as page:
+                    rows += _pages(page, sample)
+            for sample, where, button, before in JOBS:
+                with _tab(browser, f"{address}{where}?review={opened[sample]}") as page:
+                    what = f"{sample}, default settings"
+                    seconds = _job(page, button)
+                    rows.append(_row(f"{button}", what, seconds, before / 2))
+            browser.close()
+            rows += asyncio.run(_server(port, opened["adult"], process.pid))
+            rows += asyncio.run(_crowd(port, opened["adult"]))
+    return rows
+
+
+def _row(name: str, what: str, seconds: float, goal: float | None) -> dict[str, Any]:
+    load = os.getloadavg()[0]
+    words = f"{what}, load {load:.1f}"
+    return {"name": f"felt: {name}", "what": words, "seconds": seconds, "goal": goal}
+
+
+@contextmanager
+def _tab(browser: Browser, address: str) -> Iterator[Page]:
+    context = browser.new_context(reduced_motion="reduce", viewport=SIZE)
+    page = context.new_page()
+    page.goto(address)
+    page.locator("h1").first.wait_for(timeout=60_000)
+    page.wait_for_selector(IDLE)
+    page.evaluate(WATCH)
+    yield page
+    context.close()
+
+
+def _took(act: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    act()
+    return time.perf_counter() - start
+
+
+def _first(browser: Browser, address: str) -> float:
+    page = browser.new_page(viewport=SIZE)
+    seconds = _took(lambda: (page.goto(address), page.locator("h1").first.wait_for()))
+    page.close()
+    return seconds
+
+
+def _open(page: Page, sample: str) -> tuple[float, str]:
+    """Seconds from the click on a sample to its quick checks, and the review's id."""
+
+    def act() -> None:
+        page.locator(f".st-key-open_{sample} button").click()
+        page.locator("h1").get_by_text("Overview").wait_for(timeout=120_000)
+        page.locator(
+            ".st-key-overview_checks, [data-testid=stMain] .js-plotly-plot"
+        ).first.wait_for(timeout=120_000)
+
+    seconds = _took(act)
+    page.wait_for_selector(IDLE)
+    return seconds, page.url.partition("review=")[2].partition("&")[0]
+
+
+def _ended(page: Page) -> float:
+    """Seconds from the last click to the end of its run, by the browser's own clock."""
+    page.wait_for_function("() => window.felt.ended > window.felt.begun", timeout=30_000)
+    page.wait_for_selector(IDLE)
+    felt = page.evaluate("() => window.felt")
+    return float(felt["ended"] - felt["begun"]) / 1000
+
+
+def _quiet(page: Page) -> None:
+    """Wait until no job of the page runs, so that its results are stored."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline:
+        page.wait_for_timeout(800)
+        page.wait_for_selector(IDLE)
+        if not page.get_by_role("button", name="Stop").count():
+            return
+
+
+def _pages(page: Page, sample: str) -> list[dict[str, Any]]:
+    """Warm changes to every page, and one widget rerun on each that has a simple widget."""
+    rows, links = [], page.locator('[data-testid="stSidebarNavLink"]')
+    titles = links.all_inner_texts()
+    for title in titles:
+        _go(page, title)
+        _quiet(page)
+    for title in titles:
+        _go(page, titles[titles[0] == title])
+        seconds = []
+        for _ in range(3):
+            seconds.append(_go(page, title))
+            _go(page, titles[titles[0] == title])
+        rows.append(_row(f"page {title}", sample, statistics.median(seconds), 0.4))
+        _go(page, title)
+        if (again := _rerun(page)) is not None:
+            rows.append(_row(f"widget on {title}", sample, again, 0.2))
+    return rows
+
+
+def _go(page: Page, title: str) -> float:
+    """Seconds until the page of this title is whole; 0 where it is open already."""
+    name = title.split("\n")[-1]
+    here = page.locator('[data-testid="stSidebarNavLink"][aria-current="page"]')
+    if here.get_by_text(name, exact=True).count():
+        return 0.0
+    page.locator('[data-testid="stSidebarNav"]').get_by_text(name, exact=True).click()
+    seconds = _ended(page)
+    here.get_by_text(name, exact=True).wait_for()
+    return seconds
+
+
+def _rerun(page: Page) -> float | None:
+    """Seconds of a rerun after a click on the page's first switch, once its results are stored."""
+    for choice in CHOICES:
+        found = page.locator(choice)
+        if not found.count() or not found.first.is_visible():
+            continue
+        times = []
+        for _ in range(REPEATS):
+            found.first.click()
+            times.append(_ended(page))
+            _quiet(page)
+        return statistics.median(times)
+    return None
+
+
+def _job(page: Page, button: str) -> float:
+    """Seconds from the click on a button to the page with the result."""
+
+    def act() -> None:
+        page.get_by_role("button", name=button, exact=False).first.click()
+        stop = page.get_by_role("button", name="Stop")
+        stop.first.wait_for(timeout=30_000)
+        stop.first.wait_for(state="detached", timeout=300_000)
+        page.wait_for_selector(IDLE)
+
+    page.wait_for_timeout(2000)
+    return _took(act)
+
+
+async def _server(port: int, review: str, pid: int) -> list[dict[str, Any]]:
+    """Processor time of the server for a rerun of a page, without the browser."""
+    rows = []
+    for name in ("load", "overview", "reliability", "confidence_by_class", "regions", "decisions"):
+        async with Visitor(port, name, review) as one:
+            for _ in range(3):
+                await one.run()
+                await asyncio.sleep(1)
+            start = processor_seconds(pid)
+            for _ in range(10):
+                await one.run()
+            seconds = (processor_seconds(pid) - start) / 10
+        what = f"{one.charts} charts, processor time of the server"
+        rows.append(_row(f"rerun of {name}", what, seconds, 0.08 if one.charts else 0.03))
+    return rows
+
+
+async def _crowd(port: int, review: str) -> list[dict[str, Any]]:
+    """Thirty visitors who change pages without a pause."""
+    pages = ("overview", "reliability", "confidence_by_class")
+    crowd = [await Visitor(port, pages[i % 3], review).__aenter__() for i in range(CROWD)]
+    await asyncio.gather(*(one.run() for one in crowd))
+    times: list[float] = []
+    for _ in range(3):
+        times += await asyncio.gather(*(one.run() for one in crowd))
+    for one in crowd:
+        await one.__aexit__()
+    return [_row("page", f"{CROWD} visitors at once", statistics.median(times), 1.0)]
