@@ -200,6 +200,7 @@ def curve(view: View, chosen: CurveSettings) -> None:
         estimates = _finding(view, found)
     with beside:
         tiles.estimate_column(estimates)
+        _about(view, found, curves.notes[rule])
     with picture:
         show(
             drawn_once(
@@ -214,12 +215,16 @@ def curve(view: View, chosen: CurveSettings) -> None:
             of=view.review.title,
             finding=False,  # the page's heading shows it
         )
-        others = "" if not view.review.has_evaluation else ", on which the curve is fitted"
-        counts = escape_markdown(confidence_words(found, view.name), 600)
-        st.caption(f"{counts} Calibration set{others}.")
-        st.caption(f"{bandwidth_text(found)} {shrinkage_words(found)}")
-        for label in (0, 1) if view.of_event else (view.label,):
-            _notes(view.review.classes[label], curves.notes[rule][_place(view, label)])
+
+
+def _about(view: View, found: ConfidenceCurve, notes: Sequence[tuple[str, ...]]) -> None:
+    """On which rows the curve was fitted and how, and what to mind about it."""
+    others = "" if not view.review.has_evaluation else ", on which the curve is fitted"
+    counts = escape_markdown(confidence_words(found, view.name), 600)
+    st.caption(f"{counts} Calibration set{others}.")
+    st.caption(f"{bandwidth_text(found)} {shrinkage_words(found)}")
+    for label in (0, 1) if view.of_event else (view.label,):
+        _notes(view.review.classes[label], notes[_place(view, label)])
 
 
 def _curves(view: View, bandwidth: str | float) -> ClassCurves | None:

@@ -64,7 +64,7 @@ def choose_event(review: Review) -> int:
         key=f"decisions_event_{review.id}",
         persist_state="session",
         label_visibility="collapsed",
-        width=280,
+        width=220,
     )
     return chosen
 
@@ -95,7 +95,7 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
         format="%.2f%%" if rare else "%.1f%%",
         key=_slider(review, event),
         persist_state="session",
-        width=520,
+        width=420,
     )
     return Decided(review, which, event, percent / 100.0, counts)
 

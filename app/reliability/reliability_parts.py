@@ -85,6 +85,7 @@ def answer(review: Review, which: Which, drawn: Drawn) -> SetOverview | None:
             shown = _finding(review, which, drawn.asked, found)
         with estimates:
             tiles.estimate_column(shown)
+            _bin_by_bin(review, which, drawn)
     return found
 
 
@@ -128,7 +129,7 @@ def _diagram(review: Review, which: Which, drawn: Drawn) -> None:
         )
 
 
-def bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
+def _bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
     """The points of the diagram as numbers."""
     found = _curves(review, which, drawn)
     if found is None:
@@ -146,7 +147,7 @@ def bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
             }
         ),
         hide_index=True,
-        width=480,
+        height=250,
         key="reliability_bins_table",
         column_config={
             "Says": st.column_config.TextColumn(alignment="right", width=60),
@@ -166,7 +167,6 @@ def further(
     return {
         **classes,
         "Right and wrong predictions": partial(scores_and_confusion, review, which, found),
-        "Bin by bin": partial(bin_by_bin, review, which, drawn),
         "Every estimate": partial(every_estimate, review, which),
     }
 

@@ -18,8 +18,8 @@ from kdcal_core.text import escape_markdown
 
 TILE_WIDTH = 130
 """Pixels: two tiles on a phone, four beside the sidebar of a small laptop."""
-BESIDE_WIDTH = 200
-SQUARE_WIDTH = 600
+BESIDE_WIDTH = 170
+SQUARE_WIDTH = 500
 """Pixels that a square picture can use: its height limits it."""
 
 
