@@ -64,9 +64,10 @@ Measures = dict[Method, dict[str, Estimate]]
 def offer() -> bool:
     """What a run will show, and the button that starts it."""
     with st.container(border=True):
+        run = st.button("Run", key="lab_run", type=emphasis(), icon=":material/play_arrow:")
         st.markdown(text.EMPTY)
         st.caption(text.LASTS)
-        return st.button("Run", key="lab_run", type=emphasis(), icon=":material/play_arrow:")
+        return run
 
 
 def results(run: LabRun, key: str) -> None:
