@@ -26,7 +26,9 @@ _CONFIG = {
     "showSendToCloud": False,
     "scrollZoom": False,
 }
-_NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d")
+# dragging zooms and a double click resets; more buttons would lie over the legend, and each is a
+# stop for the Tab key
+_NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "zoom2d", "pan2d")
 
 
 def is_dark() -> bool:

@@ -159,9 +159,13 @@ def start_again(job: JobSnapshot) -> bool:
 
 def owners() -> tuple[str, ...]:
     """Owners whose jobs this session sees: the open review, everybody, and its own."""
+    return (*open_owners(), *st.session_state.get(_OWNERS, ()))
+
+
+def open_owners() -> tuple[str, ...]:
+    """The open review and everybody: how their jobs ended is shown, of other reviews it is not."""
     review_id = session.open_review_id()
-    review = () if review_id is None else (review_id,)
-    return (EVERYBODY, *review, *st.session_state.get(_OWNERS, ()))
+    return (EVERYBODY,) if review_id is None else (EVERYBODY, review_id)
 
 
 def _remember(owner: str) -> None:

@@ -305,7 +305,7 @@ def strip(at: int, n_panels: int) -> dict[str, str]:
 PANEL_WIDTH = 206
 """The least width of a panel that stands alone, in pixels."""
 FEW_PANELS = 3
-_FEW_SQUARE, _SQUARE, _SQUARE_OVER = 270, 186, 150  # few panels are larger; lower over a strip
+_FEW_SQUARE, _SQUARE, _SQUARE_OVER = 250, 186, 150  # few panels are larger; lower over a strip
 _TOP, _BOTTOM = 30, 26
 
 

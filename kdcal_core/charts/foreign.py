@@ -5,6 +5,7 @@ Names from files are not escaped in the sentences: escape them before they reach
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -565,10 +566,12 @@ def _hovered(found: LogDensities, one: DensityCounts) -> np.ndarray:
 
 
 def _ticks(found: LogDensities) -> tuple[list[float], list[str]]:
-    """The densest row, and round log densities each about ten times as far below it."""
+    """The densest row, and round log densities below it, about six in all."""
     powers = 10.0 ** np.arange(1, 16)
-    below = np.floor((found.top - powers) / powers) * powers
-    values = np.concatenate([[found.top], below[below >= found.least]])
+    decades = math.log10(max(found.top - found.least, 10.0))
+    steps = (1, 2, 5) if decades <= 2 else (1, 3) if decades <= 4 else (1,)
+    below = np.unique([np.floor((found.top - s * powers) / powers) * powers for s in steps])
+    values = np.concatenate([[found.top], below[below >= found.least][::-1]])
     return list(found.place(values)), [_short(value) for value in values]
 
 

@@ -72,7 +72,7 @@ LIGHT = Palette(
     calibrated="#0a4f5a",
     truth="#111827",
     right="#1b8a4b",
-    wrong="#ee8a12",
+    wrong="#de7b00",
     foreign="#7e3fbf",
     text="#111827",
     muted="#5b6676",
@@ -97,11 +97,11 @@ LIGHT = Palette(
         (1.0, "#b2182b"),
     ),
     posterior=("#2166ac", "#92c5de", "#fdfdfd", "#f4a582", "#b2182b"),
-    too_low="#e69f00",
-    too_high="#c264a8",
+    too_low="#bd8700",
+    too_high="#b0509a",
     too_narrow="#b2182b",
     too_wide="#1b4b8f",
-    miss="#ee6f64",
+    miss="#e95f54",
 )
 
 DARK = Palette(

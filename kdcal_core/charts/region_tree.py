@@ -22,7 +22,7 @@ _SMALLEST, _LARGEST = 11.0, 30.0
 _LETTERS = 100  # of the conditions from the root to a region
 _STRONG = 0.2  # a gap of this size has the full colour
 _LEAST = 0.35  # smallest share of the full colour for a clear fault
-_CAPTION_ROOM = 0.42  # of the width of the branches, at the right
+_CAPTION_ROOM = 0.36  # of the width of the branches, at the right
 _OF_PIT = ("too low", "too high", "too narrow", "too wide")
 _LEGEND = {
     "over-confident": "Over-confident beyond chance",
@@ -217,7 +217,7 @@ def _marks(
         x=[node.depth for node in leaves],
         y=[height[node.node] for node in leaves],
         mode="markers+text",
-        text=["  " + escape_html(mark.caption, limit=90) for mark in marks],
+        text=[_caption(mark.caption) for mark in marks],
         textposition="middle right",
         textfont={"size": 13, "color": colours.text},
         cliponaxis=False,
@@ -237,6 +237,13 @@ def _marks(
         selected={"marker": {"opacity": 1.0}},
         unselected={"marker": {"opacity": 1.0}},
     )
+
+
+def _caption(words: str) -> str:
+    """What a region says and what its rows show, in two lines, so that narrow pages hold it."""
+    says, _, shows = words.partition(", ")
+    lines = [escape_html(line, limit=60) for line in (says, shows) if line]
+    return "<br>".join(f"   {line}" for line in lines)
 
 
 def _leaf_of(node: TreeNode) -> int:

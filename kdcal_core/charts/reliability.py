@@ -388,7 +388,7 @@ def confusion_figure(
     where = np.arange(len(names))
     colours = palette(dark)
     cells = "{:,.0f}" if which == "joint" else "{:.2f}"
-    figure = new_figure(dark, height=max(300, min(130 + 34 * len(names), 760)))
+    figure = new_figure(dark, height=max(340, min(130 + 34 * len(names), 760)))
     figure.add_trace(
         go.Heatmap(
             x=where,

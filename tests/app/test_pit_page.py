@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from texts.pages import said
 
 from app.pit import pit_columns
-from app.pit.pit_picks import Box, Centre, picked, rows_in, suggested, with_pick
+from app.pit.pit_picks import Box, Centre, furthest_off, picked, rows_in, suggested, with_pick
 from app.shared import pit_results, row_tables
 from app.shared.pit_results import Judged
 from kdcal_core.diagnostics import LocalPit
@@ -68,6 +68,10 @@ def test_a_click_picks_the_row_its_mark_carries() -> None:
     assert picked({"points": [point], "box": []}, FOUR) == Centre(20)
     numbered = {"customdata": {"0": 30, "1": 31}}
     assert picked({"points": [point, numbered], "box": []}, FOUR) == Centre(30)
+
+
+def test_places_to_choose_from_begin_with_the_fault_furthest_off() -> None:
+    assert furthest_off(FOUR) == [2, 1, 3, 0]  # without a fault comes last, however far off
 
 
 def test_a_mark_that_is_no_centre_picks_nothing() -> None:
@@ -191,6 +195,19 @@ def test_good_coverage_hides_opposite_local_faults(app, tmp_path, texts) -> None
     shown = next(frame.value for frame in app.dataframe if "PIT" in frame.value)
     assert len(shown) > 10
     assert not shown["Inside"].any()
+
+
+def test_a_place_chosen_from_the_list_is_picked_as_by_a_click(app, tmp_path) -> None:
+    opened(app, review_of(rows(600), tmp_path))
+    places = next(box for box in app.selectbox if box.label == "Pick from a list")
+    assert places.options[0].startswith("Row ")
+    assert "Each is tested alone" not in words(app)
+    row = places.options[5].split(":")[0].lower()
+    places.select_index(5)
+    healthy(app.run())
+    assert "Each is tested alone" in words(app)
+    assert f"{row} and the " in words(app)
+    assert next(box for box in app.selectbox if box.label == "Pick from a list").value is None
 
 
 def test_without_features_prediction_against_outcome_is_the_map(app, tmp_path, texts) -> None:

@@ -53,6 +53,8 @@ def test_colours_stay_apart_with_every_colour_vision(dark: bool) -> None:
         assert difference(one, two) >= 11.5, (one, two)
     for one in colours.classes:
         assert difference(one, colours.model) >= 12, one
+    # regions: over- and under-confident
+    assert difference(colours.diverging[0][1], colours.diverging[-1][1]) >= 15
     faults = [colours.too_low, colours.too_high, colours.too_narrow, colours.too_wide]
     for one, two in combinations(faults, 2):
         assert difference(one, two) >= 11.5, (one, two)

@@ -302,8 +302,14 @@ def test_writing_and_marks_stand_out_from_the_ground(dark: bool, ground: str) ->
     colours = charts.palette(dark)
     assert contrast(colours.text, ground) >= 7
     assert contrast(colours.muted, ground) >= 4.5
-    for name in ("model", "calibrated", "right", "truth", "foreign"):
+    marks = ("model", "calibrated", "right", "wrong", "truth", "foreign", "miss")
+    faults = ("too_low", "too_high", "too_narrow", "too_wide")
+    for name in (*marks, *faults):
         assert contrast(getattr(colours, name), ground) >= 3, name
+    for one in colours.classes:
+        assert contrast(one, ground) >= 2.995, one
+    for _, one in (colours.diverging[0], colours.diverging[-1]):
+        assert contrast(one, ground) >= 4.5  # the names of areas are written in it
     # hits and errors differ in lightness too, for readers who do not see the hues apart
     assert contrast(colours.right, colours.wrong) >= 1.3
 
