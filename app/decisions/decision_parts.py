@@ -77,8 +77,8 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
     if not 0.0 < counts.rate < 1.0:
         name = escape_markdown(review.classes[event], 60)
         st.info(
-            f"Of these rows {'all' if counts.rate else 'none'} are {name}, so that no threshold "
-            "can be judged: that takes rows with the event and rows without it.",
+            f"Of these rows {'all' if counts.rate else 'none'} are {name}, so no threshold can "
+            "be judged: that needs rows with the event and rows without it.",
             icon=":material/info:",
         )
         return None

@@ -34,7 +34,7 @@ def limits_form(review: Review) -> None:
         st.markdown(
             "A check passes where its whole 95% interval is within the limits, and fails where "
             "it is wholly beyond them. Leave an end empty where there is none. The defaults are "
-            "kdcal's, not a law: set yours before you look at the results."
+            "only a starting point: set yours before you look at the results."
         )
         checks = [one for one in CHECKS.values() if review.task in one.tasks]
         limits = [own.get(one.code, one.limit) for one in checks]

@@ -26,24 +26,24 @@ from kdcal_core.diagnostics import (
 from kdcal_core.text import escape_html, number_text
 
 NET_BENEFIT = """
-**Across**: the threshold. A row is flagged where its stated probability is at least that large.
-The threshold says how many false alarms one found event is worth: at 20% it is four.
+**Horizontal axis**: the threshold. A row is flagged if its stated probability is at least that
+large. The threshold says how many false alarms you accept for one true positive: four at 20%.
 
-**Up**: net benefit, found events less false alarms at that price, a row (Vickers and Elkin 2006):
-true positives / n - false positives / n x threshold / (1 - threshold).
+**Vertical axis**: net benefit per row, true positives minus weighted false positives (Vickers and
+Elkin 2006): true positives / n - false positives / n x threshold / (1 - threshold).
 
 **Lines**: the model, flagging every row, and flagging none. A model is worth using at the
-thresholds where its line lies above both others. Only the thresholds that somebody would act on
-count. The band is the 95% interval at each threshold by itself.
+thresholds where its line lies above both others. Consider only thresholds that you would use. The
+band is the 95% interval at each threshold by itself.
 """
 COST = """
-**Across**: the threshold. **Up**: the mean cost of a row, with the 95% interval at each threshold
-by itself.
+**Horizontal axis**: the threshold. **Vertical axis**: the mean cost per row, with the 95% interval
+at each threshold by itself.
 
 **Shaded**: thresholds whose cost is not clearly larger than the least, by paired differences over
-the same rows. **Dashed**: the threshold that the costs ask for where probabilities are calibrated,
-(false alarm - rest) / (false alarm - rest + missed - found) (Elkan 2001). Where it lies outside the
-shaded stretch, the probabilities are off, and calibrating them comes first.
+the same rows. **Dashed**: the optimal threshold for these costs if the probabilities are
+calibrated, (false alarm - rest) / (false alarm - rest + missed - found) (Elkan 2001). If it lies
+outside the shaded thresholds, the probabilities are off: calibrate them first.
 """
 _POINTS = 240
 _SHOWN = 0.01  # share of rows still flagged at the right end of the axis
@@ -83,7 +83,7 @@ def net_benefit_chart(
         figure.add_trace(_plain(counts, values, at, name, colours, dash))
     _upright(figure, counts, at, threshold, colours)
     figure.update_layout(
-        yaxis={"title_text": "Net benefit a row", "range": [-0.25 * top, 1.12 * top]}
+        yaxis={"title_text": "Net benefit per row", "range": [-0.25 * top, 1.12 * top]}
     )
     words = _useful_words(counts)
     if gained is not None:
@@ -110,7 +110,7 @@ def cost_chart(counts: DecisionCounts, costs: Costs, threshold: float, *, dark: 
     _line(figure, counts, band, at, "Mean cost", colours.model, "solid")
     _upright(figure, counts, at, threshold, colours)
     mark(figure, costs.threshold, colours.truth, {"xaxis": "x", "yaxis": "y"})
-    figure.update_layout(yaxis={"title_text": "Mean cost of a row", "rangemode": "tozero"})
+    figure.update_layout(yaxis={"title_text": "Mean cost per row", "rangemode": "tozero"})
     words = cost_words(counts, costs, best, threshold)
     return Chart(
         figure,
@@ -143,9 +143,9 @@ def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, thresh
         chosen = f" The chosen threshold of {_percent(threshold)} costs {estimate_text(here)}."
     ends = f"{_percent(best.low)} to {_percent(best.high)}"
     return (
-        f"Cost is least, {estimate_text(best.cost)} a row, at a threshold of "
-        f"{_percent(best.threshold)}; thresholds from {ends} cost no more than that beyond chance, "
-        f"and the costs ask for {_percent(costs.threshold)} if probabilities are right.{chosen}"
+        f"Cost is least, {estimate_text(best.cost)} per row, at a threshold of "
+        f"{_percent(best.threshold)}; thresholds from {ends} cost no more, beyond chance, "
+        f"and {_percent(costs.threshold)} is optimal if the probabilities are calibrated.{chosen}"
     )
 
 

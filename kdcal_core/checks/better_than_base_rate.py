@@ -44,7 +44,7 @@ Check(
     limit=Limit(low=0.0),
     measured=_measured,
     remedy="Stating the classes' shares for every row would be as good. Check that target and "
-    "probabilities belong together; otherwise the model is not worth its use.",
+    "probabilities belong together; otherwise the model adds nothing.",
     page="reliability",
     method="What log loss and Brier score gain over the classes' shares, paired by row.",
 ).offer()

@@ -17,7 +17,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 Check(
     code="KC002",
     title="Calibration in the large",
-    question="Is what the model states on average as large as what happens?",
+    question="Does the mean stated probability match the observed rate?",
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.03, 0.03),

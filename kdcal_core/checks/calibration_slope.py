@@ -1,4 +1,4 @@
-"""KC004: whether stated log odds are too extreme or too timid."""
+"""KC004: whether stated log odds are too extreme or not extreme enough."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 Check(
     code="KC004",
     title="Calibration slope",
-    question="Are stated probabilities too extreme (below 1) or too timid (above 1)?",
+    question="Are stated probabilities too extreme (below 1) or not extreme enough (above 1)?",
     family="calibration",
     tasks=("classification",),
     limit=Limit(0.8, 1.25),

@@ -75,14 +75,14 @@ def evidence_text(result: CheckResult, part: JudgedPart) -> str:
         return ""
     if part.spared:
         return (
-            "Its interval is beyond the limit, but among so many checks one may be by chance. "
-            "Further rows would show."
+            "Its interval is beyond the limit, but this can happen by chance among so "
+            "many checks. More rows would decide."
         )
     if part.rows_needed is not None:
         return f"About {counted(part.rows_needed, 'row')} of the same kind would decide."
     estimate, limit = part.estimate, result.limit
     if not math.isfinite(estimate.value):
-        return f"These rows do not show it: {estimate.interval or 'not defined'}."
+        return f"It cannot be computed from these rows: {estimate.interval or 'not defined'}."
     if estimate.value in (limit.low, limit.high):
         return "The estimate lies on the limit, so no number of rows can be named."
     return "There are too few rows even to say how many would decide."

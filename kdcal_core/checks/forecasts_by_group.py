@@ -20,7 +20,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 Check(
     code="KC025",
     title="Distributions, declared groups",
-    question="Do outcomes fall where was predicted in each group that was declared?",
+    question="Do outcomes follow the predicted distributions in each declared group?",
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.1, 0.1),

@@ -40,7 +40,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 Check(
     code="KC024",
     title="Distributions, region by region",
-    question="Is there a part of the inputs where outcomes fall elsewhere than was predicted?",
+    question="Do outcomes follow the predicted distributions in every part of the inputs?",
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.15, 0.15),

@@ -31,7 +31,7 @@ Check(
     remedy="Find out why the values are missing, and whether they were missing as often in "
     "training. Look at the rows with and without them on the Regions page.",
     page="load",
-    method="The share of rows without a value, of the input that lacks most, with Clopper and "
-    "Pearson's interval, corrected for the choice among the inputs.",
+    method="The share of rows without a value, of the input with most missing values, with Clopper "
+    "and Pearson's interval, corrected for the choice among the inputs.",
     needs=_needs,
 ).offer()

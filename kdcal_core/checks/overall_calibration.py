@@ -29,7 +29,7 @@ def _by_chance(evidence: Evidence) -> list[float]:
 Check(
     code="KC001",
     title="Overall calibration",
-    question="Does what the model states happen as often as it states?",
+    question="Do events happen as often as stated?",
     family="calibration",
     tasks=("classification",),
     limit=Limit(high=0.05),

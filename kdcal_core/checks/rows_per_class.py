@@ -20,7 +20,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 Check(
     code="KC202",
     title="Rows of every class",
-    question="Has each class rows enough to say anything about it?",
+    question="Does each class have enough rows to be judged?",
     family="data",
     tasks=("classification",),
     limit=Limit(low=FEW_ROWS),

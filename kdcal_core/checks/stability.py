@@ -34,13 +34,13 @@ def _area(rows: ScoredSet, level: float) -> Estimate:
 Check(
     code="KC011",
     title="Stability between the sets",
-    question="Do the evaluation set and the calibration set show the same model?",
+    question="Does the model perform alike on both sets?",
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.05, 0.05),
     measured=_measured,
-    remedy="A calibrator learns the calibration set, so it will not fit rows that differ. Find "
-    "out how the two were drawn: by time, by place, or by a filter.",
+    remedy="A calibrator is fitted to the calibration set, so it does not suit rows that "
+    "differ. Find out how the two were drawn: by time, by place, or by a filter.",
     page="compare",
     method="The difference of the estimates of both sets, with the interval of Zou and Donner "
     "(2008).",

@@ -367,7 +367,7 @@ def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd
     Odd or None
         Two classes: an area under the ROC curve below one half, or odds that are four times too
         high or too low on average. Any number: fewer rows predicted right than by always naming
-        the commonest class.
+        the most frequent class.
 
     Examples
     --------
@@ -385,7 +385,7 @@ def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd
         return _far_from_rate(proba, y, classes) if len(classes) == 2 else None
     poor = (
         f"{accuracy:.1%} of the rows are predicted right, fewer than by always naming the "
-        f"commonest class ({commonest:.1%})"
+        f"most frequent class ({commonest:.1%})"
     )
     if backwards:
         name, beyond = classes[1][:60], errors < -_ERRORS
@@ -420,9 +420,9 @@ def _far_from_rate(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> 
     if 1.0 / _FAR_ODDS < odds < _FAR_ODDS:
         return None
     return Odd(
-        f"The class {event[:60]} is given {said:.1%} on average and is {seen:.1%} of the rows. Is "
-        "the target the right column, and is the mix of classes the one that the model meets in "
-        "use?",
+        f"The class {event[:60]} has a mean probability of {said:.1%} but makes up {seen:.1%} "
+        "of the rows. Is the target the right column, and is the mix of classes the one that the "
+        "model meets in use?",
         beyond_chance=True,
     )
 
@@ -463,9 +463,9 @@ def _likely(
             name = classes[1][:60]
             return (
                 f"The rows are ranked the right way (AUROC {area:.3f} for the class {name}), so "
-                f"the classes are not swapped: {name} is given {said:.1%} on average and is "
-                f"{seen:.1%} of the rows. Is the mix of classes the one that the model meets in "
-                "use?"
+                f"the classes are not swapped: {name} has a mean probability of {said:.1%} but "
+                f"makes up {seen:.1%} of the rows. Is the mix of classes the one that the "
+                "model meets in use?"
             )
         return "Is the target the right column, and are these the model's rows?"
     if k <= _MOST_CLASSES:

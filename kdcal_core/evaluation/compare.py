@@ -447,15 +447,15 @@ def _readings(scored: Sequence[Scored], judged: Judged, distant: FarRows | None)
     notes: list[Note] = []
     if len(judged.y) < LEAST_ROWS:
         few = (
-            f"{'1 row judges' if len(judged.y) == 1 else f'{len(judged.y)} rows judge'}, too few "
-            "to distinguish calibrators: no interval is given, as it would be too narrow, and no "
+            f"{'1 row is' if len(judged.y) == 1 else f'{len(judged.y)} rows are'} too few to "
+            "distinguish calibrators: no interval is given, as it would be too narrow, and no "
             f"test was made. At least {LEAST_ROWS} rows are needed, and small differences take "
             "hundreds."
         )
         notes.append(Note(few))
     if distant is not None:
         far = (
-            f"Far away means {distant.words}; OCE holds confidence against the largest class "
+            f"Far away means {distant.words}; OCE compares confidence with the largest class "
             "share of the calibration set."
         )
         notes.append(Note(far, "outside"))

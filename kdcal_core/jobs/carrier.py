@@ -190,7 +190,7 @@ def run_on(
     except Exception as error:  # a pool that is shut or broken
         raise InputError(
             f"{what} failed, because its worker is gone ({type(error).__name__})",
-            fix="Start it again; if that does not help, look after the workers.",
+            fix="Start it again; if that does not help, check that the workers are running.",
         ) from error
     return value_of(message, what)
 

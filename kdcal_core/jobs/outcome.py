@@ -283,7 +283,7 @@ def ended_by_system(what: str, peak_bytes: int) -> InputError:
     held = bytes_text(peak_bytes)
     return InputError(
         f"{what} was ended by the system, which ran out of memory; it held {held}",
-        fix=f"Start it again while less else runs, or try fewer rows. {KEPT_SAFE}",
+        fix=f"Start it again when fewer programs are running, or try fewer rows. {KEPT_SAFE}",
     )
 
 

@@ -288,7 +288,7 @@ def _result(listener: Listener, code: int | None, what: str, watch: _Watch) -> A
     if listener.fault:
         error = InputError(
             f"{what} gave {listener.fault}",
-            fix=f"The file may be built to do harm: do not use it. {KEPT_SAFE}",
+            fix=f"The file may be malicious: do not use it. {KEPT_SAFE}",
         )
     else:
         error = _death(code, words, what, watch)

@@ -358,7 +358,7 @@ class Program:
             if cells > most_cells(n_rows):
                 raise InputError(
                     f"The program makes a tensor of {cells:,} numbers of {counted(n_rows, 'row')}",
-                    fix="The file may be built to do harm. If you trust it, write the model's "
+                    fix="The file may be malicious. If you trust it, write the model's "
                     "predictions into a table and load that instead.",
                 )
 

@@ -19,7 +19,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import TRIAL_SECONDS, trial
 from kdcal_core.text import counted
 
-_FIX = "The file is damaged or was made to do harm; save the model again from its source."
+_FIX = "The file is damaged or malicious; save the model again from its source."
 
 
 def unsafe(what: str) -> InputError:
@@ -57,7 +57,7 @@ def check_children(
     Traceback (most recent call last):
     ...
     kdcal_core.errors.InputError: A child index of tree 1 is out of range. The file is damaged or \
-was made to do harm; save the model again from its source.
+malicious; save the model again from its source.
     """
     children = np.concatenate([left[inner], right[inner]])
     check_range(children, 1, len(inner), what=f"A child index of {where}")
@@ -79,7 +79,7 @@ _MOST_TRIAL_CELLS = 1 << 24
 _TRIAL_ROWS = (61, 31, 13, 7, 3, 2)
 _OPENED_A_SECOND = 20 << 20  # a trial has one second more for each so many bytes of the file
 _COST_FIX = (
-    "It may be too large for kdcal, or built to do harm. Write its predictions into a table and "
+    "It may be too large for kdcal, or malicious. Write its predictions into a table and "
     "load that instead."
 )
 

@@ -94,5 +94,5 @@ def test_thin_absent_and_missing() -> None:
 def test_worse_than_naming_the_commonest(texts: Texts) -> None:
     proba, y = scored(100, 90)
     flags = fitness(proba, y, ("bad", "good")).flags
-    (text,) = [flag for flag in flags if "commonest class" in flag]
+    (text,) = [flag for flag in flags if "most frequent class" in flag]
     texts(text)

@@ -310,7 +310,7 @@ def test_few_rows_tell_nothing_apart_and_the_number_that_would_do_is_said():
         review(n_classes=2, evaluation=scored(20, 2, 5, name="evaluation")),
         n_boot=100,
     )
-    assert not any("rows judge, too few" in note.sentence for note in enough.notes)
+    assert not any("rows are too few" in note.sentence for note in enough.notes)
 
 
 def test_one_row_does_not_judge():

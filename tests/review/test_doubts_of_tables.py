@@ -161,7 +161,10 @@ def test_a_mean_far_from_the_rate_is_a_question_that_may_be_accepted(workspace: 
     review = loaded(workspace, pd.DataFrame({"p_1": P, "y": rare.astype(int)}))
     scored = score(workspace, review.id)
     (sentence,) = open_doubts(scored)
-    assert f"is given {P.mean():.1%} on average and is {rare.mean():.1%} of the rows" in sentence
+    assert (
+        f"has a mean probability of {P.mean():.1%} but makes up {rare.mean():.1%} of the rows"
+        in sentence
+    )
     assert open_doubts(accept_rows(workspace, review.id)) == ()
     # scored again, the same rows raise no new question
     assert open_doubts(score(workspace, review.id)) == ()

@@ -1,4 +1,4 @@
-"""KC204: whether predictions are right more often than the commonest class would be."""
+"""KC204: whether predictions are right more often than the most frequent class would be."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _gained(rows: ScoredSet, label: int, level: float) -> Estimate:
         (rows.y == label).astype(float),
         weight=rows.weight,
         level=level,
-        name="Accuracy minus that of always predicting the commonest class",
+        name="Accuracy minus that of always predicting the most frequent class",
         label="Accuracy gained",
     )
     return replace(found, label="Accuracy gained", percent=True)
@@ -44,8 +44,8 @@ def _gained(rows: ScoredSet, label: int, level: float) -> Estimate:
 
 Check(
     code="KC204",
-    title="Right more often than the commonest class",
-    question="Is the model right more often than somebody who always says the commonest class?",
+    title="Right more often than the most frequent class",
+    question="Is the model right more often than if it always predicted the most frequent class?",
     family="data",
     tasks=("classification",),
     limit=Limit(low=0.0),
@@ -53,7 +53,7 @@ Check(
     remedy="With rare events this may be expected: then look at the ranking and at costs instead. "
     "Otherwise check that the target and the order of the classes are right.",
     page="reliability",
-    method="Accuracy minus that of always predicting the commonest class of the calibration set, "
-    "paired by row. Without a second set, the interval allows for the class being chosen on the "
-    "same rows.",
+    method="Accuracy minus that of always predicting the most frequent class of the calibration "
+    "set, paired by row. Without a second set, the interval allows for the class being chosen on "
+    "the same rows.",
 ).offer()
