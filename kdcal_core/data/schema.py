@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -113,3 +113,18 @@ class ScoredSet:
     @property
     def n_rows(self) -> int:
         return int(self.proba.shape[0])
+
+    def only(self, rows: IntArray | NDArray[np.bool_]) -> ScoredSet:
+        """The set of these rows alone, by position (m,) or mask (n,).
+
+        It has no digest, so that nothing of it is cached as a result of all rows.
+
+        Examples
+        --------
+        >>> y, half = np.array([0, 1, 1]), np.full((3, 2), 0.5)
+        >>> three = ScoredSet(half, y, ("no", "yes"), "digest", "calibration")
+        >>> three.only(np.array([0, 2])).y.tolist(), three.only(y == 1).digest
+        ([0, 1], '')
+        """
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, proba=self.proba[rows], y=self.y[rows], digest="", weight=weight)

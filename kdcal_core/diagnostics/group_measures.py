@@ -106,7 +106,7 @@ def measure_groups(
     judged = describe_regions(scored, label, names, target=target, level=level)
     wide = describe_regions(scored, label, names, target=target, level=each)
     groups = tuple(
-        _measured(_rows_of(scored, label == one.leaf), one, at, event, each, seed)
+        _measured(scored.only(label == one.leaf), one, at, event, each, seed)
         for one, at in zip(judged.regions, wide.regions, strict=True)
         if one.n
     )
@@ -143,11 +143,6 @@ def groups_finding(found: GroupTable) -> str:
         f"None of {len(found.groups)} groups is off by more than chance. The smallest gap that "
         f"would have been found four times out of five {only}."
     )
-
-
-def _rows_of(scored: ScoredSet, inside: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ScoredSet:
-    weight = None if scored.weight is None else scored.weight[inside]
-    return replace(scored, proba=scored.proba[inside], y=scored.y[inside], weight=weight)
 
 
 def _measured(

@@ -172,7 +172,7 @@ def parts_of(
     parts = [
         Part(
             f"fold {i + 1} of {n_folds}",
-            _subset(rows, fit),
+            rows.only(fit),
             _taken(X, fit),
             {"judged": (rows.proba[held], _taken(X, held))},
         )
@@ -200,15 +200,3 @@ def _inputs(review: ReviewData, which: str) -> pd.DataFrame | None:
 
 def _taken(X: pd.DataFrame | None, index: IntArray) -> pd.DataFrame | None:
     return None if X is None else X.iloc[index].reset_index(drop=True)
-
-
-def _subset(rows: ScoredSet, index: IntArray) -> ScoredSet:
-    """Some of the rows. They keep the whole set's digest, because nothing is cached by it."""
-    return ScoredSet(
-        rows.proba[index],
-        rows.y[index],
-        rows.classes,
-        rows.digest,
-        rows.name,
-        None if rows.weight is None else rows.weight[index],
-    )

@@ -10,6 +10,7 @@ from kdcal_core.partition.codes import (
     Polytopes,
     find_polytopes,
     pack_bits,
+    rows_of,
 )
 from kdcal_core.partition.kernel import (
     Nearest,
@@ -35,4 +36,5 @@ __all__ = [
     "nearest_centres",
     "nearest_polytopes",
     "pack_bits",
+    "rows_of",
 ]

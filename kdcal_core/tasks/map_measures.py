@@ -8,7 +8,7 @@ rows; tables of rows hold at most `MAX_ROWS`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -225,14 +225,7 @@ def in_box(points: FloatArray, x: Sequence[float], y: Sequence[float]) -> NDArra
 
 def some_rows(scored: ScoredSet, rows: IntArray, proba: FloatArray) -> ScoredSet:
     """Some rows of a set, with the probabilities to judge."""
-    return ScoredSet(
-        proba=proba,
-        y=scored.y[rows],
-        classes=scored.classes,
-        digest="",
-        name=scored.name,
-        weight=None if scored.weight is None else scored.weight[rows],
-    )
+    return replace(scored.only(rows), proba=proba)
 
 
 def _judged(scored: ScoredSet) -> BoxJudged | None:

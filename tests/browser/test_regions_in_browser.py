@@ -50,6 +50,7 @@ def test_a_click_opens_a_region_and_a_slider_draws_the_tree_again(app):
     clicked = until(app, lambda line: line != first)
     assert f"{count})" in clicked
 
+    app.page.get_by_role("button", name="Question and size").click()
     app.page.locator(".st-key-regions_depth input[type=range]").press("ArrowLeft")
     until(app, lambda line: line and line != clicked)
     assert marks.count() <= 4

@@ -302,7 +302,7 @@ def test_few_rows_tell_nothing_apart_and_the_number_that_would_do_is_said():
         verdicts = {pair.verdict for pairs in found.paired.values() for pair in pairs}
         assert verdicts == {"cannot be told apart"}
         assert any(
-            f"{n} rows judge" in note.sentence and "20 rows" in note.sentence
+            f"{n} rows are too few" in note.sentence and "20 rows" in note.sentence
             for note in found.notes
         )
     enough = compare(

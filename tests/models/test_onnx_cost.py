@@ -183,7 +183,8 @@ def test_rows_that_take_much_are_tried_and_run_few_at_a_time(
 
     monkeypatch.setattr(onnx_model, "run", counted)
     assert model.predict_proba(np.zeros((100, 4))).shape == (100, 4)
-    assert sizes == [64, 36]  # of 2^26 numbers each
+    assert sum(sizes) == 100
+    assert max(sizes) <= 64  # of 2^26 numbers each
 
 
 def test_weights_are_no_growth(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ from kdcal_core.partition import (
     find_polytopes,
     nearest_centres,
     nearest_polytopes,
+    rows_of,
 )
 from kdcal_core.progress import Progress
 from kdcal_core.text import listed
@@ -71,7 +72,7 @@ class FitRows:
 
     def part(self, mask: NDArray[np.bool_]) -> FitRows:
         """The rows in a mask, (n,)."""
-        return FitRows(take(self.X, mask), self.y[mask], _take_codes(self.codes, mask))
+        return FitRows(take(self.X, mask), self.y[mask], rows_of(self.codes, mask))
 
     def without_output_layer(self) -> FitRows:
         """The rows with a network's codes without the last layer."""
@@ -79,12 +80,6 @@ class FitRows:
         words = self.codes.words[:, : self.codes.layer_slices()[-1].start]
         kept = ActivationCodes(np.ascontiguousarray(words), self.codes.layer_widths[:-1])
         return FitRows(self.X, self.y, kept)
-
-
-def _take_codes(codes: Codes, mask: NDArray[np.bool_]) -> Codes:
-    if isinstance(codes, LeafCodes):
-        return LeafCodes(codes.leaves[mask])
-    return ActivationCodes(codes.words[mask], codes.layer_widths)
 
 
 def own_columns(X: Any, model: Model) -> Any:
