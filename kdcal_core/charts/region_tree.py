@@ -188,6 +188,7 @@ def _conditions(
         textposition="top right",
         textfont={"size": 12, "color": colours.text},
         hovertemplate="%{customdata}<extra></extra>",
+        unselected={"textfont": {"color": colours.text}},
         showlegend=False,
     )
 
@@ -233,9 +234,9 @@ def _marks(
                 "width": [3.0 if at == picked else 1.0 for at in range(len(marks))],
             },
         },
-        # a click must not fade the other marks
+        # a click must not fade the other marks and their captions
         selected={"marker": {"opacity": 1.0}},
-        unselected={"marker": {"opacity": 1.0}},
+        unselected={"marker": {"opacity": 1.0}, "textfont": {"color": colours.text}},
     )
 
 

@@ -1,0 +1,81 @@
+"""From a phone to a wide screen: nothing scrolls sideways, and plots use their place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdcal_core.review import Workspace, start_sample
+
+pytestmark = pytest.mark.browser
+
+LEAST_SHARE = 0.75
+# what lies outside the window sideways, and of the main plot the width of its axes and its column
+MEASURE = """main => {
+  const page = document.querySelector("[data-testid='stMain']")
+  const plot = document.querySelector(main)
+  const column = plot.closest("[data-testid='stVerticalBlock']").getBoundingClientRect().width
+  const axes = plot.querySelector(".nsewdrag").getBoundingClientRect()
+  return [page.scrollWidth - page.clientWidth, axes.width / column, axes.height]
+}"""
+PLACES = """() => [...document.querySelectorAll(".nsewdrag, [data-testid='stMain']")]
+  .map(one => [one.getBoundingClientRect().x, one.getBoundingClientRect().width])"""
+PANELS = """() => [...document.querySelectorAll(".st-key-reliability_multiples .nsewdrag")]
+  .map(one => one.getBoundingClientRect())
+  .map(one => [Math.round(one.x), Math.round(one.width), Math.round(one.height)])"""
+
+
+def opened(app, home: Path, sample: str, page: str, plot: str) -> None:
+    review = start_sample(Workspace(home), sample)
+    app.open(f"{page}?review={review.id}")
+    app.page.locator(f"{plot} .nsewdrag").first.wait_for(timeout=60_000)
+    app.idle()
+
+
+def assert_filled(app, width: int, main: str) -> None:
+    """At this width of the window nothing scrolls sideways, and the main plot has its column."""
+    app.page.set_viewport_size({"width": width, "height": 768})
+    before: list[object] = []
+
+    def settled() -> bool:
+        """Whether the plots, which follow the window a moment later, are where they were."""
+        before.append(app.page.evaluate(PLACES))
+        app.page.wait_for_timeout(150)
+        return len(before) > 1 and before[-1] == before[-2]
+
+    app.until(settled)
+    scrolled, filled, height = app.page.evaluate(MEASURE, main)
+    assert scrolled == 0, width
+    assert filled >= LEAST_SHARE, width
+    assert height >= 200, width
+
+
+def test_diagrams_fill_their_column_and_wrap_at_every_width(app, home: Path) -> None:
+    opened(app, home, "digits_predictions", "reliability", ".st-key-reliability_multiples_9")
+    across = {}
+    for width in (390, 768, 1366, 2560):
+        assert_filled(app, width, ".st-key-reliability_diagram")
+        panels = app.page.evaluate(PANELS)
+        assert len(panels) == 10
+        assert all(wide == high >= 180 for _, wide, high in panels), width
+        across[width] = len({x for x, _, _ in panels})
+    assert across[390] == 1
+    assert 3 <= across[1366] <= 4
+    app.assert_healthy()
+
+
+def test_a_place_on_pit_is_picked_by_keyboard_alone(app, home: Path) -> None:
+    opened(app, home, "heteroscedastic", "pit", ".st-key-pit_map")
+    app.wait_for_text("Until you pick")
+    choice = app.page.get_by_role("combobox", name="Pick from a list")
+    for _ in range(40):
+        if choice.evaluate("one => one === document.activeElement"):
+            break
+        app.page.keyboard.press("Tab")
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        app.page.keyboard.press(key)
+    app.wait_for_text("Each is tested alone")
+    for width in (390, 2560):
+        assert_filled(app, width, ".st-key-pit_map")
+    app.assert_healthy()
