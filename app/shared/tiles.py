@@ -19,7 +19,7 @@ from kdcal_core.text import escape_markdown
 TILE_WIDTH = 130
 """Pixels: two tiles on a phone, four beside the sidebar of a small laptop."""
 BESIDE_WIDTH = 170
-SQUARE_WIDTH = 500
+SQUARE_WIDTH = 460
 """Pixels that a square picture can use: its height limits it."""
 
 

@@ -245,7 +245,7 @@ def reliability_figure(
     figure.add_trace(identity(colours))
     figure.add_traces(_smooth(curve, own))
     figure.add_trace(_isotonic(curve, own))
-    figure.add_traces(bin_points(curve, own, "Bins, hollow where rows are few"))
+    figure.add_traces(bin_points(curve, own, "Bins"))
     if calibrated is not None:
         colour, _, symbol = method_style(calibrated_by, colours)
         figure.add_traces(bin_points(calibrated, colour, calibrated_name, symbol=symbol))
@@ -310,7 +310,7 @@ def small_multiples(
             *_faults(curve, colours, **axes),
             identity(colours, **axes),
             *_smooth(curve, colours.model, width=2.0, **axes),
-            *bin_points(curve, colours.model, "Bins, hollow where rows are few", 0.8, **axes),
+            *bin_points(curve, colours.model, "Bins", 0.8, **axes),
         ]
         for one in drawn:
             if one.showlegend is not False:
