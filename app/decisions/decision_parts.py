@@ -86,11 +86,13 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
     top = max(float(np.ceil(counts.rate * 20 * 100)), 1.0) if rare else 99.9
     step = 0.01 if rare else 0.1
     name = escape_markdown(review.classes[event], 60)
+    # not as a default, because the button below the costs sets it too
+    first = min(50.0, top) if not rare else round(100 * counts.rate, 2) or step
+    st.session_state.setdefault(_slider(review, event), first)
     percent: float = st.slider(
         f"Flag a row where the probability of {name} is at least",
         min_value=step,
         max_value=top,
-        value=min(50.0, top) if not rare else round(100 * counts.rate, 2) or step,
         step=step,
         format="%.2f%%" if rare else "%.1f%%",
         key=_slider(review, event),
@@ -204,6 +206,10 @@ def _cost(view: Decided) -> None:
         icon=":material/my_location:",
         on_click=_use,
         args=(_slider(view.review, view.event), best.threshold, view.counts.rate < _RARE),
+    )
+    st.caption(
+        "Costs and thresholds here are of the model as it is. A calibrated version has another "
+        "best threshold: choose it on the calibrated probabilities."
     )
 
 

@@ -313,7 +313,7 @@ def _move(review: Review, place: TablePlace, key: str) -> None:
 
 def _answers_of(model: ModelInfo) -> str:
     if model.task == "classification":
-        return f"{len(model.classes):,} classes"
+        return counted(len(model.classes), "class", "classes")
     if len(model.outputs) > _NAMED_OUTPUTS:
         return f"{len(model.outputs):,} outputs"
     noun = "output" if len(model.outputs) == 1 else "outputs"

@@ -16,10 +16,12 @@ from app.shared.group_choice import choose_groups, declared
 from kdcal_core.charts import pit_chart, reliability_chart
 from kdcal_core.checks import (
     CHECKS,
+    LOCAL,
     CheckedReview,
     MeasuredChecks,
     headline,
     judge_checks,
+    place_text,
     repair_text,
 )
 from kdcal_core.errors import InputError
@@ -148,7 +150,10 @@ def picture(review: Review, which: Which) -> None:
 def next_step(checked: CheckedReview, done: bool) -> None:
     """What to do: the remedy of the first fail or nothing, and what the best repair gains."""
     failed, unsure = checked.of("fail"), checked.of("not enough evidence")
-    if failed:
+    local = next((one for one in failed if one.code in LOCAL), None)
+    if local is not None:
+        step = f"{place_text(local)} {local.check.remedy}"
+    elif failed:
         step = failed[0].check.remedy
     elif not done:
         step = ""

@@ -10,7 +10,7 @@ from app.shared.equal_notes import LONGEST_NOTE, copies
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, check_scored, open_doubts, samples
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import counted, escape_markdown
 
 
 def scored_review(page_name: str) -> Review | None:
@@ -68,7 +68,7 @@ def header(review: Review | None) -> None:
     )
     parts = [f"**{escape_markdown(review.title)}**", escape_markdown(kind)]
     if review.classes:
-        parts.append(f"{len(review.classes):,} classes")
+        parts.append(counted(len(review.classes), "class", "classes"))
     if review.task == "regression":
         family = review.roles.family if review.roles else None
         parts.append(f"regression ({FAMILIES[family].title.lower()})" if family else "regression")

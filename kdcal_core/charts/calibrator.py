@@ -199,7 +199,7 @@ def _rows_words(found: CalibratorMap) -> str:
             parts.append(f"about {score:.0%} become {low:.0%} to {high:.0%}")
     if not parts:
         return "Each row's calibrated score depends on its own columns or other probabilities."
-    return f"Of the rows that state {', '.join(parts)} (the middle 80% of them)."
+    return f"Rows that state {', '.join(parts)} (the middle 80% of them)."
 
 
 def _worst_words(curve: ReliabilityCurve) -> str:

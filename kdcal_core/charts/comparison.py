@@ -38,9 +38,9 @@ MODEL_NAME = "The model as it is"
 
 DOTS = """
 Each line is a method, each panel a measure. The bar is the 95% interval of the method alone; the
-grey line and band are the model as it is. **Full diamonds** are the best of the measure and all
-that cannot be told apart from it: the truly best one is among them with 95% probability. Hollow
-diamonds are worse than the best beyond chance.
+grey line and band are the model as it is. **Full marks** are the best of the measure and all that
+cannot be told apart from it: the truly best one is among them with 95% probability. Hollow marks
+are worse than the best beyond chance.
 
 Methods with overlapping intervals can still differ beyond chance, because both were judged on the
 same rows: look at the paired differences below. Log loss and Brier score need no bins, so no choice

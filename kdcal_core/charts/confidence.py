@@ -531,14 +531,14 @@ def bandwidth_text(curve: ConfidenceCurve) -> str:
     --------
     >>> nothing = np.zeros(2)
     >>> bandwidth_text(ConfidenceCurve(0, *[nothing] * 4, 0.1, 3, 1, 0.5))
-    'Bandwidth of this class: 0.1000'
+    'Bandwidth of this class: 0.1000.'
     """
     if not isinstance(curve, EventCurve):
         known = np.isfinite(curve.bandwidth)
-        return f"Bandwidth of this class: {curve.bandwidth:.4f}" if known else ""
+        return f"Bandwidth of this class: {curve.bandwidth:.4f}." if known else ""
     halves = (("below", curve.other_bandwidth), ("above", curve.bandwidth))
     known = [f"{one:.4f} {where} 0.5" for where, one in halves if np.isfinite(one)]
-    return f"Bandwidth: {', '.join(known)}" if known else ""
+    return f"Bandwidth: {', '.join(known)}." if known else ""
 
 
 def confidence_alt(curve: ConfidenceCurve, name: str) -> str:

@@ -573,7 +573,7 @@ def _name_of(
     if away[at] >= _ROOM * (1.4 if small else 1.0):
         return {
             "text": name,
-            "x": curve.smooth_x[at],
+            "x": float(np.clip(curve.smooth_x[at], *((0.24, 0.76) if small else (0.18, 0.82)))),
             "y": (curve.smooth_x[at] + curve.smooth_y[at]) / 2,
             "showarrow": False,
             "font": {"size": size, "color": colours.text},

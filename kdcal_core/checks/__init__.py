@@ -7,7 +7,15 @@ nothing of their own; they read diagnostics, measures and the engine that judges
 
 from kdcal_core.checks.check import CHECKS, FAMILIES, Check, Part, difference, in_form, limit_text
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.checks.findings import evidence_text, headline, part_text, repair_text, result_text
+from kdcal_core.checks.findings import (
+    LOCAL,
+    evidence_text,
+    headline,
+    part_text,
+    place_text,
+    repair_text,
+    result_text,
+)
 from kdcal_core.checks.gain_of_a_repair import QUICK_CALIBRATORS
 from kdcal_core.checks.measuring import (
     LEVELS,
@@ -34,6 +42,7 @@ __all__ = [
     "CHECKS",
     "FAMILIES",
     "LEVELS",
+    "LOCAL",
     "QUICK_CALIBRATORS",
     "Check",
     "CheckResult",
@@ -53,6 +62,7 @@ __all__ = [
     "limit_text",
     "measure_checks",
     "part_text",
+    "place_text",
     "repair_text",
     "result_text",
     "rows_needed",

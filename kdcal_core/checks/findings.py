@@ -10,6 +10,8 @@ from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.text import counted, listed
 
 _MOST = 3  # titles in the headline
+LOCAL = ("KC007", "KC008", "KC024", "KC025")
+"""Checks of one part of the rows, whose faults a repair of all rows alike leaves as they are."""
 _REPAIRS = {"KC103": ("calibrators", "log loss"), "KC123": ("recalibrators", "CRPS")}
 
 
@@ -67,6 +69,26 @@ def found_text(estimate: Estimate) -> str:
     if estimate.low == estimate.high == estimate.value:
         return in_form(estimate, estimate.value)
     return estimate_text(estimate, chance=False)
+
+
+def place_text(result: CheckResult) -> str:
+    """Where a check of parts of the rows fails worst, and that other repairs leave it.
+
+    Examples
+    --------
+    >>> from kdcal_core.review import Limit
+    >>> gap = Estimate("Gap", "Observed minus stated", 0.23, 0.18, 0.28, 386)
+    >>> found = CheckResult("KC007", "fail", Limit(), (JudgedPart("region is Coast", gap, "fail"),))
+    >>> place_text(found).partition(". ")[0]
+    'Most wrong where region is Coast: observed minus stated 0.23 (0.18 to 0.28)'
+    """
+    worst = result.worst
+    where = f"where {worst.name}" if result.code in ("KC007", "KC024") else f"in {worst.name}"
+    label = worst.estimate.label
+    return (
+        f"Most wrong {where}: {label[0].lower()}{label[1:]} {found_text(worst.estimate)}. A "
+        "calibrator that treats all rows alike leaves this as it is."
+    )
 
 
 def evidence_text(result: CheckResult, part: JudgedPart) -> str:

@@ -59,7 +59,7 @@ def test_costs_give_a_threshold_that_can_be_used(review_id: str) -> None:
     missed = next(one for one in at.number_input if one.label == "Missed event")
     missed.set_value(9.0).run()
     healthy(at)
-    assert "the costs ask for 10% if probabilities are right" in words(at)
+    assert "10% is optimal if the probabilities are calibrated" in words(at)
     use = next(one for one in at.button if "as the threshold" in one.label)
     asked = float(use.label.split()[1].rstrip("%"))
     use.click().run()
