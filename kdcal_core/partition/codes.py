@@ -196,8 +196,8 @@ def lexicographic_order(codes: Codes) -> NDArray[np.int64]:
     return np.argsort(_sort_keys(codes), kind="stable")
 
 
-def rows_of(codes: Codes, rows: NDArray[np.int64]) -> Codes:
-    """The codes of some rows."""
+def rows_of(codes: Codes, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Codes:
+    """The codes of some rows, by position or mask."""
     if isinstance(codes, LeafCodes):
         return LeafCodes(codes.leaves[rows])
     return ActivationCodes(codes.words[rows], codes.layer_widths)
