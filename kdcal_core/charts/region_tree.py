@@ -22,7 +22,7 @@ _SMALLEST, _LARGEST = 11.0, 30.0
 _LETTERS = 100  # of the conditions from the root to a region
 _STRONG = 0.2  # a gap of this size has the full colour
 _LEAST = 0.35  # smallest share of the full colour for a clear fault
-_CAPTION_ROOM = 0.36  # of the width of the branches, at the right
+_CAPTION_ROOM = 0.43  # of the width of the branches, at the right
 _OF_PIT = ("too low", "too high", "too narrow", "too wide")
 _LEGEND = {
     "over-confident": "Over-confident beyond chance",

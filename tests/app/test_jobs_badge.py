@@ -279,3 +279,16 @@ def test_stop_leaves_a_job_to_the_other_review_that_asked_for_it(home: Path, tex
     texts([tab.main.caption[0].value])
     jobs().cancel(job)
     jobs().wait(job, 60)
+
+
+def test_how_a_job_of_another_review_ended_does_not_linger(app: AppTest, review: str) -> None:
+    other = create_review(Workspace()).id
+    app.session_state["job_owners"] = [other, review]  # this session began jobs of both
+    ended = jobs().submit(PROBES + "count", {"n": 1, "pause": 0.0}, title="Past", owner=other)
+    jobs().wait(ended, 60)
+    app.run()
+    assert sidebar(app) == []
+    app.query_params["review"] = other
+    app.session_state["review"] = other
+    app.run()
+    assert sidebar(app) == [":material/check_circle: Past: done"]
