@@ -133,9 +133,8 @@ def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, thresh
     >>> counts = decision_counts([0.2, 0.8] * 50, [0, 1] * 50)
     >>> cost_words(counts, Costs(), best_threshold(counts, Costs()), 0.5)
     ... # doctest: +NORMALIZE_WHITESPACE
-    'Cost is least, 0.000 (0.000 to 0.046) a row, at a threshold of 50%; thresholds from 20%
-     to 80% cost no more than that beyond chance, and the costs ask for 50% if probabilities are
-     right.'
+    'Cost is least, 0.000 (0.000 to 0.046) per row, at a threshold of 50%; thresholds from 20%
+     to 80% cost no more, beyond chance, and 50% is optimal if the probabilities are calibrated.'
     """
     here = cost_at(counts, costs, threshold)
     chosen = ""

@@ -203,7 +203,7 @@ def test_few_rows_of_a_class_are_no_fault_of_the_model() -> None:
     ("estimate", "said"),
     [
         (Estimate("", "", math.nan, math.nan, math.nan, 9, interval="not defined: one class"),
-         "These rows do not show it: not defined: one class."),
+         "It cannot be computed from these rows: not defined: one class."),
         (Estimate("", "", 0.04, -math.inf, math.inf, 1),
          "There are too few rows even to say how many would decide."),
         (Estimate("", "", 0.1, 0.0, 0.2, 9),
