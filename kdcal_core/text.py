@@ -167,6 +167,17 @@ def listed(names: Iterable[str], most: int = 5, *, last: str = "and", between: s
     return f"{f'{between} '.join(named[:-1])}{before} {last} {named[-1]}"
 
 
+def in_sentence(text: str) -> str:
+    """A title or sentence after other words: its first letter is small, except of a short form.
+
+    Examples
+    --------
+    >>> in_sentence("Log loss"), in_sentence("ECE, debiased"), in_sentence("A class is rare.")
+    ('log loss', 'ECE, debiased', 'a class is rare.')
+    """
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+
+
 def escape_markdown(text: object, limit: int = 80) -> str:
     """Text that shows as itself in Streamlit's Markdown and in plotly's labels.
 

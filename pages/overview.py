@@ -30,7 +30,7 @@ if review is not None:
             parts.keep_verdict(review, which, checked)
         with above:
             parts.verdict(checked)
-            parts.next_step(checked, done)
+            parts.what_next(checked, done)
         with listed:
             parts.checks(checked)
         with after:

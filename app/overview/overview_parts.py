@@ -16,13 +16,11 @@ from app.shared.group_choice import choose_groups, declared
 from kdcal_core.charts import pit_chart, reliability_chart
 from kdcal_core.checks import (
     CHECKS,
-    LOCAL,
     CheckedReview,
     MeasuredChecks,
     headline,
     judge_checks,
-    place_text,
-    repair_text,
+    next_step,
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, View, Which, note_verdict, set_question
@@ -147,24 +145,9 @@ def picture(review: Review, which: Which) -> None:
             )
 
 
-def next_step(checked: CheckedReview, done: bool) -> None:
-    """What to do: the remedy of the first fail or nothing, and what the best repair gains."""
-    failed, unsure = checked.of("fail"), checked.of("not enough evidence")
-    local = next((one for one in failed if one.code in LOCAL), None)
-    if local is not None:
-        step = f"{place_text(local)} {local.check.remedy}"
-    elif failed:
-        step = failed[0].check.remedy
-    elif not done:
-        step = ""
-    elif unsure:
-        needed = [one.worst.rows_needed for one in unsure]
-        most = max((n for n in needed if n is not None), default=None)
-        rows = "more held-out rows" if most is None else f"about {most:,} held-out rows"
-        step = f"Collect {rows} of the same kind, and check again."
-    else:
-        step = "Nothing. Keep the model as it is, and check again on new rows."
-    said = [step, repair_text(checked), "" if done else "Further checks are running."]
+def what_next(checked: CheckedReview, done: bool) -> None:
+    """What to do, in a paragraph."""
+    said = [next_step(checked, complete=done), "" if done else "Further checks are running."]
     words = escape_markdown(" ".join(filter(None, said)), 800)
     st.markdown(f"**What to do next.** {words}")
 

@@ -8,12 +8,10 @@ nothing of their own; they read diagnostics, measures and the engine that judges
 from kdcal_core.checks.check import CHECKS, FAMILIES, Check, Part, difference, in_form, limit_text
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.findings import (
-    LOCAL,
     evidence_text,
     headline,
+    next_step,
     part_text,
-    place_text,
-    repair_text,
     result_text,
 )
 from kdcal_core.checks.gain_of_a_repair import QUICK_CALIBRATORS
@@ -42,7 +40,6 @@ __all__ = [
     "CHECKS",
     "FAMILIES",
     "LEVELS",
-    "LOCAL",
     "QUICK_CALIBRATORS",
     "Check",
     "CheckResult",
@@ -61,9 +58,8 @@ __all__ = [
     "judge_checks",
     "limit_text",
     "measure_checks",
+    "next_step",
     "part_text",
-    "place_text",
-    "repair_text",
     "result_text",
     "rows_needed",
     "verdict_of",

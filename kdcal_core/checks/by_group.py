@@ -53,4 +53,5 @@ Check(
     method="Observed minus stated in every group, with the saddlepoint interval of the rows' own "
     "probabilities. Groups of fewer than 30 rows are taken together.",
     needs=needs_groups,
+    place="in",
 ).offer()

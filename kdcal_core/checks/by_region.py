@@ -83,4 +83,5 @@ Check(
     "search of that page divides no rows, and may name other regions.",
     needs=needs_inputs,
     quick=False,
+    place="where",
 ).offer()

@@ -50,6 +50,14 @@ def _everywhere(evidence: Evidence) -> str | None:
 
 
 @dataclass(frozen=True)
+class Repairs:
+    """The repairs that a check tries: what they are called, in the plural, and which loss falls."""
+
+    name: str
+    loss: str
+
+
+@dataclass(frozen=True)
 class Check:
     """A question about a model, how it is answered, and what answers are good enough.
 
@@ -89,6 +97,11 @@ class Check:
         fault of the model: then no part fails.
     quick : bool
         Whether the answer takes less than a second for some ten thousand rows.
+    place : str
+        The word before the name of a part, where parts are places among the rows: "in" a group,
+        "where" a rule holds. Such a fault stays if all rows are repaired alike. Else empty.
+    repairs : Repairs, optional
+        Of a check that tries repairs, whose parts are their gains.
     """
 
     code: str
@@ -106,6 +119,8 @@ class Check:
     draws: int = 0
     of_rows: bool = False
     quick: bool = True
+    place: str = ""
+    repairs: Repairs | None = None
 
     @property
     def key(self) -> str:

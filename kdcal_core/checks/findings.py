@@ -7,12 +7,9 @@ import math
 from kdcal_core.checks.check import in_form, limit_text
 from kdcal_core.checks.verdicts import CheckedReview, CheckResult, JudgedPart
 from kdcal_core.diagnostics import Estimate, estimate_text
-from kdcal_core.text import counted, listed
+from kdcal_core.text import counted, in_sentence, listed
 
 _MOST = 3  # titles in the headline
-LOCAL = ("KC007", "KC008", "KC024", "KC025")
-"""Checks of one part of the rows, whose faults a repair of all rows alike leaves as they are."""
-_REPAIRS = {"KC103": ("calibrators", "log loss"), "KC123": ("recalibrators", "CRPS")}
 
 
 def headline(checked: CheckedReview) -> str:
@@ -71,26 +68,6 @@ def found_text(estimate: Estimate) -> str:
     return estimate_text(estimate, chance=False)
 
 
-def place_text(result: CheckResult) -> str:
-    """Where a check of parts of the rows fails worst, and that other repairs leave it.
-
-    Examples
-    --------
-    >>> from kdcal_core.review import Limit
-    >>> gap = Estimate("Gap", "Observed minus stated", 0.23, 0.18, 0.28, 386)
-    >>> found = CheckResult("KC007", "fail", Limit(), (JudgedPart("region is Coast", gap, "fail"),))
-    >>> place_text(found).partition(". ")[0]
-    'Most wrong where region is Coast: observed minus stated 0.23 (0.18 to 0.28)'
-    """
-    worst = result.worst
-    where = f"where {worst.name}" if result.code in ("KC007", "KC024") else f"in {worst.name}"
-    label = worst.estimate.label
-    return (
-        f"Most wrong {where}: {label[0].lower()}{label[1:]} {found_text(worst.estimate)}. A "
-        "calibrator that treats all rows alike leaves this as it is."
-    )
-
-
 def evidence_text(result: CheckResult, part: JudgedPart) -> str:
     """Why the evidence is not enough, and how many rows would be; empty for other verdicts."""
     if part.verdict != "not enough evidence":
@@ -119,27 +96,65 @@ def result_text(result: CheckResult) -> str:
     return f"{part_text(result, result.worst)}{others}"
 
 
-def repair_text(checked: CheckedReview) -> str:
-    """What the best of the repairs that were tried gains; empty where none was tried.
+def next_step(checked: CheckedReview, *, complete: bool = True) -> str:
+    """What to do now, and what the best of the repairs that were tried gains.
+
+    A fault of one place among the rows goes before other fails: no repair of all rows alike
+    mends it.
+
+    Parameters
+    ----------
+    checked : CheckedReview
+    complete : bool
+        Whether every check has been made. Before, rows that may be missing are not asked for.
 
     Examples
     --------
-    >>> from kdcal_core.review import Limit
-    >>> gained = Estimate("Gain", "Gain", 0.12, 0.1, 0.14, 900, percent=True)
-    >>> best, other = (JudgedPart(name, gained, "fail") for name in ("Beta", "Platt"))
-    >>> found = CheckResult("KC103", "fail", Limit(high=0.05), (best, other))
-    >>> repair_text(CheckedReview((found,), 0.95, 900))
-    'The best of the 2 calibrators tried, Beta, lowers log loss by 12.0% (10.0% to 14.0%).'
+    >>> next_step(CheckedReview((), 0.95, 900))
+    'Nothing. Keep the model as it is, and check again on new rows.'
     """
-    found = next((one for one in checked.results if one.code in _REPAIRS and one.parts), None)
-    if found is None:
+    failed, unsure = checked.of("fail"), checked.of("not enough evidence")
+    local = next((one for one in failed if one.check.place), None)
+    step = ""
+    if local is not None:
+        step = f"{_place_text(local)} {local.check.remedy}"
+    elif failed:
+        step = failed[0].check.remedy
+    elif complete and unsure:
+        step = _rows_text(unsure)
+    elif complete:
+        step = "Nothing. Keep the model as it is, and check again on new rows."
+    return " ".join(filter(None, (step, _repair_text(checked))))
+
+
+def _place_text(result: CheckResult) -> str:
+    """The place where a check fails worst, and that other repairs leave it."""
+    worst = result.worst
+    found = f"{in_sentence(worst.estimate.label)} {found_text(worst.estimate)}"
+    return (
+        f"Most wrong {result.check.place} {worst.name}: {found}. "
+        "A repair that treats all rows alike leaves this as it is."
+    )
+
+
+def _rows_text(unsure: tuple[CheckResult, ...]) -> str:
+    needed = [one.worst.rows_needed for one in unsure]
+    most = max((n for n in needed if n is not None), default=None)
+    rows = "more held-out rows" if most is None else f"about {counted(most, 'held-out row')}"
+    return f"Collect {rows} of the same kind, and check again."
+
+
+def _repair_text(checked: CheckedReview) -> str:
+    """What the best of the repairs that were tried gains; empty where none was tried."""
+    found = next((one for one in checked.results if one.check.repairs and one.parts), None)
+    if found is None or found.check.repairs is None:
         return ""
-    tried, loss = _REPAIRS[found.code]
+    name, loss = found.check.repairs.name, found.check.repairs.loss
     best = max(found.parts, key=lambda part: part.estimate.value)
     gain, n = estimate_text(best.estimate, chance=False), len(found.parts)
     if best.estimate.low > 0.0:
-        return f"The best of the {n} {tried} tried, {best.name}, lowers {loss} by {gain}."
+        return f"The best of the {n} {name} tried, {best.name}, lowers {loss} by {gain}."
     return (
-        f"None of the {n} {tried} tried lowers {loss} beyond chance; {best.name} comes closest, "
+        f"None of the {n} {name} tried lowers {loss} beyond chance; {best.name} comes closest, "
         f"with {gain}."
     )

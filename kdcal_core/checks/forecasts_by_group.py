@@ -29,4 +29,5 @@ Check(
     page="regions",
     method="Mean (place) and standard deviation (spread) of the PIT values in every group.",
     needs=needs_groups,
+    place="in",
 ).offer()

@@ -53,4 +53,5 @@ Check(
     "values there.",
     needs=needs_inputs,
     quick=False,
+    place="where",
 ).offer()

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from kdcal_core.checks.bias import needs_spread
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Repairs
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.data import IntArray
 from kdcal_core.diagnostics import ratio_estimate
@@ -100,4 +100,5 @@ Check(
     "both are uncertain, and paired by row.",
     needs=_needs,
     quick=False,
+    repairs=Repairs("recalibrators", "CRPS"),
 ).offer()

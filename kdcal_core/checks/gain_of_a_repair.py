@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Repairs
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.diagnostics import ratio_estimate
 from kdcal_core.errors import InputError, InputWarning
@@ -74,4 +74,5 @@ Check(
     "over the model's log loss there. Fieller's interval: both are uncertain, and paired by row.",
     needs=_needs,
     quick=False,
+    repairs=Repairs("calibrators", "log loss"),
 ).offer()

@@ -16,7 +16,7 @@ from kdcal_core.checks import (
     gain_of_a_recalibration,
     judge_checks,
     measure_checks,
-    repair_text,
+    next_step,
 )
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import auroc, calibration_slope, confidence_calibration_error, coverage
@@ -355,9 +355,9 @@ def test_local_recalibration_repairs_what_the_total_hides(
             assert found.worst.name == "Local recalibration"
             gain = 1.0 - np.pi**-0.5 / now
             assert found.worst.estimate.value == pytest.approx(gain, abs=0.03)
-            assert "Local recalibration, lowers CRPS by " in repair_text(judged_alone(found))
+            assert "Local recalibration, lowers CRPS by " in next_step(judged_alone(found))
         else:
-            assert "lowers CRPS beyond chance" in repair_text(judged_alone(found))
+            assert "lowers CRPS beyond chance" in next_step(judged_alone(found))
 
 
 def judged_alone(result) -> CheckedReview:

@@ -1,0 +1,64 @@
+"""What to do next: first what no repair of all rows mends, then fails, rows, or nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from kdcal_core.checks import CHECKS, CheckedReview, CheckResult, JudgedPart, Verdict, next_step
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.review import Limit
+
+GAP = Estimate("Gap", "Observed minus stated", 0.23, 0.18, 0.28, 386)
+GAIN = Estimate("Log loss gained", "Log loss gained", 0.12, 0.1, 0.14, 900, percent=True)
+ALIKE = "A repair that treats all rows alike leaves this as it is."
+
+
+def found(code: str, verdict: Verdict, *parts: tuple[str, Estimate], rows: int | None = None):
+    judged = tuple(JudgedPart(name, one, verdict, rows_needed=rows) for name, one in parts)
+    return CheckResult(code, verdict, Limit(), judged)
+
+
+def said(*results: CheckResult, complete: bool = True) -> str:
+    return next_step(CheckedReview(results, 0.95, 900), complete=complete)
+
+
+def test_a_fault_of_one_place_goes_before_an_earlier_fail() -> None:
+    everywhere = found("KC001", "fail", ("", GAP))
+    for code, name, where in (
+        ("KC007", "region is Coast", "where region is Coast"),
+        ("KC008", "Coast", "in Coast"),
+        ("KC024", "x is above 2", "where x is above 2"),
+        ("KC025", "Coast", "in Coast"),
+    ):
+        step = said(everywhere, found(code, "fail", (name, GAP)))
+        most = f"Most wrong {where}: observed minus stated 0.23 (0.18 to 0.28). {ALIKE} "
+        assert step == most + CHECKS[code].remedy
+        assert said(everywhere, found(code, "pass", (name, GAP))) == CHECKS["KC001"].remedy
+
+
+def test_the_best_repair_tried_and_its_gain_follow() -> None:
+    beta, platt = ("Beta", GAIN), ("Platt", replace(GAIN, value=0.02, low=-0.01, high=0.05))
+    worth = said(found("KC103", "fail", beta, platt))
+    assert worth == (
+        f"{CHECKS['KC103'].remedy} The best of the 2 calibrators tried, Beta, lowers log loss by "
+        "12.0% (10.0% to 14.0%)."
+    )
+    vain = said(
+        found(
+            "KC123", "pass", ("Isotonic", platt[1]), ("Local", replace(GAIN, value=-0.01, low=-0.1))
+        )
+    )
+    assert vain.startswith("Nothing. Keep the model")
+    assert "None of the 2 recalibrators tried lowers CRPS beyond chance; Isotonic" in vain
+    assert "closest, with 2% (-1% to 5%)." in vain
+
+
+def test_rows_are_asked_for_once_every_check_is_made() -> None:
+    few = found("KC001", "not enough evidence", ("", GAP), rows=2000)
+    more = found("KC002", "not enough evidence", ("", GAP), rows=12_000)
+    unknown = found("KC003", "not enough evidence", ("", replace(GAP, value=math.nan)))
+    assert said(few, more, unknown).startswith("Collect about 12,000 held-out rows of the same")
+    assert said(unknown).startswith("Collect more held-out rows of the same kind")
+    assert said(few, more, complete=False) == ""
+    assert said(complete=False) == ""
