@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from app.recalibration import recalibration_parts as parts
 from app.recalibration.recalibration_sections import further
 from app.shared import page_top
@@ -11,7 +9,6 @@ from app.shared.sections import sections
 
 review = page_top.scored_review("recalibration")
 if review is not None:
-    top = st.container()  # the finding comes first, above the settings that led to it
     view = parts.recalibrated(review)
     if view is not None:
         places = parts.answer(view)

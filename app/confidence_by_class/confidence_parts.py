@@ -40,7 +40,7 @@ from kdcal_core.tasks import (
     predicted_class,
     set_overview,
 )
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_markdown, in_sentence
 
 MAX_PANELS = 20
 MANY_ROWS = 100_000
@@ -266,7 +266,7 @@ def _finding(view: View, found: ConfidenceCurve) -> tuple[Estimate, ...]:
     estimate = headline_estimate(mine.estimates)
     sentence = reliability_finding(mine.reliability, estimate, view.review.classes)
     if not view.of_event:
-        sentence = f"Predicted {view.name}: {sentence[0].lower()}{sentence[1:]}"
+        sentence = f"Predicted {view.name}: {in_sentence(sentence)}"
     st.header(escape_markdown(sentence, 600), anchor=False)
     return mine.estimates
 

@@ -13,6 +13,7 @@ from app.shared.emphasis import emphasis
 from kdcal_core.checks import CHECKS
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, Review, set_question
+from kdcal_core.text import in_sentence
 
 AGAINST = {
     "value": "the estimate",
@@ -90,7 +91,7 @@ def _save(review: Review, edited: pd.DataFrame) -> None:
 
 def _of_check(error: InputError, title: str) -> InputError:
     """The error, with the check that it is about."""
-    return InputError(f"{title}: {error.what[0].lower()}{error.what[1:]}", fix=error.fix)
+    return InputError(f"{title}: {in_sentence(error.what)}", fix=error.fix)
 
 
 def _keep(review: Review, limits: dict[str, Limit]) -> None:

@@ -12,7 +12,7 @@ from app.shared.tiles import estimate_tile
 from kdcal_core.charts import standing_out_words
 from kdcal_core.diagnostics import Estimate, RegionSearch, search_finding
 from kdcal_core.tasks import ModelEstimates
-from kdcal_core.text import escape_markdown, number_text, p_text
+from kdcal_core.text import escape_markdown, in_sentence, number_text, p_text
 
 
 def finding(view: View, repair: Repair | None) -> None:
@@ -24,7 +24,7 @@ def finding(view: View, repair: Repair | None) -> None:
         about.insert(0, f"probability of {view.looked.review.classes[view.asked.label][:60]}")
     if about:
         lead = ", ".join(about)
-        words = f"{lead[0].upper()}{lead[1:]}: {words[0].lower()}{words[1:]}"
+        words = f"{lead[0].upper()}{lead[1:]}: {in_sentence(words)}"
     st.header(escape_markdown(words, 700), anchor=False)
     if view.looked.binary and not search.faulty:
         review = view.looked.review

@@ -38,7 +38,7 @@ from kdcal_core.tasks import (
     set_overview,
     set_reliability,
 )
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_markdown, in_sentence
 
 MULTIPLES: dict[Kind, str] = {
     "top-label": "Class by class: rows predicted to be the class",
@@ -105,7 +105,7 @@ def _finding(
         shown, estimates, lead = mine.reliability, mine.estimates, f"Predicted {name}: "
     sentence = reliability_finding(shown, headline_estimate(estimates), review.classes)
     if lead:
-        sentence = f"{sentence[0].lower()}{sentence[1:]}"
+        sentence = in_sentence(sentence)
     st.header(lead + escape_markdown(sentence, 400), anchor=False)
     return estimates
 

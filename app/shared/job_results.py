@@ -104,15 +104,6 @@ def asked_for(
     return None
 
 
-def keep_last(asked: Request, review: Review, name: str) -> None:
-    """Note the finished job of these settings, which fold when it is the first one."""
-    kept = st.session_state.setdefault(f"{name}_last", {})
-    first = review.id not in kept
-    kept[review.id] = asked.key
-    if first:
-        st.rerun()
-
-
 def begin(asked: Request, review: Review) -> JobSnapshot:
     """Start the job of a request, or join it."""
     return waiting.run(

@@ -10,7 +10,7 @@ from app.shared.equal_notes import LONGEST_NOTE, copies
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, check_scored, open_doubts, samples
-from kdcal_core.text import counted, escape_markdown
+from kdcal_core.text import counted, escape_markdown, in_sentence
 
 
 def scored_review(page_name: str) -> Review | None:
@@ -46,7 +46,7 @@ def _other_task(page_name: str, review: Review) -> None:
     with st.container(border=True):
         st.markdown(
             f"This page is for a {' or a '.join(place.tasks)}: "
-            f"{place.purpose[0].lower()}{place.purpose[1:]}. "
+            f"{in_sentence(place.purpose)}. "
             f"The open review, **{escape_markdown(review.title)}**, is a {review.task}."
         )
         st.markdown("These pages support it:")

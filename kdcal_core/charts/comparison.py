@@ -32,7 +32,7 @@ from kdcal_core.evaluation import (
     PairedDifference,
     meanings,
 )
-from kdcal_core.text import bytes_text, escape_html, listed
+from kdcal_core.text import bytes_text, escape_html, in_sentence, listed
 
 MODEL_NAME = "The model as it is"
 
@@ -284,17 +284,6 @@ def against_model(found: Comparison, measure: str) -> str:
     return " ".join(parts)
 
 
-def in_sentence(title: str) -> str:
-    """A measure's title inside a sentence.
-
-    Examples
-    --------
-    >>> in_sentence("Log loss"), in_sentence("ECE, debiased")
-    ('log loss', 'ECE, debiased')
-    """
-    return title if title[:2].isupper() else title[0].lower() + title[1:]
-
-
 def judged_text(found: Comparison, n_fit: int) -> str:
     """The question, and the rows on which calibrators were fitted and judged."""
     what = "the confidence in the prediction"
@@ -341,7 +330,7 @@ def paired_words(found: Comparison, measure: str, against: str) -> str:
     worse = [one for one in pairs if one.verdict == "worse"]
     name = method_name(found, best)
     return (
-        f"By {title}, {name if best != found.reference else name[0].lower() + name[1:]} leads on "
+        f"By {title}, {name if best != found.reference else in_sentence(name)} leads on "
         f"these rows, and {len(worse)} of {len(pairs)} others are worse beyond chance."
     )
 

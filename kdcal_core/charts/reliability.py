@@ -59,10 +59,9 @@ A bin is $(a, b]$, the first closed at 0 (Salamon et al., Eq. 5).
 BY_CLASS = """
 One diagram per class, on one scale, with its number of rows. **Red** between line and diagonal:
 over-confident. **Blue**: under-confident. Points from fewer than 20 rows are hollow. Grey boxes
-contain the points of a
-perfectly calibrated model in 95% of all samples. Salamon et al. (sections III and VI) make them by
-predicted class: only rows predicted as the class count, right ones against wrong ones. For the
-question "One class against the rest" every row counts in every diagram.
+contain the points of a perfectly calibrated model in 95% of all samples. Salamon et al. (sections
+III and VI) make them by predicted class: only rows predicted as the class count, right ones against
+wrong ones. For the question "One class against the rest" every row counts in every diagram.
 """
 SCORES = """
 How sure the model is when it is right (above) and when it is wrong (below). The two axes of counts
@@ -230,16 +229,7 @@ def reliability_figure(
     own, _, _ = method_style(drawn_as, colours)
     x_title, y_title = reliability_titles(of_class)
     figure = new_figure(dark, height=360 if small else 545, title=title)
-    figure.add_trace(
-        boxes(
-            curve.edges[:-1],
-            curve.edges[1:],
-            curve.band_low,
-            curve.band_high,
-            faded(colours.truth, 0.09),
-            name="Consistency band",
-        )
-    )
+    figure.add_trace(_band(curve, colours))
     faults = [one.update(showlegend=False) for one in _faults(curve, colours)]  # named in place
     figure.add_traces(faults)
     figure.add_trace(identity(colours))
@@ -296,17 +286,8 @@ def small_multiples(
     named: set[str] = set()  # each name is in the legend once
     for at, curve in enumerate(curves):
         axes = panel(at)
-        band = boxes(
-            curve.edges[:-1],
-            curve.edges[1:],
-            curve.band_low,
-            curve.band_high,
-            faded(colours.truth, 0.09),
-            name="Consistency band",
-            **axes,
-        )
         drawn = [
-            band,
+            _band(curve, colours, **axes),
             *_faults(curve, colours, **axes),
             identity(colours, **axes),
             *_smooth(curve, colours.model, width=2.0, **axes),
@@ -318,6 +299,18 @@ def small_multiples(
                 named.add(one.name)
         figure.add_traces(drawn)
     return figure
+
+
+def _band(curve: ReliabilityCurve, colours: Palette, **axes: Any) -> go.Scatter:
+    return boxes(
+        curve.edges[:-1],
+        curve.edges[1:],
+        curve.band_low,
+        curve.band_high,
+        faded(colours.truth, 0.09),
+        name="Consistency band",
+        **axes,
+    )
 
 
 def score_histogram_figure(

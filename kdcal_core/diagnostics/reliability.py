@@ -40,7 +40,7 @@ from kdcal_core.diagnostics.targets import (
     targets,
 )
 from kdcal_core.statistics import clopper_pearson
-from kdcal_core.text import counted, number_text
+from kdcal_core.text import counted, in_sentence, number_text
 
 BAND_DRAWS = 2000
 
@@ -408,9 +408,9 @@ def reliability_finding(
     name = f"class {class_names[curve.label] if class_names is not None else curve.label}"
     classes = f"{len(found)} of {len(result.curves)} classes"
     if alone:
-        return f"{name[0].upper()}{name[1:]}: {sentence[0].lower()}{sentence[1:]}"
+        return f"{name[0].upper()}{name[1:]}: {in_sentence(sentence)}"
     lead = f"{classes} are off by more than noise, most of all {name}"
-    return f"{lead}: {sentence[0].lower()}{sentence[1:]}"
+    return f"{lead}: {in_sentence(sentence)}"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.review.review import Review
 from kdcal_core.review.steps import change_review, set_roles
 from kdcal_core.review.workspace import Workspace
+from kdcal_core.text import in_sentence
 
 
 def open_doubts(review: Review) -> tuple[str, ...]:
@@ -31,7 +32,7 @@ def open_doubts(review: Review) -> tuple[str, ...]:
 def doubts_of_rows(review: Review) -> tuple[str, ...]:
     """What the scored rows say against the classes, unless it was accepted; untrusted text."""
     found = (
-        f"{which.capitalize()} set: {doubt[0].lower()}{doubt[1:]}"
+        f"{which.capitalize()} set: {in_sentence(doubt)}"
         for which, info in review.sets.items()
         for doubt in info.doubts
     )

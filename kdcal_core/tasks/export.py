@@ -36,7 +36,7 @@ from kdcal_core.review.review import input_columns
 from kdcal_core.tasks.comparison import usable_calibrators
 from kdcal_core.tasks.decorators import Sets, require_classification, review_task
 from kdcal_core.tasks.export_fit import READS, AsFitted, Fitted, Gain, Wanted, fit_and_judge
-from kdcal_core.text import listed
+from kdcal_core.text import in_sentence, listed
 
 CALIBRATOR_FILE, ONNX_FILE = "calibrator.kdcal", "calibrated.onnx"
 
@@ -256,7 +256,7 @@ def _settled(review: Review, settings: ExportSettings) -> ExportSettings:
     why = usable[settings.key]
     if why is not None:
         raise InputError(
-            f"{CALIBRATORS[settings.key].name} is not available here: {why[0].lower()}{why[1:-1]}",
+            f"{CALIBRATORS[settings.key].name} is not available here: {in_sentence(why[:-1])}",
             fix="Choose another calibrator.",
         )
     if settings.layer is not None:

@@ -48,7 +48,7 @@ from kdcal_core.progress import Progress
 from kdcal_core.regression.local_test import local_uniformity
 from kdcal_core.regression.neighbour_search import NeighbourSearch, Scaling
 from kdcal_core.statistics import holm
-from kdcal_core.text import listed
+from kdcal_core.text import in_sentence, listed
 
 OTHERS = "all others"
 MISSING = "missing"
@@ -589,7 +589,7 @@ def regions_finding(regions: Sequence[RegionPit]) -> str:
         lead += f"; their 95% intervals hold from {low:.0f}% to {high:.0f}%"
     lead += _cancel({region.fault.kind for region in faulty})
     words = worst.fault.words.replace(" here", "", 1)
-    return f"{lead}. Furthest off is {worst.name}, where {words[0].lower()}{words[1:]}"
+    return f"{lead}. Furthest off is {worst.name}, where {in_sentence(words)}"
 
 
 def local_finding(local: LocalPit) -> str:
