@@ -14,7 +14,9 @@ from kdcal_core.models.output_meaning import blocks
 
 #: Up to so many numbers in the largest tensor of all rows, blocks are not tried: 16 MB as float32.
 FEW_CELLS = 1 << 22
-FEWEST = 16  # rows of the first block
+#: Blocks have a multiple of so many rows; the first also takes what is left over. A runtime may add
+#: up a block of less in another order, and the last bit would depend on the size that was fastest.
+FEWEST = 16
 GAIN = 1.05  # a block of twice the rows must be faster by this factor
 
 
@@ -25,7 +27,7 @@ def timed_blocks(
 
     The caller works on each block before it asks for the next. While that gets faster by the row,
     each block has twice the rows of the one before; then the best size stays. No row is worked on
-    twice. Where all rows have few cells, blocks have ``most`` rows.
+    twice. Where all rows have few cells, or ``most`` leaves no choice, blocks have ``most`` rows.
 
     Parameters
     ----------
@@ -40,12 +42,13 @@ def timed_blocks(
     >>> [block.stop for block in timed_blocks(100, 60, 1)]
     [60, 100]
     """
-    if n_rows * cells_a_row <= FEW_CELLS or most <= FEWEST or n_rows <= 2 * FEWEST:
+    if n_rows * cells_a_row <= FEW_CELLS or min(most, n_rows) < 2 * FEWEST:
         yield from blocks(n_rows, most)
         return
     # the first block also prepares the runtime, so its time does not count
-    size, start, best, pace = FEWEST, FEWEST, FEWEST, 0.0
-    yield slice(0, FEWEST)
+    size, start, best, pace = FEWEST, FEWEST + n_rows % FEWEST, FEWEST, 0.0
+    most -= most % FEWEST
+    yield slice(0, start)
     while start < n_rows:
         stop = min(start + size, n_rows)
         began = clock()

@@ -33,7 +33,7 @@ def test_blocks_grow_while_that_is_faster_and_then_keep_the_best_size():
 
 def test_the_first_block_does_not_count_for_it_prepares_the_runtime():
     slow_start = iter([100.0])
-    sizes = _sizes(1000, 8192, lambda m: next(slow_start, 0.0) + m)  # no size is better
+    sizes = _sizes(1008, 8192, lambda m: next(slow_start, 0.0) + m)  # no size is better
     assert set(sizes[:-1]) == {FEWEST, 2 * FEWEST}
     assert sizes.count(2 * FEWEST) == 1
 
@@ -43,6 +43,16 @@ def test_the_first_block_does_not_count_for_it_prepares_the_runtime():
 def test_every_row_is_in_one_block_and_none_is_too_large(n_rows, most):
     sizes = _sizes(n_rows, most, lambda m: 1.0)
     assert max(sizes) <= most
+
+
+@pytest.mark.parametrize("n_rows", [100, 1003, 5000])
+@pytest.mark.parametrize("most", [40, 100, 8192])
+@pytest.mark.parametrize("seconds", [lambda m: 1.0, lambda m: m, lambda m: m * m])
+def test_only_the_first_block_has_an_odd_size(n_rows, most, seconds):
+    """It is the same whatever the clock says, so that no bit of an answer depends on the clock."""
+    first, *others = _sizes(n_rows, most, seconds)
+    assert first == FEWEST + n_rows % FEWEST
+    assert all(size % FEWEST == 0 for size in others)
 
 
 def test_few_cells_are_not_tried():

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
-from kdcal_core.models import onnx_model
+from kdcal_core.models import block_rows, onnx_model
 from kdcal_core.models.onnx_model import load
 
 FLOAT, INT = TensorProto.FLOAT, TensorProto.INT64
@@ -185,6 +185,10 @@ def test_rows_that_take_much_are_tried_and_run_few_at_a_time(
     assert model.predict_proba(np.zeros((100, 4))).shape == (100, 4)
     assert sum(sizes) == 100
     assert max(sizes) <= 64  # of 2^26 numbers each
+    sizes.clear()
+    monkeypatch.setattr(block_rows, "FEW_CELLS", np.inf)  # without a trial of sizes
+    assert model.predict_proba(np.zeros((100, 4))).shape == (100, 4)
+    assert sizes == [64, 36]
 
 
 def test_weights_are_no_growth(tmp_path: Path) -> None:
