@@ -88,6 +88,12 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         help="class names in the order of the model's outputs, where it does not know them",
     )
     command.add_argument(
+        "--event",
+        metavar="CLASS",
+        help="the class whose probability is judged, as on the pages; by default the confidence in "
+        "the predicted class",
+    )
+    command.add_argument(
         "--bins",
         metavar="N",
         type=count,

@@ -24,6 +24,7 @@ from kdcal_core.cli.review_of_options import (
     check_files,
     copies_words,
     doubts_words,
+    event_of,
     need,
     outputs_words,
     scored_review,
@@ -95,13 +96,14 @@ def _measured(
     sets = _sets(review)
     if review.task == "regression":
         return _measured_regression(workspace, review, sets, options)
-    bins = options.bins or _BINS
+    bins, event = options.bins or _BINS, event_of(review, options.event)
     return [
         measure(
             load_set(workspace, review.id, which),
             notes=_notes(workspace, review, which),
             n_bins=bins,
             level=options.level,
+            event=event,
         )
         for which in sets
     ]

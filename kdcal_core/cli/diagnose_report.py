@@ -35,6 +35,7 @@ from kdcal_core.diagnostics import (
     confusion,
     confusion_finding,
     coverage,
+    event_summary,
     fault,
     headline_estimate,
     interval_text,
@@ -57,8 +58,9 @@ from kdcal_core.text import counted, number_text, p_text, printable, range_text
 class Measured:
     """One set's results.
 
-    ``notes`` are cautions for the reader. ``diagram`` is the reliability diagram of all
-    rows; ``by_class`` holds one curve of a single bin for each predicted class: its rows, mean
+    ``notes`` are cautions for the reader. ``event`` is the class whose probability is asked about,
+    from 0; None for the confidence in the prediction. ``diagram`` is the reliability diagram of
+    all rows; ``by_class`` holds one curve of a single bin for each predicted class: its rows, mean
     confidence, and share right.
     """
 
@@ -69,10 +71,16 @@ class Measured:
     by_class: Reliability
     diagram: Reliability
     confusion: Confusion
+    event: int | None = None
 
 
 def measure(
-    scored: ScoredSet, *, notes: tuple[str, ...] = (), n_bins: int, level: float
+    scored: ScoredSet,
+    *,
+    notes: tuple[str, ...] = (),
+    n_bins: int,
+    level: float,
+    event: int | None = None,
 ) -> Measured:
     """Everything that ``kdcal diagnose`` reports about a set.
 
@@ -85,6 +93,9 @@ def measure(
         Bins of the reliability diagram.
     level : float
         Level of all intervals and bands, between 0 and 1.
+    event : int, optional
+        The class, from 0, whose probability the diagram, its finding and the first estimates are
+        about, as on the pages; without it they are about the confidence in the prediction.
 
     Examples
     --------
@@ -98,17 +109,29 @@ def measure(
     [50, 50]
     """
     proba, y, weight = scored.proba, scored.y, scored.weight
-    diagram = reliability(proba, y, n_bins=n_bins, level=level, sample_weight=weight)
+    diagram = reliability(
+        proba,
+        y,
+        kind="confidence" if event is None else "class",
+        label=event,
+        n_bins=n_bins,
+        level=level,
+        sample_weight=weight,
+    )
     by_class = reliability(
         proba, y, kind="top-label", n_bins=1, level=level, sample_weight=weight, smooth=False
     )
     counts = confusion(proba, y, sample_weight=weight)
     estimates = estimates_of(scored, level=level)
+    if event is not None:
+        first = event_summary(scored, event, level=level)
+        labels = {one.label for one in first}
+        estimates = (*first, *(one for one in estimates if one.label not in labels))
     findings = (
-        reliability_finding(diagram, headline_estimate(estimates)),
+        reliability_finding(diagram, headline_estimate(estimates), scored.classes),
         confusion_finding(counts, scored.classes),
     )
-    return Measured(scored, findings, notes, estimates, by_class, diagram, counts)
+    return Measured(scored, findings, notes, estimates, by_class, diagram, counts, event)
 
 
 #: What groups the rows where no column is given
@@ -281,6 +304,7 @@ def _set(measured: Measured) -> dict[str, Any]:
         "digest": scored.digest,
         "n": scored.n_rows,
         "classes": scored.classes,
+        "event": None if measured.event is None else scored.classes[measured.event],
         "findings": measured.findings,
         "notes": measured.notes,
         "estimates": [_estimate(one) for one in measured.estimates],
@@ -389,7 +413,7 @@ def report(measured: Measured, source: str, share: float) -> str:
         "\n".join([head, *map(printable, (*measured.findings, *measured.notes))]),
         estimates_table(measured.estimates, interval),
         _by_class(measured.by_class, scored.classes, interval),
-        _diagram(measured.diagram, interval),
+        _diagram(measured.diagram, interval, _asked(measured)),
     ]
     return "\n\n".join(parts)
 
@@ -430,14 +454,21 @@ def _by_class(result: Reliability, classes: tuple[str, ...], interval: str) -> s
     return f"{shown}\n{'1 class is' if never == 1 else f'{never:,} classes are'} never predicted."
 
 
-def _diagram(result: Reliability, interval: str) -> str:
+def _asked(measured: Measured) -> str:
+    """What the diagram is about."""
+    if measured.event is None:
+        return "Confidence"
+    return f"Probability of {printable(measured.scored.classes[measured.event], 40)}"
+
+
+def _diagram(result: Reliability, interval: str, asked: str) -> str:
     (curve,) = result.curves
     rows = [
         (f"{curve.edges[j]:.3g} to {curve.edges[j + 1]:.3g}", *_said_and_seen(curve, j))
         for j in range(len(curve.count))
         if curve.count[j]
     ]
-    return table(("Confidence", "Says", "Sees", interval, "Rows"), rows)
+    return table((asked, "Says", "Sees", interval, "Rows"), rows)
 
 
 def _said_and_seen(curve: ReliabilityCurve, j: int) -> tuple[str, str, str, str]:

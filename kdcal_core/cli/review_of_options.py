@@ -202,11 +202,12 @@ def _regression_roles(review: Review, options: argparse.Namespace) -> Roles:
     InputError
         For a column that the table does not have, and for class names.
     """
-    if options.classes:
-        raise InputError(
-            "--classes is for a classification, and this is a regression",
-            fix="Leave it out, or give --task classification.",
-        )
+    for word, value in (("--classes", options.classes), ("--event", options.event)):
+        if value is not None:
+            raise InputError(
+                f"{word} is for a classification, and this is a regression",
+                fix="Leave it out, or give --task classification.",
+            )
     table = review.tables["calibration"]
     columns = dict(options.parameters or ()).values()
     for column in filter(
@@ -251,6 +252,24 @@ def need(table: TableInfo, column: str, what: str) -> None:
             file=table.name,
             column=column,
         )
+
+
+def event_of(review: Review, name: str | None) -> int | None:
+    """The class of this name, from 0; None without a name.
+
+    Raises
+    ------
+    InputError
+        If the review has no such class.
+    """
+    if name is None:
+        return None
+    if name not in review.classes:
+        raise InputError(
+            f"--event names no class: {name[:60]!r}",
+            fix=f"The classes are: {listed(review.classes, 10)}.",
+        )
+    return review.classes.index(name)
 
 
 def outputs_words(review: Review) -> str:

@@ -324,7 +324,8 @@ row_measure(
     "brier",
     "Brier score",
     "Squared distance between the stated probabilities and the true class. Lower is "
-    "better: like log loss, but a confident prediction that is wrong costs at most 2.",
+    "better: like log loss, but a confident prediction that is wrong costs at most 2. "
+    "With two classes it is twice the Brier score of the event alone.",
     "squared probability",
     brier_losses,
     brier,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import accuracy_score, log_loss, precision_score
+from sklearn.metrics import accuracy_score, log_loss, precision_score, roc_auc_score
 from texts.snapshot import Texts
 
 from kdcal_core.cli import main
@@ -176,6 +176,27 @@ def test_one_probability_column_is_enough_for_two_classes(run: Run, spam: Path) 
     assert single["estimates"][0] == both["estimates"][0]
 
 
+def test_an_event_is_asked_about_by_name(run: Run, spam: Path) -> None:
+    words = ("--predictions", spam, "--target", "truth")
+    code, out, _ = run("diagnose", *words, "--event", "spam", "--bins", "10")
+    assert code == 0
+    assert "Probability of spam" in out
+    found = diagnosed(run, spam.parent, *words, "--event", "spam", "--bins", "10")["sets"][0]
+    frame = pd.read_csv(spam)
+    happened = (frame["truth"] == "spam").astype(float)
+    bins = np.minimum((frame["proba_spam"] * 10).astype(int), 9)
+    assert found["event"] == "spam"
+    assert [one["n"] for one in found["reliability"]] == [int((bins == j).sum()) for j in range(10)]
+    for j, one in enumerate(found["reliability"]):
+        assert one["frequency"] == pytest.approx(happened[bins == j].mean())
+    first = {one["label"]: one["value"] for one in reversed(found["estimates"])}
+    assert first["AUROC"] == pytest.approx(roc_auc_score(happened, frame["proba_spam"]))
+    assert first["Probability minus rate"] == pytest.approx(
+        frame["proba_spam"].mean() - happened.mean()
+    )
+    assert diagnosed(run, spam.parent, *words)["sets"][0]["event"] is None
+
+
 def bad(spam: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Path:
     path = spam.with_name("bad.csv")
     change(pd.read_csv(spam)).to_csv(path, index=False)
@@ -237,6 +258,7 @@ def test_bad_words(run: Run, spam: Path, tmp_path: Path) -> None:
         (("--predictions", spam, *target, "--json", tmp_path / "no" / "x.json"), "folder"),
         (("--predictions", spam, *target, "--weight", "mass"), "mass"),
         (("--predictions", spam, *target, "--classes", "a,b,c"), "3 class names"),
+        (("--predictions", spam, *target, "--event", "eggs"), "The classes are: ham and spam"),
         (("--predictions", spam, *target, "--evaluation", digits), "calibration.parquet"),
         (("--model", SAMPLES / "digits" / "model.onnx", "--data", spam, *target), "pixel_0_0"),
     ]
