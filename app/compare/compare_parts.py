@@ -167,8 +167,10 @@ def dots(view: View) -> None:
     """Every measure of the group, with intervals."""
     found = view.found
     with st.container(border=True):
-        with st.popover(text.GROUPS[view.group], icon=":material/help:", type="tertiary"):
-            st.markdown(text.MATTERS)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{text.GROUPS[view.group]}**", width="content")
+            with st.popover("What these groups mean", icon=":material/help:", type="tertiary"):
+                st.markdown(text.MATTERS)
         show(
             drawn_once(comparison_chart, found, view.measures, view.order, dark=is_dark()),
             key=f"compare_dots_{view.group}",

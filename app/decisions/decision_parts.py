@@ -208,8 +208,8 @@ def _cost(view: Decided) -> None:
         args=(_slider(view.review, view.event), best.threshold, view.counts.rate < _RARE),
     )
     st.caption(
-        "Costs and thresholds here are of the model as it is. A calibrated version has another "
-        "best threshold: choose it on the calibrated probabilities."
+        "Costs and thresholds here are of the model as it is. A calibrated version may have "
+        "another best threshold: choose it on the calibrated probabilities."
     )
 
 

@@ -106,18 +106,16 @@ def _diagrams(gain: Gain, method: str, name: str, key: str) -> None:
         with column:
             (curve,) = scores.reliability.curves
             st.markdown("The model as it is" if drawn == "model" else "Calibrated")
+            chart = drawn_once(
+                judged_reliability_chart, curve, drawn, of_class=event is not None, dark=is_dark()
+            )
             show(
-                drawn_once(
-                    judged_reliability_chart,
-                    curve,
-                    drawn,
-                    of_class=event is not None,
-                    dark=is_dark(),
-                ),
+                chart,
                 key=f"{key}_{'before' if drawn == 'model' else 'after'}",
                 of=name,
-                finding=False,  # side by side they have no room for it
+                finding=False,  # below, so that both pictures stand at one height
             )
+            st.markdown(escape_markdown(chart.finding, 1000))
 
 
 def mapping(view: View) -> None:

@@ -159,8 +159,8 @@ def _maps(view: View) -> Places | None:
         level=level,
         rows=rows,
     )
-    # its finding is in the titles of the panels
     show(chart, key=MAP, of=view.review.title, finding=False, on_box=lambda: None)
+    st.markdown(escape_markdown(chart.finding, 1000))
     st.caption("Drag a box on a map to see the intervals of the rows in it below.")
     if shown.before.n > len(rows):
         st.caption(

@@ -38,7 +38,7 @@ from kdcal_core.tasks import (
     set_overview,
     set_reliability,
 )
-from kdcal_core.text import escape_markdown, in_sentence
+from kdcal_core.text import escape_markdown, in_sentence, number_text, range_text
 
 MULTIPLES: dict[Kind, str] = {
     "top-label": "Class by class: rows predicted to be the class",
@@ -141,8 +141,11 @@ def _bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                "Says": [f"{says:.3f}" for says in filled["mean_confidence"]],
-                "Sees": [f"{sees:.3f} ({low:.3f} to {high:.3f})" for sees, low, high in intervals],
+                "Says": [number_text(says, 0.02) for says in filled["mean_confidence"]],
+                "Sees": [
+                    f"{number_text(sees, high - low)} ({range_text(low, high)})"
+                    for sees, low, high in intervals
+                ],
                 "Rows": filled["count"].to_numpy(),
             }
         ),

@@ -94,10 +94,10 @@ def question_fold(review: Review, page: str) -> Any:
     """A fold for the question and how it is answered, named by the question that is asked."""
     kind: Kind = st.session_state.get(_kind_key(review, page), _kinds(review)[0])
     label: int = st.session_state.get(_label_key(review, page), review.event or 0)
-    name = f": {review.classes[label]}" if kind != "confidence" else ""
-    return st.popover(
-        escape_markdown(f"{KINDS[kind]}{name}", 80), icon=":material/target:", type="tertiary"
-    )
+    words = _words(review, Asked("class", label)) if kind == "class" else KINDS[kind]
+    if kind == "top-label":
+        words += f": {review.classes[label]}"
+    return st.popover(escape_markdown(words, 80), icon=":material/target:", type="tertiary")
 
 
 def _kinds(review: Review) -> list[Kind]:

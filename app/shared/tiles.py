@@ -48,6 +48,8 @@ def estimate_row(estimates: Sequence[Estimate], *, notes: Sequence[str] | None =
 
 def estimate_column(estimates: Sequence[Estimate], *, notes: Sequence[str] | None = None) -> None:
     """The same tiles in one frame, one below the other unless there is room."""
+    if not estimates:
+        return
     with (
         st.container(border=True, height="stretch"),
         st.grid(min_column_width=BESIDE_WIDTH, gap="xsmall"),

@@ -444,7 +444,7 @@ def method_reliability_figure(found: Comparison, order: Sequence[str], *, dark: 
     """One small diagram per method, with the rows of each bin below it on the same axis.
 
     All panels share the same scales, including those of the counts. Points are the bins with
-    Clopper-Pearson bars, pale where rows are few; grey boxes are the consistency band.
+    Clopper-Pearson bars, small and hollow where rows are few; grey boxes are the consistency band.
     """
     colours = palette(dark)
     columns = min(_COLUMNS, max(len(order), 1))

@@ -227,7 +227,7 @@ def confidence_curve_figure(
         },
         yaxis3={
             "domain": [0.2, 0.31],
-            "title_text": "Rows a bin",
+            "title_text": "Rows per bin",
             "range": [-0.02, 1.0],
             "tickvals": [float(_height(n, most)) for n in ticks],
             "ticktext": [f"{n:,}" for n in ticks],

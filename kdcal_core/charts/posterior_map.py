@@ -70,7 +70,7 @@ the model is right. On the dashed diagonal the two agree; points below it are ov
 above it under-confident. Slate circles are the model, stars its kernel density version. Bars are
 exact (Clopper-Pearson) 95% intervals. Grey boxes contain the points of a perfectly calibrated model
 with the stated confidences in 95% of all samples of this size (for the bins see Salamon et al., Eq.
-5). Points from fewer than 100 rows are pale, from fewer than 20 paler.
+5). Points from fewer than 100 rows are smaller, from fewer than 20 small and hollow.
 
 A model that is well calibrated over all rows can be over-confident in one corner and
 under-confident in another. The box shows it.

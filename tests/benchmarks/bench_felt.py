@@ -117,9 +117,7 @@ def _open(page: Page, sample: str) -> tuple[float, str]:
     def act() -> None:
         page.locator(f".st-key-open_{sample} button").click()
         page.locator("h1").get_by_text("Overview").wait_for(timeout=120_000)
-        page.locator(
-            ".st-key-overview_checks, [data-testid=stMain] .js-plotly-plot"
-        ).first.wait_for(timeout=120_000)
+        page.locator('[class*="st-key-check_KC"]').first.wait_for(timeout=120_000)
 
     seconds = _took(act)
     page.wait_for_selector(IDLE)
