@@ -28,13 +28,6 @@ Write = Callable[[int, int, Any], None]
 THREAD_BLOCKS = 2  # for each thread: one running, one waiting
 EXECUTOR_BLOCKS = 64  # for an executor whose number of workers is unknown
 
-# Of a network's codes. Its compiled kernels hold these numbers, and their cache follows their own
-# file only: whoever changes one here touches that file as well.
-LANES = 32  # polytopes in a tile
-WIDE = 8  # exponents in a vector
-LEVELS = 4  # vectors that a chained grid fills, each the fourth power of the one before
-SQUARINGS = 2
-
 
 @dataclass(frozen=True)
 class Blocks:

@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from kdcal_core.blocks import Blocks, run_blocks
 from kdcal_core.partition import (
     LeafCodes,
     class_masses,
@@ -18,7 +19,6 @@ from kdcal_core.partition import (
     nearest_polytopes,
     pack_bits,
 )
-from kdcal_core.partition._blocks import Blocks, run_blocks
 
 EXPONENTS = np.array([0.5, 1.0, 3.3])
 

@@ -14,15 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from kdcal_core.data import FloatArray
-from kdcal_core.distributions._piecewise import (
-    NormalTail,
-    ParetoTail,
-    Piecewise,
-    Tail,
-    count_up_to,
-    pick,
-    rows_ascend,
-)
 from kdcal_core.distributions.distribution import (
     PredictiveDistribution,
     Rows,
@@ -32,6 +23,15 @@ from kdcal_core.distributions.distribution import (
     numbers_of,
 )
 from kdcal_core.distributions.parametric import LOG_ROOT_TWO_PI, log_normal_density, refuse
+from kdcal_core.distributions.piecewise import (
+    NormalTail,
+    ParetoTail,
+    Piecewise,
+    Tail,
+    count_up_to,
+    pick,
+    rows_ascend,
+)
 from kdcal_core.errors import InputError, InputWarning
 
 BELOW_ONE = 1 - 2.0**-53

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
+from kdcal_core.blocks import cores
 from kdcal_core.calibration import Calibrated
 from kdcal_core.data import FloatArray, IntArray, check_weight
 from kdcal_core.diagnostics.calibration_error import RowDraws, row_draws
@@ -24,7 +25,6 @@ from kdcal_core.diagnostics.targets import Target, confidence_target
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.evaluation.spread import Spread
 from kdcal_core.offers import offer
-from kdcal_core.partition._blocks import cores
 from kdcal_core.progress import Progress
 
 T = TypeVar("T")

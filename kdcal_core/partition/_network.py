@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.partition._blocks import LANES, LEVELS, SQUARINGS, WIDE
+from kdcal_core.partition._network_sizes import LANES, LEVELS, SQUARINGS, WIDE
 from kdcal_core.partition.codes import WORD_BITS, ActivationCodes
 
 CACHE_LINE = 64

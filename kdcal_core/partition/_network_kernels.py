@@ -31,7 +31,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import extending, njit, types
 from numba.core import cgutils as _cgutils
 
-from kdcal_core.partition._blocks import LANES, LEVELS, SQUARINGS, WIDE
+from kdcal_core.partition._network_sizes import LANES, LEVELS, SQUARINGS, WIDE
 
 ROWS = 64  # rows that pass over a tile while it stays in the first cache (16 KB at 4 x 1000)
 BYTES = 8

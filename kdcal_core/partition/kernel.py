@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.blocks import Blocks, cores, run_blocks
 from kdcal_core.errors import InputError
-from kdcal_core.partition._blocks import Blocks, cores, run_blocks
 from kdcal_core.partition.codes import (
     Codes,
     LeafCodes,

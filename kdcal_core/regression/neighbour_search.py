@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_limits
 
+from kdcal_core.blocks import Blocks, run_blocks
 from kdcal_core.data.schema import FloatArray, IntArray
-from kdcal_core.partition._blocks import Blocks, run_blocks
 from kdcal_core.progress import Progress
 
 

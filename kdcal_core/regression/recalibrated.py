@@ -14,9 +14,9 @@ from scipy.special import betainc, ndtr, ndtri
 
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted
-from kdcal_core.distributions._piecewise import count_up_to, pick
 from kdcal_core.distributions.distribution import Rows
 from kdcal_core.distributions.parametric import LOG_ROOT_TWO_PI
+from kdcal_core.distributions.piecewise import count_up_to, pick
 from kdcal_core.distributions.sampled import SMALLEST
 from kdcal_core.regression.recalibrators import PIT_EDGE
 

@@ -166,7 +166,7 @@ def test_search_is_the_same_on_one_core(monkeypatch):
     rng = np.random.default_rng(7)
     space, points = rng.normal(size=(3000, 7)).round(1), rng.normal(size=(700, 7)).round(1)
     many = NeighbourSearch(space).query(points, 50)
-    monkeypatch.setattr("kdcal_core.partition._blocks.cores", lambda: 1)
+    monkeypatch.setattr("kdcal_core.blocks.cores", lambda: 1)
     one = NeighbourSearch(space).query(points, 50)
     assert many.index.tobytes() == one.index.tobytes()
     assert many.distance.tobytes() == one.distance.tobytes()

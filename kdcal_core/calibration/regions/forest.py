@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kdcal_core.blocks import cores
 from kdcal_core.calibration.regions.one_tree import class_target, min_rows_of
 from kdcal_core.calibration.regions.region_layers import (
     FitRows,
@@ -39,7 +40,6 @@ from kdcal_core.calibration.regions.region_layers import (
 from kdcal_core.calibration.regions.scores_and_hierarchy import Scores
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputWarning
-from kdcal_core.partition._blocks import cores
 from kdcal_core.text import counted
 
 if TYPE_CHECKING:

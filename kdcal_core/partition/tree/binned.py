@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.blocks import cores
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.partition._blocks import cores
 from kdcal_core.store import storable
 from kdcal_core.text import and_more
 

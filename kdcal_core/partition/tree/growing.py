@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.blocks import cores
 from kdcal_core.errors import InputError
-from kdcal_core.partition._blocks import cores
 from kdcal_core.partition.tree.binned import CODES, BinnedInputs, InputColumn
 from kdcal_core.partition.tree.tree import PartitionTree, arranged
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.blocks import cores
 from kdcal_core.errors import InputError
-from kdcal_core.partition._blocks import cores
 from kdcal_core.partition.tree.binned import CODES, BinnedInputs, InputColumn, bin_inputs
 from kdcal_core.store import storable
 from kdcal_core.text import listed
