@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -22,7 +23,7 @@ from kdcal_core.diagnostics import (
     estimate_text,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, Which
+from kdcal_core.review import Decision, Review, Which, set_question
 from kdcal_core.tasks import RepairedDecisions, repaired_decisions, set_decisions
 from kdcal_core.text import escape_markdown
 
@@ -87,7 +88,9 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
     step = 0.01 if rare else 0.1
     name = escape_markdown(review.classes[event], 60)
     # not as a default, because the button below the costs sets it too
-    first = min(50.0, top) if not rare else round(100 * counts.rate, 2) or step
+    chosen = _decision(review, event).threshold
+    usual = min(50.0, top) if not rare else round(100 * counts.rate, 2) or step
+    first = usual if chosen is None else min(max(_percent(chosen, rare), step), top)
     st.session_state.setdefault(_slider(review, event), first)
     percent: float = st.slider(
         f"Flag a row where the probability of {name} is at least",
@@ -97,6 +100,8 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
         format="%.2f%%" if rare else "%.1f%%",
         key=_slider(review, event),
         persist_state="session",
+        on_change=_keep_threshold,
+        args=(review.id, review.classes[event], _slider(review, event)),
         width=420,
     )
     return Decided(review, which, event, percent / 100.0, counts)
@@ -104,6 +109,33 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
 
 def _slider(review: Review, event: int) -> str:
     return f"decisions_threshold_{review.id}_{event}"
+
+
+def _percent(threshold: float, rare: bool) -> float:
+    """A threshold as the slider has it."""
+    return round(100.0 * threshold, 2 if rare else 1)
+
+
+def _decision(review: Review, event: int) -> Decision:
+    """What the review holds about this class."""
+    return review.question.decisions.get(review.classes[event], Decision())
+
+
+def _keep(review_id: str, name: str, **changed: Any) -> None:
+    """Store a change in the review, with which it is opened again."""
+    question = session.workspace().read(review_id).question
+    decision = replace(question.decisions.get(name, Decision()), **changed)
+    with session.reporting_errors():
+        set_question(
+            session.workspace(),
+            review_id,
+            replace(question, decisions={**question.decisions, name: decision}),
+        )
+
+
+def _keep_threshold(review_id: str, name: str, key: str) -> None:
+    """Callback: the threshold just chosen becomes the review's."""
+    _keep(review_id, name, threshold=st.session_state[key] / 100.0)
 
 
 def answer(view: Decided) -> None:
@@ -205,7 +237,7 @@ def _cost(view: Decided) -> None:
         f"Use {best.threshold:.1%} as the threshold",
         icon=":material/my_location:",
         on_click=_use,
-        args=(_slider(view.review, view.event), best.threshold, view.counts.rate < _RARE),
+        args=(view, best.threshold),
     )
     st.caption(
         "Costs and thresholds here are of the model as it is. A calibrated version may have "
@@ -213,32 +245,39 @@ def _cost(view: Decided) -> None:
     )
 
 
-def _use(key: str, threshold: float, rare: bool) -> None:
-    st.session_state[key] = round(100.0 * threshold, 2 if rare else 1)
+def _use(view: Decided, threshold: float) -> None:
+    """Callback: a threshold that the page found becomes the chosen one."""
+    key = _slider(view.review, view.event)
+    st.session_state[key] = _percent(threshold, view.counts.rate < _RARE)
+    _keep_threshold(view.review.id, view.name, key)
 
 
 _CASES = (
-    ("Missed event", "false_negative", 1.0),
-    ("False alarm", "false_positive", 1.0),
-    ("Found event", "true_positive", 0.0),
-    ("Correctly not flagged", "true_negative", 0.0),
+    ("Missed event", "false_negative"),
+    ("False alarm", "false_positive"),
+    ("Found event", "true_positive"),
+    ("Correctly not flagged", "true_negative"),
 )
 
 
 def _costs(view: Decided) -> Costs | None:
     """The four costs as written; None if they determine no threshold."""
     st.caption("Cost of a row in each case, in any unit. Write a benefit as a negative number.")
+    known = _decision(view.review, view.event).costs
     values = {
         field: st.number_input(
             label,
-            value=default,
-            key=f"decisions_cost_{field}_{view.review.id}",
+            value=getattr(known, field),
+            key=f"decisions_cost_{field}_{view.review.id}_{view.event}",
             persist_state="session",
         )
-        for label, field, default in _CASES
+        for label, field in _CASES
     }
     try:
-        return Costs(**values)
+        costs = Costs(**values)
     except InputError as error:
         session.error_box(error)
         return None
+    if costs != known:
+        _keep(view.review.id, view.name, costs=costs)
+    return costs

@@ -27,7 +27,7 @@ from kdcal_core.review.further_tables import (
     remove_foreign,
     remove_training,
 )
-from kdcal_core.review.question import Limit, Question, View, default_event
+from kdcal_core.review.question import Decision, Limit, Question, View, default_event
 from kdcal_core.review.reader import (
     PARTS,
     Part,
@@ -75,6 +75,7 @@ __all__ = [
     "TABLE_SUFFIXES",
     "Arrival",
     "ColumnInfo",
+    "Decision",
     "Limit",
     "Part",
     "Question",

@@ -1,4 +1,4 @@
-"""The question of a review: its event, its groups and its limits."""
+"""The question of a review: its event, its groups, its limits, and how rows are decided on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from kdcal_core.data.labels import class_that_means_yes
+from kdcal_core.diagnostics import Costs
 from kdcal_core.errors import InputError
 
 Against = Literal["value", "chance", "baseline"]
@@ -60,6 +61,33 @@ above the upper one.
 
 
 @dataclass(frozen=True)
+class Decision:
+    """From which probability of a class its rows are flagged, and what right and wrong flags cost.
+
+    Attributes
+    ----------
+    threshold : float or None
+        Above 0, below 1; None where nobody has chosen one.
+    costs : Costs
+
+    Raises
+    ------
+    InputError
+        If the threshold is no such number.
+    """
+
+    threshold: float | None = None
+    costs: Costs = field(default_factory=Costs)
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None and not 0.0 < self.threshold < 1.0:
+            raise InputError(
+                f"A threshold cannot be {self.threshold:g}",
+                fix="Give a number above 0 and below 1.",
+            )
+
+
+@dataclass(frozen=True)
 class Question:
     """What a review asks about its model.
 
@@ -75,12 +103,15 @@ class Question:
         Columns whose values divide the rows into declared groups. Untrusted text.
     limits : dict of code to Limit
         They replace the limits of the checks.
+    decisions : dict of class to Decision
+        No check depends on them. Untrusted text.
     """
 
     event: str | None = None
     view: View = "event"
     groups: tuple[str, ...] = ()
     limits: dict[str, Limit] = field(default_factory=dict)
+    decisions: dict[str, Decision] = field(default_factory=dict)
 
 
 def default_event(classes: Sequence[str], rows: Sequence[int] = ()) -> str | None:

@@ -536,7 +536,9 @@ def set_question(workspace: Workspace, review_id: str, question: Question) -> Re
                     file=table.name,
                     column=missing[0],
                 )
-        return replace(review, question=question, verdict="")
+        checked = replace(question, decisions=review.question.decisions)
+        verdict = review.verdict if checked == review.question else ""
+        return replace(review, question=question, verdict=verdict)
 
     return change_review(workspace, review_id, change)
 

@@ -9,15 +9,31 @@ from app_pages import healthy, launch, settle, specs, words
 from made_reviews import review_of, too_sure
 from streamlit.testing.v1 import AppTest
 
-from kdcal_core.review import Question, Workspace, set_question, start_sample
+from kdcal_core.diagnostics import Costs
+from kdcal_core.errors import InputError
+from kdcal_core.review import (
+    Decision,
+    Question,
+    Workspace,
+    note_verdict,
+    set_question,
+    start_sample,
+)
 
 PAGE = "decisions"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
 
 @pytest.fixture(scope="module")
-def review_id(workspace: Workspace) -> str:
+def one_review(workspace: Workspace) -> str:
     return review_of(workspace, calibration=too_sure(500, 0), evaluation=too_sure(400, 1))
+
+
+@pytest.fixture
+def review_id(workspace: Workspace, one_review: str) -> str:
+    """The same review for all tests, each time without an earlier test's decisions."""
+    set_question(workspace, one_review, Question())
+    return one_review
 
 
 def shown(review_id: str) -> AppTest:
@@ -107,7 +123,24 @@ def test_of_many_classes_one_is_chosen(workspace: Workspace) -> None:
 
 def test_confidence_view_still_has_decisions(workspace: Workspace, review_id: str) -> None:
     set_question(workspace, review_id, Question(view="confidence"))
-    try:
-        assert shown(review_id).slider[0].label.startswith("Flag a row")
-    finally:
-        set_question(workspace, review_id, Question())
+    assert shown(review_id).slider[0].label.startswith("Flag a row")
+
+
+def test_threshold_and_costs_stay_with_the_review(workspace: Workspace, review_id: str) -> None:
+    note_verdict(workspace, workspace.read(review_id), "pass")
+    at = shown(review_id)
+    at.slider[0].set_value(70.0).run()
+    next(one for one in at.number_input if one.label == "Missed event").set_value(4.0).run()
+    healthy(at)
+    stored = workspace.read(review_id)
+    assert stored.question.decisions == {"yes": Decision(0.7, Costs(false_negative=4.0))}
+    assert stored.verdict == "pass"  # no check depends on a threshold
+    again = shown(review_id)  # as after a reload
+    assert again.slider[0].value == 70.0
+    assert next(one for one in again.number_input if one.label == "Missed event").value == 4.0
+    next(one for one in again.button if "as the threshold" in one.label).click().run()
+    assert workspace.read(review_id).question.decisions["yes"].threshold == pytest.approx(
+        again.slider[0].value / 100.0
+    )
+    with pytest.raises(InputError, match="threshold cannot be 1"):
+        Decision(1.0)
