@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.shared import session, set_results, tiles
 from app.shared.charts import drawn_once, is_dark, show
-from kdcal_core.calibration import CALIBRATORS
+from app.shared.version_choice import choose_version
 from kdcal_core.charts import confusion_chart, cost_chart, net_benefit_chart
 from kdcal_core.checks import QUICK_CALIBRATORS
 from kdcal_core.diagnostics import (
@@ -28,7 +28,6 @@ from kdcal_core.tasks import RepairedDecisions, repaired_decisions, set_decision
 from kdcal_core.text import escape_markdown
 
 _RARE = 0.05  # an event less frequent than this needs a finer scale of thresholds
-_AS_IT_IS = "none"
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ def answer(view: Decided) -> None:
 def _worth(view: Decided) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("**Is the model worth using?**")
-        method = _method()
+        method = choose_version(QUICK_CALIBRATORS, "decisions")
     repaired = _repaired(view, method)
     show(
         drawn_once(
@@ -172,7 +171,7 @@ def _worth(view: Decided) -> None:
             repaired=None if repaired is None else repaired.counts,
             gained=None if repaired is None else repaired.gained,
             repaired_name="" if repaired is None else repaired.name,
-            repaired_by=method,
+            repaired_by=method or "model",
         ),
         key="net_benefit",
         of=view.of,
@@ -198,23 +197,8 @@ def consequences(view: Decided) -> None:
         )
 
 
-def _method() -> str:
-    chosen: str = st.selectbox(
-        "Beside a calibrated version",
-        options=[_AS_IT_IS, *QUICK_CALIBRATORS],
-        format_func=lambda key: "Model only" if key == _AS_IT_IS else CALIBRATORS[key].label,
-        key="decisions_method",
-        persist_state="session",
-        label_visibility="collapsed",
-        width=260,
-        help="Fitted on the calibration set and judged on other rows: the evaluation set, or "
-        "cross-fitted where there is none.",
-    )
-    return chosen
-
-
-def _repaired(view: Decided, method: str) -> RepairedDecisions | None:
-    if method == _AS_IT_IS:
+def _repaired(view: Decided, method: str | None) -> RepairedDecisions | None:
+    if method is None:
         return None
     return set_results.of(
         view.review, repaired_decisions, which=view.which, event=view.event, method=method
@@ -263,7 +247,7 @@ _CASES = (
 def _costs(view: Decided) -> Costs | None:
     """The four costs as written; None if they determine no threshold."""
     st.caption("Cost of a row in each case, in any unit. Write a benefit as a negative number.")
-    known = _decision(view.review, view.event).costs
+    known = Costs(**_decision(view.review, view.event).costs)
     values = {
         field: st.number_input(
             label,
@@ -279,5 +263,5 @@ def _costs(view: Decided) -> Costs | None:
         session.error_box(error)
         return None
     if costs != known:
-        _keep(view.review.id, view.name, costs=costs)
+        _keep(view.review.id, view.name, costs=values)
     return costs

@@ -11,9 +11,10 @@ from app.export import export_results as found
 from app.export import export_settings
 from app.export import export_text as text
 from app.export.export_results import View
-from app.shared import job_results, session, tiles, waiting
+from app.shared import job_results, navigation, session, tiles, waiting
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
+from app.shared.group_choice import declared
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import (
     calibrator_map_chart,
@@ -81,6 +82,8 @@ def answer(view: View) -> None:
         notes.append(text.flattered(compared))
     for note in notes:
         st.caption(note)
+    if declared(view.review):
+        navigation.page_link("groups", "See what it does to each declared group")
 
 
 def gained(gain: Gain, method: str, name: str, key: str) -> None:

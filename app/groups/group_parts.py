@@ -10,17 +10,19 @@ import streamlit as st
 from app.shared import session, set_results
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.group_choice import choose_groups, declared
-from kdcal_core.charts import groups_chart
+from app.shared.version_choice import choose_version
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.charts import RepairedBy, groups_chart
+from kdcal_core.checks import QUICK_CALIBRATORS
 from kdcal_core.diagnostics import (
     Estimate,
     GroupMeasures,
     GroupTable,
     estimate_text,
-    groups_finding,
     value_text,
 )
 from kdcal_core.review import Review, Which, group_columns, set_question
-from kdcal_core.tasks import set_groups
+from kdcal_core.tasks import repaired_groups, set_groups, usable_calibrators
 from kdcal_core.text import escape_markdown, p_text
 
 
@@ -65,17 +67,36 @@ def measured(review: Review, which: Which, columns: tuple[str, ...]) -> GroupTab
     )
 
 
-def forest(review: Review, which: Which, found: GroupTable) -> None:
-    """The finding, and four measures side by side."""
-    st.header(escape_markdown(groups_finding(found), 400), anchor=False)
+def forest(review: Review, which: Which, columns: tuple[str, ...], found: GroupTable) -> None:
+    """The finding, and four measures side by side, of the model and of a calibrated version."""
+    headline = st.empty()
     with st.container(border=True):
-        st.caption(f"Of {escape_markdown(found.target, 120)}; intervals hold for all groups.")
-        show(
-            drawn_once(groups_chart, found, dark=is_dark()),
-            key="groups_forest",
-            of=f"{review.title} {which}",
-            finding=False,
-        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f"Of {escape_markdown(found.target, 120)}; intervals hold for all groups.")
+            method = choose_version(_versions(review), "groups")
+        repaired = _repaired(review, which, columns, method)
+        chart = drawn_once(groups_chart, found, dark=is_dark(), repaired=repaired)
+        show(chart, key="groups_forest", of=f"{review.title} {which}", finding=False)
+    headline.header(escape_markdown(chart.finding, 600), anchor=False)
+
+
+def _versions(review: Review) -> list[str]:
+    """Calibrators that treat all rows alike, and those that tell regions apart, as usable here."""
+    usable = usable_calibrators(review)
+    regions = [key for key, one in CALIBRATORS.items() if one.family == "partition"]
+    return [key for key in (*QUICK_CALIBRATORS, *regions) if usable.get(key, "") is None]
+
+
+def _repaired(
+    review: Review, which: Which, columns: tuple[str, ...], method: str | None
+) -> RepairedBy | None:
+    if method is None:
+        return None
+    found = set_results.of(
+        review, repaired_groups,
+        which=which, event=review.event, columns=list(columns), method=method,
+    )  # fmt: skip
+    return None if found is None else RepairedBy(found.table, method, found.name)
 
 
 def table(found: GroupTable) -> None:

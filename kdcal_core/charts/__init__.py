@@ -66,7 +66,7 @@ from kdcal_core.charts.foreign import (
     surest_words,
     ties_words,
 )
-from kdcal_core.charts.groups import groups_chart, groups_table
+from kdcal_core.charts.groups import RepairedBy, groups_chart, groups_table
 from kdcal_core.charts.lab import (
     LAB_BANDED,
     Compared,
@@ -215,6 +215,7 @@ __all__ = [
     "PickedNeighbourhood",
     "PitPanel",
     "PosteriorPanel",
+    "RepairedBy",
     "RowIntervals",
     "ScorePanel",
     "SelectionCurve",

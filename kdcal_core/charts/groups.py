@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, panel
 from kdcal_core.charts.marks import dot_panels, mark, strokes
-from kdcal_core.charts.palette import palette
+from kdcal_core.charts.palette import Palette, method_style, palette
 from kdcal_core.diagnostics import (
     Estimate,
     GroupMeasures,
     GroupTable,
     groups_finding,
     interval_text,
+    value_text,
 )
 from kdcal_core.text import escape_html, number_text, p_text
 
@@ -27,26 +31,73 @@ The strokes are intervals that hold for all groups of a panel together at 95% (B
 dashed lines of the other panels are the value of all rows. The expected calibration error is above
 zero by chance alone, the more so with few rows: compare it with the value expected by chance, which
 hovering shows.
+
+A calibrated version, where one is chosen, stands below the model on the line of each group. It was
+fitted on the calibration set and judged on other rows. Most calibrators treat all rows alike, so
+that a group may stay wrong, or become so, while the rows as a whole are right.
 """
 _MEASURES = ("gap", "rate", "error", "area")
+_APART = 0.16  # of a line's height, so that model and calibrated version do not hide each other
 
 
-def groups_chart(found: GroupTable, *, dark: bool) -> Chart:
-    """Every group by observed minus stated, rate, calibration error and AUC."""
+@dataclass(frozen=True, eq=False)
+class RepairedBy:
+    """The same groups with calibrated probabilities.
+
+    ``key`` is that of the calibrator, ``name`` its name.
+    """
+
+    table: GroupTable
+    key: str
+    name: str
+
+
+def groups_chart(found: GroupTable, *, dark: bool, repaired: RepairedBy | None = None) -> Chart:
+    """Every group by observed minus stated, rate, calibration error and AUC.
+
+    With ``repaired``, a calibrated version stands below the model on every line.
+    """
     words = groups_finding(found)
+    if repaired is not None:
+        words += f" {_repaired_words(found, repaired)}"
     return Chart(
-        _figure(found, dark),
+        _figure(found, dark, repaired),
         finding=words,
         alt=f"Four panels with a line for each of {len(found.groups)} groups. {words}",
         how_to_read=FOREST,
-        table=lambda: groups_table(found),
+        table=lambda: groups_table(found, repaired),
         name="groups",
     )
 
 
-def groups_table(found: GroupTable) -> pd.DataFrame:
+def _repaired_words(found: GroupTable, repaired: RepairedBy) -> str:
+    wrong = [one for one in repaired.table.groups if one.region.fault != "none"]
+    if not wrong:
+        return f"With {repaired.name}, none of them is."
+    worst = max(wrong, key=lambda one: abs(one.gap.value))
+    before = {one.name for one in found.groups if one.region.fault != "none"}
+    lead = ": " if len(wrong) == 1 else ", most of all "
+    now = "" if worst.name in before else ", which was within chance before"
+    says, sees = value_text(worst.rate, worst.region.stated), value_text(worst.rate)
+    return (
+        f"With {repaired.name}, {len(wrong)} of {len(repaired.table.groups)} "
+        f"{'is' if len(wrong) == 1 else 'are'}{lead}{worst.name} (says {says}, sees {sees}){now}."
+    )
+
+
+def groups_table(found: GroupTable, repaired: RepairedBy | None = None) -> pd.DataFrame:
     """One row a group, all rows last; names as they are in the table."""
-    return pd.DataFrame([_row(one) for one in (*found.groups, found.overall)])
+    rows = [_row(one) for one in (*found.groups, found.overall)]
+    if repaired is None:
+        return pd.DataFrame(rows)
+    after = [_row(one) for one in (*repaired.table.groups, repaired.table.overall)]
+    return pd.DataFrame(
+        [
+            {"version": name, **row}
+            for name, version in (("Model as it is", rows), (repaired.name, after))
+            for row in version
+        ]
+    )
 
 
 def _row(one: GroupMeasures) -> dict[str, object]:
@@ -62,37 +113,63 @@ def _row(one: GroupMeasures) -> dict[str, object]:
     }
 
 
-def _figure(found: GroupTable, dark: bool) -> go.Figure:
+def _figure(found: GroupTable, dark: bool, repaired: RepairedBy | None) -> go.Figure:
     colours = palette(dark)
-    groups = found.groups
     titles = [getattr(found.overall, key).label for key in _MEASURES]
-    figure = dot_panels([one.name for one in groups], titles, dark)
-    fault = {"over-confident": colours.diverging[-1][1], "under-confident": colours.diverging[0][1]}
+    figure = dot_panels([one.name for one in found.groups], titles, dark)
+    apart = 0.0 if repaired is None else _APART
     for at, key in enumerate(_MEASURES):
-        estimates: list[Estimate] = [getattr(one, key) for one in groups]
-        ink = [
-            fault.get(one.region.fault, colours.model) if key == "gap" else colours.model
-            for one in groups
-        ]
-        figure.add_trace(
-            go.Scatter(
-                x=[one.value for one in estimates],
-                y=list(range(len(groups))),
-                mode="markers",
-                marker={"color": ink, "size": 9},
-                error_x=strokes(estimates, colours),
-                hovertext=[
-                    _hover(one, estimate) for one, estimate in zip(groups, estimates, strict=True)
-                ],
-                hovertemplate="%{hovertext}<extra></extra>",
-                showlegend=False,
-                **panel(at),
-            )
-        )
+        ink = [_ink(one, colours) if key == "gap" else colours.model for one in found.groups]
+        look = {"color": ink, "size": 9, "symbol": "circle"}
+        figure.add_trace(_marks(found, key, at, look, -apart, "Model as it is", colours))
+        if repaired is not None:
+            colour, _, symbol = method_style(repaired.key, colours)
+            look = {"color": colour, "size": 9, "symbol": symbol}
+            name = escape_html(repaired.name, limit=60)
+            figure.add_trace(_marks(repaired.table, key, at, look, apart, name, colours))
         whole = 0.0 if key == "gap" else getattr(found.overall, key).value
         if np.isfinite(whole):
             mark(figure, whole, colours.truth, panel(at))
+    if repaired is not None:
+        legend = {"orientation": "h", "x": 0, "y": 0, "yanchor": "top", "yref": "paper"}
+        figure.update_layout(showlegend=True, legend=legend, margin_b=40)
+        figure.update_layout(height=figure.layout.height + 30)
     return figure
+
+
+def _ink(one: GroupMeasures, colours: Palette) -> str:
+    """Red or blue where a group is off by more than chance."""
+    fault = {"over-confident": colours.diverging[-1][1], "under-confident": colours.diverging[0][1]}
+    return fault.get(one.region.fault, colours.model)
+
+
+def _marks(
+    found: GroupTable,
+    key: str,
+    at: int,
+    look: dict[str, Any],
+    apart: float,
+    name: str,
+    colours: Palette,
+) -> go.Scatter:
+    """One measure of every group, as marks with their intervals."""
+    estimates: list[Estimate] = [getattr(one, key) for one in found.groups]
+    return go.Scatter(
+        x=[one.value for one in estimates],
+        y=[line + apart for line in range(len(estimates))],
+        mode="markers",
+        marker=look,
+        error_x=strokes(estimates, colours),
+        hovertext=[
+            f"{_hover(one, estimate)}<br>{name}"
+            for one, estimate in zip(found.groups, estimates, strict=True)
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
+        name=name,
+        legendgroup=name,
+        showlegend=at == 1,  # the first panel's marks may be red or blue
+        **panel(at),
+    )
 
 
 def _hover(one: GroupMeasures, estimate: Estimate) -> str:

@@ -48,7 +48,7 @@ Check(
     limit=Limit(-0.05, 0.05),
     measured=_measured,
     remedy="Find out whether the groups differ in inputs, in labels or in rows; calibrate by "
-    "group only where the law and the use allow it.",
+    "group only where the law and the use allow it. Groups shows what a calibrator does to each.",
     page="groups",
     method="Observed minus stated in every group, with the saddlepoint interval of the rows' own "
     "probabilities. Groups of fewer than 30 rows are taken together.",

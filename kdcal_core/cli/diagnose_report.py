@@ -304,7 +304,7 @@ def _set(measured: Measured) -> dict[str, Any]:
         "digest": scored.digest,
         "n": scored.n_rows,
         "classes": scored.classes,
-        "event": None if measured.event is None else scored.classes[measured.event],
+        **({} if measured.event is None else {"event": scored.classes[measured.event]}),
         "findings": measured.findings,
         "notes": measured.notes,
         "estimates": [_estimate(one) for one in measured.estimates],

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.errors import InputError
+from kdcal_core.text import counted
 
 SUM_TOLERANCE = 1e-3
 _ROUNDING = 1e-6  # what float32 may leave above one
@@ -101,9 +102,9 @@ def check_labels(y: Any, n_classes: int, *, n_rows: int | None = None) -> IntArr
         )
     _check_length(labels, "labels", n_rows)
     if labels.dtype.kind == "f":
-        _raise_at_first(np.isnan(labels), "A label is missing", "Remove the row or fill it in.")
+        refuse_rows(np.isnan(labels), "A label is missing", "Remove the row or fill it in.")
         fractional = labels != np.floor(labels)
-        _raise_at_first(
+        refuse_rows(
             fractional | np.isinf(labels),
             "A label is not a whole number",
             "Labels are the indices of the probability columns, counted from 0.",
@@ -424,9 +425,37 @@ def _check_length(values: NDArray[Any], noun: str, n_rows: int | None) -> None:
         raise InputError("There are no rows", fix="Give at least one row.")
 
 
-def _raise_at_first(faulty: NDArray[np.bool_], what: str, fix: str) -> None:
-    if faulty.any():
-        raise InputError(what, fix=fix, row=int(np.argmax(faulty)) + 1)
+def refuse_rows(
+    faulty: NDArray[np.bool_],
+    what: str,
+    fix: str,
+    *,
+    column: str | None = None,
+    file: str | None = None,
+) -> None:
+    """Refuse rows if any is faulty: the error names the first, and says how many more there are.
+
+    Parameters
+    ----------
+    faulty : (n,) array of bool
+    what, fix, column, file : str
+        As of `InputError`.
+
+    Examples
+    --------
+    >>> refuse_rows(np.array([False, True, True]), "A value is missing", "Fill it in.", column="p")
+    Traceback (most recent call last):
+    kdcal_core.errors.InputError: A value is missing, here and in at least 1 more row (column 'p', \
+row 2). Fill it in.
+    """
+    if not faulty.any():
+        return
+    # tables may come block by block: others can have faulty rows too
+    others = int(np.count_nonzero(faulty)) - 1
+    more = f", here and in at least {counted(others, 'more row')}" if others else ""
+    raise InputError(
+        f"{what}{more}", fix=fix, file=file, column=column, row=int(np.argmax(faulty)) + 1
+    )
 
 
 def _column_name(columns: Sequence[str] | None, index: int) -> str:

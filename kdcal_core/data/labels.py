@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.data.array_checks import refuse_rows
 from kdcal_core.data.column_kinds import is_number, simple
 from kdcal_core.data.schema import FloatArray, IntArray, Roles
 from kdcal_core.errors import InputError
@@ -69,12 +70,13 @@ def encode_labels(
         text = _text(value)
         found = next((at for find in finders if (at := find(text)) is not None), None)
         if found is None:
+            if not text.strip():
+                _refuse_missing(codes == index, column, file)
             row = int(np.argmax(codes == index)) + 1
             _raise_unknown(text, uniques, classes, column=column, file=file, row=row)
         position[index] = found
     encoded = position[codes]
-    if encoded.min() < 0:
-        _raise_missing(column, file, int(np.argmax(encoded < 0)) + 1)
+    _refuse_missing(encoded < 0, column, file)
     return encoded
 
 
@@ -136,14 +138,9 @@ def _finder(classes: Sequence[str], form: Callable[[str], str]) -> Callable[[str
     return lambda text: index.get(form(text))
 
 
-def _raise_missing(column: str | None, file: str | None, row: int) -> NoReturn:
-    raise InputError(
-        "A label is missing",
-        fix="Remove the row or fill the label in.",
-        file=file,
-        column=column,
-        row=row,
-    )
+def _refuse_missing(missing: NDArray[np.bool_], column: str | None, file: str | None) -> None:
+    fix = "Remove the row or fill the label in."
+    refuse_rows(missing, "A label is missing", fix, column=column, file=file)
 
 
 def _raise_unknown(
@@ -155,8 +152,6 @@ def _raise_unknown(
     file: str | None,
     row: int,
 ) -> NoReturn:
-    if not text.strip():
-        _raise_missing(column, file, row)
     k = len(classes)
     counted = tuple(classes) == tuple(map(str, range(k)))
     seen = {_number_text(_text(value)) for value in uniques}

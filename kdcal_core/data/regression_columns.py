@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from kdcal_core.data.array_checks import refuse_rows
 from kdcal_core.data.column_kinds import (
     WEIGHTS,
     features_of,
@@ -82,20 +82,23 @@ def check_outcome(
     ...
     kdcal_core.errors.InputError: An outcome is 0, but a gamma distribution ... above zero only ...
     """
-    _refuse(np.abs(y) > _LARGEST, "An outcome is beyond 1e30", "Correct it.", column, file)
+    refuse_rows(
+        np.abs(y) > _LARGEST, "An outcome is beyond 1e30", "Correct it.", column=column, file=file
+    )
     if family not in POSITIVE_OUTCOMES:
         return
     low = ~(y > 0)
-    if low.any():
-        row = int(np.argmax(low))
-        name = "gamma" if family == "gamma" else "log-normal"
-        raise InputError(
-            f"An outcome is {y[row]:.6g}, but a {name} distribution lies above zero only",
-            fix="Correct or leave out the row, or choose a family that reaches below zero.",
-            file=file,
-            column=column,
-            row=row + 1,
-        )
+    if not low.any():
+        return
+    name = "gamma" if family == "gamma" else "log-normal"
+    refuse_rows(
+        low,
+        f"An outcome is {y[int(np.argmax(low))]:.6g}, but a {name} distribution lies above zero "
+        "only",
+        "Correct or leave out the row, or choose a family that reaches below zero.",
+        column=column,
+        file=file,
+    )
 
 
 def family_of(names: Iterable[str]) -> Family | None:
@@ -265,26 +268,22 @@ def check_parameters(
     """
     for name, column in values.items():
         place = (columns or {}).get(name, name)
-        _refuse(
-            np.isnan(column),
-            "A prediction is missing",
-            "Fill it in, or leave the row out.",
-            place,
-            file,
-        )
-        _refuse(np.isinf(column), "A prediction is infinite", "Correct it.", place, file)
-        beyond = np.abs(column) > _LARGEST
-        _refuse(beyond, "A prediction is beyond 1e30", "Correct it.", place, file)
+        for faulty, state, fix in (
+            (np.isnan(column), "missing", "Fill it in, or leave the row out."),
+            (np.isinf(column), "infinite", "Correct it."),
+            (np.abs(column) > _LARGEST, "beyond 1e30", "Correct it."),
+        ):
+            refuse_rows(faulty, f"A prediction is {state}", fix, column=place, file=file)
         if name in _POSITIVE or (name == "mean" and family == "gamma"):
             least = 1 if name == "df" else 0
             low = ~(column > least)
             value = column[int(np.argmax(low))] if low.any() else np.nan
-            _refuse(
+            refuse_rows(
                 low,
                 f"A {name} is {value:.6g}, but must be above {('zero', 'one')[least]}",
                 "Export the model's predictions again, or choose another column for it.",
-                place,
-                file,
+                column=place,
+                file=file,
             )
 
 
@@ -308,14 +307,6 @@ def _check_named(family: Family, names: Sequence[str], file: str | None) -> None
             fix=f"It needs {needs}: choose a column for each, or another family.",
             file=file,
         )
-
-
-def _refuse(
-    faulty: NDArray[np.bool_], what: str, fix: str, column: str | None, file: str | None
-) -> None:
-    if faulty.any():
-        row = int(np.argmax(faulty)) + 1
-        raise InputError(what, fix=fix, file=file, column=column, row=row)
 
 
 Parameters = tuple[tuple[str, str], ...]  # parameter and its column

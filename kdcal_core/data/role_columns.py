@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data.array_checks import check_proba, check_weight, softmax_logits
+from kdcal_core.data.array_checks import check_proba, check_weight, refuse_rows, softmax_logits
 from kdcal_core.data.arrow_tables import plain_writing
 from kdcal_core.data.column_kinds import mostly_numbers
 from kdcal_core.data.labels import encode_labels
@@ -235,15 +235,17 @@ def numeric_matrix(
     for position, name in enumerate(columns):
         values = _numbers(_column(frame, name, file), name, file)
         if not allow_missing:
-            _raise_at(
+            refuse_rows(
                 np.isnan(values),
                 "A value is missing",
                 "Fill it in, or leave the row out.",
-                name,
-                file,
+                column=name,
+                file=file,
             )
         if not allow_infinite:
-            _raise_at(np.isinf(values), "A value is infinite", "Correct it.", name, file)
+            refuse_rows(
+                np.isinf(values), "A value is infinite", "Correct it.", column=name, file=file
+            )
         matrix[:, position] = values
     return matrix
 
@@ -346,7 +348,7 @@ def _from_single(
         outside = (value < 0) | (value > 1)
         fix = "Probabilities lie between 0 and 1. Of percentages or log odds, say so: on the Load "
         fix += "page, or with --output-kind percent or --output-kind logit."
-        _raise_at(outside, "A probability is below 0 or above 1", fix, column, file)
+        refuse_rows(outside, "A probability is below 0 or above 1", fix, column=column, file=file)
         pair = check_proba(np.column_stack([1.0 - value, value]), file=file)
     return pair if list(classes).index(name) == 1 else np.ascontiguousarray(pair[:, ::-1])
 
@@ -426,15 +428,7 @@ def _raise_stray_text(
     what = f"The value {value!r} is text, but a number is needed"
     fix = plain_writing(value)
     more = f"In this column, {fix}." if fix else "Correct it or choose another column."
-    _raise_at(stray, what, more, name, file)
-
-
-def _raise_at(
-    faulty: NDArray[np.bool_], what: str, fix: str, column: str, file: str | None
-) -> None:
-    if faulty.any():
-        row = int(np.argmax(faulty)) + 1
-        raise InputError(what, fix=fix, file=file, column=column, row=row)
+    refuse_rows(stray, what, more, column=name, file=file)
 
 
 def _are(features: Sequence[str]) -> str:
@@ -550,9 +544,6 @@ def _finite(frame: pd.DataFrame, column: str, what: str, fix: str, file: str | N
     values = numeric_matrix(frame, [column], allow_missing=True, allow_infinite=True, file=file)[
         :, 0
     ]
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row = int(np.argmax(bad))
-        state = "missing" if np.isnan(values[row]) else "infinite"
-        raise InputError(f"{what} is {state}", fix=fix, file=file, column=column, row=row + 1)
+    refuse_rows(np.isnan(values), f"{what} is missing", fix, column=column, file=file)
+    refuse_rows(np.isinf(values), f"{what} is infinite", fix, column=column, file=file)
     return np.ascontiguousarray(values)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from kdcal_core.data.labels import class_that_means_yes
-from kdcal_core.diagnostics import Costs
 from kdcal_core.errors import InputError
 
 Against = Literal["value", "chance", "baseline"]
@@ -68,7 +67,8 @@ class Decision:
     ----------
     threshold : float or None
         Above 0, below 1; None where nobody has chosen one.
-    costs : Costs
+    costs : dict of case to float
+        The parameters of `kdcal_core.diagnostics.Costs`; empty where nobody has written any.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class Decision:
     """
 
     threshold: float | None = None
-    costs: Costs = field(default_factory=Costs)
+    costs: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.threshold is not None and not 0.0 < self.threshold < 1.0:

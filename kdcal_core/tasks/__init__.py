@@ -15,6 +15,7 @@ from kdcal_core.tasks.comparison import (
 from kdcal_core.tasks.decision_measures import (
     RepairedDecisions,
     repaired_decisions,
+    repaired_groups,
     set_decisions,
     set_groups,
 )
@@ -369,6 +370,7 @@ __all__ = [
     "regression_space",
     "repair_scores",
     "repaired_decisions",
+    "repaired_groups",
     "repeat",
     "review_task",
     "row_closely",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import (
     Band,
     DecisionCounts,
@@ -16,7 +17,7 @@ from kdcal_core.diagnostics import (
     measure_groups,
     paired_net_benefit,
 )
-from kdcal_core.errors import InputWarning
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.review import PARTS, Which, review_data
 from kdcal_core.tasks.decorators import Sets, require_scored, review_task, the_set
@@ -48,6 +49,18 @@ class RepairedDecisions:
 )
 def repaired_decisions(sets: Sets, *, which: Which, event: int, method: str) -> RepairedDecisions:
     """Decisions by a calibrator that is fitted on the calibration set, or cross-fitted on it."""
+    name, rows, repaired = _repaired(sets, which, method)
+    hit, weight = rows.y == event, rows.weight
+    score = repaired.proba[:, event]
+    return RepairedDecisions(
+        name,
+        decision_counts(score, hit, sample_weight=weight),
+        paired_net_benefit(score, rows.proba[:, event], hit, sample_weight=weight),
+    )
+
+
+def _repaired(sets: Sets, which: Which, method: str) -> tuple[str, ScoredSet, ScoredSet]:
+    """A calibrator's name, and the rows of a set as the model and as the calibrator state them."""
     review = review_data(sets.reader, with_model=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # notes of the fit, which only Compare shows
@@ -57,15 +70,12 @@ def repaired_decisions(sets: Sets, *, which: Which, event: int, method: str) -> 
             judge="cross-fitted" if which == "calibration" else "evaluation",
             progress=sets.progress,
         )
+    if method in held.failed:
+        raise InputError(held.failed[method].rstrip(". "), fix="Choose another calibrator.")
     at = next(k for k, one in enumerate(held.methods) if one.key == method)
-    rows, proba = held.rows, held.said[at].proba
-    hit, weight = rows.y == event, rows.weight
-    score = proba[:, event]
-    return RepairedDecisions(
-        held.methods[at].name,
-        decision_counts(score, hit, sample_weight=weight),
-        paired_net_benefit(score, rows.proba[:, event], hit, sample_weight=weight),
-    )
+    proba = held.said[at].proba
+    assert proba is not None  # of every calibrator that is offered here
+    return held.methods[at].name, held.rows, replace(held.rows, proba=proba)
 
 
 @review_task("Groups: measuring every group", reads=the_set, edition="intervals by scatter")
@@ -75,3 +85,25 @@ def set_groups(
     """The measures of every group into which the columns divide the rows."""
     labels, names = crossed_groups(sets.frame(which, tuple(columns)))
     return measure_groups(sets.read(which), labels, names, event=event)
+
+
+@dataclass(frozen=True, eq=False)
+class RepairedGroups:
+    """Groups by calibrated probabilities, on rows that the calibrator was not fitted on."""
+
+    name: str
+    table: GroupTable
+
+
+@review_task(
+    lambda arguments: f"Groups: fitting {CALIBRATORS[arguments['method']].label}",
+    reads=PARTS,
+    needs=require_scored,
+)
+def repaired_groups(
+    sets: Sets, *, which: Which, event: int | None, columns: Sequence[str], method: str
+) -> RepairedGroups:
+    """`set_groups` for a calibrator, fitted on the calibration set or cross-fitted on it."""
+    labels, names = crossed_groups(sets.frame(which, tuple(columns)))
+    name, _, repaired = _repaired(sets, which, method)
+    return RepairedGroups(name, measure_groups(repaired, labels, names, event=event))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -133,7 +135,7 @@ def test_threshold_and_costs_stay_with_the_review(workspace: Workspace, review_i
     next(one for one in at.number_input if one.label == "Missed event").set_value(4.0).run()
     healthy(at)
     stored = workspace.read(review_id)
-    assert stored.question.decisions == {"yes": Decision(0.7, Costs(false_negative=4.0))}
+    assert stored.question.decisions == {"yes": Decision(0.7, asdict(Costs(false_negative=4.0)))}
     assert stored.verdict == "pass"  # no check depends on a threshold
     again = shown(review_id)  # as after a reload
     assert again.slider[0].value == 70.0

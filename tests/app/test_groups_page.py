@@ -9,7 +9,7 @@ from app_pages import healthy, launch, settle, specs, words
 from made_reviews import HOSTILE_COLUMN, review_of, too_sure
 from streamlit.testing.v1 import AppTest
 
-from kdcal_core.review import Workspace, read_review
+from kdcal_core.review import Question, Workspace, read_review, set_question
 
 PAGE = "groups"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -57,3 +57,20 @@ def test_without_columns_there_are_no_groups(workspace: Workspace) -> None:
     bare = too_sure(200, 0).drop(columns="feature")
     at = shown(review_of(workspace, calibration=bare))
     assert "no groups to declare" in words(at)
+
+
+def test_a_calibrated_version_stands_beside_the_model(workspace: Workspace) -> None:
+    made = review_of(workspace, calibration=rows(600, 0), evaluation=rows(600, 1))
+    set_question(workspace, made, Question(groups=(HOSTILE_COLUMN,)))
+    at = shown(made)
+    assert "With" not in at.header[0].value
+    assert at.selectbox[0].options[:3] == ["Model only", "STS", "Platt"]
+    at.selectbox[0].set_value("platt").run()
+    at = healthy(settle(at))
+    assert "With Platt" in at.header[0].value
+    (figure,) = specs(at)
+    assert [one["name"] for one in figure["data"] if one["showlegend"]] == [
+        "Model as it is", "Platt",
+    ]  # fmt: skip
+    assert len(figure["data"]) == 8
+    assert "<b>" not in str(figure["layout"])

@@ -64,6 +64,13 @@ def test_missing_label(missing: object) -> None:
     assert (error.row, error.column) == (3, "y")
 
 
+@pytest.mark.parametrize("missing", [None, ""])
+def test_further_missing_labels_are_counted(missing: object) -> None:
+    error = fault([missing, "a", "b", missing, missing], ("a", "b"))
+    assert error.what == "A label is missing, here and in at least 2 more rows"
+    assert error.row == 1
+
+
 def test_unknown_label() -> None:
     error = fault(["0", "x", "y"], DIGITS)
     assert "'x'" in error.what

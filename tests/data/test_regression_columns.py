@@ -74,6 +74,18 @@ def test_a_fault_names_its_place(
 
 
 @pytest.mark.parametrize(
+    ("column", "values", "words"),
+    [
+        ("m", [1.0, np.nan, None], "A prediction is missing, here and in at least 1 more row"),
+        ("s", [0.0, -1.0, 0.0], "A std is 0, but must be above zero, here and in at least 2 more"),
+        ("m", [0.5, "few", "some"], "but a number is needed, here and in at least 1 more row"),
+    ],
+)
+def test_further_faulty_rows_are_counted(column: str, values: list[object], words: str) -> None:
+    assert words in refused(FRAME.assign(**{column: values}), NORMAL).what
+
+
+@pytest.mark.parametrize(
     ("family", "parameters"),
     [
         ("gamma", (("mean", "m"), ("shape", "s"))),
