@@ -1,4 +1,4 @@
-"""Rows cut into blocks, and the blocks spread over threads or over another executor.
+"""Rows cut into blocks, and blocks or whole items spread over threads or another executor.
 
 Each row's result is computed whole and in one fixed order inside its block, so the number of
 threads, blocks or processes changes no byte of it.
@@ -9,19 +9,21 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.progress import Progress, silent
 
+T = TypeVar("T")
+R = TypeVar("R")
 Work = Callable[[Any, int, int], Any]
 Write = Callable[[int, int, Any], None]
 
@@ -86,6 +88,44 @@ def run_blocks(
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def on_all_cores(
+    work: Callable[[T], R],
+    items: Sequence[T],
+    *,
+    note: Callable[[int], str],
+    progress: Progress | None = None,
+) -> list[R]:
+    """``[work(item) for item in items]``, as many at a time as there are cores.
+
+    Parameters
+    ----------
+    work : callable
+        Releases the GIL most of the time, as NumPy's and compiled functions do.
+    items : sequence
+    note : callable
+        ``(number of the item) -> what is being done``, in plain words, for ``progress``.
+    progress : callable (share, note), optional
+        Called in this thread; what it raises stops the work after the items under way.
+
+    Examples
+    --------
+    >>> on_all_cores(abs, [-1, 2, -3], note=str)
+    [1, 2, 3]
+    """
+    report = progress if progress is not None else silent
+    found = []
+    with ThreadPoolExecutor(cores(), thread_name_prefix="kdcal-cores") as pool:
+        try:
+            results = pool.map(work, items)
+            for at in range(len(items)):
+                report(at / len(items), note(at))
+                found.append(next(results))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return found
 
 
 def _results(

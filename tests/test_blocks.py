@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from kdcal_core.blocks import Blocks, run_blocks
+from kdcal_core.blocks import Blocks, on_all_cores, run_blocks
 from kdcal_core.partition import (
     LeafCodes,
     class_masses,
@@ -169,3 +169,28 @@ def broken(prepared, start, stop):
 def test_what_a_block_raises_reaches_the_caller(threads):
     with pytest.raises(MemoryError, match="no room"):
         run_blocks(Blocks(broken, 1), int, 9, lambda *_: None, note="", threads=threads)
+
+
+def test_items_on_all_cores_come_back_in_order_and_stop_on_request():
+    begun = []
+
+    def work(item):
+        begun.append(item)
+        time.sleep(0.01)
+        return item * item
+
+    said = []
+    found = on_all_cores(work, range(9), note=str, progress=lambda *one: said.append(one))
+    assert found == [item * item for item in range(9)]
+    assert said == [(at / 9, str(at)) for at in range(9)]
+
+    def stop(share, note):
+        if share > 0.2:
+            raise KeyboardInterrupt
+
+    begun.clear()
+    with pytest.raises(KeyboardInterrupt):
+        on_all_cores(work, range(100), note=str, progress=stop)
+    assert len(begun) < 60
+    with pytest.raises(ZeroDivisionError):
+        on_all_cores(lambda item: 1 / item, [1, 0, 2], note=str)

@@ -9,12 +9,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.blocks import on_all_cores
 from kdcal_core.data import FloatArray, IntArray, fit_and_held, stratified_folds
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import (
@@ -60,7 +61,7 @@ MOST_SHOWN = 5_000
 Keep = Callable[[NDArray[Any]], NDArray[Any]]
 """Stores an array of answers, for example on disk, and returns what replaces it."""
 
-_BLOCK_ROWS = 5_000
+_BLOCK_ROWS = 2_500
 _COUNTS = (10, 25, 50, 100, 250, 500, 1000, 2000)
 _LEAST_SCALE = 1e-100  # dividing by less makes squares overflow
 _FEWEST = 20  # fewest rows for a local test
@@ -383,16 +384,28 @@ def _answered(
         start = time.perf_counter()
         fitted = _fitted(rows, spec, settings, kept) if spec else None
         fitting += time.perf_counter() - start
-        for block in np.array_split(held, max(1, -(-len(held) // _BLOCK_ROWS))):
-            progress(done / len(answers), f"{title}: {done:,} of {len(answers):,} rows")
-            start = time.perf_counter()
-            distribution: PredictiveDistribution = rows.judged.distribution[block]
-            if fitted is not None:
-                distribution = fitted.predict(distribution, rows.space.judged[block])
-            answers.fill(block, distribution)
-            predicting += time.perf_counter() - start
-            done += len(block)
+        blocks = np.array_split(held, max(1, -(-len(held) // _BLOCK_ROWS)))
+        notes = [
+            f"{title}: {done + len(held) * at // len(blocks):,} of {len(answers):,} rows"
+            for at in range(len(blocks))
+        ]
+        part = part_of(progress, done / len(answers), (done + len(held)) / len(answers))
+        start = time.perf_counter()
+        work = partial(_answer, rows, fitted, answers)
+        on_all_cores(work, blocks, note=notes.__getitem__, progress=part)
+        predicting += time.perf_counter() - start
+        done += len(held)
     return answers, (fitting, predicting)
+
+
+def _answer(
+    rows: _Rows, fitted: Recalibrator | None, answers: _KeptAnswers, block: IntArray
+) -> None:
+    """One method's answers for some of the judged rows."""
+    distribution: PredictiveDistribution = rows.judged.distribution[block]
+    if fitted is not None:
+        distribution = fitted.predict(distribution, rows.space.judged[block])
+    answers.fill(block, distribution)
 
 
 def _divisions(
@@ -523,7 +536,8 @@ class _KeptAnswers:
     def fill(self, rows: IntArray, distribution: PredictiveDistribution) -> None:
         """Store the answers of these rows' distributions, given in the rows' order."""
         y = self._y[rows]
-        self.has_density = self.has_density and distribution.has_density
+        if not distribution.has_density:
+            self.has_density = False
         self._foot[rows] = distribution.pit(y, np.zeros(len(y)))
         self._top[rows] = distribution.pit(y, np.ones(len(y)))
         self._mean[rows], self._std[rows] = distribution.mean(), distribution.std()

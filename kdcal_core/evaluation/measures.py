@@ -9,13 +9,13 @@ measure from `MEASURES`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
-from kdcal_core.blocks import cores
+from kdcal_core.blocks import on_all_cores
 from kdcal_core.calibration import Calibrated
 from kdcal_core.data import FloatArray, IntArray, check_weight
 from kdcal_core.diagnostics.calibration_error import RowDraws, row_draws
@@ -259,17 +259,9 @@ def scored_measures(
         shown = np.array([one.value for one in titled])
         return Scored(measure, titled, replace(spread, shown=shown))
 
-    found = []
-    with ThreadPoolExecutor(cores(), thread_name_prefix="kdcal-measures") as pool:
-        try:
-            results = pool.map(scored, asked)
-            for at, measure in enumerate(asked):
-                if progress is not None:
-                    progress(at / len(asked), f"Measuring: {measure.title}")
-                found.append(next(results))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    found = on_all_cores(
+        scored, asked, note=lambda at: f"Measuring: {asked[at].title}", progress=progress
+    )
     return tuple(one for one in found if one is not None)
 
 

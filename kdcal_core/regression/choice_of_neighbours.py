@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.blocks import on_all_cores
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.data.splits import fit_and_held, stratified_folds
 from kdcal_core.distributions import PredictiveDistribution
@@ -228,13 +229,18 @@ def select_neighbours(
         scored = np.sort(np.random.default_rng([seed, 1]).choice(n, max_rows, replace=False))
     report = part_of(progress, 0.0, 1.0)
     rows = np.empty((len(checked), len(grid), len(scored)))
-    for s, space in enumerate(checked.values()):
-        for i in range(folds):
-            done = (s * folds + i) / (len(checked) * folds)
-            report(done, f"Space {s + 1} of {len(checked)}, fold {i + 1} of {folds}")
-            held, kept = np.flatnonzero(fold[scored] == i), np.flatnonzero(fold != i)
-            if len(held):
-                rows[s][:, held] = _fold_crps(base, y, pit, space, kept, scored[held], grid, kernel)
+    named, many = list(checked.values()), len(checked)
+
+    def fill(at: int) -> None:
+        s, i = divmod(at, folds)
+        held, kept = np.flatnonzero(fold[scored] == i), np.flatnonzero(fold != i)
+        if len(held):
+            rows[s][:, held] = _fold_crps(base, y, pit, named[s], kept, scored[held], grid, kernel)
+
+    def note(at: int) -> str:
+        return f"Space {at // folds + 1} of {many}, fold {at % folds + 1} of {folds}"
+
+    on_all_cores(fill, range(many * folds), note=note, progress=report)
     report(1.0, "Neighbours compared")
     return _chosen(tuple(checked), grid, rows, distribution[scored].crps(y[scored]), folds, seed)
 
