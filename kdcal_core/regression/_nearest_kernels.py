@@ -85,3 +85,21 @@ def along_line(
                 right += 1
             off = ordered[at] - point
             index[i, j], distance[i, j] = row[at], np.sqrt(off * off)
+
+
+@compiled
+def weighted_crps(away: Array, order: Array, share: Array, found: Array) -> None:
+    """CRPS of every row's weighted sample.
+
+    ``away`` (m, K) holds the samples less the outcome, ascending; ``order`` (m, K) which neighbour
+    each is, the nearest being 0; ``share`` (m, k) the weights of the k nearest, which sum to 1.
+    """
+    for i in range(len(away)):
+        below, total = 0.0, 0.0
+        for j in range(away.shape[1]):
+            neighbour = order[i, j]
+            if neighbour < share.shape[1]:
+                weight, apart = share[i, neighbour], away[i, j]
+                below += weight
+                total += weight * apart * (np.sign(apart) + 1.0 + weight - 2.0 * below)
+        found[i] = total

@@ -299,18 +299,15 @@ def _crps_of_each_k(
     pit, distance : (rows, largest k)
         PIT values and distances of the neighbours, the nearest first.
     """
+    from kdcal_core.regression import _nearest_kernels as kernels
+
     order = np.argsort(pit, axis=1, kind="stable")
     away = distribution.ppf(np.take_along_axis(pit, order, axis=1)) - y[:, np.newaxis]
     found = np.empty((len(ks), len(y)))
     for i, k in enumerate(ks):
-        # k of every row, still in the order of their samples
-        nearer, shape = order < k, (len(y), k)
         share = kernel_weights(distance[:, :k], kernel)
         share /= share.sum(axis=1, keepdims=True)
-        weight = np.take_along_axis(share, order[nearer].reshape(shape), axis=1)
-        apart = away[nearer].reshape(shape)
-        rank = np.sign(apart) + 1.0 + weight - 2 * np.cumsum(weight, axis=1)
-        found[i] = (weight * apart * rank).sum(axis=1)
+        kernels.weighted_crps(away, order, share, found[i])
     return found
 
 

@@ -23,7 +23,7 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import find_regions
 from kdcal_core.distributions import Normal
 from kdcal_core.progress import Progress, silent
-from kdcal_core.regression import LocalRecalibration
+from kdcal_core.regression import LocalRecalibration, select_neighbours
 
 _ROWS = 300
 
@@ -87,3 +87,4 @@ def _local() -> None:
     stated = Normal(X[:, 0], 1.0)
     for space in (X, X[:, :1]):  # one column is searched by a kernel of its own
         LocalRecalibration(k=50).fit(stated, X[:, 1], space).predict(stated, space)
+    select_neighbours(stated, X[:, 1], {"inputs": X}, [10, 50])

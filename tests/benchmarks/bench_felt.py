@@ -12,11 +12,23 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 from playwright.sync_api import TimeoutError as NoAnswerError
 
+from app.shared.server_process import WORKERS_IMPORT
+from kdcal_core.jobs import JobManager, prepare_workers
+from kdcal_core.review import Review, Workspace, start_sample
+from kdcal_core.tasks import (
+    ComparisonSettings,
+    RecalibrationSettings,
+    Request,
+    compare_calibrators,
+    default_calibrators,
+    recalibrate,
+)
 from tests.benchmarks.bench_visitors import Visitor, processor_seconds, server
 from tests.browser.conftest import FLAGS, IDLE, SIZE, _chromium
 
@@ -56,6 +68,7 @@ def run() -> list[dict[str, Any]]:
             rows, adult = _in_browser(f"http://127.0.0.1:{port}/")
             rows += asyncio.run(_server(port, adult, process.pid))
             rows += asyncio.run(_crowd(port, adult))
+        rows.append(_four_jobs(Workspace(Path(home))))
     return rows
 
 
@@ -78,6 +91,49 @@ def _in_browser(address: str) -> tuple[list[dict[str, Any]], str]:
                 rows.append(_row(button, f"{sample}, defaults", _job(page, button), before / 2))
         browser.close()
     return rows, opened["adult"]
+
+
+def _four_jobs(workspace: Workspace) -> dict[str, Any]:
+    """Four owners' jobs at once, against half the processor time that each needs alone."""
+    prepare_workers(WORKERS_IMPORT)
+    asked: list[list[Request]] = [[], []]
+    for sample in SAMPLES:
+        review = start_sample(workspace, sample)
+        for seed in (1, 2):  # another seed is another job
+            asked[seed - 1].append(_request(workspace, review, seed))
+    manager = JobManager(grace=600)
+
+    def wait_for(jobs: list[str]) -> tuple[float, float]:
+        begun, busy = time.perf_counter(), _busy_seconds()
+        assert all(manager.wait(job).state == "done" for job in jobs)
+        return time.perf_counter() - begun, _busy_seconds() - busy
+
+    alone = [wait_for([_submitted(manager, one, "one")])[1] for one in asked[0]]
+    at_once, _ = wait_for([_submitted(manager, one, str(k)) for k, one in enumerate(asked[1])])
+    what = f"four jobs at once, load {os.getloadavg()[0]:.1f}"
+    least = sum(alone) / 2
+    return {
+        "name": "felt: visitors", "what": what, "seconds": at_once, "goal": 1.5 * least,
+        "reference": "processor time alone / 2", "reference_seconds": least,
+    }  # fmt: skip
+
+
+def _request(workspace: Workspace, review: Review, seed: int) -> Request:
+    if review.task == "regression":
+        asked = RecalibrationSettings(choose=True, seed=seed)
+        return recalibrate.request(workspace, review, asked)
+    settings = ComparisonSettings(default_calibrators(review), "evaluation", seed=seed)
+    return compare_calibrators.request(workspace, review, settings)
+
+
+def _submitted(manager: JobManager, asked: Request, owner: str) -> str:
+    return manager.submit(asked.target, asked.kwargs, title=asked.title, key=asked.key, owner=owner)
+
+
+def _busy_seconds() -> float:
+    """Processor seconds of the whole machine since its start, without idling."""
+    ticks = [int(one) for one in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def _row(name: str, what: str, seconds: float, goal: float | None) -> dict[str, Any]:

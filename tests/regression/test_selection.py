@@ -52,6 +52,18 @@ def test_every_cell_is_the_algorithm_of_the_paper(kernel):
     np.testing.assert_allclose(found.model_crps, model.crps(y).mean())
 
 
+def test_any_number_of_cores_gives_the_same_bytes(monkeypatch):
+    model, y, x = line(400)
+    spaces = {"input": x[:, np.newaxis], "noise": np.random.default_rng(1).normal(size=(400, 2))}
+
+    def found(cores):
+        monkeypatch.setattr("kdcal_core.blocks.cores", lambda: cores)
+        chosen = select_neighbours(model, y, spaces, [10, 50], seed=5)
+        return chosen.crps.tobytes(), chosen.standard_error.tobytes()
+
+    assert found(1) == found(4)
+
+
 def test_the_choice_holds_on_new_rows_and_the_right_space_wins():
     model, y, x = line(2000)
     noise = np.random.default_rng(2).normal(size=(2000, 3))
