@@ -80,17 +80,30 @@ def pages() -> dict[str, list[st.Page]]:
     A hidden page can still be opened by its address, and then shows its purpose.
     """
     task = session.open_task()
-    return {section: [_page(name, task) for name in names] for section, names in SECTIONS.items()}
+    shown = {section: [_page(name, task) for name in names] for section, names in SECTIONS.items()}
+    shown[next(iter(shown))].append(_first_by_name())
+    return shown
+
+
+def _first_by_name() -> st.Page:
+    """The first page, whose address is the app's, under the address that its name suggests."""
+    first = next(iter(places()))
+
+    def turn() -> None:
+        st.switch_page(_path(first), query_params=st.query_params.to_dict())
+
+    return st.Page(turn, title=places()[first].title, url_path=first, visibility="hidden")
 
 
 def _page(name: str, task: Task | None) -> st.Page:
-    place = places()[name]
+    place, first = places()[name], name == next(iter(places()))
     return st.Page(
         _path(name),
         title=place.title,
         icon=place.icon,
         help=place.purpose,
-        default=name == next(iter(places())),
+        default=first,
+        url_path="start" if first else name,  # the first one's is never shown
         visibility="visible" if task is None or task in place.tasks else "hidden",
     )
 

@@ -221,13 +221,13 @@ def confidence_curve_figure(
     figure.update_layout(
         yaxis2={
             "domain": [0.0, 0.14],
-            "title_text": "Rows per unit",
+            "title_text": "Density",
             "nticks": 3,
             "rangemode": "tozero",
         },
         yaxis3={
             "domain": [0.2, 0.31],
-            "title_text": "Rows per bin",
+            "title_text": "Rows",
             "range": [-0.02, 1.0],
             "tickvals": [float(_height(n, most)) for n in ticks],
             "ticktext": [f"{n:,}" for n in ticks],

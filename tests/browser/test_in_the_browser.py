@@ -55,8 +55,11 @@ def test_a_sample_opens_in_one_click_and_survives_pages_themes_and_a_reload(app)
     app.wait_for_text("What these rows are fit for")
     app.assert_healthy()
     elsewhere = app.context.new_page()
-    elsewhere.goto(address)
+    # by the name of the first page too, whose address is the app's
+    elsewhere.goto(address.replace("?review=", "load?review="))
     elsewhere.get_by_text("What these rows are fit for").wait_for(timeout=60_000)
+    assert elsewhere.get_by_text("Page not found").count() == 0
+    assert elsewhere.url == address
 
 
 def test_own_model_and_table_are_scored_and_diagnosed(app):
