@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import closing
@@ -19,6 +20,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from kdcal_core.progress import Progress, silent
 
@@ -85,8 +87,13 @@ def run_blocks(
             report(done / n_rows, note)
 
 
+_here = threading.local()
+
+
 def cores() -> int:
-    """Cores that this process may use."""
+    """Cores that this thread may use: those of the process, or one if others work beside it."""
+    if getattr(_here, "shared", False):
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -96,6 +103,7 @@ def on_all_cores(
     *,
     note: Callable[[int], str],
     progress: Progress | None = None,
+    most: int | None = None,
 ) -> list[R]:
     """``[work(item) for item in items]``, as many at a time as there are cores.
 
@@ -108,6 +116,8 @@ def on_all_cores(
         ``(number of the item) -> what is being done``, in plain words, for ``progress``.
     progress : callable (share, note), optional
         Called in this thread; what it raises stops the work after the items under way.
+    most : int, optional
+        At most so many at a time.
 
     Examples
     --------
@@ -115,8 +125,14 @@ def on_all_cores(
     [1, 2, 3]
     """
     report = progress if progress is not None else silent
-    found = []
-    with ThreadPoolExecutor(cores(), thread_name_prefix="kdcal-cores") as pool:
+    found, n = [], most or cores()
+    # BLAS has one number of threads for the whole process: who sets it inside restores this one
+    with (
+        threadpool_limits(1, user_api="blas"),
+        ThreadPoolExecutor(
+            n, "kdcal-cores", initializer=setattr, initargs=(_here, "shared", n > 1)
+        ) as pool,
+    ):
         try:
             results = pool.map(work, items)
             for at in range(len(items)):

@@ -167,14 +167,21 @@ def listed(names: Iterable[str], most: int = 5, *, last: str = "and", between: s
     return f"{f'{between} '.join(named[:-1])}{before} {last} {named[-1]}"
 
 
+_PEOPLE = ("Brier", "Clopper", "Cox", "Dirichlet", "Gauss", "Kolmogorov", "Platt", "Venn")
+
+
 def in_sentence(text: str) -> str:
-    """A title or sentence after other words: its first letter is small, except of a short form.
+    """A title or sentence after other words: its first letter is small unless it always is large.
 
     Examples
     --------
     >>> in_sentence("Log loss"), in_sentence("ECE, debiased"), in_sentence("A class is rare.")
     ('log loss', 'ECE, debiased', 'a class is rare.')
+    >>> in_sentence("Brier score"), in_sentence("Platt scaling")
+    ('Brier score', 'Platt scaling')
     """
+    if text.startswith(_PEOPLE):
+        return text
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 

@@ -2,14 +2,16 @@
 request."""
 
 import multiprocessing
+import os
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from kdcal_core.blocks import Blocks, on_all_cores, run_blocks
+from kdcal_core.blocks import Blocks, cores, on_all_cores, run_blocks
 from kdcal_core.partition import (
     LeafCodes,
     class_masses,
@@ -194,3 +196,17 @@ def test_items_on_all_cores_come_back_in_order_and_stop_on_request():
     assert len(begun) < 60
     with pytest.raises(ZeroDivisionError):
         on_all_cores(lambda item: 1 / item, [1, 0, 2], note=str)
+
+
+def test_work_on_all_cores_shares_them_and_leaves_blas_as_it_was():
+    def threads(_):
+        with threadpool_limits(1, user_api="blas"):
+            time.sleep(0.01)
+        return cores()
+
+    with threadpool_limits(2, user_api="blas"):
+        assert on_all_cores(threads, range(8), note=str) == [1] * 8
+        blas = [one for one in threadpool_info() if one["user_api"] == "blas"]
+        assert blas
+        assert all(one["num_threads"] == 2 for one in blas)
+    assert cores() == len(os.sched_getaffinity(0))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -23,7 +23,7 @@ from kdcal_core.diagnostics import (
     estimate_text,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.review import Decision, Review, Which, set_question
+from kdcal_core.review import Decision, Review, Which, set_decision
 from kdcal_core.tasks import RepairedDecisions, repaired_decisions, set_decisions
 from kdcal_core.text import escape_markdown
 
@@ -82,25 +82,24 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
             icon=":material/info:",
         )
         return None
-    rare = counts.rate < _RARE
-    top = max(float(np.ceil(counts.rate * 20 * 100)), 1.0) if rare else 99.9
-    step = 0.01 if rare else 0.1
-    name = escape_markdown(review.classes[event], 60)
-    # not as a default, because the button below the costs sets it too
     chosen = _decision(review, event).threshold
-    usual = min(50.0, top) if not rare else round(100 * counts.rate, 2) or step
-    first = usual if chosen is None else min(max(_percent(chosen, rare), step), top)
-    st.session_state.setdefault(_slider(review, event), first)
+    scale, key = _Scale.of(counts.rate, chosen), _slider(review, event)
+    name = escape_markdown(review.classes[event], 60)
+    usual = 0.5 if counts.rate >= _RARE else counts.rate
+    # not as a default, because the button below the costs sets it too; another set's rows may have
+    # had a wider scale
+    known = st.session_state.get(key, 100.0 * (usual if chosen is None else chosen))
+    st.session_state[key] = scale.percent(known / 100.0)
     percent: float = st.slider(
         f"Flag a row where the probability of {name} is at least",
-        min_value=step,
-        max_value=top,
-        step=step,
-        format="%.2f%%" if rare else "%.1f%%",
-        key=_slider(review, event),
+        min_value=scale.step,
+        max_value=scale.top,
+        step=scale.step,
+        format=scale.form,
+        key=key,
         persist_state="session",
         on_change=_keep_threshold,
-        args=(review.id, review.classes[event], _slider(review, event)),
+        args=(review.id, review.classes[event], key),
         width=420,
     )
     return Decided(review, which, event, percent / 100.0, counts)
@@ -110,9 +109,30 @@ def _slider(review: Review, event: int) -> str:
     return f"decisions_threshold_{review.id}_{event}"
 
 
-def _percent(threshold: float, rare: bool) -> float:
-    """A threshold as the slider has it."""
-    return round(100.0 * threshold, 2 if rare else 1)
+@dataclass(frozen=True)
+class _Scale:
+    """The slider's thresholds, in percent: finer where the event is rare."""
+
+    step: float
+    top: float
+    decimals: int
+
+    @classmethod
+    def of(cls, rate: float, chosen: float | None) -> _Scale:
+        """For an event of this rate, as far as the threshold that was chosen before."""
+        rare = rate < _RARE
+        step, decimals = (0.01, 2) if rare else (0.1, 1)
+        top = max(float(np.ceil(rate * 20 * 100)), 1.0) if rare else 99.9
+        return cls(step, min(max(top, 100.0 * (chosen or 0.0)), 99.9), decimals)
+
+    def percent(self, threshold: float) -> float:
+        """The nearest place on the slider."""
+        return min(max(round(100.0 * threshold, self.decimals), self.step), self.top)
+
+    @property
+    def form(self) -> str:
+        """The numbers' printf format."""
+        return f"%.{self.decimals}f%%"
 
 
 def _decision(review: Review, event: int) -> Decision:
@@ -120,21 +140,11 @@ def _decision(review: Review, event: int) -> Decision:
     return review.question.decisions.get(review.classes[event], Decision())
 
 
-def _keep(review_id: str, name: str, **changed: Any) -> None:
-    """Store a change in the review, with which it is opened again."""
-    question = session.workspace().read(review_id).question
-    decision = replace(question.decisions.get(name, Decision()), **changed)
-    with session.reporting_errors():
-        set_question(
-            session.workspace(),
-            review_id,
-            replace(question, decisions={**question.decisions, name: decision}),
-        )
-
-
 def _keep_threshold(review_id: str, name: str, key: str) -> None:
     """Callback: the threshold just chosen becomes the review's."""
-    _keep(review_id, name, threshold=st.session_state[key] / 100.0)
+    with session.reporting_errors():
+        threshold = st.session_state[key] / 100.0
+        set_decision(session.workspace(), review_id, name, threshold=threshold)
 
 
 def answer(view: Decided) -> None:
@@ -171,7 +181,7 @@ def _worth(view: Decided) -> None:
             repaired=None if repaired is None else repaired.counts,
             gained=None if repaired is None else repaired.gained,
             repaired_name="" if repaired is None else repaired.name,
-            repaired_by=method or "model",
+            repaired_by=method or "",
         ),
         key="net_benefit",
         of=view.of,
@@ -217,11 +227,13 @@ def _cost(view: Decided) -> None:
         key="expected_cost",
         of=view.of,
     )
+    scale = _Scale.of(view.counts.rate, _decision(view.review, view.event).threshold)
+    percent = scale.percent(best.threshold)
     st.button(
-        f"Use {best.threshold:.1%} as the threshold",
+        f"Use {scale.form % percent} as the threshold",
         icon=":material/my_location:",
         on_click=_use,
-        args=(view, best.threshold),
+        args=(view, percent),
     )
     st.caption(
         "Costs and thresholds here are of the model as it is. A calibrated version may have "
@@ -229,10 +241,10 @@ def _cost(view: Decided) -> None:
     )
 
 
-def _use(view: Decided, threshold: float) -> None:
+def _use(view: Decided, percent: float) -> None:
     """Callback: a threshold that the page found becomes the chosen one."""
     key = _slider(view.review, view.event)
-    st.session_state[key] = _percent(threshold, view.counts.rate < _RARE)
+    st.session_state[key] = percent
     _keep_threshold(view.review.id, view.name, key)
 
 
@@ -248,20 +260,28 @@ def _costs(view: Decided) -> Costs | None:
     """The four costs as written; None if they determine no threshold."""
     st.caption("Cost of a row in each case, in any unit. Write a benefit as a negative number.")
     known = Costs(**_decision(view.review, view.event).costs)
+    keys = {field: f"decisions_cost_{field}_{view.review.id}_{view.event}" for _, field in _CASES}
     values = {
         field: st.number_input(
             label,
             value=getattr(known, field),
-            key=f"decisions_cost_{field}_{view.review.id}_{view.event}",
+            key=keys[field],
             persist_state="session",
+            on_change=_keep_costs,
+            args=(view.review.id, view.name, keys),
         )
         for label, field in _CASES
     }
     try:
-        costs = Costs(**values)
+        return Costs(**values)
     except InputError as error:
         session.error_box(error)
         return None
-    if costs != known:
-        _keep(view.review.id, view.name, costs=values)
-    return costs
+
+
+def _keep_costs(review_id: str, name: str, keys: dict[str, str]) -> None:
+    """Callback: the costs just written become the review's, if they make a decision."""
+    values = {field: st.session_state[key] for field, key in keys.items()}
+    with suppress(InputError):  # the page says what is wrong with them
+        Costs(**values)
+        set_decision(session.workspace(), review_id, name, costs=values)

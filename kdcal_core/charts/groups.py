@@ -73,16 +73,16 @@ def groups_chart(found: GroupTable, *, dark: bool, repaired: RepairedBy | None =
 def _repaired_words(found: GroupTable, repaired: RepairedBy) -> str:
     wrong = [one for one in repaired.table.groups if one.region.fault != "none"]
     if not wrong:
-        return f"With {repaired.name}, none of them is."
+        return f"With {repaired.name}, no group is off by more than chance."
     worst = max(wrong, key=lambda one: abs(one.gap.value))
     before = {one.name for one in found.groups if one.region.fault != "none"}
     lead = ": " if len(wrong) == 1 else ", most of all "
-    now = "" if worst.name in before else ", which was within chance before"
+    now = "" if worst.name in before else ", which was not off before"
     says, sees = value_text(worst.rate, worst.region.stated), value_text(worst.rate)
-    return (
-        f"With {repaired.name}, {len(wrong)} of {len(repaired.table.groups)} "
-        f"{'is' if len(wrong) == 1 else 'are'}{lead}{worst.name} (says {says}, sees {sees}){now}."
+    counts = (
+        f"{len(wrong)} of {len(repaired.table.groups)} {'is' if len(wrong) == 1 else 'are'} off"
     )
+    return f"With {repaired.name}, {counts}{lead}{worst.name} (says {says}, sees {sees}){now}."
 
 
 def groups_table(found: GroupTable, repaired: RepairedBy | None = None) -> pd.DataFrame:

@@ -123,12 +123,11 @@ def measure(
     )
     counts = confusion(proba, y, sample_weight=weight)
     estimates = estimates_of(scored, level=level)
+    asked = estimates if event is None else event_summary(scored, event, level=level)
     if event is not None:
-        first = event_summary(scored, event, level=level)
-        labels = {one.label for one in first}
-        estimates = (*first, *(one for one in estimates if one.label not in labels))
+        estimates = (*asked, *(one for one in estimates if one.name not in {a.name for a in asked}))
     findings = (
-        reliability_finding(diagram, headline_estimate(estimates), scored.classes),
+        reliability_finding(diagram, headline_estimate(asked), scored.classes),
         confusion_finding(counts, scored.classes),
     )
     return Measured(scored, findings, notes, estimates, by_class, diagram, counts, event)

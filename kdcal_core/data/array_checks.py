@@ -445,17 +445,17 @@ def refuse_rows(
     --------
     >>> refuse_rows(np.array([False, True, True]), "A value is missing", "Fill it in.", column="p")
     Traceback (most recent call last):
-    kdcal_core.errors.InputError: A value is missing, here and in at least 1 more row (column 'p', \
-row 2). Fill it in.
+    kdcal_core.errors.InputError: A value is missing (column 'p', row 2). At least 1 more row \
+has this fault. Fill it in.
     """
     if not faulty.any():
         return
     # tables may come block by block: others can have faulty rows too
     others = int(np.count_nonzero(faulty)) - 1
-    more = f", here and in at least {counted(others, 'more row')}" if others else ""
-    raise InputError(
-        f"{what}{more}", fix=fix, file=file, column=column, row=int(np.argmax(faulty)) + 1
-    )
+    if others:
+        has = "has" if others == 1 else "have"
+        fix = f"At least {counted(others, 'more row')} {has} this fault. {fix}"
+    raise InputError(what, fix=fix, file=file, column=column, row=int(np.argmax(faulty)) + 1)
 
 
 def _column_name(columns: Sequence[str] | None, index: int) -> str:

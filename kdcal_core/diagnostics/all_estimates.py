@@ -95,7 +95,7 @@ def event_summary(
         auroc(pair, hit, level=level, sample_weight=weight, classes=names),
         event_gap(target, level),
         event_calibration_error(target, level, seed),
-        log_loss(pair, hit, level=level, sample_weight=weight),
+        of_event(log_loss(pair, hit, level=level, sample_weight=weight)),
     )
 
 

@@ -71,9 +71,12 @@ def of_event(estimate: Estimate) -> Estimate:
     >>> of_event(Estimate("Confidence ECE: l1 norm", "ECE", 0.1, 0.0, 0.2, 50)).name
     "ECE of the event's probability: l1 norm"
     """
-    what, _, how = estimate.name.partition(":")
-    what = what.removeprefix("Confidence ").removesuffix(" of the top label")
-    return replace(estimate, name=f"{what} of the event's probability:{how}")
+    what, colon, how = estimate.name.partition(":")
+    what, comma, more = what.partition(",")
+    for other in (" of the top label", " of the full vector"):
+        what = what.removesuffix(other)
+    what = f"{what.removeprefix('Confidence ')} of the event's probability{comma}{more}"
+    return replace(estimate, name=f"{what}{colon}{how}")
 
 
 def value_text(estimate: Estimate, value: float | None = None) -> str:

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.blocks import on_all_cores
+from kdcal_core.blocks import cores, on_all_cores
 from kdcal_core.data import FloatArray, IntArray, fit_and_held, stratified_folds
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import (
@@ -61,7 +61,7 @@ MOST_SHOWN = 5_000
 Keep = Callable[[NDArray[Any]], NDArray[Any]]
 """Stores an array of answers, for example on disk, and returns what replaces it."""
 
-_BLOCK_ROWS = 2_500
+_BLOCK_ROWS = 5_000  # of all threads together
 _COUNTS = (10, 25, 50, 100, 250, 500, 1000, 2000)
 _LEAST_SCALE = 1e-100  # dividing by less makes squares overflow
 _FEWEST = 20  # fewest rows for a local test
@@ -380,11 +380,13 @@ def _answered(
     answers = _KeptAnswers(np.asarray(rows.judged.y), rows.shown, rows.scale, seed)
     fitting = predicting = 0.0
     done, title = 0, _title(spec)
+    # one after the other where each block warns of its own rows, so that notes keep their order
+    workers = 1 if settings.get("radius") is not None else cores()
     for kept, held in _divisions(rows, spec, n_folds, seed):
         start = time.perf_counter()
         fitted = _fitted(rows, spec, settings, kept) if spec else None
         fitting += time.perf_counter() - start
-        blocks = np.array_split(held, max(1, -(-len(held) // _BLOCK_ROWS)))
+        blocks = np.array_split(held, max(1, -(-len(held) * workers // _BLOCK_ROWS)))
         notes = [
             f"{title}: {done + len(held) * at // len(blocks):,} of {len(answers):,} rows"
             for at in range(len(blocks))
@@ -392,7 +394,7 @@ def _answered(
         part = part_of(progress, done / len(answers), (done + len(held)) / len(answers))
         start = time.perf_counter()
         work = partial(_answer, rows, fitted, answers)
-        on_all_cores(work, blocks, note=notes.__getitem__, progress=part)
+        on_all_cores(work, blocks, note=notes.__getitem__, progress=part, most=workers)
         predicting += time.perf_counter() - start
         done += len(held)
     return answers, (fitting, predicting)

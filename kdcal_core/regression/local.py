@@ -282,8 +282,8 @@ class LocalRecalibration(BaseEstimator):
     def _neighbours(
         self, points: FloatArray, progress: Progress | None
     ) -> tuple[Neighbours, FloatArray]:
-        self.n_fallback_ = 0
         if self.radius is None:
+            self.n_fallback_ = 0
             found = self._search.query(points, self.k_, progress)
             return found, kernel_weights(found.distance, self.kernel)
         inside = self._search.count_within(points, self.radius)
@@ -299,12 +299,12 @@ class LocalRecalibration(BaseEstimator):
         weights = kernel_weights(found.distance, self.kernel, self.radius)
         # rows exactly at the radius have weight 0 with the Epanechnikov kernel
         lonely = (weights > 0).sum(axis=1) < fewest
-        self.n_fallback_ = int(lonely.sum())
-        if self.n_fallback_:
+        self.n_fallback_ = n_lonely = int(lonely.sum())
+        if n_lonely:
             nearest = kernel_weights(found.distance[lonely, :fewest], self.kernel)
             weights[lonely] = np.pad(nearest, ((0, 0), (0, most - fewest)))
             warnings.warn(
-                f"{self.n_fallback_:,} of {len(points):,} rows have fewer than {fewest} "
+                f"{n_lonely:,} of {len(points):,} rows have fewer than {fewest} "
                 f"calibration rows within the radius {self.radius:g}: they use their {fewest} "
                 "nearest.",
                 InputWarning,

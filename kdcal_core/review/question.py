@@ -12,6 +12,7 @@ from kdcal_core.errors import InputError
 
 Against = Literal["value", "chance", "baseline"]
 View = Literal["event", "confidence"]
+CASES = ("true_positive", "false_positive", "false_negative", "true_negative")
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Decision:
     Raises
     ------
     InputError
-        If the threshold is no such number.
+        If the threshold is no such number, or a cost is of no case or not finite.
     """
 
     threshold: float | None = None
@@ -85,6 +86,12 @@ class Decision:
                 f"A threshold cannot be {self.threshold:g}",
                 fix="Give a number above 0 and below 1.",
             )
+        for case, cost in self.costs.items():
+            if case not in CASES or not math.isfinite(cost):
+                raise InputError(
+                    f"There is no cost {cost:g} of {case[:60]!r}",
+                    fix=f"Give finite costs of {', '.join(CASES)}.",
+                )
 
 
 @dataclass(frozen=True)

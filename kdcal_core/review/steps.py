@@ -17,7 +17,7 @@ from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import run_limited
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.progress import Progress
-from kdcal_core.review.question import Question
+from kdcal_core.review.question import Decision, Question
 from kdcal_core.review.requirements import (
     check_classes,
     check_columns,
@@ -513,7 +513,7 @@ def set_roles(
 
 
 def set_question(workspace: Workspace, review_id: str, question: Question) -> Review:
-    """Set what the review asks about its model, without scoring rows again.
+    """Set what the review asks about its model, without scoring rows again; decisions stay.
 
     Raises
     ------
@@ -536,9 +536,32 @@ def set_question(workspace: Workspace, review_id: str, question: Question) -> Re
                     file=table.name,
                     column=missing[0],
                 )
-        checked = replace(question, decisions=review.question.decisions)
-        verdict = review.verdict if checked == review.question else ""
-        return replace(review, question=question, verdict=verdict)
+        decisions = review.question.decisions
+        return replace(review, question=replace(question, decisions=decisions), verdict="")
+
+    return change_review(workspace, review_id, change)
+
+
+def set_decision(workspace: Workspace, review_id: str, name: str, **changed: Any) -> Review:
+    """Set the threshold or the costs of a class, on which no check depends.
+
+    Parameters
+    ----------
+    name : str
+        The class.
+    changed
+        Fields of `Decision`.
+
+    Raises
+    ------
+    InputError
+        If the threshold or a cost cannot be one.
+    """
+
+    def change(review: Review) -> Review:
+        known = review.question.decisions
+        decisions = {**known, name: replace(known.get(name, Decision()), **changed)}
+        return replace(review, question=replace(review.question, decisions=decisions))
 
     return change_review(workspace, review_id, change)
 

@@ -73,9 +73,12 @@ def _repaired(sets: Sets, which: Which, method: str) -> tuple[str, ScoredSet, Sc
     if method in held.failed:
         raise InputError(held.failed[method].rstrip(". "), fix="Choose another calibrator.")
     at = next(k for k, one in enumerate(held.methods) if one.key == method)
-    proba = held.said[at].proba
-    assert proba is not None  # of every calibrator that is offered here
-    return held.methods[at].name, held.rows, replace(held.rows, proba=proba)
+    # without the digest of the model's rows, as whose results nothing may be kept
+    return (
+        held.methods[at].name,
+        held.rows,
+        replace(held.rows, proba=held.said[at].proba, digest=""),
+    )
 
 
 @review_task("Groups: measuring every group", reads=the_set, edition="intervals by scatter")

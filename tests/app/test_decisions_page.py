@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from kdcal_core.review import (
     Question,
     Workspace,
     note_verdict,
+    set_decision,
     set_question,
     start_sample,
 )
@@ -33,8 +35,9 @@ def one_review(workspace: Workspace) -> str:
 
 @pytest.fixture
 def review_id(workspace: Workspace, one_review: str) -> str:
-    """The same review for all tests, each time without an earlier test's decisions."""
+    """The same review for all tests, each time without an earlier test's question."""
     set_question(workspace, one_review, Question())
+    set_decision(workspace, one_review, "yes", threshold=None, costs={})
     return one_review
 
 
@@ -144,5 +147,68 @@ def test_threshold_and_costs_stay_with_the_review(workspace: Workspace, review_i
     assert workspace.read(review_id).question.decisions["yes"].threshold == pytest.approx(
         again.slider[0].value / 100.0
     )
-    with pytest.raises(InputError, match="threshold cannot be 1"):
-        Decision(1.0)
+
+
+@pytest.mark.parametrize(
+    ("decision", "words"),
+    [
+        ({"threshold": 1.0}, "threshold cannot be 1"),
+        ({"threshold": float("nan")}, "threshold cannot be nan"),
+        ({"costs": {"free_lunch": 1.0}}, "no cost 1 of 'free_lunch'"),
+        ({"costs": {"false_positive": float("inf")}}, "no cost inf"),
+    ],
+)
+def test_what_is_no_decision_is_refused(
+    workspace: Workspace, review_id: str, decision: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        set_decision(workspace, review_id, "yes", **decision)
+
+
+def test_a_rarer_event_in_another_set_changes_no_threshold(workspace: Workspace) -> None:
+    rows = too_sure(2_000, 0)
+    rare = rows[(rows["target"] != "yes") | (rows.index % 60 == 0)]
+    made = review_of(workspace, calibration=rare, evaluation=too_sure(400, 1))
+    at = shown(made)
+    at.slider[0].set_value(90.0).run()
+    at = healthy(settle(at))
+    at.segmented_control[0].set_value("calibration").run()
+    at = healthy(settle(at))
+    assert at.slider[0].value == 90.0
+    at.segmented_control[0].set_value("evaluation").run()
+    assert healthy(settle(at)).slider[0].value == 90.0
+    assert workspace.read(made).question.decisions["yes"].threshold == pytest.approx(0.9)
+
+
+def test_the_cheapest_threshold_is_one_that_the_slider_has(workspace: Workspace) -> None:
+    rng = np.random.default_rng(0)
+    votes = rng.integers(0, 5_000, 400) / 5_000
+    happened = rng.random(400) < votes
+    votes[0], happened[0] = 1 / 5_000, True
+    rows = pd.DataFrame({"no": 1 - votes, "yes": votes, "target": np.where(happened, "yes", "no")})
+    made = review_of(workspace, calibration=rows)
+    set_decision(workspace, made, "yes", costs=asdict(Costs(false_negative=1e6)))
+    at = shown(made)
+    next(one for one in at.button if "as the threshold" in one.label).click().run()
+    assert healthy(at).slider[0].value == pytest.approx(0.1)
+    assert workspace.read(made).question.decisions["yes"].threshold == pytest.approx(0.001)
+
+
+def test_another_tab_s_costs_and_an_old_question_do_no_harm(
+    workspace: Workspace, review_id: str
+) -> None:
+    one, other = shown(review_id), shown(review_id)
+    next(at for at in other.number_input if at.label == "Missed event").set_value(9.0).run()
+    one.slider[0].set_value(30.0).run()
+    kept = workspace.read(review_id).question.decisions["yes"]
+    assert kept == Decision(0.3, asdict(Costs(false_negative=9.0)))
+    workspace.update(
+        review_id,
+        lambda review: replace(
+            review, question=replace(review.question, event="gone", groups=("gone",))
+        ),
+    )
+    at = shown(review_id)
+    at.slider[0].set_value(40.0).run()
+    assert not healthy(at).error
+    assert workspace.read(review_id).question.decisions["yes"].threshold == pytest.approx(0.4)

@@ -194,7 +194,30 @@ def test_an_event_is_asked_about_by_name(run: Run, spam: Path) -> None:
     assert first["Probability minus rate"] == pytest.approx(
         frame["proba_spam"].mean() - happened.mean()
     )
+    assert first["Confidence gap"] != pytest.approx(first["Probability minus rate"])
+    names = [one["name"] for one in found["estimates"]]
+    assert len(names) == len(set(names))
     assert "event" not in diagnosed(run, spam.parent, *words)["sets"][0]
+
+
+def test_a_class_of_three_is_judged_alone(run: Run, tmp_path: Path) -> None:
+    """The classes 10 and 12 are stated with too much confidence, the class 11 is not."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.5, 3_000)
+    side = rng.random(3_000) < 0.5
+    rest = np.where(side, 0.9, 0.1) * (1 - p)
+    proba = np.stack([rest, p, 1 - p - rest], axis=1)
+    truth = np.where(rng.random(3_000) < p, 11, np.where(rng.random(3_000) < 0.5, 10, 12))
+    frame = pd.DataFrame(proba, columns=["p_10", "p_11", "p_12"]).assign(y=truth)
+    frame.to_csv(tmp_path / "three.csv", index=False)
+    words = ("--predictions", tmp_path / "three.csv", "--target", "y")
+    assert diagnosed(run, tmp_path, *words)["sets"][0]["findings"][0].startswith("Over-confident")
+    found = diagnosed(run, tmp_path, *words, "--event", "11")["sets"][0]
+    assert found["findings"][0].startswith("Within sampling noise")
+    assert "over-confident by" not in found["findings"][0]
+    losses = {one["name"]: one["value"] for one in found["estimates"] if one["label"] == "Log loss"}
+    assert len(losses) == 2
+    assert min(losses.values()) == pytest.approx(log_loss(truth == 11, p))
 
 
 def bad(spam: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Path:

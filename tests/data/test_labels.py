@@ -67,7 +67,8 @@ def test_missing_label(missing: object) -> None:
 @pytest.mark.parametrize("missing", [None, ""])
 def test_further_missing_labels_are_counted(missing: object) -> None:
     error = fault([missing, "a", "b", missing, missing], ("a", "b"))
-    assert error.what == "A label is missing, here and in at least 2 more rows"
+    assert error.what == "A label is missing"
+    assert error.fix.startswith("At least 2 more rows have this fault.")
     assert error.row == 1
 
 
