@@ -167,7 +167,10 @@ def listed(names: Iterable[str], most: int = 5, *, last: str = "and", between: s
     return f"{f'{between} '.join(named[:-1])}{before} {last} {named[-1]}"
 
 
-_PEOPLE = ("Brier", "Clopper", "Cox", "Dirichlet", "Gauss", "Kolmogorov", "Platt", "Venn")
+_PEOPLE = (
+    *("Brier", "Clopper", "Cox", "Dirichlet", "Gauss", "Hellinger", "Kolmogorov", "Platt", "Venn"),
+    "Wasserstein",
+)
 
 
 def in_sentence(text: str) -> str:
