@@ -15,5 +15,4 @@ if review is not None:
         event = parts.choose_event(review)
         view = parts.decided(review, which, event)
     if view is not None:
-        parts.answer(view)
-        parts.consequences(view)
+        parts.consequences(parts.answer(view))

@@ -15,5 +15,5 @@ if review is not None:
     else:
         found = parts.measured(review, which, columns)
         if found is not None:
-            parts.forest(review, which, columns, found)
-            parts.table(found)
+            repaired = parts.forest(review, which, columns, found)
+            parts.table(found, repaired)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -12,7 +12,6 @@ from app.shared import session, set_results, tiles
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.version_choice import choose_version
 from kdcal_core.charts import confusion_chart, cost_chart, net_benefit_chart
-from kdcal_core.checks import QUICK_CALIBRATORS
 from kdcal_core.diagnostics import (
     Confusion,
     Costs,
@@ -25,20 +24,31 @@ from kdcal_core.diagnostics import (
 from kdcal_core.errors import InputError
 from kdcal_core.review import Decision, Review, Which, set_decision
 from kdcal_core.tasks import RepairedDecisions, repaired_decisions, set_decisions
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_markdown, in_sentence
 
 _RARE = 0.05  # an event less frequent than this needs a finer scale of thresholds
 
 
 @dataclass(frozen=True)
 class Decided:
-    """What the page shows: the rows, the event and the threshold."""
+    """What the page shows: the rows, the event, the threshold, and whose probabilities decide.
+
+    ``counts`` are those of the model as it is; ``repaired`` those of the calibrated version that
+    decides instead, and ``method`` its key.
+    """
 
     review: Review
     which: Which
     event: int
     threshold: float
     counts: DecisionCounts
+    method: str | None = None
+    repaired: RepairedDecisions | None = None
+
+    @property
+    def deciding(self) -> DecisionCounts:
+        """The counts of the version that decides."""
+        return self.counts if self.repaired is None else self.repaired.counts
 
     @property
     def name(self) -> str:
@@ -147,9 +157,16 @@ def _keep_threshold(review_id: str, name: str, key: str) -> None:
         set_decision(session.workspace(), review_id, name, threshold=threshold)
 
 
-def answer(view: Decided) -> None:
-    """What the threshold does: a sentence, the decision curve, and the four rates beside it."""
-    *rates, flagged = decision_rates(view.counts, view.threshold)
+def answer(view: Decided) -> Decided:
+    """What the threshold does: a sentence, the decision curve, and the four rates beside it.
+
+    Returns the view with the calibrated version, where one is chosen.
+    """
+    headline = st.empty()
+    picture, estimates = tiles.answer()
+    with picture:
+        view = _worth(view)
+    *rates, flagged = decision_rates(view.deciding, view.threshold)
     found, right = rates[0], rates[2]
     name = escape_markdown(view.name, 60)
     if flagged.value > 0.0:
@@ -159,18 +176,18 @@ def answer(view: Decided) -> None:
         )
     else:
         sentence = f"Flags none of the rows, so every {name} row is missed."
-    st.header(sentence, anchor=False)
-    picture, estimates = tiles.answer()
-    with picture:
-        _worth(view)
+    if view.repaired is not None:
+        sentence = f"{escape_markdown(view.repaired.name)} {in_sentence(sentence)}"
+    headline.header(sentence, anchor=False)
     with estimates:
         tiles.estimate_column([one for one in rates if one.n])
+    return view
 
 
-def _worth(view: Decided) -> None:
+def _worth(view: Decided) -> Decided:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("**Is the model worth using?**")
-        method = choose_version(QUICK_CALIBRATORS, "decisions")
+        method = choose_version(view.review, "decisions")
     repaired = _repaired(view, method)
     show(
         drawn_once(
@@ -186,6 +203,7 @@ def _worth(view: Decided) -> None:
         key="net_benefit",
         of=view.of,
     )
+    return replace(view, method=method, repaired=repaired)
 
 
 def consequences(view: Decided) -> None:
@@ -195,7 +213,7 @@ def consequences(view: Decided) -> None:
         _cost(view)
     with right.container(border=True, height="stretch"):
         st.markdown("**Rows by truth and decision**")
-        table: Confusion = decision_confusion(view.counts, view.threshold)
+        table: Confusion = decision_confusion(view.deciding, view.threshold)
         names = (f"not {view.name}"[:80], view.name) if len(view.review.classes) > 2 else (
             view.review.classes[1 - view.event], view.name,
         )  # fmt: skip
@@ -221,24 +239,26 @@ def _cost(view: Decided) -> None:
         costs = _costs(view)
     if costs is None:
         return
-    best = best_threshold(view.counts, costs)
+    best = best_threshold(view.deciding, costs)
+    by = (view.method if view.repaired is not None else None) or "model"
     show(
-        drawn_once(cost_chart, view.counts, costs, view.threshold, dark=is_dark()),
+        drawn_once(cost_chart, view.deciding, costs, view.threshold, dark=is_dark(), by=by),
         key="expected_cost",
         of=view.of,
     )
     scale = _Scale.of(view.counts.rate, _decision(view.review, view.event).threshold)
-    percent = scale.percent(best.threshold)
+    percent = scale.percent(best.advised(costs))
     st.button(
         f"Use {scale.form % percent} as the threshold",
         icon=":material/my_location:",
         on_click=_use,
         args=(view, percent),
     )
-    st.caption(
-        "Costs and thresholds here are of the model as it is. A calibrated version may have "
-        "another best threshold: choose it on the calibrated probabilities."
-    )
+    if view.repaired is None:
+        whose = "the model as it is. A calibrated version, chosen above, has its own best threshold"
+    else:
+        whose = f"{escape_markdown(view.repaired.name)}, on rows that it was not fitted on"
+    st.caption(f"Costs and thresholds here are those of {whose}.")
 
 
 def _use(view: Decided, percent: float) -> None:

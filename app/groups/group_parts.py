@@ -11,9 +11,7 @@ from app.shared import session, set_results
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.group_choice import choose_groups, declared
 from app.shared.version_choice import choose_version
-from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import RepairedBy, groups_chart
-from kdcal_core.checks import QUICK_CALIBRATORS
 from kdcal_core.diagnostics import (
     Estimate,
     GroupMeasures,
@@ -22,7 +20,7 @@ from kdcal_core.diagnostics import (
     value_text,
 )
 from kdcal_core.review import Review, Which, group_columns, set_question
-from kdcal_core.tasks import repaired_groups, set_groups, usable_calibrators
+from kdcal_core.tasks import repaired_groups, set_groups
 from kdcal_core.text import escape_markdown, p_text
 
 
@@ -67,24 +65,23 @@ def measured(review: Review, which: Which, columns: tuple[str, ...]) -> GroupTab
     )
 
 
-def forest(review: Review, which: Which, columns: tuple[str, ...], found: GroupTable) -> None:
-    """The finding, and four measures side by side, of the model and of a calibrated version."""
+def forest(
+    review: Review, which: Which, columns: tuple[str, ...], found: GroupTable
+) -> RepairedBy | None:
+    """The finding, and four measures side by side, of the model and of a calibrated version.
+
+    Returns the calibrated version, where one is chosen.
+    """
     headline = st.empty()
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f"Of {escape_markdown(found.target, 120)}; intervals hold for all groups.")
-            method = choose_version(_versions(review), "groups")
+            method = choose_version(review, "groups")
         repaired = _repaired(review, which, columns, method)
         chart = drawn_once(groups_chart, found, dark=is_dark(), repaired=repaired)
         show(chart, key="groups_forest", of=f"{review.title} {which}", finding=False)
     headline.header(escape_markdown(chart.finding, 600), anchor=False)
-
-
-def _versions(review: Review) -> list[str]:
-    """Calibrators that treat all rows alike, and those that tell regions apart, as usable here."""
-    usable = usable_calibrators(review)
-    regions = [key for key, one in CALIBRATORS.items() if one.family == "partition"]
-    return [key for key in (*QUICK_CALIBRATORS, *regions) if usable.get(key, "") is None]
+    return repaired
 
 
 def _repaired(
@@ -99,9 +96,13 @@ def _repaired(
     return None if found is None else RepairedBy(found.table, method, found.name)
 
 
-def table(found: GroupTable) -> None:
-    """Every group in numbers."""
+def table(found: GroupTable, repaired: RepairedBy | None) -> None:
+    """Every group in numbers, as the model and as the calibrated version state it."""
     rows = [_row(one) for one in (*found.groups, found.overall)]
+    if repaired is not None:
+        after = (*repaired.table.groups, repaired.table.overall)
+        for row, one in zip(rows, after, strict=True):
+            row |= _after(one, repaired.name)
     st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,
@@ -117,6 +118,18 @@ def table(found: GroupTable) -> None:
     )
 
 
+def _after(one: GroupMeasures, name: str) -> dict[str, object]:
+    return {
+        f"{name}: verdict": _verdict(one),
+        f"{name}: observed minus stated": estimate_text(one.gap, chance=False),
+        f"{name}: ECE": estimate_text(one.error, chance=False),
+    }
+
+
+def _verdict(one: GroupMeasures) -> str:
+    return "within chance" if one.region.fault == "none" else one.region.fault
+
+
 def _row(one: GroupMeasures) -> dict[str, object]:
     def said(estimate: Estimate) -> str:
         return estimate_text(estimate, chance=False)
@@ -125,7 +138,7 @@ def _row(one: GroupMeasures) -> dict[str, object]:
     return {
         "Group": one.name,
         "Rows": region.n,
-        "Verdict": "within chance" if region.fault == "none" else region.fault,
+        "Verdict": _verdict(one),
         one.rate.label: said(one.rate),
         "Stated": value_text(one.rate, region.stated),
         "Observed minus stated": said(one.gap),

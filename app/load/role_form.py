@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pandas as pd
 import streamlit as st
 
-from app.shared import session
+from app.shared import session, waiting
 from kdcal_core.data import Family, OutputKind, Roles, Task
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
@@ -87,6 +87,7 @@ def roles(review: Review) -> None:
                 except InputError as error:
                     session.error_box(error)
                 else:
+                    waiting.dismiss()  # an error of the roles before
                     st.toast("The roles are applied.", icon=":material/check:")
                     st.rerun()
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.checks import QUICK_CALIBRATORS
+from kdcal_core.review import Review
+from kdcal_core.tasks import usable_calibrators
 
 _AS_IT_IS = "none"
 
 
-def choose_version(keys: Sequence[str], page: str) -> str | None:
-    """The key of a calibrator, or None for the model alone, which is the default."""
+def choose_version(review: Review, page: str) -> str | None:
+    """The key of a calibrator, or None for the model alone, which is the default.
+
+    Calibrators that treat all rows alike come first, then those that tell regions apart.
+    """
+    usable = usable_calibrators(review)
+    regions = [key for key, one in CALIBRATORS.items() if one.family == "partition"]
+    keys = [key for key in (*QUICK_CALIBRATORS, *regions) if usable.get(key, "") is None]
     chosen: str = st.selectbox(
         "Beside a calibrated version",
         options=[_AS_IT_IS, *keys],
         format_func=lambda key: "Model only" if key == _AS_IT_IS else CALIBRATORS[key].label,
-        key=f"{page}_method",
+        key=f"{page}_method_{review.id}",
         persist_state="session",
         label_visibility="collapsed",
         width=260,

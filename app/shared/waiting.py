@@ -86,6 +86,11 @@ def show(owner: str) -> JobSnapshot | None:
     return last if last is not None and last.finished and last.belongs_to(owner) else None
 
 
+def dismiss() -> None:
+    """Say no more how the last step ended, since what it was about has changed."""
+    st.session_state.pop(_LAST, None)
+
+
 def busy(owner: str) -> bool:
     """Whether a step is running for this review."""
     return bool(jobs().active(owner))

@@ -406,7 +406,7 @@ def _marks_words(group: Group | None) -> str:
     if group == "speed":
         return "Times on this machine and the size of the fitted calibrator, on logarithmic scales."
     return (
-        "Full diamonds are the best of each measure and all that cannot be told apart from it. "
+        "Full marks are the best of each measure and all that cannot be told apart from it. "
         "The grey band is the model as it is."
     )
 

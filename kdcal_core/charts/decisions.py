@@ -98,8 +98,13 @@ def net_benefit_chart(
     )
 
 
-def cost_chart(counts: DecisionCounts, costs: Costs, threshold: float, *, dark: bool) -> Chart:
-    """Mean cost of a row by threshold, with the best thresholds."""
+def cost_chart(
+    counts: DecisionCounts, costs: Costs, threshold: float, *, dark: bool, by: str = "model"
+) -> Chart:
+    """Mean cost of a row by threshold, with the best thresholds.
+
+    ``by`` is "model" or the key of the calibrator whose probabilities decide.
+    """
     colours = palette(dark)
     band, best = expected_cost(counts, costs), best_threshold(counts, costs)
     at = _drawn(counts, max(threshold, best.high, costs.threshold))
@@ -107,7 +112,7 @@ def cost_chart(counts: DecisionCounts, costs: Costs, threshold: float, *, dark: 
     figure.add_vrect(
         x0=best.low, x1=best.high, line_width=0, layer="below", fillcolor=faded(colours.right, 0.14)
     )
-    _line(figure, counts, band, at, "Mean cost", colours.model, "solid")
+    _line(figure, counts, band, at, "Mean cost", method_style(by, colours)[0], "solid")
     _upright(figure, counts, at, threshold, colours)
     mark(figure, costs.threshold, colours.truth, {"xaxis": "x", "yaxis": "y"})
     figure.update_layout(yaxis={"title_text": "Mean cost per row", "rangemode": "tozero"})
@@ -134,17 +139,23 @@ def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, thresh
     >>> cost_words(counts, Costs(), best_threshold(counts, Costs()), 0.5)
     ... # doctest: +NORMALIZE_WHITESPACE
     'Cost is least, 0.000 (0.000 to 0.046) per row, at a threshold of 50%; thresholds from 20%
-     to 80% cost no more, beyond chance, and 50% is optimal if the probabilities are calibrated.'
+     to 80% cost no more, beyond chance, with 50%, the best for calibrated probabilities, among
+     them.'
     """
     here = cost_at(counts, costs, threshold)
     chosen = ""
     if not best.low <= threshold <= best.high:
         chosen = f" The chosen threshold of {_percent(threshold)} costs {estimate_text(here)}."
     ends = f"{_percent(best.low)} to {_percent(best.high)}"
+    ideal = _percent(costs.threshold)
+    if best.low <= costs.threshold <= best.high:
+        other = f"with {ideal}, the best for calibrated probabilities, among them."
+    else:
+        other = f"but {ideal}, the best for calibrated probabilities, costs more."
     return (
         f"Cost is least, {estimate_text(best.cost)} per row, at a threshold of "
         f"{_percent(best.threshold)}; thresholds from {ends} cost no more, beyond chance, "
-        f"and {_percent(costs.threshold)} is optimal if the probabilities are calibrated.{chosen}"
+        f"{other}{chosen}"
     )
 
 

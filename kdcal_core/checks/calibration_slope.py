@@ -21,10 +21,9 @@ Check(
     limit=Limit(0.8, 1.25),
     measured=_measured,
     remedy="Calibrate it on fresh rows: Compare shows which calibrator suits. A slope below 1 "
-    "often means that the model was fitted too closely to its training rows. Probabilities of "
-    "exactly 0 or 1, as forests state them, are read as 1e-12 from there, and a few of them can "
-    "set the slope alone.",
+    "often means that the model was fitted too closely to its training rows.",
     page="reliability",
     method="The slope of Cox's recalibration line; the interval is that of the profile "
-    "likelihood, which holds for few events too.",
+    "likelihood, which holds for few events too. Probabilities of exactly 0 or 1, as forests state "
+    "them, are read as 1e-12 from there: a few of them can set the slope alone.",
 ).offer()

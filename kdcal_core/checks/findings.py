@@ -72,13 +72,15 @@ def evidence_text(result: CheckResult, part: JudgedPart) -> str:
     """Why the evidence is not enough, and how many rows would be; empty for other verdicts."""
     if part.verdict != "not enough evidence":
         return ""
+    rows = f"About {counted(part.rows_needed or 0, 'row')} of the same kind would decide."
     if part.spared:
-        return (
-            "Its interval is beyond the limit, but this can happen by chance among so "
-            "many checks. More rows would decide."
+        alone = (
+            "Looked at alone it would fail. Among so many numbers one may lie beyond its limit by "
+            "chance, so that its interval is wider here."
         )
+        return f"{alone} {rows}" if part.rows_needed else alone
     if part.rows_needed is not None:
-        return f"About {counted(part.rows_needed, 'row')} of the same kind would decide."
+        return rows
     estimate, limit = part.estimate, result.limit
     if not math.isfinite(estimate.value):
         return f"It cannot be computed from these rows: {estimate.interval or 'not defined'}."
@@ -124,7 +126,10 @@ def next_step(checked: CheckedReview, *, complete: bool = True) -> str:
         step = _rows_text(unsure)
     elif complete:
         step = "Nothing. Keep the model as it is, and check again on new rows."
-    return " ".join(filter(None, (step, _repair_text(checked))))
+    repair = _repair_text(checked)
+    if local is not None and repair:
+        repair = f"Over all rows, {in_sentence(repair)}"
+    return " ".join(filter(None, (step, repair)))
 
 
 def _place_text(result: CheckResult) -> str:

@@ -32,7 +32,8 @@ class JudgedPart:
     name : str
         As of `Part`. Untrusted text.
     estimate : Estimate
-        With its interval at the level of the review's checks; against a baseline the difference.
+        With its interval at the level of the review's checks, or at the corrected one where the
+        part is spared; against a baseline the difference.
     verdict : str
     rows_needed : int or None
         About how many rows would decide, where the evidence is not enough; None where no number
@@ -263,6 +264,7 @@ class _Answer:
         self.estimates = [self._at(one, level) for one in self.parts]
         self.verdicts = [self._verdict(one, level) for one in self.parts]
         self.failed: set[int] = set()
+        self.error = 1.0 - level  # at which it did not fail, or did
 
     def _at(self, part: MeasuredPart, level: float) -> Estimate:
         now = part.at(level)
@@ -285,8 +287,13 @@ class _Answer:
 
     def fails_at(self, error: float) -> set[int]:
         """The parts that are beyond the limit at this error probability of the whole check."""
-        level = 1.0 - error / len(self.parts)
+        self.error = error
+        level = self._each()
         return {at for at, one in enumerate(self.parts) if self._verdict(one, level) == "fail"}
+
+    def _each(self) -> float:
+        """Level of every part's interval at the error probability of the whole check."""
+        return 1.0 - self.error / len(self.parts)
 
     def result(self) -> CheckResult:
         if not self.parts:
@@ -297,11 +304,12 @@ class _Answer:
     def _part(self, at: int) -> JudgedPart:
         estimate, verdict = self.estimates[at], self.verdicts[at]
         spared = verdict == "fail" and at not in self.failed
-        if spared:
-            verdict = "pass" if self.limit.against == "chance" else "not enough evidence"
-        unsure = verdict == "not enough evidence" and not spared
+        if spared and self.limit.against == "chance":
+            verdict = "pass"
+        elif spared:  # shown with the interval that decided, which reaches the limit
+            verdict, estimate = "not enough evidence", self._at(self.parts[at], self._each())
         needed = None
-        if unsure:
+        if verdict == "not enough evidence":
             needed = (rows_for if self.measured.check.of_rows else rows_needed)(
                 estimate, self.limit
             )

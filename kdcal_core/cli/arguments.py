@@ -126,7 +126,7 @@ def _outputs(command: Parser) -> None:
         "or of one of two classes; may be given several times. Without it kdcal finds columns "
         "named by a prefix and the class (prob_no, prob_yes; also proba_, p_, score_, logit_), and "
         "for two classes the one column from 0 to 1 whose name begins or ends with p, pd, prob, "
-        "proba, probability or score (p_default)",
+        "proba, probability, risk or score (p_default)",
     )
     command.add_argument(
         "--output-kind",

@@ -324,9 +324,12 @@ class _Classification(_Reader):
         known = self.classes or (tuple(outputs) if len(outputs) > 1 else ())
         free = class_columns(self.frame, taken, known, self.n_classes)
         plausible = [name for name in free if self._is_plausible(name, roles)]
-        if not certain:
+        # a column named as a target may hold more classes than the model knows
+        many = self.n_classes is not None and self.frame[roles.target].nunique() > self.n_classes
+        if not certain or many:
             plausible = free
-        names = dict.fromkeys([roles.target, *plausible])
+        named = [] if many and free else [roles.target]
+        names = dict.fromkeys([*named, *plausible])
         found = [roles if name == roles.target else self.guess(name) for name in names]
         if not self.model and any(one.outputs for one in found):
             found = [one for one in found if one.outputs]

@@ -45,8 +45,11 @@ _PREFIXES: tuple[str, ...] = (
 _PREFIXES += ("score", "margin", "pred", "p")
 _LOGIT_PREFIXES = ("logits", "logit", "margin")
 _TARGET_WORDS = frozenset(("target", "label", "outcome", "truth"))  # first or last of a name
-_SINGLE = ("proba", "prob", "probability", "score", "p", "y_prob", "y_proba", "y_score", "pd")
-_AFFIXES = ("p", "pd", "proba", "prob", "score", "probability")
+_SINGLE = (
+    *("proba", "prob", "probability", "score", "p", "y_prob", "y_proba", "y_score", "pd"),
+    "risk",
+)
+_AFFIXES = ("p", "pd", "proba", "prob", "score", "probability", "risk")
 _ANSWERS = ("prediction", "predicted", "pred", "y_pred", "yhat", "y_hat", "forecast", "output")
 _NO_NAME = ""  # of the class of an output column whose name does not say it
 _MAX_TARGET_CLASSES = 50
@@ -97,8 +100,8 @@ def guess_roles(
     Probabilities are columns of one beginning ("prob_", "proba_", "probability_", "p_", "score_",
     "pred_") that ends in a class, or columns named as the classes. Beside a target of two classes
     one column is enough: "prob_1", "p_yes", "proba"; or else the only column from 0 to 1 whose
-    name begins or ends with "p", "pd", "proba", "prob", "score" or "probability" ("p_default").
-    Its class is found by :func:`kdcal_core.data.labels.class_of_column`.
+    name begins or ends with "p", "pd", "proba", "prob", "score", "probability" or "risk"
+    ("p_default"). Its class is found by :func:`kdcal_core.data.labels.class_of_column`.
 
     Examples
     --------

@@ -361,6 +361,10 @@ class BestThreshold:
     high: float
     cost: Estimate
 
+    def advised(self, costs: Costs) -> float:
+        """The optimum of calibrated probabilities if these rows allow it, else their own."""
+        return costs.threshold if self.low <= costs.threshold <= self.high else self.threshold
+
 
 def best_threshold(counts: DecisionCounts, costs: Costs, *, level: float = 0.95) -> BestThreshold:
     """The threshold of least mean cost, and those that these rows cannot tell from it.

@@ -73,6 +73,14 @@ def test_a_calibrated_version_stands_beside_the_model(review_id: str) -> None:
     names = [one["name"] for one in specs(at)[0]["data"] if one.get("name")]
     assert names == ["Model as it is", "Platt", "Flag every row", "Flag none"]
     assert "At 50% Platt " in words(at)
+    assert at.header[0].value.startswith("Platt flags ")
+    assert "those of Platt, on rows that it was not fitted on" in words(at)
+    at.slider[0].set_value(80.0).run()
+    calibrated = tiles(healthy(settle(at)))
+    at.selectbox[0].set_value("none").run()
+    model = tiles(healthy(settle(at)))
+    # the model is too sure: fewer rows reach 80% once it is calibrated
+    assert float(calibrated["Sensitivity"].rstrip("%")) < float(model["Sensitivity"].rstrip("%"))
 
 
 def test_costs_give_a_threshold_that_can_be_used(review_id: str) -> None:
@@ -80,7 +88,7 @@ def test_costs_give_a_threshold_that_can_be_used(review_id: str) -> None:
     missed = next(one for one in at.number_input if one.label == "Missed event")
     missed.set_value(9.0).run()
     healthy(at)
-    assert "10% is optimal if the probabilities are calibrated" in words(at)
+    assert "10%, the best for calibrated probabilities" in words(at)
     use = next(one for one in at.button if "as the threshold" in one.label)
     asked = float(use.label.split()[1].rstrip("%"))
     use.click().run()

@@ -120,7 +120,10 @@ def test_fails_are_corrected_as_holm_does() -> None:
     found = judge_checks(measured(*parts), within(0.1))
     assert [one.verdict for one in found.results] == ["not enough evidence"] * 3
     assert found.results[1].worst.spared  # it would fail alone
-    assert found.results[1].worst.rows_needed is None
+    spared = found.results[1].worst
+    assert spared.estimate.low < 0.1 < spared.estimate.high  # the interval that decided
+    assert spared.rows_needed is not None
+    assert spared.rows_needed > spared.estimate.n
     assert not found.results[0].worst.spared
 
 

@@ -418,6 +418,23 @@ def test_the_ends_of_an_interval_are_quantiles_of_the_level_that_was_said(
     assert dict(found.roles.parameters) == {lower: "lower", upper: "upper"}
 
 
+def test_a_target_by_name_gives_way_to_a_column_of_the_model_s_number_of_classes() -> None:
+    table = frame(age=AGE, readmitted=yes_no(EVENT), outcome=np.resize(["a", "b", "c"], len(AGE)))
+    found = read_columns(table, feature_names=("age",), n_classes=2)
+    assert found.roles.target == "readmitted"
+    assert [doubt.about for doubt in found.doubts] == ["classes"]
+    three = read_columns(table, feature_names=("age",), n_classes=3)
+    assert three.roles.target == "outcome"
+    alone = read_columns(table.drop(columns="readmitted"), feature_names=("age",), n_classes=2)
+    assert alone.roles.target == "outcome"  # scoring says what is wrong with it
+
+
+def test_a_risk_is_a_probability() -> None:
+    said = pd.Series(np.linspace(0.01, 0.99, len(EVENT)))
+    found = read_columns(frame(age=AGE, predicted_risk=said, died=yes_no(EVENT)))
+    assert (found.roles.target, found.roles.outputs) == ("died", (("yes", "predicted_risk"),))
+
+
 def test_a_prediction_may_be_used_without_its_interval() -> None:
     _, found = reading_of(csv(SOLD_TABLE), answers={"level": "none"})
     assert (found.roles.family, found.roles.parameters) == ("point", (("mean", "prediction"),))
