@@ -253,6 +253,13 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     _outputs(command)
     command.add_argument(
+        "--keep",
+        metavar="COLUMN,...",
+        type=names,
+        default=(),
+        help="columns of the table that are written too, as text: a number of the case, say",
+    )
+    command.add_argument(
         "--out", metavar="FILE", required=True, help="the table to write (.csv or .parquet)"
     )
     _force(command)

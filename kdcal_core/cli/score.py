@@ -49,6 +49,7 @@ def _score(options: argparse.Namespace) -> str:
                 "any_model": options.any_model,
                 "outputs": [list(pair) for pair in options.outputs or ()],
                 "output_kind": options.output_kind,
+                "keep": list(options.keep),
             },
             seconds=_SECONDS,
             progress=progress,

@@ -80,6 +80,31 @@ def test_every_row_comes_out_calibrated(
     assert [one.name for one in tmp_path.iterdir()] == [out.name]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_columns_that_are_asked_for_are_kept(
+    place: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, suffix: str
+) -> None:
+    rows = pd.read_csv(place / "rows.csv")
+    case = [f"A-{k:04d}" for k in range(len(rows))]
+    case[3], case[5] = "=1+1", None  # a formula and nothing
+    table, out = tmp_path / "cases.csv", tmp_path / f"out{suffix}"
+    rows.assign(case=case).to_csv(table, index=False)
+    asked = (*words(place), "--data", table, "--keep", "case,age", "--out", out)
+    assert run(capsys, *asked)[0] == 0
+    found = pd.read_csv(out, dtype=str) if suffix == ".csv" else pd.read_parquet(out)
+    assert list(found)[:4] == ["row", "case", "age", "proba_<=50K"]
+    assert found["case"].iloc[[0, 4]].tolist() == ["A-0000", "A-0004"]
+    assert found["case"].iloc[3] == ("'=1+1" if suffix == ".csv" else "=1+1")
+    assert pd.isna(found["case"].iloc[5])
+    assert found["age"].astype(float).tolist() == rows["age"].tolist()
+    for name, said in (("nowhere", "no such column"), ("confidence", "of this name anyway")):
+        pd.read_csv(table).assign(confidence=1).to_csv(table, index=False)
+        wrong = (*words(place), "--data", table, "--keep", name, "--out", tmp_path / "never.csv")
+        code, _, err = run(capsys, *wrong)
+        assert (code, said in err) == (2, True), err
+        assert not (tmp_path / "never.csv").exists()
+
+
 def test_predictions_without_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     frame = pd.read_parquet(DIGITS / "calibration.parquet")
     outputs = [f"proba_{k}" for k in range(10)]

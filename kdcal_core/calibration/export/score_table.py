@@ -48,6 +48,7 @@ def score_table(
     any_model: bool = False,
     outputs: Sequence[Sequence[str]] = (),
     output_kind: OutputKind | None = None,
+    keep: Sequence[str] = (),
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Score a table and write calibrated probabilities, predicted class and confidence of each row.
@@ -74,6 +75,8 @@ def score_table(
         the calibrator's fit, if the table has them; otherwise they are guessed by name.
     output_kind : {"probability", "percent", "logit"}, optional
         Kind of these columns, if neither their names nor the fit determine it.
+    keep : sequence of str
+        Columns of the table that are written too, as text, behind "row".
     progress : callable, optional
         Called with the share of rows done and their number; may raise to cancel.
 
@@ -98,14 +101,18 @@ def score_table(
         scorer = _Model.of(calibrator, table, model, any_model)
     classes = scorer.loaded.card.classes
     shown = tuple(map(safe_cell, classes)) if suffix == ".csv" else classes
+    keep = tuple(dict.fromkeys(keep))
+    columns = list(dict.fromkeys([*scorer.columns, *keep]))
+    schema = _schema(classes, keep, scorer.table.file)
     unseen: Counter[str] = Counter()
     counts, total, n_rows, n_all = np.zeros(len(classes), dtype=np.int64), 0.0, 0, 0
-    with _writer(out, suffix, classes) as write:
-        for frame in scorer.table.read(scorer.columns):
+    with _writer(out, suffix, schema) as write:
+        for frame in scorer.table.read(columns):
             with _row_after(n_rows, scorer.table.file):
                 found = scorer.loaded.calibrated(scorer.proba(frame), frame)
                 unseen.update(scorer.loaded.calibrator.unseen(frame))
-            write(_rows(found, classes, shown, n_rows))
+            kept = [_text(frame[name], safe=suffix == ".csv") for name in keep]
+            write(_rows(found, shown, n_rows, kept, schema))
             counts += np.bincount(found.predicted, minlength=len(classes))
             total += float(found.confidence.sum())
             n_rows += len(frame)
@@ -247,33 +254,65 @@ def _check_model(loaded: LoadedCalibrator, model: Model, digest: str, any_model:
     return ["The calibrator was fitted for another model: its probabilities need not hold here."]
 
 
+def _text(column: pd.Series[Any], *, safe: bool) -> pa.Array:
+    """A column's values as text, in which no spreadsheet finds a formula where it is ``safe``."""
+    known = column.notna().to_numpy(dtype=bool)
+    said = column.astype(str).to_list()
+    return pa.array(
+        [
+            (safe_cell(text) if safe else text) if there else None
+            for text, there in zip(said, known, strict=True)
+        ],
+        pa.string(),
+    )
+
+
 def _rows(
-    found: Calibrated, classes: tuple[str, ...], shown: tuple[str, ...], before: int
+    found: Calibrated,
+    shown: tuple[str, ...],
+    before: int,
+    kept: list[pa.Array],
+    schema: pa.Schema,
 ) -> pa.RecordBatch:
     n = len(found.proba)
     names = pa.DictionaryArray.from_arrays(pa.array(found.predicted), pa.array(list(shown)))
     columns = [
         pa.array(np.arange(before + 1, before + n + 1)),
+        *kept,
         *(pa.array(np.ascontiguousarray(column)) for column in found.proba.T),
         names.cast(pa.string()),
         pa.array(found.confidence),
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=_schema(classes))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _schema(classes: tuple[str, ...]) -> pa.Schema:
+def _schema(classes: tuple[str, ...], keep: tuple[str, ...], file: str) -> pa.Schema:
+    """The columns of the file to write.
+
+    Raises
+    ------
+    InputError
+        A column to keep has the name of one that is written anyway.
+    """
     proba = [(f"proba_{name}", pa.float64()) for name in classes]
     ends = [("predicted", pa.string()), ("confidence", pa.float64())]
-    return pa.schema([("row", pa.int64()), *proba, *ends])
+    own = [("row", pa.int64()), *proba, *ends]
+    taken = next((name for name in keep if name in {name for name, _ in own}), None)
+    if taken is not None:
+        raise InputError(
+            "The scored rows have a column of this name anyway, so the table's cannot be kept",
+            fix="Rename it in the table.",
+            file=file,
+            column=taken,
+        )
+    return pa.schema([own[0], *((name, pa.string()) for name in keep), *own[1:]])
 
 
 @contextmanager
-def _writer(
-    out: str, suffix: str, classes: tuple[str, ...]
-) -> Iterator[Callable[[pa.RecordBatch], None]]:
+def _writer(out: str, suffix: str, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
     make = pq.ParquetWriter if suffix == ".parquet" else pa_csv.CSVWriter
     with _writing_errors():
-        writer = make(out, _schema(classes))
+        writer = make(out, schema)
 
     def write(rows: pa.RecordBatch) -> None:
         with _writing_errors():
