@@ -13,7 +13,8 @@ import pytest
 
 from app.shared import charts
 from app.shared.charts import dragged, drawn_once
-from kdcal_core.charts import Chart, reliability_figure
+from kdcal_core.charts import Chart
+from kdcal_core.charts.reliability import reliability_figure
 from kdcal_core.diagnostics import reliability
 
 TIMES: list[tuple[object, ...]] = []

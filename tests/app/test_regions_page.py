@@ -20,7 +20,7 @@ from app.regions.regions_parts import picked_leaf, region_table
 from app.regions.regions_search import Looked
 from app.regions.regions_text import rule_words
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.charts import shown_regions
+from kdcal_core.charts.regions import shown_regions
 from kdcal_core.diagnostics import describe_pit_regions, describe_regions, find_regions
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.review import (

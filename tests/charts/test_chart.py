@@ -8,6 +8,7 @@ import pytest
 
 from kdcal_core import calibration, charts, diagnostics
 from kdcal_core.charts import Chart
+from kdcal_core.charts.pit import pit_table
 from kdcal_core.diagnostics.calibrator_map import CalibratorMap, MapLine
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -119,7 +120,7 @@ def test_of_many_groups_the_largest_are_drawn_and_the_table_holds_all() -> None:
     assert "group 200" in chart.alt
     assert "group 90" not in chart.alt
     assert len(chart.table()) == 4 * 10
-    assert chart.table().equals(charts.pit_table(panels))
+    assert chart.table().equals(pit_table(panels))
 
 
 def test_the_lift_names_the_best_of_the_partitions() -> None:

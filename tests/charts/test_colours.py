@@ -11,7 +11,15 @@ from colorspacious import cspace_convert, deltaE
 
 from kdcal_core import charts, diagnostics
 from kdcal_core.calibration import CALIBRATORS, TopLabelKDE
-from kdcal_core.charts.palette import VERSIONS
+from kdcal_core.charts.comparison import comparison_figure, method_reliability_figure
+from kdcal_core.charts.confidence import bandwidth_figure, confidence_curve_figure
+from kdcal_core.charts.coverage import coverage_by_figure, quantile_reliability_figure
+from kdcal_core.charts.methods import losses_figure, method_cloud
+from kdcal_core.charts.palette import VERSIONS, method_style, palette
+from kdcal_core.charts.pit import fault_colour, pit_figure
+from kdcal_core.charts.predictive_density import predictive_density_figure
+from kdcal_core.charts.recalibration import recalibration_measures_figure
+from kdcal_core.charts.reliability import reliability_figure
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import Estimate, density_curve, top_label_losses
 from kdcal_core.diagnostics.calibrator_map import CalibratorMap, MapLine
@@ -46,7 +54,7 @@ def difference(one: str, two: str) -> float:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_colours_stay_apart_with_every_colour_vision(dark: bool) -> None:
-    colours = charts.palette(dark)
+    colours = palette(dark)
     assert difference(colours.model, colours.calibrated) >= 15
     assert difference(colours.right, colours.wrong) >= 11.5
     for one, two in combinations(colours.classes, 2):
@@ -62,17 +70,17 @@ def test_colours_stay_apart_with_every_colour_vision(dark: bool) -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_each_method_has_a_look_of_its_own(dark: bool) -> None:
-    colours = charts.palette(dark)
+    colours = palette(dark)
     for keys in (CALIBRATORS, ["model", "truth", *RECALIBRATORS], ["model", *VERSIONS]):
-        looks = [charts.method_style(key, colours) for key in keys]
+        looks = [method_style(key, colours) for key in keys]
         assert len(set(looks)) == len(looks)
-    model = charts.method_style("model", colours)
+    model = method_style("model", colours)
     for key in (*METHODS, *RECALIBRATORS, *VERSIONS):
-        colour, _, symbol = charts.method_style(key, colours)
+        colour, _, symbol = method_style(key, colours)
         assert colour != model[0], key
         assert symbol != model[2], key
-    in_the_lab = charts.method_style("geodesic", colours)
-    assert in_the_lab == charts.method_style("kernel_density", colours)
+    in_the_lab = method_style("geodesic", colours)
+    assert in_the_lab == method_style("kernel_density", colours)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +118,7 @@ def solid(colour: str) -> str:
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("key", METHODS)
 def test_a_calibrator_has_one_colour_on_every_page(scored: ScoredSet, key: str, dark: bool) -> None:
-    colour, _, _ = charts.method_style(key, charts.palette(dark))
+    colour, _, _ = method_style(key, palette(dark))
     label = CALIBRATORS[key].label
     proba, y = scored.proba, scored.y
     curve = diagnostics.reliability(proba, y, n_bins=5).curves[0]
@@ -124,14 +132,14 @@ def test_a_calibrator_has_one_colour_on_every_page(scored: ScoredSet, key: str, 
     one_line = CalibratorMap("event", (MapLine("yes", 300),), 1, grid, grid[None], none, none)
     drawn = {
         "confidence by class": (
-            charts.method_cloud(anchor, {}, lines={key: (grid, grid)}, dark=dark, n_rows=50),
+            method_cloud(anchor, {}, lines={key: (grid, grid)}, dark=dark, n_rows=50),
             label,
         ),
         "cloud": (
-            charts.method_cloud(anchor, {key: (grid, grid)}, dark=dark, n_rows=50),
+            method_cloud(anchor, {key: (grid, grid)}, dark=dark, n_rows=50),
             label,
         ),
-        "losses": (charts.losses_figure(losses, ("no", "yes"), dark=dark), ""),
+        "losses": (losses_figure(losses, ("no", "yes"), dark=dark), ""),
         "decisions": (
             charts.net_benefit_chart(
                 counts, 0.5, dark=dark, repaired=counts, repaired_name="Other", repaired_by=key
@@ -144,7 +152,7 @@ def test_a_calibrator_has_one_colour_on_every_page(scored: ScoredSet, key: str, 
             "Calibrator",
         ),
         "beside the model": (
-            charts.reliability_figure(
+            reliability_figure(
                 curve, dark=dark, calibrated=curve, calibrated_name="Other", calibrated_by=key
             ),
             "Other",
@@ -158,12 +166,10 @@ def test_a_calibrator_has_one_colour_on_every_page(scored: ScoredSet, key: str, 
 @pytest.mark.parametrize("dark", [False, True])
 def test_compare_draws_methods_in_their_colours(compared: Comparison, dark: bool) -> None:
     keys = [one.key for one in compared.methods]
-    own = [charts.method_style(key, charts.palette(dark))[0] for key in keys]
-    for trace in charts.comparison_figure(
-        compared, list(compared.measured[:1]), keys, dark=dark
-    ).data:
+    own = [method_style(key, palette(dark))[0] for key in keys]
+    for trace in comparison_figure(compared, list(compared.measured[:1]), keys, dark=dark).data:
         assert list(trace.marker.color) == own
-    small = charts.method_reliability_figure(compared, keys, dark=dark)
+    small = method_reliability_figure(compared, keys, dark=dark)
     points = [trace for trace in small.data if trace.name == "Bins"]
     assert len({trace.xaxis for trace in points}) == len(keys)
     for trace in points:
@@ -173,25 +179,25 @@ def test_compare_draws_methods_in_their_colours(compared: Comparison, dark: bool
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_both_bandwidths_have_the_colours_of_their_methods(scored: ScoredSet, dark: bool) -> None:
-    colours = charts.palette(dark)
+    colours = palette(dark)
     kde = TopLabelKDE().fit(scored.proba, scored.y)
     curves = {rule: kde.with_rule(rule).curve(1) for rule in ("mon", "mon2", "mon4")}
     anchor = diagnostics.histogram_anchor(scored.proba, scored.y, label=1)
-    both = charts.bandwidth_figure([curves["mon2"]], [curves["mon"]], [anchor], scored.classes,
+    both = bandwidth_figure([curves["mon2"]], [curves["mon"]], [anchor], scored.classes,
                                    dark=dark)  # fmt: skip
     for rule, name in (("mon", "b_mon:"), ("mon2", "b_mon2:")):
-        assert colours_of(both, name) == {charts.method_style(f"kde_{rule}", colours)[0]}
+        assert colours_of(both, name) == {method_style(f"kde_{rule}", colours)[0]}
     for rule, curve in curves.items():
-        alone = charts.confidence_curve_figure(curve, anchor, dark=dark, method=f"kde_{rule}")
-        own = {charts.method_style(f"kde_{rule}", colours)[0]}
+        alone = confidence_curve_figure(curve, anchor, dark=dark, method=f"kde_{rule}")
+        own = {method_style(f"kde_{rule}", colours)[0]}
         assert colours_of(alone, "Safe estimate") == colours_of(alone, "Conf_KDE") == own
 
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("key", RECALIBRATORS)
 def test_a_recalibrator_has_one_colour_on_every_page(key: str, dark: bool) -> None:
-    colours = charts.palette(dark)
-    colour, _, _ = charts.method_style(key, colours)
+    colours = palette(dark)
+    colour, _, _ = method_style(key, colours)
     pit = np.linspace(0.001, 0.999, 400)
     quantiles = quantile_reliability(pit)
     share = Estimate("Coverage", "", 0.9, 0.85, 0.94, 200)
@@ -200,20 +206,20 @@ def test_a_recalibrator_has_one_colour_on_every_page(key: str, dark: bool) -> No
     measured = charts.MeasuredRecalibration(key, key, RegressionScores(key, {"crps": share}, 200))
     drawn = {
         "coverage": (
-            charts.coverage_by_figure(
+            coverage_by_figure(
                 ["a"], [row], dark=dark, column="x", after=[row], after_name="Other", after_by=key
             ),
             "Other",
         ),
         "quantiles": (
-            charts.quantile_reliability_figure(
+            quantile_reliability_figure(
                 quantiles, dark=dark, after=quantiles, after_name="Other", after_by=key
             ),
             "Other",
         ),
-        "PIT": (charts.pit_figure(pit_histogram(pit), dark=dark, who=key), "Outcomes, strong"),
+        "PIT": (pit_figure(pit_histogram(pit), dark=dark, who=key), "Outcomes, strong"),
         "densities": (
-            charts.predictive_density_figure(
+            predictive_density_figure(
                 [charts.DensityPanel("Row 1", 1.0, (after,))],
                 dark=dark,
                 y_title="y",
@@ -222,7 +228,7 @@ def test_a_recalibrator_has_one_colour_on_every_page(key: str, dark: bool) -> No
             "Recalibrated",
         ),
         "measures": (
-            charts.recalibration_measures_figure([measured], dark=dark, measures=["crps"]),
+            recalibration_measures_figure([measured], dark=dark, measures=["crps"]),
             "",
         ),
     }
@@ -230,4 +236,4 @@ def test_a_recalibrator_has_one_colour_on_every_page(key: str, dark: bool) -> No
     assert {name: one & {colour} for name, one in found.items()} == {
         name: {colour} for name in drawn
     }
-    assert charts.fault_colour("none", colours, key) == colour
+    assert fault_colour("none", colours, key) == colour

@@ -12,18 +12,20 @@ from texts.snapshot import Texts
 
 from kdcal_core.calibration import TemperatureScaling
 from kdcal_core.charts import (
-    MODEL_NAME,
     against_model,
-    comparison_figure,
     comparison_finding,
     comparison_table,
     method_name,
+    ranked,
+)
+from kdcal_core.charts.comparison import (
+    MODEL_NAME,
+    comparison_figure,
     method_reliability_figure,
     method_reliability_table,
     paired_figure,
-    palette,
-    ranked,
 )
+from kdcal_core.charts.palette import palette
 from kdcal_core.data import ScoredSet
 from kdcal_core.evaluation import Comparison, compare
 from kdcal_core.review import ReviewData

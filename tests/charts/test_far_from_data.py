@@ -9,9 +9,11 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from kdcal_core import charts
 from kdcal_core.charts import BandLine, MapPoints, PosteriorPanel
-from kdcal_core.charts.palette import VERSIONS, posterior_scale
+from kdcal_core.charts.foreign import density_figure
+from kdcal_core.charts.marks import distance_figure, selection_figure
+from kdcal_core.charts.palette import VERSIONS, palette, posterior_scale
+from kdcal_core.charts.posterior_map import posterior_map_figure
 from kdcal_core.diagnostics import log_densities
 from tests.benchmarks.studies.bands import measure_figure
 
@@ -35,7 +37,7 @@ def grid_map(dark: bool, n_points: int = 3000, n_panels: int = 2, **more: object
         rng.integers(0, 12, n_points),
         (HOSTILE, *(f"c{k}" for k in range(11))),
     )
-    return charts.posterior_map_figure(
+    return posterior_map_figure(
         axis,
         axis,
         panels,
@@ -54,14 +56,14 @@ def all_figures(dark: bool) -> dict[str, go.Figure]:
     rng = np.random.default_rng(1)
     lines = [line(key, 0.4 + 0.05 * at) for at, key in enumerate(KEYS)]
     return {
-        "distance": charts.distance_figure(lines, 0.5, dark=dark),
+        "distance": distance_figure(lines, 0.5, dark=dark),
         "measure": measure_figure(
             lines, dark=dark, x_title="n", y_title="Error", log_x=False, target=(0.5, "Prior")
         ),
-        "selection": charts.selection_figure(
+        "selection": selection_figure(
             np.geomspace(0.5, 50, 21), {"held out": np.linspace(1, 2, 21)}, 2.0, dark=dark
         ),
-        "density": charts.density_figure(
+        "density": density_figure(
             log_densities(
                 -rng.exponential(300, 4000),
                 {HOSTILE: -rng.exponential(1e6, 4000), "far": np.full(10, -np.inf)},
@@ -93,7 +95,7 @@ def test_every_method_has_a_look_of_its_own() -> None:
 
 
 def test_distance_shows_the_prior_and_where_data_end() -> None:
-    figure = charts.distance_figure([line("model", 0.9)], 0.35, dark=False, data_radius=1.5)
+    figure = distance_figure([line("model", 0.9)], 0.35, dark=False, data_radius=1.5)
     prior = next(trace for trace in figure.data if trace.name.startswith("Prior"))
     assert set(prior.y) == {0.35}
     assert prior.x[-1] == RADII[-1]
@@ -105,14 +107,14 @@ def test_distance_shows_the_prior_and_where_data_end() -> None:
 def test_a_band_that_is_not_known_is_left_out() -> None:
     gappy = line("model", 0.5)
     gappy.low[3] = np.nan
-    band, curve, *_ = charts.distance_figure([gappy], 0.5, dark=False).data
+    band, curve, *_ = distance_figure([gappy], 0.5, dark=False).data
     assert len(band.x) == 2 * (RADII.size - 1)
     assert len(curve.x) == RADII.size
 
 
 def test_a_band_that_is_not_filled_is_still_reported() -> None:
     plain = replace(line("isotonic", 0.5), filled=False)
-    figure = charts.distance_figure([line("model", 0.5), plain], 0.5, dark=False)
+    figure = distance_figure([line("model", 0.5), plain], 0.5, dark=False)
     assert [trace.fill for trace in figure.data].count("toself") == 1
     curve = next(trace for trace in figure.data if trace.name == "Isotonic")
     np.testing.assert_allclose(curve.customdata[0], [0.45, 0.55])
@@ -122,7 +124,7 @@ def test_a_band_that_is_not_filled_is_still_reported() -> None:
 def test_every_row_lies_in_a_bar_and_on_the_right_side_of_the_floor(top: float) -> None:
     values = top - np.array([0.0, 1.0, 50.0, 5e3, 5e5, np.inf])
     floor = top - 500.0
-    figure = charts.density_figure(log_densities(values, {"far": values[3:]}, floor), dark=False)
+    figure = density_figure(log_densities(values, {"far": values[3:]}, floor), dark=False)
     bars = figure.data[0]
     assert bars.y.sum() == pytest.approx(1.0)
     assert figure.data[1].y.sum() == pytest.approx(1.0)
@@ -138,12 +140,12 @@ def test_every_row_lies_in_a_bar_and_on_the_right_side_of_the_floor(top: float) 
 def test_densities_of_one_row_and_of_none(floor: float) -> None:
     for n in (0, 1):
         found = log_densities(np.full(n, -np.inf), {"far": np.zeros(n)}, floor)
-        charts.density_figure(found, dark=True)
+        density_figure(found, dark=True)
 
 
 @pytest.mark.parametrize("prior", [0.0, 0.02, 0.5, 1.0])
 def test_white_stands_at_the_prior(prior: float) -> None:
-    colours = charts.palette(dark=False)
+    colours = palette(dark=False)
     scale = posterior_scale(colours, prior)
     stops = [stop for stop, _ in scale]
     assert stops == sorted(stops)
@@ -170,7 +172,7 @@ def test_a_rare_class_keeps_its_points() -> None:
     label[:200] = 1
     points = MapPoints(np.zeros(label.size), np.zeros(label.size), label, ("a", "b"))
     axis = np.linspace(0, 1, 3)
-    figure = charts.posterior_map_figure(
+    figure = posterior_map_figure(
         axis,
         axis,
         [PosteriorPanel("p", np.zeros((3, 3)))],

@@ -15,7 +15,17 @@ import plotly.io as pio
 import pytest
 
 from kdcal_core import calibration, charts, diagnostics
+from kdcal_core.charts.confidence import bandwidth_figure, confidence_curve_figure, noise_figure
 from kdcal_core.charts.marks import tiers
+from kdcal_core.charts.methods import losses_figure, method_cloud
+from kdcal_core.charts.palette import palette
+from kdcal_core.charts.reliability import (
+    confusion_figure,
+    reliability_alt,
+    reliability_figure,
+    score_histogram_figure,
+    small_multiples,
+)
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import top_label_losses
 from kdcal_core.errors import InputWarning
@@ -66,29 +76,27 @@ def draw(scored: ScoredSet, kde: calibration.TopLabelKDE) -> Callable[[bool], di
 
     def all_figures(dark: bool) -> dict[str, go.Figure]:
         return {
-            "reliability": charts.reliability_figure(overall, dark=dark, title=HOSTILE),
-            "calibrated": charts.reliability_figure(overall, dark=dark, calibrated=by_class[0]),
-            "multiples": charts.small_multiples(by_class, names, dark=dark),
-            "scores": charts.score_histogram_figure(
-                diagnostics.score_histogram(proba, y), dark=dark
-            ),
+            "reliability": reliability_figure(overall, dark=dark, title=HOSTILE),
+            "calibrated": reliability_figure(overall, dark=dark, calibrated=by_class[0]),
+            "multiples": small_multiples(by_class, names, dark=dark),
+            "scores": score_histogram_figure(diagnostics.score_histogram(proba, y), dark=dark),
             **{
-                which: charts.confusion_figure(tables, which, names, dark=dark)
+                which: confusion_figure(tables, which, names, dark=dark)
                 for which in ("joint", "confusion", "reverse")
             },
-            "curve": charts.confidence_curve_figure(
+            "curve": confidence_curve_figure(
                 curves[0], anchors[0], dark=dark, others={"isotonic": line}
             ),
-            "bandwidths": charts.bandwidth_figure(curves, monotone, anchors, names, dark=dark),
-            "noise": charts.noise_figure(halves, names, dark=dark),
-            "cloud": charts.method_cloud(
+            "bandwidths": bandwidth_figure(curves, monotone, anchors, names, dark=dark),
+            "noise": noise_figure(halves, names, dark=dark),
+            "cloud": method_cloud(
                 anchors[0],
                 {"sts": cloud, "tswa": cloud},
                 lines={"cum": line},
                 dark=dark,
                 n_rows=9000,
             ),
-            "losses": charts.losses_figure(
+            "losses": losses_figure(
                 compared.cross_fitted, names, dark=dark, beside=compared.resubstitution
             ),
         }
@@ -154,7 +162,7 @@ def test_square_things_have_equal_axes_from_0_to_1(draw, name: str) -> None:
 
 def test_reliability_figure_shows_every_bin_once_and_every_row(scored: ScoredSet) -> None:
     curve = diagnostics.reliability(scored.proba, scored.y, n_bins=15).curves[0]
-    figure = charts.reliability_figure(curve, dark=False)
+    figure = reliability_figure(curve, dark=False)
     points = [t for t in figure.data if t.type == "scatter" and t.mode == "markers"]
     filled = curve.count > 0
     drawn_x = np.sort(np.concatenate([trace.x for trace in points]))
@@ -175,7 +183,7 @@ def test_the_colour_between_curve_and_diagonal_is_the_fault(says: float, name: s
     score = np.linspace(says - 0.05, says + 0.05, 400)
     hit = (np.arange(400) % 4 > 0).astype(int)  # right in three of four rows
     curve = diagnostics.confidence_reliability(score, hit).curves[0]
-    drawn = charts.reliability_figure(curve, dark=False).data
+    drawn = reliability_figure(curve, dark=False).data
     (area,) = [one for one in drawn if one.name in ("Over-confident", "Under-confident")]
     assert area.name == name
     away = np.asarray(area.y) - np.asarray(area.x)
@@ -187,8 +195,8 @@ def test_reliability_figure_of_a_handful_of_rows(n: int) -> None:
     few = made(n, 3)
     for kind in ("confidence", "top-label", "class"):
         for curve in diagnostics.reliability(few.proba, few.y, kind=kind).curves:
-            charts.reliability_figure(curve, dark=True).to_json()
-            charts.reliability_alt(curve)
+            reliability_figure(curve, dark=True).to_json()
+            reliability_alt(curve)
 
 
 def test_tiers_hold_every_filled_bin_once_thinner_and_paler_downwards() -> None:
@@ -202,7 +210,7 @@ def test_tiers_hold_every_filled_bin_once_thinner_and_paler_downwards() -> None:
 
 def test_confidence_densities_are_drawn_so_that_their_ratio_is_the_curve(kde) -> None:
     curve = kde.curve(3)
-    figure = charts.confidence_curve_figure(curve, _anchor(3), dark=False)
+    figure = confidence_curve_figure(curve, _anchor(3), dark=False)
     right, wrong = (trace for trace in figure.data if trace.yaxis == "y2")
     line = next(trace for trace in figure.data if trace.name == "Conf_KDE")
     # Salamon et al., Eq. 9
@@ -211,7 +219,7 @@ def test_confidence_densities_are_drawn_so_that_their_ratio_is_the_curve(kde) ->
 
 def test_the_curve_is_strong_only_where_there_are_rows(kde) -> None:
     curve, anchor = kde.curve(3), _anchor(3)
-    figure = charts.confidence_curve_figure(curve, anchor, dark=False)
+    figure = confidence_curve_figure(curve, anchor, dark=False)
     hairline, *strong = (trace for trace in figure.data if trace.name == "Conf_KDE")
     assert np.isfinite(hairline.y).all()
     drawn = np.zeros(len(curve.score), dtype=int)
@@ -237,7 +245,7 @@ def test_a_class_without_a_curve_is_drawn_as_its_overall_confidence() -> None:
         fitted = paper.fit(few.proba[~wrong], few.y[~wrong])
     curve = fitted.curve(0)
     anchor = diagnostics.histogram_anchor(few.proba, few.y, label=0)
-    figure = charts.confidence_curve_figure(curve, anchor, dark=False)
+    figure = confidence_curve_figure(curve, anchor, dark=False)
     assert not [trace for trace in figure.data if trace.yaxis == "y2"]
     assert any(trace.name == "Conf1 (no curve)" for trace in figure.data)
     assert "Conf1 is used instead" in charts.confidence_words(curve, "a")
@@ -247,14 +255,14 @@ def test_confusion_figure_writes_numbers_only_where_they_can_be_read() -> None:
     for n_classes, written in ((15, True), (16, False)):
         few = made(500, n_classes)
         tables = diagnostics.confusion(few.proba, few.y, n_classes)
-        (table,) = charts.confusion_figure(tables, "joint", few.classes, dark=False).data
+        (table,) = confusion_figure(tables, "joint", few.classes, dark=False).data
         assert bool(table.texttemplate) is written
         assert np.size(table.hovertext) == n_classes**2
 
 
 def test_score_histogram_keeps_right_and_wrong_apart(scored: ScoredSet) -> None:
     histogram = diagnostics.score_histogram(scored.proba, scored.y)
-    right, wrong = charts.score_histogram_figure(histogram, dark=False).data
+    right, wrong = score_histogram_figure(histogram, dark=False).data
     hits = int((scored.proba.argmax(axis=1) == scored.y).sum())
     assert (right.y.sum(), wrong.y.sum()) == (hits, scored.n_rows - hits)
     assert right.yaxis != wrong.yaxis
@@ -272,7 +280,7 @@ def test_losses_figure_has_every_class_and_method_and_survives_a_loss_of_zero() 
     scored = made(400, 3)
     perfect = {"uncalibrated": np.ones(3), "kde_mon2": np.array([1.0, 0.5, 0.9])}
     losses = top_label_losses(perfect, [0, 1, 2], [0, 1, 2], n_classes=3, rows="three rows")
-    figure = charts.losses_figure(losses, scored.classes, dark=False)
+    figure = losses_figure(losses, scored.classes, dark=False)
     assert [len(trace.x) for trace in figure.data] == [4, 4]
     assert all((trace.x > 0).all() for trace in figure.data)
 
@@ -281,7 +289,7 @@ def test_losses_figure_has_every_class_and_method_and_survives_a_loss_of_zero() 
 def test_the_axis_of_losses_has_ticks_however_little_it_spans(spread: float) -> None:
     said = {"uncalibrated": np.full(3, 0.7), "kde_mon2": np.full(3, 0.7 ** (1 / spread))}
     losses = top_label_losses(said, [0, 1, 2], [0, 1, 2], n_classes=3, rows="three rows")
-    axis = charts.losses_figure(losses, ("a", "b", "c"), dark=False).layout.xaxis
+    axis = losses_figure(losses, ("a", "b", "c"), dark=False).layout.xaxis
     low, high = 10 ** np.array(axis.range)
     assert 2 <= sum(low <= tick <= high for tick in axis.tickvals) <= 12
 
@@ -299,7 +307,7 @@ def contrast(one: str, two: str) -> float:
 
 @pytest.mark.parametrize(("dark", "ground"), [(False, "#ffffff"), (True, "#101823")])
 def test_writing_and_marks_stand_out_from_the_ground(dark: bool, ground: str) -> None:
-    colours = charts.palette(dark)
+    colours = palette(dark)
     assert contrast(colours.text, ground) >= 7
     assert contrast(colours.muted, ground) >= 4.5
     marks = ("model", "calibrated", "right", "wrong", "truth", "foreign", "miss")
@@ -330,7 +338,7 @@ def test_colours_live_in_the_palette_alone() -> None:
 def test_the_app_and_the_figures_share_their_colours() -> None:
     theme = tomllib.loads((ROOT / "app/.streamlit/config.toml").read_text())["theme"]
     for mode, dark in (("light", False), ("dark", True)):
-        colours = charts.palette(dark)
+        colours = palette(dark)
         assert theme[mode]["textColor"] == colours.text
         assert theme[mode]["chartCategoricalColors"] == list(colours.classes)
         assert theme[mode]["greenColor"] == colours.right
@@ -338,7 +346,7 @@ def test_the_app_and_the_figures_share_their_colours() -> None:
 
 def test_a_strip_under_the_curve_has_the_right_and_wrong_rows_of_each_stretch(kde) -> None:
     anchor = _anchor(3)
-    figure = charts.confidence_curve_figure(kde.curve(3), anchor, dark=False)
+    figure = confidence_curve_figure(kde.curve(3), anchor, dark=False)
     strip = {trace.name: trace for trace in figure.data if trace.yaxis == "y3"}
     right, wrong = strip["Rows that are right"], strip["Rows that are wrong"]
     held = [trace.customdata[:, 2] for trace in (right, wrong)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kdcal_core.charts import BandLine, lab, method_style, palette
+from kdcal_core.charts import BandLine, lab
 from kdcal_core.charts.lab import (
     Compared,
     MeasuredMethod,
@@ -16,6 +16,7 @@ from kdcal_core.charts.lab import (
     interval_figure,
     sizes_figure,
 )
+from kdcal_core.charts.palette import method_style, palette
 from kdcal_core.diagnostics import DistanceCurve, Estimate
 
 

@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 import pytest
 
 from kdcal_core import calibration, charts, diagnostics
-from kdcal_core.charts.palette import faded
+from kdcal_core.charts.palette import faded, palette
+from kdcal_core.charts.reliability import reliability_figure
 
 HOSTILE = "<b>&bold</b>"
 NAMES = (HOSTILE, *(f"class {at}" for at in range(1, 10)))
@@ -75,7 +76,7 @@ def test_the_legend_names_every_mark_once_and_has_no_data(by_class: charts.Chart
 def test_faults_have_their_colour_and_points_are_visible_with_few_rows(dark: bool) -> None:
     proba, y = ten_classes(400)
     found = diagnostics.reliability(proba, y, kind="top-label", n_bins=15)
-    colours = charts.palette(dark)
+    colours = palette(dark)
     panels = charts.reliability_by_class_chart(found, NAMES, dark=dark).panels
     assert panels is not None
     for one in panels.figures:
@@ -114,7 +115,7 @@ def test_a_large_fault_is_named_in_its_area_and_a_small_one_in_its_corner() -> N
         curve = diagnostics.reliability(
             np.column_stack([1 - p, p]), y, kind="class", label=1
         ).curves[0]
-        figure: go.Figure = charts.reliability_figure(curve, dark=False)
+        figure: go.Figure = reliability_figure(curve, dark=False)
         (note,) = [one for one in figure.layout.annotations if name in one.text]
         corner = (0.99, 0.01) if name == "Over-confident" else (0.01, 0.99)
         assert ((note.x, note.y) != corner) is inside

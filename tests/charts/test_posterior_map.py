@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 import pytest
 from texts.snapshot import Texts
 
-from kdcal_core import charts
 from kdcal_core.calibration.graph.gamma_floor_blend import data_floor
 from kdcal_core.charts import MapPoints, PosteriorPanel, posterior_map
+from kdcal_core.charts.posterior_map import posterior_map_figure
 from kdcal_core.diagnostics import accuracy, mean_max_confidence
 
 OUTSIDE = np.ones((10, 10), dtype=bool)
@@ -125,7 +125,7 @@ def test_the_rows_below_the_floor_are_counted(alpha: float, n: int) -> None:
 def grid_map(width: float, *, dark: bool = False, equal: bool = True, n: int = 2) -> go.Figure:
     panels = [PosteriorPanel("p", np.zeros((3, 3))) for _ in range(n)]
     points = MapPoints(np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.int64), ("a",))
-    return charts.posterior_map_figure(
+    return posterior_map_figure(
         np.linspace(0, width, 3),
         np.linspace(0, 10, 3),
         panels,

@@ -13,7 +13,28 @@ from hypothesis import strategies as st
 
 from kdcal_core import charts
 from kdcal_core.calibration.regions import RegionMap
-from kdcal_core.charts.regions import MAX_LINES
+from kdcal_core.charts.palette import palette
+from kdcal_core.charts.pit import fault_colour
+from kdcal_core.charts.region_repair import (
+    auc_lift_figure,
+    auc_lift_table,
+    loss_change_figure,
+    loss_change_table,
+    region_maps_figure,
+    region_maps_table,
+)
+from kdcal_core.charts.region_tree import region_colour, region_tree_figure
+from kdcal_core.charts.regions import (
+    MAX_LINES,
+    region_caption,
+    region_gaps_figure,
+    region_hover,
+    region_marks,
+    shown_regions,
+    tree_alt,
+    tree_words,
+)
+from kdcal_core.charts.reliability import score_panels_figure, score_panels_table
 from kdcal_core.diagnostics import (
     ScoreSpread,
     describe_regions,
@@ -46,7 +67,7 @@ def pit_search():
 
 
 def tree(search, **more):
-    return charts.region_tree_figure(search.tree, charts.region_marks(search), dark=False, **more)
+    return region_tree_figure(search.tree, region_marks(search), dark=False, **more)
 
 
 def test_every_region_has_its_mark_with_its_number(search):
@@ -59,13 +80,13 @@ def test_every_region_has_its_mark_with_its_number(search):
 
 
 def test_names_are_text_and_not_markup(search):
-    json = tree(search).to_json() + charts.region_gaps_figure(search, dark=True).to_json()
+    json = tree(search).to_json() + region_gaps_figure(search, dark=True).to_json()
     assert "<img" not in json
     assert "&lt;img" in json
 
 
 def test_red_is_over_confident_and_blue_under(search):
-    light = charts.palette(dark=False)
+    light = palette(dark=False)
     faults = {one.words.rsplit(" ", 1)[-1]: one.fault for one in search.regions}
     assert faults["a"] == "over-confident"
     marks = tree(search).data[-1].marker.color
@@ -75,31 +96,31 @@ def test_red_is_over_confident_and_blue_under(search):
     assert red > blue
     red, _, blue = (int(part) for part in marks[under][4:-1].split(","))
     assert blue > red
-    assert charts.region_colour("none", 0.5, light) == light.surface
+    assert region_colour("none", 0.5, light) == light.surface
 
 
 def test_faults_of_distributions_have_the_colours_of_the_pit_page(pit_search):
-    light = charts.palette(dark=False)
+    light = palette(dark=False)
     marks = tree(pit_search).data[-1].marker.color
     for region, colour in zip(pit_search.regions, marks, strict=True):
         if region.fault != "none":
-            assert colour == charts.fault_colour(region.fault, light)
+            assert colour == fault_colour(region.fault, light)
     assert {one.fault for one in pit_search.regions} > {"none"}
 
 
 def test_one_mark_a_region_or_nothing(search):
     with pytest.raises(ValueError, match="marks for"):
-        charts.region_tree_figure(search.tree, charts.region_marks(search)[1:], dark=False)
+        region_tree_figure(search.tree, region_marks(search)[1:], dark=False)
 
 
 def test_of_many_regions_the_clearest_are_drawn():
     rng = np.random.default_rng(0)
     leaf = rng.integers(0, 200, 4000)
     found = describe_regions(confidence_target(np.full(4000, 0.7), rng.random(4000) < 0.7), leaf)
-    shown = charts.shown_regions(found)
+    shown = shown_regions(found)
     assert len(shown) == MAX_LINES
     assert max(one.p_value for one in shown) <= np.sort([o.p_value for o in found.regions])[39]
-    figure = charts.region_gaps_figure(found, dark=False, picked=shown[3].leaf)
+    figure = region_gaps_figure(found, dark=False, picked=shown[3].leaf)
     assert figure.data[1].marker.line.width[3] == 3
     np.testing.assert_allclose(figure.data[0].x, [one.stated for one in shown])
 
@@ -119,33 +140,31 @@ def test_maps_are_drawn_as_two_lines_however_many_they_are():
         RegionMap.of(leaf, f"{HOSTILE} {leaf}", -1.0, 0.0, np.array([0.0, 1.0]))
         for leaf in range(30)
     ]
-    figure = charts.region_maps_figure(maps, dark=False, picked=7)
+    figure = region_maps_figure(maps, dark=False, picked=7)
     _, others, mine = figure.data
     assert (others.name, mine.name) == ("Other regions", "This region")
     assert np.isnan(others.x).sum() == 29
     assert len(others.x) == len(others.text) == 29 * len(mine.x)
     assert set(mine.text) == {f"8: {html.escape(HOSTILE)} 7"}
     assert "<img" not in figure.to_json()
-    assert [one.name for one in charts.region_maps_figure(maps, dark=True).data[1:]] == [
-        "Other regions"
-    ]
-    assert charts.region_maps_table(maps)["slope"].tolist() == [-1.0] * 30
+    assert [one.name for one in region_maps_figure(maps, dark=True).data[1:]] == ["Other regions"]
+    assert region_maps_table(maps)["slope"].tolist() == [-1.0] * 30
 
 
 def test_the_lift_is_drawn_with_its_interval():
     y = [0, 0, 0, 0, 1, 1, 1, 1]
     pair = paired_auc([1, 3, 2, 6, 4, 5, 2, 7], [1, 2, 3, 4, 4, 5, 6, 7], y)
-    figure = charts.auc_lift_figure([(HOSTILE, pair)], dark=False)
+    figure = auc_lift_figure([(HOSTILE, pair)], dark=False)
     mark = figure.data[0]
     assert mark.x[0] == pytest.approx(0.96875 / 0.71875 - 1)
     assert mark.x[0] + mark.error_x.array[0] == pytest.approx(pair.lift.high)
     assert "<img" not in figure.to_json()
-    assert charts.auc_lift_table([("tree", pair)])["auc_before"].tolist() == [0.71875]
+    assert auc_lift_table([("tree", pair)])["auc_before"].tolist() == [0.71875]
 
 
 def test_the_change_of_the_loss_is_drawn_with_its_interval():
     change = paired_difference(np.array([0.1, 0.4, 0.2]), np.array([0.3, 0.5, 0.4]), label="Change")
-    figure = charts.loss_change_figure([(HOSTILE, change)], dark=False)
+    figure = loss_change_figure([(HOSTILE, change)], dark=False)
     mark = figure.data[0]
     assert mark.x[0] == pytest.approx(-0.5 / 3)
     assert mark.x[0] - mark.error_x.arrayminus[0] == pytest.approx(change.low)
@@ -153,7 +172,7 @@ def test_the_change_of_the_loss_is_drawn_with_its_interval():
     assert low < change.low
     assert high >= 0
     assert "<img" not in figure.to_json()
-    table = charts.loss_change_table([("tree", change)])
+    table = loss_change_table([("tree", change)])
     assert table.loc[0, ["low", "high"]].tolist() == [change.low, change.high]
 
 
@@ -165,9 +184,9 @@ def test_scores_by_label_are_shares_of_each_label():
     assert spread.certain == pytest.approx((2 / 3, 1.0))
     assert spread.n == 5
     panel = charts.ScorePanel("Training rows", spread)
-    table = charts.score_panels_table([panel, panel])
+    table = score_panels_table([panel, panel])
     assert table.groupby("rows")["share_other"].sum().tolist() == [pytest.approx(2.0)]
-    figure = charts.score_panels_figure([panel], dark=True, labels=("Other", "Class"))
+    figure = score_panels_figure([panel], dark=True, labels=("Other", "Class"))
     assert [trace.name for trace in figure.data] == ["Other", "Class"]
 
 
@@ -184,12 +203,12 @@ def test_what_is_said_of_a_single_region_is_said_of_all_rows(texts):
     texts(search_finding(found), "finding")
     assert found.standing_out == ()
     assert charts.standing_out_words(found) == ("none", "none")
-    texts(charts.tree_words(found), "tree")
+    texts(tree_words(found), "tree")
 
 
 def test_words_hold_their_numbers(search):
-    assert f"{search.n_grow:,} rows" in charts.tree_words(search)
-    assert f"A tree of {len(search.regions)} regions" in charts.tree_alt(search)
+    assert f"{search.n_grow:,} rows" in tree_words(search)
+    assert f"A tree of {len(search.regions)} regions" in tree_alt(search)
     share = sum(one.n for one in search.faulty) / search.n_judge
     count = f"{len(search.faulty)} of {sum(one.n > 0 for one in search.regions)}"
     assert charts.standing_out_words(search) == (count, f"{share:.0%}")
@@ -252,12 +271,12 @@ def test_only_probabilities_that_a_region_states_are_named(texts):
 
 def test_regions_of_pit_show_what_was_tested_and_their_number(pit_search):
     for one in pit_search.regions:
-        said = charts.region_caption(one, regression=True)
+        said = region_caption(one, regression=True)
         kind = "within chance" if one.fault == "none" else one.fault
         assert said.startswith(f"{one.leaf + 1}: {kind}, ")
         assert ("PIT spread" in said) == (one.fault in ("too narrow", "too wide"))
         assert any(
-            line.startswith("Spread of PIT: ") for line in charts.region_hover(one, regression=True)
+            line.startswith("Spread of PIT: ") for line in region_hover(one, regression=True)
         )
 
 
@@ -286,9 +305,9 @@ def test_the_legend_has_the_colour_that_the_marks_have(search):
 
 def test_two_regions_are_both(search, texts):
     two = describe_regions(confidence_target([0.5] * 8, [0, 1] * 4), [0] * 4 + [1] * 4)
-    texts(charts.tree_words(two), "two")
-    texts(charts.tree_words(search), "more")
-    assert f"all {len(search.regions)} of them" in charts.tree_words(search)
+    texts(tree_words(two), "two")
+    texts(tree_words(search), "more")
+    assert f"all {len(search.regions)} of them" in tree_words(search)
 
 
 def test_a_lift_that_may_be_chance_is_called_so(texts):

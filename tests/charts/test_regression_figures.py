@@ -9,6 +9,26 @@ from scipy.stats import binom, norm
 
 from kdcal_core import charts
 from kdcal_core.charts import local_map, pit, recalibration
+from kdcal_core.charts.coverage import (
+    coverage_by_figure,
+    coverage_figure,
+    quantile_reliability_figure,
+)
+from kdcal_core.charts.local_map import local_map_figure
+from kdcal_core.charts.palette import palette
+from kdcal_core.charts.pit import ecdf_figure, pit_figure, pit_table
+from kdcal_core.charts.predictive_density import predictive_density_figure
+from kdcal_core.charts.recalibrated_rows import (
+    intervals_figure,
+    misses_figure,
+    misses_table,
+    truth_figure,
+    truth_table,
+)
+from kdcal_core.charts.recalibration import (
+    neighbour_selection_figure,
+    recalibration_measures_figure,
+)
 from kdcal_core.diagnostics import Estimate, density_curve, misses_of
 from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
@@ -122,12 +142,12 @@ def draw(
     methods = [measured(key, infinite=key == "model") for key in METHODS]
     titles = {"dark": dark, "x_title": HOSTILE, "y_title": HOSTILE}
     return {
-        "pit": charts.pit_figure(one, dark=dark, kind="too low"),
+        "pit": pit_figure(one, dark=dark, kind="too low"),
         "panels": charts.pit_panels(panels, dark=dark),
-        "ecdf": charts.ecdf_figure(ecdf(pit), dark=dark, calibrated=ecdf(fair)),
-        "map": charts.local_map_figure(local(), picked=[ring, ring], identity=True, **titles),
-        "misses": charts.misses_figure(xy, sides, **titles),
-        "coverage_by": charts.coverage_by_figure(
+        "ecdf": ecdf_figure(ecdf(pit), dark=dark, calibrated=ecdf(fair)),
+        "map": local_map_figure(local(), picked=[ring, ring], identity=True, **titles),
+        "misses": misses_figure(xy, sides, **titles),
+        "coverage_by": coverage_by_figure(
             [HOSTILE, "b"],
             [row(0.8, n=3), row(1.0)],
             dark=dark,
@@ -135,25 +155,23 @@ def draw(
             after=[row(0.95), row(0.0)],
             after_name=HOSTILE,
         ),
-        "coverage": charts.coverage_figure(
+        "coverage": coverage_figure(
             Coverage(levels, n, 1.0), dark=dark, after=Coverage(levels, n, 1.0), after_name=HOSTILE
         ),
-        "density": charts.predictive_density_figure(
+        "density": predictive_density_figure(
             [charts.DensityPanel(HOSTILE, float(y[at]), curves)], dark=dark, y_title=HOSTILE
         ),
-        "quantiles": charts.quantile_reliability_figure(
+        "quantiles": quantile_reliability_figure(
             reliability(pit), dark=dark, after=reliability(fair), after_name=HOSTILE
         ),
-        "measures": charts.recalibration_measures_figure(methods, dark=dark),
+        "measures": recalibration_measures_figure(methods, dark=dark),
         "differences": charts.recalibration_differences_figure(methods, dark=dark),
-        "truth": charts.truth_figure(
-            charts.Moments("truth", "Truth", mean, std), moments, dark=dark
-        ),
-        "intervals": charts.intervals_figure([HOSTILE] * n, y, shown, dark=dark, y_title=HOSTILE),
-        "selection": charts.neighbour_selection_figure(
+        "truth": truth_figure(charts.Moments("truth", "Truth", mean, std), moments, dark=dark),
+        "intervals": intervals_figure([HOSTILE] * n, y, shown, dark=dark, y_title=HOSTILE),
+        "selection": neighbour_selection_figure(
             [curve], dark=dark, chosen=(HOSTILE, 100), model=estimate(50.0 * scale)
         ),
-        "two": charts.pit_figure(two, dark=dark, who="local"),
+        "two": pit_figure(two, dark=dark, who="local"),
     }
 
 
@@ -185,7 +203,7 @@ def test_extreme_data_are_drawn_with_finite_axes(n: int, scale: float, constant:
 
 def test_pit_bars_have_height_1_where_uniform_and_all_rows_are_there() -> None:
     pit = (np.arange(200) + 0.5) / 200
-    bars, *_ = charts.pit_figure(histogram(pit, 10), dark=False).data
+    bars, *_ = pit_figure(histogram(pit, 10), dark=False).data
     np.testing.assert_allclose(bars.y, 1.0)
     assert bars.customdata[:, 2].sum() == 200
     np.testing.assert_allclose((bars.y * bars.width).sum(), 1.0)
@@ -193,10 +211,10 @@ def test_pit_bars_have_height_1_where_uniform_and_all_rows_are_there() -> None:
 
 def test_bars_outside_the_band_are_strong_and_have_the_colour_of_the_fault() -> None:
     shown = histogram(np.r_[np.full(500, 0.97), np.linspace(0.01, 0.99, 500)])
-    bars, *_ = charts.pit_figure(shown, dark=False, kind="too low").data
+    bars, *_ = pit_figure(shown, dark=False, kind="too low").data
     strong = np.array(["0.9)" in colour for colour in bars.marker.color])
     np.testing.assert_array_equal(strong, shown.outside != 0)
-    assert bars.marker.line.color == charts.palette(False).too_low
+    assert bars.marker.line.color == palette(False).too_low
 
 
 def test_panels_share_one_scale_that_holds_every_bar_and_band() -> None:
@@ -214,7 +232,7 @@ def test_panels_share_one_scale_that_holds_every_bar_and_band() -> None:
 
 def test_the_map_gives_back_rows_and_marks_each_kind_by_colour_and_symbol() -> None:
     result = local(400)
-    figure = charts.local_map_figure(result, dark=False, x_title="a", y_title="b")
+    figure = local_map_figure(result, dark=False, x_title="a", y_title="b")
     drawn = np.concatenate([trace.customdata[:, 0] for trace in figure.data]).astype(int)
     np.testing.assert_array_equal(np.sort(drawn), np.sort(result.rows))
     symbols = [trace.marker.symbol for trace in figure.data]
@@ -236,7 +254,7 @@ def test_misses_draw_the_same_rows_before_and_after_in_their_true_shares() -> No
         misses_of("before", y, -tight, tight),
         misses_of("after", y, -wide, wide),
     ]
-    figure = charts.misses_figure(xy, sides, dark=False, x_title="a", y_title="b")
+    figure = misses_figure(xy, sides, dark=False, x_title="a", y_title="b")
     drawn = [
         np.sort(np.concatenate([t.customdata for t in figure.data if t.xaxis == axis]))
         for axis in ("x", "x2")
@@ -255,9 +273,7 @@ def test_misses_draw_the_same_rows_before_and_after_in_their_true_shares() -> No
 def test_a_triangle_points_to_the_side_of_the_outcome() -> None:
     y = np.array([-5.0, 0.0, 5.0])
     side = misses_of("m", y, np.full(3, -1.0), np.full(3, 1.0))
-    figure = charts.misses_figure(
-        np.column_stack([y, y]), [side], dark=False, x_title="a", y_title="b"
-    )
+    figure = misses_figure(np.column_stack([y, y]), [side], dark=False, x_title="a", y_title="b")
     found = {trace.marker.symbol: list(trace.customdata) for trace in figure.data}
     assert found == {"circle": [2], "triangle-up": [3], "triangle-down": [1]}
 
@@ -287,7 +303,7 @@ def test_identical_samples_are_a_narrow_spike_and_not_an_error() -> None:
 
 def test_coverage_points_and_bars_are_the_estimates() -> None:
     rows = [row(0.8, n=3), row(0.97, n=500)]
-    figure = charts.coverage_by_figure(["a", "b"], rows, dark=False, column="c")
+    figure = coverage_by_figure(["a", "b"], rows, dark=False, column="c")
     points = [trace for trace in figure.data if trace.mode == "markers"]
     assert sum(len(trace.x) for trace in points) == 2
     strong, pale = points
@@ -299,7 +315,7 @@ def test_coverage_points_and_bars_are_the_estimates() -> None:
 
 def test_an_infinite_score_has_no_dot_and_the_others_stay() -> None:
     methods = [measured("model", infinite=True), measured("isotonic")]
-    figure = charts.recalibration_measures_figure(methods, dark=False, measures=["log_score"])
+    figure = recalibration_measures_figure(methods, dark=False, measures=["log_score"])
     (dots,) = figure.data
     np.testing.assert_array_equal(dots.y, [1])
     assert next(iter(figure.layout.yaxis.ticktext)).startswith("model")
@@ -326,12 +342,12 @@ def test_tables_hold_every_row_whatever_is_drawn() -> None:
     n = 9000
     y = np.linspace(-3, 3, n)
     side = misses_of("before", y, np.full(n, -2.0), np.full(n, 2.0))
-    table = charts.misses_table(np.column_stack([y, y]), [side], "a", "b")
+    table = misses_table(np.column_stack([y, y]), [side], "a", "b")
     assert list(table.row) == list(range(1, n + 1))
     counts = table["before"].value_counts()
     assert counts["below"] == (y < -2).sum()
     assert counts["above"] == (y > 2).sum()
     truth = charts.Moments("truth", "Truth", y)
-    assert len(charts.truth_table(truth, [charts.Moments("local", "Local", y)])) == n
-    pit = charts.pit_table([charts.PitPanel("a", histogram(np.linspace(0, 1, 50)))])
+    assert len(truth_table(truth, [charts.Moments("local", "Local", y)])) == n
+    pit = pit_table([charts.PitPanel("a", histogram(np.linspace(0, 1, 50)))])
     assert pit["count"].sum() == 50

@@ -16,11 +16,8 @@ from kdcal_core.calibration import TopLabelHistogram, calibrated, fit_calibrator
 from kdcal_core.calibration.export.score_table import score_table
 from kdcal_core.calibration.regions.region_layers import MAPS
 from kdcal_core.calibration.settings import INNER_MAPS
-from kdcal_core.charts import (
-    calibrator_map_chart,
-    calibrator_map_figure,
-    calibrator_map_regions,
-)
+from kdcal_core.charts import calibrator_map_chart, calibrator_map_regions
+from kdcal_core.charts.calibrator import calibrator_map_figure
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import log_loss
 from kdcal_core.diagnostics.calibrator_map import MOST_LINES, calibrator_map

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from kdcal_core.charts import BandLine, palette
+from kdcal_core.charts import BandLine
 from kdcal_core.charts.chart import new_figure
 from kdcal_core.charts.marks import band_lines
+from kdcal_core.charts.palette import palette
 
 
 def measure_figure(

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts import palette
 from kdcal_core.charts.marks import ribbon
-from kdcal_core.charts.palette import faded
+from kdcal_core.charts.palette import faded, palette
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import kernel_similarity
 from kdcal_core.models import wrap_model

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts import BandLine, distance_figure
+from kdcal_core.charts import BandLine
+from kdcal_core.charts.marks import distance_figure
 from kdcal_core.simulation import SIMULATIONS
 from tests.benchmarks.studies.bands import measure_figure
 from tests.benchmarks.studies.methods import METHODS

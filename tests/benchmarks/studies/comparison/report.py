@@ -9,7 +9,7 @@ import pandas as pd
 
 from kdcal_core import __version__
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.charts import MODEL_NAME
+from kdcal_core.charts.comparison import MODEL_NAME
 from kdcal_core.evaluation import (
     MEASURES,
     CriticalDifference,

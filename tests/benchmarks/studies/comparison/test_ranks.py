@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from texts.snapshot import Texts
 
-from kdcal_core.charts import MODEL_NAME
+from kdcal_core.charts.comparison import MODEL_NAME
 from kdcal_core.evaluation import critical_difference
 from tests.benchmarks.studies.comparison.figure import critical_difference_figure, ranks_words
 from tests.benchmarks.studies.comparison.report import ranked

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from kdcal_core.charts import palette
+from kdcal_core.charts.palette import palette
 from tests.benchmarks.studies import picture
 from tests.benchmarks.studies.heterogeneous import answers
 from tests.benchmarks.studies.heterogeneous.networks import SIZES
