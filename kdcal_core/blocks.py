@@ -126,11 +126,12 @@ def on_all_cores(
     """
     report = progress if progress is not None else silent
     found, n = [], most or cores()
+    shared = n > 1 or getattr(_here, "shared", False)
     # BLAS has one number of threads for the whole process: who sets it inside restores this one
     with (
         threadpool_limits(1, user_api="blas"),
         ThreadPoolExecutor(
-            n, "kdcal-cores", initializer=setattr, initargs=(_here, "shared", n > 1)
+            n, "kdcal-cores", initializer=setattr, initargs=(_here, "shared", shared)
         ) as pool,
     ):
         try:

@@ -206,6 +206,10 @@ def test_work_on_all_cores_shares_them_and_leaves_blas_as_it_was():
 
     with threadpool_limits(2, user_api="blas"):
         assert on_all_cores(threads, range(8), note=str) == [1] * 8
+        inside = on_all_cores(
+            lambda _: on_all_cores(lambda _: cores(), range(2), note=str), range(2), note=str
+        )
+        assert inside == [[1, 1], [1, 1]]
         blas = [one for one in threadpool_info() if one["user_api"] == "blas"]
         assert blas
         assert all(one["num_threads"] == 2 for one in blas)

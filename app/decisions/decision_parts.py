@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -177,7 +176,7 @@ def answer(view: Decided) -> Decided:
     else:
         sentence = f"Flags none of the rows, so every {name} row is missed."
     if view.repaired is not None:
-        sentence = f"{escape_markdown(view.repaired.name)} {in_sentence(sentence)}"
+        sentence = f"With {escape_markdown(view.repaired.name)}: {in_sentence(sentence)}"
     headline.header(sentence, anchor=False)
     with estimates:
         tiles.estimate_column([one for one in rates if one.n])
@@ -302,6 +301,9 @@ def _costs(view: Decided) -> Costs | None:
 def _keep_costs(review_id: str, name: str, keys: dict[str, str]) -> None:
     """Callback: the costs just written become the review's, if they make a decision."""
     values = {field: st.session_state[key] for field, key in keys.items()}
-    with suppress(InputError):  # the page says what is wrong with them
+    try:
         Costs(**values)
+    except InputError:  # the page says what is wrong with them
+        return
+    with session.reporting_errors():
         set_decision(session.workspace(), review_id, name, costs=values)

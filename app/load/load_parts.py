@@ -355,10 +355,11 @@ def still_missing(review: Review) -> str:
             "and apply."
         )
     if not regression and review.model is None and not review.roles.outputs:
+        target = escape_markdown(review.roles.target)
         return (
-            "There is no model yet, and no column is known to hold its probabilities. Upload the "
-            f"model, or give those columns the role '{OUTPUT}' below, each with its class, and "
-            "apply."
+            "There is no model yet, and no column is known to hold its probabilities of the "
+            f"classes in '{target}', which is taken for the target. Upload the model, or give "
+            f"those columns the role '{OUTPUT}' below, each with its class, and apply."
         )
     return ""
 

@@ -27,7 +27,7 @@ from kdcal_core.review.further_tables import (
     remove_foreign,
     remove_training,
 )
-from kdcal_core.review.question import Decision, Limit, Question, View, default_event
+from kdcal_core.review.question import CASES, Decision, Limit, Question, View, default_event
 from kdcal_core.review.reader import (
     PARTS,
     Part,
@@ -72,6 +72,7 @@ from kdcal_core.review.steps import (
 from kdcal_core.review.workspace import Workspace
 
 __all__ = [
+    "CASES",
     "PARTS",
     "TABLE_SUFFIXES",
     "Arrival",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from kdcal_core.diagnostics import Costs
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
+    CASES,
     Decision,
     Question,
     Workspace,
@@ -73,7 +74,7 @@ def test_a_calibrated_version_stands_beside_the_model(review_id: str) -> None:
     names = [one["name"] for one in specs(at)[0]["data"] if one.get("name")]
     assert names == ["Model as it is", "Platt", "Flag every row", "Flag none"]
     assert "At 50% Platt " in words(at)
-    assert at.header[0].value.startswith("Platt flags ")
+    assert at.header[0].value.startswith("With Platt: flags ")
     assert "those of Platt, on rows that it was not fitted on" in words(at)
     at.slider[0].set_value(80.0).run()
     calibrated = tiles(healthy(settle(at)))
@@ -171,6 +172,10 @@ def test_what_is_no_decision_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=words):
         set_decision(workspace, review_id, "yes", **decision)
+
+
+def test_the_cases_of_a_review_are_those_of_the_costs() -> None:
+    assert tuple(one.name for one in fields(Costs)) == CASES
 
 
 def test_a_rarer_event_in_another_set_changes_no_threshold(workspace: Workspace) -> None:
