@@ -22,6 +22,8 @@ _SIGNS = {ord(sign): f"&#{ord(sign)};" for sign in "\\`*_{}[]()#+-!|<>~$:&\"'=^@
 # entities are resolved; an invisible character keeps these from forming.
 _LATE_SIGNS = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})  # control, format, surrogate, no character
+# Words that none of them reads as a sign: letters first, and only marks that are signs elsewhere.
+_PLAIN_WORDS = re.compile(r"[^\W\d_](?:[^\W_]|[ ,'%]|(?<=\w)[-./](?=\w)|:(?= ))*")
 _LONG = 1e15  # numbers of more digits are not read as digits
 
 
@@ -210,6 +212,24 @@ def escape_markdown(text: object, limit: int = 80) -> str:
     """
     late = _LATE_SIGNS.sub(lambda sign: sign.group() + _INVISIBLE, _plain(text, limit))
     return late.translate(_SIGNS)
+
+
+def escape_label(text: object, limit: int = 80) -> str:
+    """As :func:`escape_markdown`, for the label of an element that has a help button.
+
+    Streamlit names that button after the label as it was given, so that an entity would be read
+    aloud. Plain words therefore stay as they are.
+
+    Examples
+    --------
+    >>> escape_label("Top-label log loss"), escape_label("Coverage 95%")
+    ('Top-label log loss', 'Coverage 95%')
+    >>> escape_label("a*b"), escape_label("- a")
+    ('a&#42;b', '&#45; a')
+    """
+    plain = _plain(text, limit)
+    words = _PLAIN_WORDS.fullmatch(plain) and not _LATE_SIGNS.search(plain.replace(": ", " "))
+    return plain if words else escape_markdown(text, limit)
 
 
 def escape_html(text: object, limit: int = 80) -> str:

@@ -61,14 +61,14 @@ class Decided:
 
 
 def choose_event(review: Review) -> int:
-    """The class whose probability decides: the review's event, or one of many classes."""
+    """The class whose probability decides: the review's event, or one chosen here."""
     default = review.event
     if default is not None:
         return default
     chosen: int = st.selectbox(
         "Class to flag",
         options=range(len(review.classes)),
-        index=1 if len(review.classes) == 2 else 0,
+        index=review.event_class or 0,
         format_func=lambda at: f"Flag: {review.classes[at][:80]}",
         key=f"decisions_event_{review.id}",
         persist_state="session",

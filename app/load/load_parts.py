@@ -40,7 +40,7 @@ from kdcal_core.review import (
     split_table,
     swap_classes,
 )
-from kdcal_core.text import counted, escape_markdown, listed
+from kdcal_core.text import counted, escape_label, escape_markdown, listed
 
 _SAMPLES_PER_ROW = 3
 _CHOICES = 6  # in a row
@@ -284,7 +284,7 @@ def _place_of(review: Review, place: TablePlace, table: TableInfo) -> None:
     key = f"place_{review.id}_{place}_{table.digest[:8]}"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.selectbox(
-            f"What {escape_markdown(table.name)} is",
+            f"What {escape_label(table.name)} is",
             list(_PLACES),
             index=list(_PLACES).index(place),
             format_func=_PLACES.__getitem__,

@@ -195,7 +195,7 @@ def _class(review: Review) -> int:
     label: int = st.selectbox(
         "Shown",
         options=[*range(n), TOP],
-        index=1 if n == 2 else n,
+        index=n if review.event is None else review.event,
         format_func=lambda at: "Confidence" if at == TOP else f"P({review.classes[at][:40]})",
         key=f"map_class_{review.id}",
         persist_state="session",

@@ -14,7 +14,7 @@ from kdcal_core.diagnostics import (
     value_text,
 )
 from kdcal_core.evaluation import meaning_of
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_label, escape_markdown
 
 TILE_WIDTH = 130
 """Pixels: two tiles on a phone, four beside the sidebar of a small laptop."""
@@ -68,7 +68,7 @@ def estimate_metric(estimate: Estimate, note: str) -> None:
     """An estimate with its interval, and our own text below."""
     with st.container(gap=None):
         st.metric(
-            escape_markdown(estimate.label),
+            escape_label(estimate.label),
             value_text(estimate),
             delta=interval_text(estimate),
             delta_color="off",

@@ -85,7 +85,7 @@ def net_benefit_chart(
     figure.update_layout(
         yaxis={"title_text": "Net benefit per row", "range": [-0.25 * top, 1.12 * top]}
     )
-    words = _useful_words(counts)
+    words = _useful_words(counts, repaired, repaired_name)
     if gained is not None:
         words = f"{words} {_gained_words(counts, gained, threshold, repaired_name)}"
     return Chart(
@@ -164,12 +164,24 @@ def _percent(share: float) -> str:
     return f"{share:.{digits}%}"
 
 
-def _useful_words(counts: DecisionCounts) -> str:
-    stretch = useful_thresholds(counts)
-    if stretch is None:
-        return "At no threshold is the model clearly better than flagging every row or none."
-    low, high = (_percent(end) for end in stretch)
-    return f"Using the model is better than flagging every row or none from {low} to {high}."
+def _useful_words(counts: DecisionCounts, repaired: DecisionCounts | None, name: str) -> str:
+    """From where to where the model is worth using, and its calibrated version."""
+    model = _stretch(counts)
+    if model is None:
+        words = "At no threshold is the model clearly better than flagging every row or none"
+    else:
+        words = f"Using the model is better than flagging every row or none {model}"
+    if repaired is None:
+        return f"{words}."
+    also = _stretch(repaired)
+    if also is None:
+        return f"{words}, and with {name} at no threshold." if model else f"{words}, nor is {name}."
+    return f"{words}, and with {name} {also}." if model else f"{words}, but {name} is {also}."
+
+
+def _stretch(counts: DecisionCounts) -> str | None:
+    found = useful_thresholds(counts)
+    return None if found is None else f"from {_percent(found[0])} to {_percent(found[1])}"
 
 
 def _gained_words(counts: DecisionCounts, gained: Band, threshold: float, name: str) -> str:

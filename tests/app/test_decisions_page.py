@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -73,6 +74,7 @@ def test_a_calibrated_version_stands_beside_the_model(review_id: str) -> None:
     at = healthy(settle(at))
     names = [one["name"] for one in specs(at)[0]["data"] if one.get("name")]
     assert names == ["Model as it is", "Platt", "Flag every row", "Flag none"]
+    assert re.search(r"Using the model is .* from \d.*, and with Platt from \d", words(at))
     assert "At 50% Platt " in words(at)
     assert at.header[0].value.startswith("With Platt: flags ")
     assert "those of Platt, on rows that it was not fitted on" in words(at)
@@ -137,7 +139,9 @@ def test_of_many_classes_one_is_chosen(workspace: Workspace) -> None:
 
 def test_confidence_view_still_has_decisions(workspace: Workspace, review_id: str) -> None:
     set_question(workspace, review_id, Question(view="confidence"))
-    assert shown(review_id).slider[0].label.startswith("Flag a row")
+    at = shown(review_id)
+    assert at.slider[0].label.startswith("Flag a row")
+    assert at.selectbox[0].value == workspace.read(review_id).event_class
 
 
 def test_threshold_and_costs_stay_with_the_review(workspace: Workspace, review_id: str) -> None:

@@ -62,8 +62,8 @@ def test_one_click_suffices_and_the_result_is_there_at_once_the_next_time(
     assert "400 rows" in words(at)
     assert [metric.label for metric in at.metric] == [
         "CRPS",
-        "Coverage 95&#37;",
-        "sMIS 95&#37;",
+        "Coverage 95%",
+        "sMIS 95%",
         "RMSE",
     ]
     assert len(at.get("plotly_chart")) == 11

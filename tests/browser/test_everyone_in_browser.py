@@ -18,8 +18,10 @@ AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 NOT_OURS = ("[data-testid='stSidebarNav']", "[data-testid='stFileUploaderDropzone']")
 FAULTS = """async (left_out) => {
   const found = await axe.run({exclude: left_out.map(one => [one])}, {resultTypes: ["violations"]})
+  const labels = [...document.querySelectorAll("[aria-label]")].map(one => one.ariaLabel)
   return found.violations.flatMap(
-    rule => rule.nodes.map(node => `${rule.id}: ${node.html.slice(0, 200)}`))
+    rule => rule.nodes.map(node => `${rule.id}: ${node.html.slice(0, 200)}`)
+  ).concat(labels.filter(label => /&#?\\w+;/.test(label)).map(label => `read aloud: ${label}`))
 }"""
 
 
