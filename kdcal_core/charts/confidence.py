@@ -278,7 +278,7 @@ def _curve(curve: ConfidenceCurve, anchor: HistogramAnchor, colour: str) -> list
                 x=curve.score,
                 y=np.where(inside, answer, np.nan),
                 mode="lines",
-                line={"color": faded(colour, max(opacity, 0.8)), "width": 1.6 + 0.8 * width},
+                line={"color": faded(colour, opacity), "width": 1.6 + 0.8 * width},
                 name=name,
                 legendgroup="curve",
                 showlegend=False,

@@ -30,7 +30,7 @@ FAULT_SYMBOLS = {
 }
 _RINGS = ("circle-open", "square-open", "hexagon-open")
 _MAX_MEMBERS = 120
-_WEAK, _STRONG = 0.05, 0.35  # sizes of the faults with the faintest and the strongest mark
+_WEAK, _STRONG = 0.05, 0.35  # sizes of the faults with the smallest and the largest mark
 
 
 _KINDS = tuple(kind for kind in FAULT_TITLES if kind != "none")
@@ -146,9 +146,8 @@ def _centres(local: LocalPit, mine: NDArray[np.intp], kind: str, colours: Palett
         mode="markers",
         marker={
             "symbol": FAULT_SYMBOLS[kind],
-            "color": faded(colour, 0.35) if sound else colour,
-            "size": 4.5 if sound else 5.0 + 4.0 * share,
-            "opacity": 1.0 if sound else 0.55 + 0.45 * share,
+            "color": faded(colour, 0.7) if sound else colour,
+            "size": 3.5 if sound else 5.0 + 4.0 * share,
             "line": {"width": 0},
         },
         unselected={"marker": {"opacity": 0.3}},

@@ -226,8 +226,8 @@ def _reach(length: float) -> float:
     return max(length, 0.0) if np.isfinite(length) else 0.0
 
 
-# (fewest rows, line width, opacity): marks from few rows are thin and pale
-TIERS = ((100, 2.2, 1.0), (20, 1.5, 0.7), (1, 0.9, 0.4))
+# (fewest rows, line width, opacity): marks from few rows are thin, and as pale as can still be seen
+TIERS = ((100, 2.2, 1.0), (20, 1.5, 0.9), (1, 0.9, 0.8))
 
 
 def tiers(count: NDArray[Any]) -> Iterator[tuple[NDArray[np.bool_], float, float]]:
@@ -336,7 +336,7 @@ def anchor_traces(
         traces.append(_anchor_strokes(anchor, inside, colours, width, opacity, "6px,3px", axes))
     if filled.size:
         lowest = np.arange(left.size) == filled[0]
-        traces.append(_anchor_strokes(anchor, lowest, colours, 1.2, 0.7, "2px,3px", axes))
+        traces.append(_anchor_strokes(anchor, lowest, colours, 1.2, 0.8, "2px,3px", axes))
         traces[-1 if filled.size == 1 else int(intervals)].showlegend = legend
     return traces
 

@@ -331,7 +331,7 @@ def score_histogram_figure(
                 x=middle,
                 y=count,
                 width=np.diff(histogram.edges),
-                marker={"color": faded(colour, 0.75), "line": {"color": colour, "width": 1}},
+                marker={"color": colour, "line": {"width": 0}},
                 name=f"{name}: {count.sum():,.0f} rows",
                 xaxis="x",
                 yaxis=axis,
@@ -425,7 +425,7 @@ def _cell(value: float, form: str) -> str:
     return form.format(value) if value > 0 else ""
 
 
-_HOLLOW, _PALEST = 0.5, 0.8  # opacities: marks stay visible where rows are few
+_HOLLOW = 1.0  # width of a line below which its marks are hollow
 
 
 def bin_points(
@@ -439,12 +439,12 @@ def bin_points(
     """The bins as points with interval bars, one trace per tier of row counts."""
     traces: list[go.Scatter] = []
     for inside, width, opacity in tiers(curve.count):
-        hollow = opacity < _HOLLOW
+        hollow = width < _HOLLOW
         seen, low, high = curve.accuracy[inside], curve.low[inside], curve.high[inside]
         facts = np.column_stack(
             [curve.edges[:-1][inside], curve.edges[1:][inside], low, high, curve.count[inside]]
         )
-        pale = faded(colour, max(opacity, _PALEST))
+        pale = faded(colour, opacity)
         traces.append(
             go.Scatter(
                 x=curve.confidence[inside],
@@ -595,7 +595,7 @@ def _outcomes(curve: ReliabilityCurve, colours: Palette, of_class: bool) -> list
             x=(left + right) / 2,
             y=rows,
             width=right - left,
-            marker={"color": faded(colour, 0.75), "line": {"width": 0}},
+            marker={"color": colour, "line": {"width": 0}},
             name=name,
             yaxis="y2",
             customdata=np.column_stack([left, right, curve.count]),

@@ -16,6 +16,7 @@ import pytest
 
 from kdcal_core import calibration, charts, diagnostics
 from kdcal_core.charts.confidence import bandwidth_figure, confidence_curve_figure, noise_figure
+from kdcal_core.charts.local_map import local_map_figure
 from kdcal_core.charts.marks import tiers
 from kdcal_core.charts.methods import losses_figure, method_cloud
 from kdcal_core.charts.palette import palette
@@ -320,6 +321,46 @@ def test_writing_and_marks_stand_out_from_the_ground(dark: bool, ground: str) ->
         assert contrast(one, ground) >= 4.5  # the names of areas are written in it
     # hits and errors differ in lightness too, for readers who do not see the hues apart
     assert contrast(colours.right, colours.wrong) >= 1.3
+
+
+def drawn_over(colour: str, opacity: float, ground: str) -> str:
+    """A colour as it is seen on the ground, in the form of the palette."""
+    if colour.startswith("rgba"):
+        *parts, alpha = (float(one) for one in colour[5:-1].split(","))
+        opacity *= alpha
+    else:
+        parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    below = [int(ground[at : at + 2], 16) for at in (1, 3, 5)]
+    seen = (opacity * one + (1 - opacity) * two for one, two in zip(parts, below, strict=True))
+    return "#" + "".join(f"{round(one):02x}" for one in seen)
+
+
+@pytest.mark.parametrize(("dark", "ground"), [(False, "#ffffff"), (True, "#101823")])
+@pytest.mark.parametrize("name", ["reliability", "calibrated", "scores", "local"])
+def test_marks_are_seen_as_they_are_drawn(draw, name: str, dark: bool, ground: str) -> None:
+    """At least 3:1, thin and small ones included; the data behind a summary may be paler."""
+    figure = faults_everywhere(dark) if name == "local" else draw(dark)[name]
+    looked_at = 0
+    for trace in figure.data:
+        if trace.type == "bar" or trace.mode == "markers":
+            opacity = 1.0 if trace.opacity is None else trace.opacity
+            assert trace.marker.opacity is None
+            seen = drawn_over(trace.marker.color, opacity, ground)
+            assert contrast(seen, ground) >= 2.995, trace.name
+            looked_at += 1
+    assert looked_at > 1
+
+
+def faults_everywhere(dark: bool) -> go.Figure:
+    """A map of places, of which some are faulty in each way, and most in none."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.random(600))
+    pit = rng.random(600)
+    pit[:100] **= 3.0
+    pit[500:] **= 0.3
+    xy = np.column_stack([x, rng.random(600)])
+    found = diagnostics.local_pit(pit, xy, xy, k=60, centres=200)
+    return local_map_figure(found, dark=dark, x_title="a", y_title="b")
 
 
 def test_colours_live_in_the_palette_alone() -> None:
