@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.shared.navigation import places
 from kdcal_core.review import Workspace, start_sample
 
 pytestmark = pytest.mark.browser
@@ -39,7 +40,10 @@ def test_the_main_picture_is_in_the_first_of_three_screens(app, home: Path, samp
     app.page.set_viewport_size(SCREEN)
     heights, pictures = {}, {}
     for page in PAGES[sample]:
-        app.open(f"{page}?review={review.id}")
+        if not heights:
+            app.open(f"{page}?review={review.id}")
+        else:
+            app.visit(places()[page].title)
         app.idle(120)
         if page in STARTED_BY:
             start = app.page.get_by_role("button", name=STARTED_BY[page])
