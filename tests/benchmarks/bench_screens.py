@@ -39,16 +39,19 @@ def run() -> list[dict[str, Any]]:
             page = browser.new_context(reduced_motion="reduce", viewport=SCREEN).new_page()
             for sample in samples():
                 review = start_sample(Workspace(Path(home)), sample.name)
+                page.goto(f"http://127.0.0.1:{port}/?review={review.id}")
+                page.locator("h1").first.wait_for(timeout=60_000)
                 for name, place in places().items():
                     if review.task in place.tasks:
-                        rows.append(_measured(page, f"http://127.0.0.1:{port}", name, review))
+                        rows.append(_measured(page, name, place.title, review))
             browser.close()
     return rows
 
 
-def _measured(page: Page, address: str, name: str, review: Review) -> dict[str, Any]:
-    page.goto(f"{address}/{name}?review={review.id}")
-    page.locator("h1").first.wait_for(timeout=60_000)
+def _measured(page: Page, name: str, title: str, review: Review) -> dict[str, Any]:
+    links = page.locator("[data-testid='stSidebarNav']")
+    links.get_by_text(title, exact=True).click()
+    page.locator("h1").get_by_text(title, exact=True).wait_for(timeout=60_000)
     _still(page)
     button = page.get_by_role("button", name=STARTED_BY.get(name, "no such button"))
     if button.count() and button.first.is_enabled():
@@ -56,12 +59,10 @@ def _measured(page: Page, address: str, name: str, review: Review) -> dict[str, 
         _still(page)
     plot = page.locator("[data-testid='stMain'] .js-plotly-plot .main-svg").first
     drawn = plot.count() and plot.is_visible()
-    return {
-        "name": f"screens: {name}",
-        "what": review.title,
-        "height": page.evaluate(HEIGHT),
-        "picture": page.evaluate(PICTURE) if drawn else None,
-    }
+    height, picture = page.evaluate(HEIGHT), page.evaluate(PICTURE) if drawn else None
+    words = f"{review.title}: {height} px high, picture down to {picture or 'none'}"
+    fits = height <= MOST and (picture or 0) <= FIRST
+    return {"name": f"screens: {name}", "what": words, "goal": "fits" if fits else "too high"}
 
 
 def _still(page: Page) -> None:
