@@ -33,15 +33,7 @@ from kdcal_core.cli.review_of_options import (
 from kdcal_core.cli.terminal import check_out, with_standard_input
 from kdcal_core.data import Roles
 from kdcal_core.diagnostics import mean_scale
-from kdcal_core.review import (
-    Review,
-    ReviewReader,
-    Which,
-    Workspace,
-    load_frame,
-    load_regression_set,
-    load_set,
-)
+from kdcal_core.review import Review, ReviewReader, Which, Workspace
 from kdcal_core.text import printable
 
 _BINS = 15
@@ -70,7 +62,7 @@ def _run(options: argparse.Namespace) -> str:
     with tempfile.TemporaryDirectory(prefix="kdcal-") as folder:
         workspace = Workspace(Path(folder))
         review = scored_review(workspace, options)
-        measured = _measured(workspace, review, options)
+        measured = _measured(ReviewReader(workspace, review.id, review=review), options)
         doubts = (*doubts_words(review), *copies_words(workspace, review))
         settings = _settings(options, review)
         content = record(measured, review.task, _inputs(review), settings, doubts)
@@ -91,16 +83,16 @@ def _run(options: argparse.Namespace) -> str:
 
 
 def _measured(
-    workspace: Workspace, review: Review, options: argparse.Namespace
+    reader: ReviewReader, options: argparse.Namespace
 ) -> list[Measured] | list[MeasuredRegression]:
-    sets = _sets(review)
-    if review.task == "regression":
-        return _measured_regression(workspace, review, sets, options)
-    bins, event = options.bins or _BINS, event_of(review, options.event)
+    sets = _sets(reader.review)
+    if reader.review.task == "regression":
+        return _measured_regression(reader, sets, options)
+    bins, event = options.bins or _BINS, event_of(reader.review, options.event)
     return [
         measure(
-            load_set(workspace, review.id, which),
-            notes=_notes(workspace, review, which),
+            reader.scored(which),
+            notes=_notes(reader, which),
             n_bins=bins,
             level=options.level,
             event=event,
@@ -110,23 +102,21 @@ def _measured(
 
 
 def _measured_regression(
-    workspace: Workspace, review: Review, sets: Sequence[Which], options: argparse.Namespace
+    reader: ReviewReader, sets: Sequence[Which], options: argparse.Namespace
 ) -> list[MeasuredRegression]:
     """Every set's results; the scale of sMIS is that of the calibration set."""
-    scale = mean_scale(load_regression_set(workspace, review.id, "calibration").y)
+    review = reader.review
+    scale = mean_scale(reader.distributions("calibration").y)
     found = []
     for which in sets:
-        frame = load_frame(workspace, review.id, which)
+        frame = reader.frame(which)
         for column in options.by:
             need(review.tables[which], column, "The table has no such column")
         found.append(
             measure_regression(
-                load_regression_set(workspace, review.id, which),
+                reader.distributions(which),
                 {name: frame[name] for name in options.by},
-                notes=(
-                    *ReviewReader(workspace, review.id).fitness(which).flags,
-                    *table_notes(review, which),
-                ),
+                notes=(*reader.fitness(which).flags, *table_notes(review, which)),
                 scale=scale,
                 n_bins=options.bins or _PIT_BINS,
                 level=options.level,
@@ -137,9 +127,9 @@ def _measured_regression(
     return found
 
 
-def _notes(workspace: Workspace, review: Review, which: Which) -> tuple[str, ...]:
+def _notes(reader: ReviewReader, which: Which) -> tuple[str, ...]:
     """Cautions about the rows, without the doubts, which are printed first."""
-    flags = ReviewReader(workspace, review.id).fitness(which).flags
+    review, flags = reader.review, reader.fitness(which).flags
     others = (flag for flag in flags if flag not in review.sets[which].doubts)
     return (*others, *table_notes(review, which))
 

@@ -35,11 +35,7 @@ from kdcal_core.review.reader import (
     ReviewReader,
     check_scored,
     identity,
-    load_frame,
-    load_regression_set,
-    load_set,
     review_data,
-    rows_of,
 )
 from kdcal_core.review.requirements import no_target_words
 from kdcal_core.review.review import (
@@ -107,9 +103,6 @@ __all__ = [
     "input_columns",
     "left_out",
     "left_out_words",
-    "load_frame",
-    "load_regression_set",
-    "load_set",
     "may_be_swapped",
     "move_table",
     "no_target_words",
@@ -121,7 +114,6 @@ __all__ = [
     "remove_training",
     "rename_review",
     "review_data",
-    "rows_of",
     "samples",
     "score",
     "set_decision",

@@ -37,33 +37,6 @@ if TYPE_CHECKING:
     from kdcal_core.models import HasLayers, Model
 
 
-def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
-    """A scored set, its arrays memory-mapped and read-only.
-
-    Raises
-    ------
-    InputError
-        If the set has not been scored, or the review is of a regression.
-    """
-    review = workspace.read(review_id)
-    info = scored_info(review, which, "classification")
-    folder = workspace.folder(review_id) / info.folder
-    return scored_arrays(folder, review.classes, info.digest, which)
-
-
-def load_regression_set(workspace: Workspace, review_id: str, which: Which) -> RegressionSet:
-    """A scored set of a regression, its arrays memory-mapped and read-only.
-
-    Raises
-    ------
-    InputError
-        If the set has not been scored, or the review is of a classification.
-    """
-    review = workspace.read(review_id)
-    info = scored_info(review, which, "regression")
-    return regression_arrays(workspace.folder(review_id) / info.folder, info.digest, which)
-
-
 def check_scored(workspace: Workspace, review: Review) -> None:
     """Check that every scored set is unchanged; only files in an unknown state are read.
 
@@ -102,43 +75,6 @@ def scored_info(review: Review, which: Which, task: Task) -> SetInfo:
             f"The {which} set has not been scored yet", fix="Score it on the Load page."
         )
     return info
-
-
-def load_frame(
-    workspace: Workspace, review_id: str, which: Which, columns: Sequence[str] | None = None
-) -> pd.DataFrame:
-    """The rows of a set's table, with all or only the given columns.
-
-    Raises
-    ------
-    InputError
-        If there is no such table.
-    """
-    check_which(which)
-    table = workspace.read(review_id).tables.get(which)
-    if table is None:
-        raise InputError(f"The review has no {which} table", fix="Add it on the Load page.")
-    return rows_of(workspace, review_id, table, columns)
-
-
-def rows_of(
-    workspace: Workspace,
-    review_id: str,
-    table: TableInfo,
-    columns: Sequence[str] | None = None,
-) -> pd.DataFrame:
-    """The rows of any table of the review: a set's, the training rows, foreign ones.
-
-    Raises
-    ------
-    InputError
-        If its file is missing.
-    """
-    from kdcal_core.review.scoring import read_frame
-
-    path = table_path(workspace.folder(review_id), table)
-    with kept(table.name):
-        return read_frame(str(path), columns).reset_index(drop=True)
 
 
 T = TypeVar("T")

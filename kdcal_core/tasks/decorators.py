@@ -110,7 +110,7 @@ class Sets:
         Raises
         ------
         InputError
-            As for `kdcal_core.review.load_set`.
+            As for `kdcal_core.review.ReviewReader.scored`.
         """
         found: ScoredSet = self.keep(("scored", which), lambda: self.reader.scored(which))
         return found
@@ -121,7 +121,7 @@ class Sets:
         Raises
         ------
         InputError
-            As for `kdcal_core.review.load_regression_set`.
+            As for `kdcal_core.review.ReviewReader.distributions`.
         """
         found: RegressionSet = self.keep(("set", which), lambda: self.reader.distributions(which))
         return found

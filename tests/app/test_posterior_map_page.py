@@ -22,11 +22,11 @@ from app.shared.box_selection import Box, dragged_box
 from kdcal_core.data import ScoredSet
 from kdcal_core.jobs import jobs
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_model,
     add_table,
     create_review,
-    load_frame,
     score,
     start_sample,
 )
@@ -169,7 +169,7 @@ def test_the_truth_is_that_of_the_simulation(page: AppTest) -> None:
 def test_the_rows_in_the_box_are_counted_and_listed(
     page: AppTest, workspace: Workspace, network: str, texts: Texts
 ) -> None:
-    frame = load_frame(workspace, network, "evaluation")
+    frame = ReviewReader(workspace, network).frame("evaluation")
     across, _ = page.slider
     across.set_range(0.0, across.max).run()
     page.slider[1].set_range(0.0, page.slider[1].max).run()

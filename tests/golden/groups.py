@@ -24,11 +24,11 @@ from kdcal_core import load_calibrator
 from kdcal_core.cli import main
 from kdcal_core.errors import InputWarning
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_model,
     add_table,
     create_review,
-    load_set,
     score,
     start_sample,
 )
@@ -199,7 +199,7 @@ def _export(folder: Path) -> Any:
         scored = pd.read_csv(out)
         calibrator = load_calibrator(run.calibrator_file, model=model)
         inputs = pd.read_parquet(table)
-        proba = load_set(workspace, review, "evaluation").proba
+        proba = ReviewReader(workspace, review).scored("evaluation").proba
         collected[key] = {
             "record": figures(
                 {

@@ -12,6 +12,7 @@ from workerless import working_here
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_foreign,
     add_table,
@@ -20,7 +21,6 @@ from kdcal_core.review import (
     read_review,
     remove_foreign,
     remove_training,
-    rows_of,
     score,
     set_roles,
     start_sample,
@@ -78,10 +78,9 @@ def test_both_come_and_go_without_touching_the_scores(workspace, review):
     assert now.ready
     assert now.sets == review.sets
     assert list(now.foreign) == ["far.csv", "farther.csv"]
-    pd.testing.assert_frame_equal(
-        rows_of(workspace, review.id, now.training), training, check_dtype=False
-    )
-    pd.testing.assert_frame_equal(rows_of(workspace, review.id, now.foreign["far.csv"]), foreign)
+    reader = ReviewReader(workspace, review.id)
+    pd.testing.assert_frame_equal(reader.frame("training"), training, check_dtype=False)
+    pd.testing.assert_frame_equal(reader.foreign("far.csv"), foreign)
     assert read_review(Workspace(workspace.root), review.id) == now
     remove_training(workspace, review.id)
     remove_foreign(workspace, review.id, "far.csv")

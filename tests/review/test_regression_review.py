@@ -24,8 +24,6 @@ from kdcal_core.review import (
     add_model,
     add_table,
     create_review,
-    load_regression_set,
-    load_set,
     read_review,
     score,
     set_roles,
@@ -89,7 +87,7 @@ def test_predictions_alone_become_a_scored_set(workspace: Workspace, review_id: 
     assert review.task == "regression"
     assert review.ready
     assert review.classes == ()
-    found = load_regression_set(workspace, review_id, "calibration")
+    found = ReviewReader(workspace, review_id).distributions("calibration")
     assert isinstance(found.distribution, Normal)
     np.testing.assert_allclose(found.y, frame["y"])
     np.testing.assert_allclose(found.distribution.mean(), frame["a"])
@@ -100,7 +98,7 @@ def test_predictions_alone_become_a_scored_set(workspace: Workspace, review_id: 
     assert info.rmse == pytest.approx(np.sqrt(np.mean((frame["y"] - frame["a"]) ** 2)))
     assert review.accuracy == {}
     with pytest.raises(InputError, match="This needs a classification"):
-        load_set(workspace, review_id, "calibration")
+        ReviewReader(workspace, review_id).scored("calibration")
 
 
 def test_quantiles_that_cross_are_sorted_and_said(
@@ -108,7 +106,7 @@ def test_quantiles_that_cross_are_sorted_and_said(
 ) -> None:
     frame = rows().assign(q10=lambda one: one["a"] - 1, q50=0.0, q90=lambda one: one["a"] + 3)
     review = predictions(workspace, review_id, frame)
-    found = load_regression_set(workspace, review_id, "calibration")
+    found = ReviewReader(workspace, review_id).distributions("calibration")
     assert isinstance(found.distribution, Quantiles)
     assert np.all(np.diff(found.distribution.ppf([[0.1, 0.5, 0.9]]), axis=1) >= 0)
     note, resolved = review.sets["calibration"].notes
@@ -123,7 +121,7 @@ def test_few_samples_say_what_they_resolve(
     frame = rows().drop(columns="true_mean")
     draws = {f"sample_{k}": RNG.normal(size=N) for k in range(1, 11)}
     review = predictions(workspace, review_id, frame.assign(**draws))
-    found = load_regression_set(workspace, review_id, "calibration")
+    found = ReviewReader(workspace, review_id).distributions("calibration")
     pit = randomised_pit(found.distribution, found.y, 0)
     assert pit.min() > 0
     assert pit.max() < 1
@@ -188,7 +186,7 @@ def test_single_numbers_take_the_calibration_sets_spread(
     spread = float(np.sqrt(np.mean((first["y"] - first["true_mean"]) ** 2)))
     for which in ("calibration", "evaluation"):
         assert review.sets[which].spread == pytest.approx(spread)
-        found = load_regression_set(workspace, review_id, which)
+        found = ReviewReader(workspace, review_id).distributions(which)
         std = found.distribution.std()
         if which == "evaluation":
             np.testing.assert_allclose(std, spread)
@@ -215,7 +213,7 @@ def test_a_model_that_speaks_for_itself(workspace: Workspace, review_id: str) ->
         family="point",
         true_mean="true_mean",
     )
-    found = load_regression_set(workspace, review_id, "calibration")
+    found = ReviewReader(workspace, review_id).distributions("calibration")
     np.testing.assert_allclose(found.distribution.mean(), rows()["true_mean"], atol=1e-5)
     assert review.sets["calibration"].rmse == pytest.approx(1.0, abs=0.1)
 
@@ -363,7 +361,7 @@ def test_a_fault_is_reported_with_its_place_and_leaves_the_review(
 def test_outcomes_at_zero_suit_no_gamma(workspace: Workspace, review_id: str) -> None:
     frame = rows().assign(y=lambda one: one["y"].abs(), mean=1.0, shape=2.0)
     review = predictions(workspace, review_id, frame)
-    found = load_regression_set(workspace, review_id, "calibration")
+    found = ReviewReader(workspace, review_id).distributions("calibration")
     assert isinstance(found.distribution, Gamma)
     assert review.roles.family == "gamma"
     frame.loc[7, "y"] = 0.0
@@ -397,17 +395,17 @@ def test_damaged_arrays_are_reported(workspace: Workspace, review_id: str) -> No
     folder = workspace.folder(review_id) / review.sets["calibration"].folder
     np.save(folder / "weight.npy", np.zeros(N))
     with pytest.raises(InputError, match="Load the file again"):
-        load_regression_set(workspace, review_id, "calibration")
+        ReviewReader(workspace, review_id).distributions("calibration")
     (folder / "weight.npy").unlink()
     np.save(folder / "y.npy", np.full(N, np.nan))
     with pytest.raises(InputError, match="Load the file again"):
-        load_regression_set(workspace, review_id, "calibration")
+        ReviewReader(workspace, review_id).distributions("calibration")
     np.save(folder / "y.npy", np.zeros(N - 1))
     with pytest.raises(InputError, match="Load the file again"):
-        load_regression_set(workspace, review_id, "calibration")
+        ReviewReader(workspace, review_id).distributions("calibration")
     shutil.rmtree(folder)
     with pytest.raises(InputError, match="Load the file again"):
-        load_regression_set(workspace, review_id, "calibration")
+        ReviewReader(workspace, review_id).distributions("calibration")
 
 
 def test_a_review_written_before_regression_is_still_read(
@@ -427,6 +425,6 @@ def test_a_review_written_before_regression_is_still_read(
     review = read_review(workspace, review_id)
     assert review.task == "classification"
     assert review.accuracy == {"calibration": 0.5}
-    assert load_set(workspace, review_id, "calibration").n_rows == 60
+    assert ReviewReader(workspace, review_id).scored("calibration").n_rows == 60
     with pytest.raises(InputError, match="This needs a regression"):
-        load_regression_set(workspace, review_id, "calibration")
+        ReviewReader(workspace, review_id).distributions("calibration")

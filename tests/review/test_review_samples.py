@@ -8,9 +8,9 @@ import pytest
 
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     check_scored,
-    load_set,
     read_review,
     samples,
     start_sample,
@@ -49,7 +49,7 @@ def test_one_call_opens_a_sample_scored_as_its_card_says(tmp_path, name):
     assert (review.model is None) == (sample.model is None)
     assert review.accuracy["evaluation"] == pytest.approx(sample.accuracy, abs=1e-4)
     for which in ("calibration", "evaluation"):
-        scored = load_set(workspace, review.id, which)
+        scored = ReviewReader(workspace, review.id).scored(which)
         assert scored.n_rows == sample.rows[which]
         assert scored.classes == sample.class_names
 
@@ -98,7 +98,7 @@ def test_a_sample_needs_a_worker_once(tmp_path, monkeypatch):
         assert review.sets == first.sets
         assert review.model == first.model
         for which in ("calibration", "evaluation"):
-            mine, its = (load_set(workspace, one.id, which) for one in (first, review))
+            mine, its = (ReviewReader(workspace, one.id).scored(which) for one in (first, review))
             np.testing.assert_array_equal(mine.proba, its.proba)
     # files of a review are its own
     path = workspace.folder(first.id) / "set-calibration" / "y.npy"

@@ -23,9 +23,6 @@ from kdcal_core.review import (
     add_table,
     check_scored,
     create_review,
-    load_frame,
-    load_regression_set,
-    load_set,
     review_data,
     score,
     set_roles,
@@ -62,6 +59,14 @@ def scored(workspace: Workspace, folder: Path, task: str = "classification") -> 
 
 def set_folder(workspace: Workspace, review: Review) -> Path:
     return workspace.folder(review.id) / review.sets["calibration"].folder
+
+
+def read_calibration(workspace: Workspace, review: Review) -> None:
+    reader = ReviewReader(workspace, review.id)
+    if review.task == "regression":
+        reader.distributions("calibration")
+    else:
+        reader.scored("calibration")
 
 
 def unseal(folder: Path) -> None:
@@ -101,7 +106,7 @@ def test_probabilities_of_another_content_are_refused(
     else:
         np.save(path, damage(np.load(path)))
     for read in (
-        lambda: load_set(workspace, review.id, "calibration"),
+        lambda: ReviewReader(workspace, review.id).scored("calibration"),
         lambda: check_scored(workspace, review),
         lambda: review_data(ReviewReader(workspace, review.id)),
     ):
@@ -112,12 +117,12 @@ def test_probabilities_of_another_content_are_refused(
 
 
 def test_an_old_set_is_read_and_sealed(workspace: Workspace, tmp_path: Path) -> None:
-    for task, load in (("classification", load_set), ("regression", load_regression_set)):
+    for task in ("classification", "regression"):
         review = scored(workspace, tmp_path, task)
         folder = set_folder(workspace, review)
         unseal(folder)
         assert not check_folder(folder)
-        load(workspace, review.id, "calibration")  # type: ignore[operator]
+        read_calibration(workspace, review)
         assert check_folder(folder)
 
 
@@ -132,7 +137,7 @@ def test_a_regression_of_another_content_is_refused(
         unseal(folder)
     np.save(folder / name, np.load(folder / name)[::-1])
     with pytest.raises(InputError, match=f"of the review {review.id} is damaged"):
-        load_regression_set(workspace, review.id, "calibration")
+        ReviewReader(workspace, review.id).distributions("calibration")
     with pytest.raises(InputError, match=f"of the review {review.id} is damaged"):
         check_scored(workspace, review)
 
@@ -146,18 +151,20 @@ def test_a_weight_that_is_gone_does_not_leave_an_unweighted_set(
     seal(folder / "weight.npy")
     (folder / "weight.npy").unlink()
     with pytest.raises(InputError, match="no longer kept"):
-        load_set(workspace, review.id, "calibration")
+        ReviewReader(workspace, review.id).scored("calibration")
 
 
 def test_rows_of_another_content_are_refused(workspace: Workspace, tmp_path: Path) -> None:
     review = scored(workspace, tmp_path)
     path = workspace.folder(review.id) / review.tables["calibration"].file
     content = bytearray(path.read_bytes())
-    at = content.find(load_frame(workspace, review.id, "calibration").x.to_numpy()[:1].tobytes())
+    at = content.find(
+        ReviewReader(workspace, review.id).frame("calibration").x.to_numpy()[:1].tobytes()
+    )
     content[at] ^= 1
     path.write_bytes(content)
     for read in (
-        lambda: load_frame(workspace, review.id, "calibration"),
+        lambda: ReviewReader(workspace, review.id).frame("calibration"),
         lambda: score(workspace, review.id),
     ):
         with pytest.raises(InputError, match=f"{path.name} of the review {review.id} is damaged"):
@@ -216,26 +223,26 @@ def test_files_that_systems_leave_are_not_the_reviews(workspace: Workspace, tmp_
         if not sealed:
             unseal(folder)
         assert check_folder(folder) == sealed
-        load_set(workspace, review.id, "calibration")
+        ReviewReader(workspace, review.id).scored("calibration")
         for name in (".DS_Store", "Thumbs.db"):
             (folder / name).write_text("changed")
         for name in ("._y.npy", ".0123.tmp", ".nfs000001"):
             (folder / name).unlink()
-        load_set(workspace, review.id, "calibration")
+        ReviewReader(workspace, review.id).scored("calibration")
         assert check_folder(folder)
 
 
 def test_the_files_of_another_set_are_refused_with_their_seals(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    for task, load in (("classification", load_set), ("regression", load_regression_set)):
+    for task in ("classification", "regression"):
         review = scored(workspace, tmp_path, task)
         folder = set_folder(workspace, review)
         np.save(folder / "y.npy", np.load(folder / "y.npy")[::-1])
         seal(folder / "y.npy")
         assert check_folder(folder)
         with pytest.raises(InputError, match=f"of the review {review.id} is damaged"):
-            load(workspace, review.id, "calibration")  # type: ignore[operator]
+            read_calibration(workspace, review)
 
 
 def test_a_seal_whose_write_was_lost_is_written_again(workspace: Workspace, tmp_path: Path) -> None:
@@ -243,12 +250,12 @@ def test_a_seal_whose_write_was_lost_is_written_again(workspace: Workspace, tmp_
     review = scored(workspace, tmp_path)
     folder = set_folder(workspace, review)
     (folder / f"y.npy{SEAL}").write_text("")
-    load_set(workspace, review.id, "calibration")
+    ReviewReader(workspace, review.id).scored("calibration")
     assert check_folder(folder)
     (folder / f"y.npy{SEAL}").write_text("")
     np.save(folder / "y.npy", np.load(folder / "y.npy")[::-1])
     with pytest.raises(InputError, match="is damaged"):
-        load_set(workspace, review.id, "calibration")
+        ReviewReader(workspace, review.id).scored("calibration")
 
 
 def state_of(workspace: Workspace, review: Review) -> tuple[Path, dict[str, object]]:
@@ -263,7 +270,7 @@ def test_a_changed_table_without_its_seal_is_refused(workspace: Workspace, tmp_p
     frame.assign(x=-frame.x).to_feather(table, compression="uncompressed")
     table.with_name(table.name + SEAL).unlink()
     for step in (
-        lambda: load_frame(workspace, review.id, "calibration"),
+        lambda: ReviewReader(workspace, review.id).frame("calibration"),
         lambda: score(workspace, review.id),
     ):
         with pytest.raises(InputError, match="is damaged"):
@@ -281,9 +288,9 @@ def test_a_set_that_names_another_tables_file_is_refused(
     state["tables"]["evaluation"]["file"] = state["tables"]["calibration"]["file"]
     time.sleep(0.2)
     path.write_text(json.dumps(state))
-    load_frame(workspace, review.id, "calibration")
+    ReviewReader(workspace, review.id).frame("calibration")
     with pytest.raises(InputError, match="is damaged"):
-        load_frame(workspace, review.id, "evaluation")
+        ReviewReader(workspace, review.id).frame("evaluation")
 
 
 def test_a_seal_that_is_a_folder_is_damage(tmp_path: Path) -> None:
@@ -300,7 +307,7 @@ def test_a_table_of_an_earlier_version_is_read(workspace: Workspace, tmp_path: P
     del state["tables"]["calibration"]["sha256"]
     time.sleep(0.2)
     path.write_text(json.dumps(state))
-    assert len(load_frame(workspace, review.id, "calibration")) == N
+    assert len(ReviewReader(workspace, review.id).frame("calibration")) == N
 
 
 def test_drafts_of_killed_openings_are_removed_once_they_are_stale(workspace: Workspace) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobManager, default_root, jobs
-from kdcal_core.review import Review, Workspace, load_set, start_sample
+from kdcal_core.review import Review, ReviewReader, Workspace, start_sample
 from kdcal_core.review.workspace import KEEP_DAYS
 
 ROOT = Path(__file__).parents[2]
@@ -228,7 +228,7 @@ def test_a_home_of_an_earlier_version_is_read(
     for workspace in (Workspace(), Workspace(tmp_path / "kdcal")):  # as a worker opens it
         assert workspace.folder(review.id) == folder
         assert workspace.read(review.id) == review
-        assert load_set(workspace, review.id, "calibration").n_rows > 0
+        assert ReviewReader(workspace, review.id).scored("calibration").n_rows > 0
     Workspace().update(review.id, lambda one: replace(one, title="New"))
     assert Workspace().read(review.id).title == "New"
     assert not (tmp_path / "kdcal" / review.id).exists()
@@ -269,7 +269,7 @@ def read_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_a_home_that_can_only_be_read_is_read(read_only: str) -> None:
     workspace = Workspace()
     assert workspace.read(read_only).ready
-    assert load_set(workspace, read_only, "calibration").n_rows > 0
+    assert ReviewReader(workspace, read_only).scored("calibration").n_rows > 0
     for write in (
         workspace.create,
         lambda: workspace.update(read_only, lambda review: replace(review, title="New")),

@@ -21,10 +21,7 @@ from kdcal_core.review import (
     add_model,
     add_table,
     create_review,
-    load_frame,
-    load_set,
     read_review,
-    rows_of,
     score,
     set_roles,
     split_table,
@@ -96,7 +93,7 @@ def test_a_model_and_two_tables(net_home):
     for which in ("calibration", "evaluation"):
         frame = pd.read_parquet(DIGITS / f"{which}.parquet")
         model = load_model(DIGITS / "model.onnx")
-        scored = load_set(workspace, review.id, which)
+        scored = ReviewReader(workspace, review.id).scored(which)
         np.testing.assert_array_equal(scored.proba, model.predict_proba(frame))
         assert [review.classes[k] for k in scored.y] == frame[review.roles.target].astype(
             str
@@ -104,7 +101,7 @@ def test_a_model_and_two_tables(net_home):
         assert scored.digest == review.sets[which].digest
         assert not scored.proba.flags.writeable
         assert review.accuracy[which] == np.mean(scored.proba.argmax(axis=1) == scored.y)
-        found = load_frame(workspace, review.id, which)
+        found = ReviewReader(workspace, review.id).frame(which)
         pd.testing.assert_frame_equal(found, frame, check_dtype=False)
 
 
@@ -132,7 +129,7 @@ def test_predictions_only(workspace, review_id):
     frame = predictions()
     load_predictions(workspace, review_id, frame)
     review = score(workspace, review_id)
-    scored = load_set(workspace, review_id, "calibration")
+    scored = ReviewReader(workspace, review_id).scored("calibration")
     assert review.model is None
     assert review.classes == ("no", "yes")
     assert not review.has_evaluation
@@ -147,7 +144,7 @@ def test_one_column_for_the_positive_class_of_two(workspace, review_id):
     )
     review = score(workspace, review_id)
     assert review.classes == ("no", "yes")
-    scored = load_set(workspace, review_id, "calibration")
+    scored = ReviewReader(workspace, review_id).scored("calibration")
     np.testing.assert_allclose(scored.proba[:, 1], frame["proba_yes"], atol=1e-12)
 
 
@@ -225,8 +222,8 @@ def test_rows_deleted_behind_the_app_are_reported(workspace, review_id):
     (folder / review.sets["calibration"].folder / "proba.npy").unlink()
     (folder / review.tables["calibration"].file).unlink()
     for step in (
-        lambda: load_set(workspace, review_id, "calibration"),
-        lambda: load_frame(workspace, review_id, "calibration"),
+        lambda: ReviewReader(workspace, review_id).scored("calibration"),
+        lambda: ReviewReader(workspace, review_id).frame("calibration"),
         lambda: score(workspace, review_id),
     ):
         with pytest.raises(InputError, match="no longer kept"):
@@ -256,9 +253,9 @@ def test_damaged_arrays_are_reported(workspace, review_id, name):
     for damaged in _damage(whole):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=f"{name} of the review {review_id} is damaged"):
-            load_set(workspace, review_id, "calibration")
+            ReviewReader(workspace, review_id).scored("calibration")
     path.write_bytes(whole)
-    assert load_set(workspace, review_id, "calibration").n_rows == 60
+    assert ReviewReader(workspace, review_id).scored("calibration").n_rows == 60
 
 
 @pytest.mark.parametrize("kept", [0, 100, 1_000_000])
@@ -268,17 +265,18 @@ def test_a_damaged_table_is_reported(workspace, review_id, kept):
     path = workspace.folder(review_id) / review.tables["calibration"].file
     path.write_bytes(path.read_bytes()[:kept][:-9])
     with pytest.raises(InputError, match="damaged"):
-        load_frame(workspace, review_id, "calibration")
+        ReviewReader(workspace, review_id).frame("calibration")
 
 
 def test_weights_arrive_and_count_in_the_digest(workspace, review_id):
     frame = predictions().assign(w=np.arange(1.0, 61.0))
     load_predictions(workspace, review_id, frame)
     plain = score(workspace, review_id).sets["calibration"].digest
-    assert load_set(workspace, review_id, "calibration").weight is None
+    assert ReviewReader(workspace, review_id).scored("calibration").weight is None
     set_roles(workspace, review_id, replace(ROLES, weight="w"))
     weighted = score(workspace, review_id).sets["calibration"].digest
-    assert load_set(workspace, review_id, "calibration").weight.tolist() == frame["w"].tolist()
+    found = ReviewReader(workspace, review_id).scored("calibration")
+    assert found.weight.tolist() == frame["w"].tolist()
     assert plain != weighted
 
 
@@ -288,7 +286,7 @@ def test_changing_roles_takes_the_scores_away_and_the_same_roles_do_not(workspac
     assert set_roles(workspace, review_id, ROLES).ready
     assert not set_roles(workspace, review_id, replace(ROLES, output_kind="logit")).scored
     with pytest.raises(InputError, match="not been scored"):
-        load_set(workspace, review_id, "calibration")
+        ReviewReader(workspace, review_id).scored("calibration")
 
 
 def test_a_split_column_divides_the_rows(workspace, review_id, texts):
@@ -301,13 +299,13 @@ def test_a_split_column_divides_the_rows(workspace, review_id, texts):
     }
     texts(review.notes[-1])
     assert review.training.n_rows == 30
-    kept = rows_of(workspace, review_id, review.training)
+    kept = ReviewReader(workspace, review_id).frame("training")
     expected = frame[frame["part"] == "train"].reset_index(drop=True)
     pd.testing.assert_frame_equal(kept, expected, check_dtype=False)
     assert review.roles.split is None
     assert review.tables["calibration"].digest != review.tables["evaluation"].digest
     review = score(workspace, review_id)
-    y = load_set(workspace, review_id, "evaluation").y
+    y = ReviewReader(workspace, review_id).scored("evaluation").y
     expected = frame["label"][frame["part"] == "test"]
     assert [review.classes[k] for k in y] == expected.tolist()
     with pytest.raises(InputError, match="no table to divide"):
@@ -444,7 +442,7 @@ def test_a_failed_score_keeps_the_scores_before(workspace, review_id, monkeypatc
     with pytest.raises(InputError, match="It broke"):
         score(workspace, review_id)
     assert read_review(workspace, review_id) == scored
-    assert load_set(workspace, review_id, "calibration").n_rows == 60
+    assert ReviewReader(workspace, review_id).scored("calibration").n_rows == 60
 
 
 def test_a_change_while_scoring_throws_the_result_away(workspace, review_id, monkeypatch):
@@ -505,7 +503,7 @@ def test_a_hostile_reply_cannot_name_files(workspace, review_id, monkeypatch):
 
     monkeypatch.setattr(steps, "run_limited", hostile)
     score(workspace, review_id)
-    assert load_set(workspace, review_id, "calibration").n_rows == 60
+    assert ReviewReader(workspace, review_id).scored("calibration").n_rows == 60
     set_roles(workspace, review_id, replace(ROLES, output_kind="logit"))
     assert outside.read_text() == "kept"
 

@@ -16,11 +16,10 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobManager
 from kdcal_core.models import wrap_model
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_foreign,
     add_training,
-    load_frame,
-    load_set,
     remove_foreign,
     remove_training,
     start_sample,
@@ -54,7 +53,7 @@ def test_without_training_rows_the_calibration_set_is_divided(forest, tmp_path):
     assert (record.n_fit, record.n_holdout, record.n_judged) == (105, 45, 80)
     assert run.graph.n == 105
     assert run.graph.n_holdout == 45
-    scored = load_set(forest.workspace, forest.review.id, "evaluation")
+    scored = ReviewReader(forest.workspace, forest.review.id).scored("evaluation")
     np.testing.assert_array_equal(run.rows.proba, scored.proba)
     np.testing.assert_array_equal(run.rows.y, scored.y)
     np.testing.assert_array_equal(run.positions, np.arange(80))
@@ -106,7 +105,7 @@ def test_training_rows_are_fitted_and_the_calibration_set_is_held_out(forest, tm
 def test_the_hold_out_is_judged_where_there_is_nothing_else(mixed, tmp_path):
     run = fit(mixed, tmp_path)
     assert (run.record.judged_on, run.record.n_judged) == ("holdout", 45)
-    scored = load_set(mixed.workspace, mixed.review.id, "calibration")
+    scored = ReviewReader(mixed.workspace, mixed.review.id).scored("calibration")
     np.testing.assert_array_equal(run.rows.proba, scored.proba[run.positions])
     np.testing.assert_array_equal(run.rows.y, scored.y[run.positions])
     np.testing.assert_array_equal(run.graph.holdout_y, run.rows.y)
@@ -239,7 +238,7 @@ def test_a_sample_network_as_a_real_job(tmp_path):
     assert job.state == "done", job.error
     run = load(job.folder, GraphRun)
     assert run.record.kind == "network"
-    frame = load_frame(workspace, review.id, "evaluation")
+    frame = ReviewReader(workspace, review.id).frame("evaluation")
     assert len(run.rows) == len(frame)
     right = run.graph.predict(run.rows.located) == run.rows.y
     assert right.mean() > 0.85

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from small_reviews import quiet
 
 from kdcal_core.errors import InputError
-from kdcal_core.review import Workspace, load_frame, load_set, rows_of, start_sample
+from kdcal_core.review import ReviewReader, Workspace, start_sample
 from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, GridRun, GridSettings, fit_graph, posterior_grid
 from kdcal_core.tasks.decorators import carry_out
@@ -68,18 +68,18 @@ def test_the_principal_axes_are_those_of_standardised_features(tmp_path):
     settings = GridSettings(axes="principal", resolution=5)
     run = draw(workspace, review.id, tmp_path, settings)
     names = list(review.roles.features)
-    reference = review.training or review.tables["calibration"]
-    fit = rows_of(workspace, review.id, reference)[names]
+    reader = ReviewReader(workspace, review.id)
+    fit = reader.frame(reader.reference)[names]
     scaler = StandardScaler().fit(fit)
     found = PCA(2, svd_solver="full").fit(scaler.transform(fit))
-    judged = load_frame(workspace, review.id, "evaluation")[names]
+    judged = reader.frame("evaluation")[names]
     expected = found.transform(scaler.transform(judged))
     np.testing.assert_allclose(np.abs(run.points), np.abs(expected), atol=1e-8)
     np.testing.assert_allclose(run.record.explained, found.explained_variance_ratio_)
     assert run.record.x_name == "Principal axis 1"
     assert len(run.record.strongest[0]) == 5
     assert {name for name, _ in run.record.strongest[1]} <= set(names)
-    y = load_set(workspace, review.id, "evaluation").y
+    y = reader.scored("evaluation").y
     np.testing.assert_array_equal(run.shown_labels, y[run.shown])
 
 

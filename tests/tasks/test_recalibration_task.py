@@ -20,7 +20,6 @@ from kdcal_core.review import (
     add_model,
     add_table,
     create_review,
-    load_regression_set,
     score,
 )
 from kdcal_core.store import load
@@ -76,8 +75,8 @@ def run(opened, tmp_path_factory):
 
 def test_methods_agree_with_the_core_called_by_hand(opened, run):
     workspace, review, _ = opened
-    fit = load_regression_set(workspace, review.id, "calibration")
-    judged = load_regression_set(workspace, review.id, "evaluation")
+    fit = ReviewReader(workspace, review.id).distributions("calibration")
+    judged = ReviewReader(workspace, review.id).distributions("evaluation")
     spaces = regression_space(ReviewReader(workspace, review.id), "inputs")
     scale = np.abs(fit.y).mean()
     assert run.keys == (MODEL, "local", "isotonic")
@@ -118,7 +117,7 @@ def test_without_an_evaluation_set_every_row_is_repaired_by_the_others(opened, t
     workspace, _, review = opened
     run = ran(workspace, review, tmp_path / "run", methods=("local",), k=80)
     assert run.record.judged_on == "cross-fitted"
-    rows = load_regression_set(workspace, review.id, "calibration")
+    rows = ReviewReader(workspace, review.id).distributions("calibration")
     space = regression_space(ReviewReader(workspace, review.id), "inputs").calibration
     expected = cross_fitted(
         lambda: RECALIBRATORS["local"].make(k=80), rows.distribution, rows.y, space
@@ -304,7 +303,7 @@ def test_pit_values_of_samples_are_the_same_on_both_pages(opened, tmp_path):
     add_table(workspace, review_id, "calibration", csv(frame.assign(**draws)), "samples.csv")
     review = score(workspace, review_id)
     run = ran(workspace, review, tmp_path / "run", methods=("local", "isotonic"), k=50)
-    found = load_regression_set(workspace, review_id, "calibration")
+    found = ReviewReader(workspace, review_id).distributions("calibration")
     expected = randomised_pit(found.distribution, found.y, 0)
     np.testing.assert_allclose(run.answers[MODEL].pit, expected)
     assert all(run.answers[key].pit.min() > 0 for key in run.keys)

@@ -18,7 +18,6 @@ from kdcal_core.review import (
     Workspace,
     add_table,
     create_review,
-    load_set,
     score,
     set_roles,
     start_sample,
@@ -163,9 +162,8 @@ def test_the_classes_differ_on_the_training_rows(tmp_path) -> None:
 
 def test_the_search_is_that_of_the_core_without_its_rows(opened, numbers) -> None:
     found = region_search(sets_of(opened), **asked(max_depth=2)).search
-    by_hand = find_regions(
-        load_set(opened[0], opened[1].id, "calibration"), table()[["side", "age"]], max_depth=2
-    )
+    scored = ReviewReader(opened[0], opened[1].id).scored("calibration")
+    by_hand = find_regions(scored, table()[["side", "age"]], max_depth=2)
     assert found is not None
     pd.testing.assert_frame_equal(found.table(), by_hand.table())
     assert (found.n_grow, found.n_judge, found.target) == (450, 450, by_hand.target)
@@ -193,7 +191,7 @@ def test_a_tree_comes_back_as_it_was(opened, tmp_path) -> None:
     carry_out(**wanted.kwargs, folder=str(tmp_path), progress=quiet)
     search = region_search.read(tmp_path).search
     by_hand = find_regions(
-        load_set(opened[0], opened[1].id, "calibration"), table()[["side", "age"]]
+        ReviewReader(opened[0], opened[1].id).scored("calibration"), table()[["side", "age"]]
     )
     assert search.tree.n_leaves == len(search.regions) > 1
     np.testing.assert_array_equal(
@@ -206,7 +204,7 @@ def test_a_tree_comes_back_as_it_was(opened, tmp_path) -> None:
 
 def test_rows_and_panels_are_those_of_the_region(opened) -> None:
     sets, frame = sets_of(opened), table()
-    scored = load_set(opened[0], opened[1].id, "calibration")
+    scored = ReviewReader(opened[0], opened[1].id).scored("calibration")
     search = find_regions(scored, frame[["side", "age"]])
     south = next(one for one in search.regions if one.words == "side is south")
     mine = rows_in(search, south.leaf)

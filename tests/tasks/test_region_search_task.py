@@ -15,10 +15,10 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled
 from kdcal_core.partition.tree import bin_inputs
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_table,
     create_review,
-    load_set,
     score,
     set_roles,
     start_sample,
@@ -74,7 +74,7 @@ def test_what_is_read_back_is_what_the_core_finds(opened, tmp_path, label):
     )
     run = ran(opened, tmp_path, settings)
     by_hand = find_regions(
-        load_set(opened[0], opened[1].id, "evaluation"),
+        ReviewReader(opened[0], opened[1].id).scored("evaluation"),
         bin_inputs(table(800, 1)[["side", "age"]]),
         target="confidence" if label is None else label,
         max_depth=2,

@@ -19,11 +19,11 @@ from kdcal_core.evaluation import MODEL
 from kdcal_core.jobs import Cancelled
 from kdcal_core.partition.tree import bin_inputs
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_table,
     add_training,
     create_review,
-    load_set,
     score,
     set_roles,
 )
@@ -83,7 +83,8 @@ def test_fitted_on_one_set_and_judged_on_the_other(opened, tmp_path):
     run = ran(workspace, review, tmp_path, settings)
     assert run.keys == (MODEL, ONE_MAP, "tree", "column")
     assert run.record.judged_on == "evaluation"
-    fit, judged = (load_set(workspace, review.id, one) for one in ("calibration", "evaluation"))
+    reader = ReviewReader(workspace, review.id)
+    fit, judged = (reader.scored(one) for one in ("calibration", "evaluation"))
     inputs = [table(n, seed)[["side", "age"]] for n, seed in ((900, 0), (700, 1))]
     by_hand = HeterogeneousCalibrator("tree", max_depth=2).fit(fit.proba, fit.y, inputs[0])
     proba = by_hand.predict_proba(judged.proba, inputs[1])
@@ -111,7 +112,8 @@ def test_without_an_evaluation_set_no_row_has_a_part_in_its_own_map(opened, tmp_
     settings = RegionsSettings(("boosted",), max_depth=1, n_trees=3, folds=3, seed=4)
     run = ran(workspace, review, tmp_path, settings)
     assert run.record.judged_on == "cross-fitted"
-    scored, inputs = load_set(workspace, review.id, "calibration"), table(600, 2)[["side", "age"]]
+    scored = ReviewReader(workspace, review.id).scored("calibration")
+    inputs = table(600, 2)[["side", "age"]]
     fold = stratified_folds(scored.y, 3, 4)
     by_hand = HeterogeneousCalibrator("boosted", max_depth=1, n_trees=3, random_state=4)
     by_hand.fit(scored.proba[fold != 1], scored.y[fold != 1], inputs[fold != 1])
@@ -188,7 +190,8 @@ def test_damaged_scores_are_refused(opened, tmp_path):
 
 def test_rows_that_grew_the_tree_do_not_judge_it(opened):
     workspace, _, review = opened
-    scored, inputs = load_set(workspace, review.id, "calibration"), table(600, 2)[["side", "age"]]
+    scored = ReviewReader(workspace, review.id).scored("calibration")
+    inputs = table(600, 2)[["side", "age"]]
     search = class_regions(scored, bin_inputs(inputs), target=1, max_depth=2, min_rows=20)
     assert (search.n_grow, search.n_judge) == (300, 300)
     assert (search.leaf[search.judged] >= 0).all()
@@ -197,7 +200,7 @@ def test_rows_that_grew_the_tree_do_not_judge_it(opened):
 
 def test_training_rows_grow_the_tree_and_all_others_judge(opened):
     workspace, _, review = opened
-    scored = load_set(workspace, review.id, "calibration")
+    scored = ReviewReader(workspace, review.id).scored("calibration")
     known = table(2000, 9)
     training = bin_inputs(known[["side", "age"]])
     here = bin_inputs(table(600, 2)[["side", "age"]], like=training.columns)
@@ -213,7 +216,8 @@ def test_training_rows_grow_the_tree_and_all_others_judge(opened):
 
 def test_too_few_rows_are_reported_with_what_would_do(opened):
     workspace, _, review = opened
-    scored, inputs = load_set(workspace, review.id, "calibration"), table(600, 2)[["side", "age"]]
+    scored = ReviewReader(workspace, review.id).scored("calibration")
+    inputs = table(600, 2)[["side", "age"]]
     with pytest.raises(InputError, match="at least 800 rows"):
         class_regions(scored, bin_inputs(inputs), min_rows=200)
 
