@@ -1,4 +1,4 @@
-"""What an addition costs: one file for a calibrator, a model format or a measure.
+"""What an addition costs: one file for a calibrator, a model format, a measure or a check.
 
 A page is one file, one folder and one line of the navigation. The files below are written into a
 copy of the tree in which nothing else is touched, and a process that imports the copy says what
@@ -95,6 +95,21 @@ row_measure(
     absolute_losses,
 ).offer()
 """,
+    "kdcal_core/checks/sure_rows.py": """
+from kdcal_core.checks.check import Check, Part, largest
+from kdcal_core.review import Limit
+
+def measured(evidence, level):
+    sure = float((evidence.scored.proba.max(axis=1) > 0.99).mean())
+    name = "Share of rows with a confidence above 0.99"
+    return [Part(largest(name, "Sure rows", [sure], evidence.rows.n_rows, level))]
+
+Check(
+    code="KC299", title="Sure of many rows", question="Is the model nearly sure of most rows?",
+    family="data", tasks=("classification",), limit=Limit(high=0.07), measured=measured,
+    remedy="Calibrate the model.", page="compare", method="A share with an exact interval.",
+).offer()
+""",
     "app/rates/__init__.py": """
 from app.shared.navigation import Place
 
@@ -155,6 +170,7 @@ def _from_python() -> dict[str, Any]:
 
     from kdcal_core import fit_calibrator, load_calibrator
     from kdcal_core.calibration.export import DataMark, export_onnx, make_card, save_calibrator
+    from kdcal_core.checks import Evidence, judge_checks, measure_checks
     from kdcal_core.errors import InputError
     from kdcal_core.evaluation import compare
     from kdcal_core.models import load_model
@@ -177,7 +193,9 @@ def _from_python() -> dict[str, Any]:
         refused = ""
     except InputError as error:
         refused = str(error)
+    (checked,) = judge_checks(measure_checks(Evidence(rows), ["KC299"])).results
     return {
+        "checked": [checked.verdict, checked.parts[0].estimate.value],
         "kept": float(np.abs(again - calibrator.predict_proba(rows.proba)).max()),
         "onnx": [written.n_rows, written.max_difference],
         "compared": [one.name for one in compared.methods],
@@ -237,15 +255,17 @@ def _on_pages() -> dict[str, Any]:
         str(Path(app.__file__).with_name("streamlit_app.py")), default_timeout=60
     )
     (files,) = (one.proto for one in at.run().get("file_uploader") if one.proto.multiple_files)
+    at.query_params["guide"] = "checks"
     at.query_params["review"] = review_of(Workspace(), calibration=too_sure(200, 0))
     shown = {
         name: [
             *(title.value for title in at.switch_page(f"../pages/{name}.py").run().title),
             *(text.value for text in at.markdown),
             *(choice for one in (*at.button_group, *at.selectbox) for choice in one.options),
+            *(one.value for one in at.caption),
             *(str(error.message) for error in at.exception),
         ]
-        for name in ("rates", "compare", "export")
+        for name in ("rates", "compare", "export", "overview", "help")
     }
     return {"sections": SECTIONS, "uploaded": [*files.type, files.help], **shown}
 
@@ -272,6 +292,15 @@ def test_a_model_format_is_one_file(seen: dict[str, Any]) -> None:
 def test_a_measure_is_one_file(seen: dict[str, Any]) -> None:
     assert "absolute" in seen["measures"]
     assert "Absolute loss" in seen["diagnosed"]
+
+
+def test_a_check_is_one_file(seen: dict[str, Any]) -> None:
+    assert seen["checked"]
+    assert any("Sure rows" in text for text in seen["overview"])
+    assert (
+        "| KC299 | Sure of many rows | Is the model nearly sure of most rows? | at most 0.07 |"
+        in (line for text in seen["help"] for line in text.splitlines())
+    )
 
 
 def test_a_page_is_a_file_a_folder_and_a_line(seen: dict[str, Any]) -> None:

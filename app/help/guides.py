@@ -1,4 +1,8 @@
-"""The guides of `app/guides`: Markdown for a code host and for the Help page."""
+"""The guides of `app/guides`: Markdown for a code host and for the Help page.
+
+The app puts lists of the core, such as the one of all checks, where a guide marks their place. A
+code host shows the words that stand there.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ NAMES = (
     "measured",
     "deploying",
 )
+_CHECKS = re.compile(r"<!-- table of checks -->.*?<!-- end of the table -->", re.DOTALL)
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
@@ -27,7 +32,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 @dataclass(frozen=True)
 class Guide:
-    """A guide: its name, which is also its address, its title, and the Markdown of its file."""
+    """A guide: its name, which is also its address, its title, and its Markdown with all tables."""
 
     name: str
     title: str
@@ -43,7 +48,27 @@ def read_guide(name: str) -> Guide:
     'From Python'
     """
     text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    text = _CHECKS.sub(lambda _: checks_table(), text)
     return Guide(name, text.partition("\n")[0].removeprefix("# "), text)
+
+
+def checks_table() -> str:
+    """Every check with its question and default limit, as a Markdown table.
+
+    Examples
+    --------
+    >>> print(chr(10).join(checks_table().split(chr(10))[:3]))
+    | code | check | question | default limit |
+    |---|---|---|---|
+    | KC001 | Overall calibration | Do events happen as often as stated? | at most 0.05 |
+    """
+    from kdcal_core.checks import CHECKS, limit_text
+
+    rows = (
+        f"| {one.code} | {one.title} | {one.question} | {limit_text(one.limit)} |"
+        for one in CHECKS.values()
+    )
+    return "\n".join(["| code | check | question | default limit |", "|---|---|---|---|", *rows])
 
 
 def on_screen(text: str, review: str | None = None) -> str:

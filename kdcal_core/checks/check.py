@@ -205,20 +205,25 @@ def in_form(estimate: Estimate, value: float) -> str:
     return value_text(estimate, value)
 
 
-def limit_text(limit: Limit, estimate: Estimate) -> str:
-    """A limit, written in the form of the estimate that it is for.
+def limit_text(limit: Limit, estimate: Estimate | None = None) -> str:
+    """A limit, in the form of the estimate that it is for, or as the plain number it is.
 
     Examples
     --------
     >>> gap = Estimate("Gap", "Gap", 0.031, 0.01, 0.05, 900, percent=True)
     >>> limit_text(Limit(-0.05, 0.05), gap), limit_text(Limit(high=0.05), gap)
     ('-5.0% to 5.0%', 'at most 5.0%')
+    >>> limit_text(Limit(-0.05, 0.05))
+    '-0.05 to 0.05'
     >>> limit_text(Limit(against="chance"), gap)
     'no more than chance'
     """
     if limit.against == "chance":
         return "no more than chance"
-    low, high = (in_form(estimate, end) for end in (limit.low, limit.high))
+    low, high = (
+        f"{end:g}" if estimate is None else in_form(estimate, end)
+        for end in (limit.low, limit.high)
+    )
     if math.isinf(limit.low):
         ends = f"at most {high}"
     elif math.isinf(limit.high):

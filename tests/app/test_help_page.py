@@ -82,6 +82,8 @@ def test_code_is_shown_as_the_file_has_it() -> None:
 
 def test_the_guide_lists_every_check_with_its_default_limit() -> None:
     text = read_guide("checks").text
+    assert re.findall(r"^\| (KC\d+) ", text, re.MULTILINE) == list(CHECKS)
+    assert "<!--" not in text
     for check in CHECKS.values():
         ends = (check.limit.low, check.limit.high)
         (row,) = [line for line in text.splitlines() if line.startswith(f"| {check.code} ")]
