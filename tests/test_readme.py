@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,21 @@ def test_the_guide_names_every_command(capsys: pytest.CaptureFixture[str]) -> No
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0
+
+
+def test_what_only_python_offers_is_there() -> None:
+    section = (FOLDER / "python.md").read_text().partition("## What only Python offers\n")[2]
+    lines = section.partition("\n## ")[0].strip().replace("\n  ", " ").splitlines()
+    assert lines
+    for line in lines:
+        said = re.fullmatch(r"- ((?:`\w+`(?:, | and )?)+) of `([\w.]+)`: .+", line)
+        assert said is not None, line
+        module = said[2] if said[2].startswith("kdcal_core") else "kdcal_core"
+        owner = import_module(module)
+        owner = owner if module == said[2] else getattr(owner, said[2])
+        for name in re.findall(r"`(\w+)`", said[1]):
+            assert hasattr(owner, name), line
+            assert module == "kdcal_core" or name in owner.__all__, line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -161,7 +161,7 @@ class RegressionSimulator(Protocol):
 
 @dataclass(frozen=True)
 class RegressionSimulation:
-    """One simulation of a regression as the app offers it.
+    """One simulation of a regression, with the truth behind it.
 
     Attributes
     ----------
