@@ -25,7 +25,6 @@ from kdcal_core.review.further_tables import (
     add_foreign,
     add_training,
     remove_foreign,
-    remove_training,
 )
 from kdcal_core.review.question import CASES, Decision, Limit, Question, View, default_event
 from kdcal_core.review.reader import (
@@ -111,7 +110,6 @@ __all__ = [
     "places_of",
     "read_review",
     "remove_foreign",
-    "remove_training",
     "rename_review",
     "review_data",
     "samples",

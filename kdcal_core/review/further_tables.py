@@ -55,11 +55,6 @@ def add_training(
         return change_review(workspace, review_id, change)
 
 
-def remove_training(workspace: Workspace, review_id: str) -> Review:
-    """Remove the training rows; nothing happens if there are no training rows."""
-    return change_review(workspace, review_id, lambda review: replace(review, training=None))
-
-
 def add_foreign(
     workspace: Workspace,
     review_id: str,

@@ -18,9 +18,9 @@ from kdcal_core.review import (
     add_table,
     add_training,
     create_review,
+    move_table,
     read_review,
     remove_foreign,
-    remove_training,
     score,
     set_roles,
     start_sample,
@@ -82,7 +82,7 @@ def test_both_come_and_go_without_touching_the_scores(workspace, review):
     pd.testing.assert_frame_equal(reader.frame("training"), training, check_dtype=False)
     pd.testing.assert_frame_equal(reader.foreign("far.csv"), foreign)
     assert read_review(Workspace(workspace.root), review.id) == now
-    remove_training(workspace, review.id)
+    move_table(workspace, review.id, "training", None)
     remove_foreign(workspace, review.id, "far.csv")
     remove_foreign(workspace, review.id, "no such table")
     assert remove_foreign(workspace, review.id, "farther.csv") == review

@@ -21,7 +21,7 @@ from kdcal_core.review import (
     add_table,
     add_training,
     create_review,
-    remove_training,
+    move_table,
     review_data,
     score,
     set_roles,
@@ -84,7 +84,7 @@ def test_training_rows_are_held_against_both_sets(forest: Made, texts: Texts) ->
     text = [note.sentence for note in notes]
     texts(text)
     with working_here():
-        remove_training(forest.workspace, forest.review.id)
+        move_table(forest.workspace, forest.review.id, "training", None)
     assert sentences(forest) == text[2:]
 
 

@@ -20,8 +20,8 @@ from kdcal_core.review import (
     Workspace,
     add_foreign,
     add_training,
+    move_table,
     remove_foreign,
-    remove_training,
     start_sample,
 )
 from kdcal_core.store import load
@@ -96,7 +96,7 @@ def test_training_rows_are_fitted_and_the_calibration_set_is_held_out(forest, tm
         run = fit(forest, tmp_path)
         assert fit_graph.request(forest.workspace, forest.review.id).key != plain.key
     finally:
-        remove_training(forest.workspace, forest.review.id)
+        move_table(forest.workspace, forest.review.id, "training", None)
     assert (run.record.fitted_on, run.record.n_fit, run.record.n_holdout) == ("training", 200, 150)
     assert run.record.n_judged == 80
     assert fit_graph.request(forest.workspace, forest.review.id).key == plain.key
@@ -164,7 +164,7 @@ def test_a_bad_training_row_is_named_as_its_file_has_it(forest, tmp_path):
         with pytest.raises(InputError) as caught:
             fit(forest, tmp_path)
     finally:
-        remove_training(forest.workspace, forest.review.id)
+        move_table(forest.workspace, forest.review.id, "training", None)
     assert (caught.value.file, caught.value.column, caught.value.row) == ("train.csv", "kind", 7)
 
 
@@ -176,7 +176,7 @@ def test_a_missing_value_in_the_training_rows_is_named(forest, tmp_path):
         with pytest.raises(InputError) as caught:
             fit(forest, tmp_path)
     finally:
-        remove_training(forest.workspace, forest.review.id)
+        move_table(forest.workspace, forest.review.id, "training", None)
     assert (caught.value.file, caught.value.column, caught.value.row) == ("train.csv", "b", 7)
 
 
@@ -186,7 +186,7 @@ def test_rows_in_both_sets_are_noted(forest, tmp_path, texts):
     try:
         run = fit(forest, tmp_path)
     finally:
-        remove_training(forest.workspace, forest.review.id)
+        move_table(forest.workspace, forest.review.id, "training", None)
     texts(run.record.notes)
     assert any("150 rows" in note for note in run.record.notes)
 
