@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from kdcal_core.data import FloatArray, ScoredSet, Task
 from kdcal_core.diagnostics.targets import Target, targets
 from kdcal_core.distributions import RegressionSet, randomised_pit
+from kdcal_core.once import Once
 from kdcal_core.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from kdcal_core.evaluation import Space
     from kdcal_core.evaluation.overlap import SetRows
     from kdcal_core.review import ReviewData
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +51,8 @@ class Evidence:
     seed : int
         Of every random step.
     progress : callable
+    once : Once
+        Keeps what several checks, or one at several levels, need.
     """
 
     rows: ScoredSet | RegressionSet
@@ -65,7 +66,7 @@ class Evidence:
     missing: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0
     progress: Progress = silent
-    _made: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    once: Once = field(default_factory=Once, repr=False)
 
     @property
     def task(self) -> Task:
@@ -99,10 +100,3 @@ class Evidence:
         kind = "confidence" if self.event is None else "class"
         found = targets(scored.proba, scored.y, scored.weight, kind, self.event)  # type: ignore[arg-type]
         return found[0]
-
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What several checks, or one at several levels, need; made once."""
-        if key not in self._made:
-            self._made[key] = make()
-        found: T = self._made[key]
-        return found

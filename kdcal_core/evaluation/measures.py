@@ -9,9 +9,8 @@ measure from `MEASURES`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Literal, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from kdcal_core.diagnostics.targets import Target, confidence_target
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.evaluation.spread import Spread
 from kdcal_core.offers import offer
+from kdcal_core.once import Once
 from kdcal_core.progress import Progress
 
 T = TypeVar("T")
@@ -122,24 +122,15 @@ MEASURES: dict[str, Measure] = {}
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The random draws that all measures of a comparison share, with the level and the seed."""
+    """The random draws that all measures of a comparison share, with the level and the seed.
+
+    ``once`` keeps what several measures need; measures run side by side.
+    """
 
     rows: RowDraws
     level: float
     seed: int
-    _kept: dict[str, Future[Any]] = field(default_factory=dict)
-
-    def once(self, name: str, make: Callable[[], T]) -> T:
-        """What several measures need, made by the first that asks; the others wait for it."""
-        own: Future[T] = Future()
-        kept = self._kept.setdefault(name, own)
-        if kept is own:
-            try:
-                own.set_result(make())
-            except BaseException as error:
-                own.set_exception(error)
-        found: T = kept.result()
-        return found
+    once: Once = field(default_factory=Once)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import IntArray, Roles, ScoredSet, Task
 from kdcal_core.errors import InputError
+from kdcal_core.once import Once
 from kdcal_core.review.requirements import check_which
 from kdcal_core.review.review import WHICH, Review, SetInfo, TableInfo, Which, input_columns
 from kdcal_core.review.sealed_files import (
@@ -76,8 +77,6 @@ def scored_info(review: Review, which: Which, task: Task) -> SetInfo:
         )
     return info
 
-
-T = TypeVar("T")
 
 Part = Literal["model", "calibration", "evaluation", "training", "foreign"]
 """The parts of a review: the model, a set's table with its scores, the other tables."""
@@ -165,7 +164,7 @@ class ReviewReader:
         self.review = workspace.read(review_id) if review is None else review
         self.reads = frozenset(reads)
         self._folder = workspace.folder(review_id)
-        self._kept: dict[tuple[Any, ...], Any] = {}
+        self._once = Once()
         if expected is not None and expected != _as_json(self.identity):
             raise InputError(
                 "The review has changed since this was requested", fix="Start it again."
@@ -364,11 +363,6 @@ class ReviewReader:
         if part not in self.reads:
             declared = ", ".join(sorted(self.reads)) or "nothing"
             raise RuntimeError(f"{part!r} is read, but only {declared} is declared")
-
-    def _once(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-        if key not in self._kept:
-            self._kept[key] = make()
-        return cast(T, self._kept[key])
 
 
 def no_model() -> InputError:

@@ -28,6 +28,7 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import job_key
+from kdcal_core.once import Once
 from kdcal_core.progress import Progress, silent
 from kdcal_core.review import Part, Review, ReviewReader, Which, Workspace
 from kdcal_core.review.reader import no_model
@@ -68,18 +69,6 @@ def is_large(review: Review, reads: Collection[Part] = ()) -> bool:
 Keep = Callable[[tuple[Hashable, ...], Callable[[], Any]], Any]
 
 
-def _kept() -> Keep:
-    """A function that computes each value once and keeps it as long as its owner exists."""
-    made: dict[tuple[Hashable, ...], Any] = {}
-
-    def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
-        if key not in made:
-            made[key] = make()
-        return made[key]
-
-    return keep
-
-
 @dataclass(frozen=True)
 class Sets:
     """The parts of a review, read when a task needs them, and the function that reports progress.
@@ -102,7 +91,7 @@ class Sets:
     progress: Progress = silent
     folder: Path | None = None
     open_space: Callable[[str], Space] | None = None
-    keep: Keep = field(default_factory=_kept)
+    keep: Keep = field(default_factory=Once)
 
     def read(self, which: Which) -> ScoredSet:
         """A scored set of a classification.
