@@ -19,6 +19,7 @@ from kdcal_core.charts.chart import Chart, new_figure, panel, square
 from kdcal_core.charts.marks import MAX_MARKS, PanelTitle, new_panels
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray, IntArray
+from kdcal_core.data.splits import at_most
 from kdcal_core.diagnostics import Misses
 from kdcal_core.text import escape_html
 
@@ -274,10 +275,7 @@ def drawn_rows(n: int, n_panels: int, seed: int = 0) -> NDArray[np.int64]:
     >>> drawn_rows(3, 2), drawn_rows(1_000_000, 2).size
     (array([0, 1, 2]), 2495)
     """
-    most = (MAX_MARKS - _OTHERS) // max(n_panels, 1)
-    if n <= most:
-        return np.arange(n, dtype=np.int64)
-    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False)).astype(np.int64)
+    return at_most(n, (MAX_MARKS - _OTHERS) // max(n_panels, 1), seed)
 
 
 def misses_table(

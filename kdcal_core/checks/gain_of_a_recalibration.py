@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
-
 from kdcal_core.checks.bias import needs_spread
 from kdcal_core.checks.check import Check, Part, Repairs
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.data import IntArray
+from kdcal_core.data import IntArray, at_most
 from kdcal_core.diagnostics import ratio_estimate
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError, InputWarning
@@ -29,9 +27,7 @@ def _needs(evidence: Evidence) -> str | None:
 
 
 def _drawn(n: int, seed: int) -> IntArray:
-    if n <= MOST_ROWS:
-        return np.arange(n)
-    return np.sort(np.random.default_rng([seed, n]).choice(n, MOST_ROWS, replace=False))
+    return at_most(n, MOST_ROWS, [seed, n])
 
 
 def _judged(evidence: Evidence) -> tuple[JudgedRecalibrators, RegressionSet]:

@@ -46,7 +46,7 @@ from kdcal_core.data.schema import (
     Table,
     Task,
 )
-from kdcal_core.data.splits import fit_and_held, split_by_column, stratified_folds
+from kdcal_core.data.splits import at_most, fit_and_held, split_by_column, stratified_folds
 from kdcal_core.data.tables import read_table, table_from_frame
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "ScoredSet",
     "Table",
     "Task",
+    "at_most",
     "check_labels",
     "check_outcome",
     "check_parameter_names",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -50,6 +50,20 @@ def stratified_folds(y: IntArray, n_folds: int, seed: int = 0) -> IntArray:
     folds = np.empty(n, dtype=np.int64)
     folds[order] = np.arange(n) % n_folds
     return folds
+
+
+def at_most(n: int, most: int, seed: int | Sequence[int] = 0) -> IntArray:
+    """Positions of at most ``most`` of ``n`` rows, ascending: all, or a uniform sample of them.
+
+    Examples
+    --------
+    >>> at_most(3, 5).tolist(), at_most(1000, 4, seed=1).tolist()
+    ([0, 1, 2], [471, 510, 754, 950])
+    """
+    if n <= most:
+        return np.arange(n, dtype=np.int64)
+    drawn = np.random.default_rng(seed).choice(n, most, replace=False)
+    return np.sort(drawn).astype(np.int64)
 
 
 def fit_and_held(fold: IntArray) -> Iterator[tuple[IntArray, IntArray]]:

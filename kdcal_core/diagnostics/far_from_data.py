@@ -14,7 +14,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, numeric_matrix
+from kdcal_core.data import (
+    FloatArray,
+    IntArray,
+    at_most,
+    check_labels,
+    check_proba,
+    numeric_matrix,
+)
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes, geodesic_kernel
@@ -391,9 +398,7 @@ def kernel_similarity(
     if n < 2 or len(codes) < 2:
         raise InputError("Fewer than two rows form no pair", fix="Give at least two rows.")
     labels = check_labels(y, np.iinfo(np.int64).max, n_rows=len(codes))
-    rows = np.arange(len(codes))
-    if n < len(codes):
-        rows = np.sort(np.random.default_rng(seed).choice(len(codes), n, replace=False))
+    rows = at_most(len(codes), n, seed)
     same = labels[rows][:, None] == labels[rows][None, :]
     other = ~same
     np.fill_diagonal(same, False)

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types
 
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, at_most
 from kdcal_core.diagnostics.far_from_data import sphere_points
 from kdcal_core.errors import InputError
 
@@ -233,10 +233,7 @@ def _drawn(frame: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
 
 def _sample(frame: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
     """At most ``n`` rows drawn without replacement, in the table's order."""
-    if len(frame) > n:
-        chosen = np.random.default_rng(seed).choice(len(frame), n, replace=False)
-        frame = frame.iloc[np.sort(chosen)]
-    return frame.reset_index(drop=True)
+    return frame.iloc[at_most(len(frame), n, seed)].reset_index(drop=True)
 
 
 def numbers_of(frame: pd.DataFrame, columns: tuple[str, ...]) -> FloatArray:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration import Calibrator
-from kdcal_core.data import FloatArray, ScoredSet, check_weight
+from kdcal_core.data import FloatArray, ScoredSet, at_most, check_weight
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.foreign_rows import extent, on_spheres
 from kdcal_core.diagnostics.reliability import Reliability, confidence_reliability
@@ -213,9 +213,7 @@ def far_rows(review: ReviewData, seed: int) -> FarRows:
     if review.foreign:
         frame = pd.concat(list(review.foreign.values()), ignore_index=True)
         words = f"{min(len(frame), MOST):,} foreign rows of the review"
-        if len(frame) > MOST:
-            chosen = np.random.default_rng(seed).choice(len(frame), MOST, replace=False)
-            frame = frame.iloc[np.sort(chosen)].reset_index(drop=True)
+        frame = frame.iloc[at_most(len(frame), MOST, seed)].reset_index(drop=True)
     else:
         about = review.inputs.get("training", reference)
         frame = on_spheres(about, extent(about), (RADIUS,), POINTS, seed)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.blocks import cores, on_all_cores
-from kdcal_core.data import FloatArray, IntArray, fit_and_held, stratified_folds
+from kdcal_core.data import FloatArray, IntArray, at_most, fit_and_held, stratified_folds
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import (
     coverage,
@@ -250,7 +250,7 @@ def judge_recalibrators(
     True
     """
     judged = calibration if evaluation is None else evaluation
-    shown = _shown(judged.n_rows, seed)
+    shown = at_most(judged.n_rows, MOST_SHOWN, [seed, 2])
     size = mean_scale(calibration.y)
     rows = _Rows(calibration, judged, space, shown, size if size > _LEAST_SCALE else 1.0, seed)
     n_folds = min(folds, judged.n_rows) if evaluation is None else None
@@ -355,13 +355,6 @@ class _Rows:
     def neighbourhoods(self) -> Neighbourhoods:
         """The neighbourhoods of the local test, the same for all methods."""
         return Neighbourhoods.of(check_space(self.space.judged, self.judged.n_rows), seed=self.seed)
-
-
-def _shown(n: int, seed: int) -> IntArray:
-    if n <= MOST_SHOWN:
-        return np.arange(n)
-    drawn = np.random.default_rng([seed, 2]).choice(n, MOST_SHOWN, replace=False)
-    return np.sort(drawn).astype(np.int64)
 
 
 def _title(spec: RecalibratorSpec | None) -> str:

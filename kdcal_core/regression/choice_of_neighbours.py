@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.blocks import on_all_cores
 from kdcal_core.data.schema import FloatArray, IntArray
-from kdcal_core.data.splits import fit_and_held, stratified_folds
+from kdcal_core.data.splits import at_most, fit_and_held, stratified_folds
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.distributions.wrapped import concatenate
 from kdcal_core.errors import InputError, InputWarning
@@ -224,9 +224,7 @@ def select_neighbours(
     base = widened(distribution, widening_of(distribution, y))
     pit = drawn_inside(base, y, pit_values(base, y, seed), seed)
     pit = np.clip(pit, PIT_EDGE, 1 - PIT_EDGE)
-    scored = np.arange(n)
-    if n > max_rows:
-        scored = np.sort(np.random.default_rng([seed, 1]).choice(n, max_rows, replace=False))
+    scored = at_most(n, max_rows, [seed, 1])
     report = part_of(progress, 0.0, 1.0)
     rows = np.empty((len(checked), len(grid), len(scored)))
     named, many = list(checked.values()), len(checked)

@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.data.schema import FloatArray, IntArray
+from kdcal_core.data.splits import at_most
 from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.distributions.wrapped import concatenate
 from kdcal_core.errors import InputError
@@ -295,7 +296,7 @@ class Neighbourhoods:
         report(0.0, "Finding neighbourhoods")
         scaling = Scaling.of(x)
         z = scaling(x)
-        chosen = np.sort(np.random.default_rng(seed).choice(n, min(centres, n), replace=False))
+        chosen = at_most(n, centres, seed)
         near = NeighbourSearch(z).query(z[chosen], k).index
         used, columns = np.unique(near, return_inverse=True)
         c = len(chosen)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray, at_most
 from kdcal_core.diagnostics import (
     Coverage,
     CoverageRow,
@@ -331,9 +331,7 @@ def local_rows(n: int) -> IntArray:
     >>> local_rows(3).tolist(), len(local_rows(10**6))
     ([0, 1, 2], 20000)
     """
-    if n <= MAX_LOCAL:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(SEED).choice(n, MAX_LOCAL, replace=False))
+    return at_most(n, MAX_LOCAL, SEED)
 
 
 def _coordinates(sets: Sets, which: Which, space: str, rows: IntArray) -> FloatArray:

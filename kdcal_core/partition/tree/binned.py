@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.blocks import cores
+from kdcal_core.data.splits import at_most
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.store import storable
 from kdcal_core.text import and_more
@@ -428,9 +429,7 @@ def _kind_like(
 def _sampled_rows(n: int, d: int) -> NDArray[np.int64] | None:
     """Rows to find the edges from; None: all."""
     wanted = max(EDGE_ROWS, EDGE_VALUES // d)
-    if n <= wanted:
-        return None
-    return np.sort(np.random.default_rng(0).choice(n, wanted, replace=False))
+    return None if n <= wanted else at_most(n, wanted)
 
 
 def _code_numbers(
