@@ -30,6 +30,7 @@ __all__ = [
     "ratio_of_means",
     "surprisal",
     "t_quantile",
+    "t_quantile_of_rows",
     "top_label_brier_losses",
     "top_label_log_losses",
 ]
@@ -143,19 +144,29 @@ def kish(weight: FloatArray) -> float:
     return float(weight.sum() ** 2 / np.square(weight).sum())
 
 
-def t_quantile(level: float, weight: FloatArray) -> float:
-    """Half the width, in standard errors estimated from the rows, of an interval of their mean.
-
-    Student's, with one less than Kish's effective number of rows as degrees of freedom. Infinite
-    where that is one row.
+def t_quantile(level: float, freedom: float) -> float:
+    """Half the width, in estimated standard errors, of an interval by Student's distribution.
 
     Examples
     --------
-    >>> round(t_quantile(0.95, np.ones(10)), 2)
+    >>> round(t_quantile(0.95, 9), 2)
     2.26
     """
+    return float(stdtrit(freedom, 0.5 + level / 2.0))
+
+
+def t_quantile_of_rows(level: float, weight: FloatArray) -> float:
+    """:func:`t_quantile` for the mean of rows, with Kish's effective number of them less one.
+
+    Infinite where that is no degree of freedom.
+
+    Examples
+    --------
+    >>> t_quantile_of_rows(0.95, np.ones(10)) == t_quantile(0.95, 9)
+    True
+    """
     freedom = kish(weight) - 1.0
-    return float(stdtrit(freedom, 0.5 + level / 2.0)) if freedom > 1e-9 else np.inf
+    return t_quantile(level, freedom) if freedom > 1e-9 else np.inf
 
 
 def mean_interval(
@@ -163,7 +174,7 @@ def mean_interval(
 ) -> tuple[float, float, float]:
     """Weighted mean of ``values`` with its interval; one row gives an infinite one.
 
-    Normal, or with ``student`` by :func:`t_quantile`.
+    Normal, or with ``student`` by :func:`t_quantile_of_rows`.
     """
     total = weight.sum()
     mean = float(weight @ values / total)
@@ -171,7 +182,8 @@ def mean_interval(
     if n < 2:
         return mean, -np.inf, np.inf
     variance = float(np.square(weight * (values - mean)).sum() / total**2 * n / (n - 1))
-    half = (t_quantile(level, weight) if student else normal_quantile(level)) * variance**0.5
+    quantile = t_quantile_of_rows(level, weight) if student else normal_quantile(level)
+    half = quantile * variance**0.5
     return mean, mean - half, mean + half
 
 
@@ -181,7 +193,8 @@ def ratio_of_means(
     """Weighted mean of ``top`` over that of ``bottom``, with Fieller's interval.
 
     Both means are uncertain, and the interval accounts for both and for their covariance. It
-    excludes 0 exactly where the interval of the mean of ``top`` does, by :func:`t_quantile`.
+    excludes 0 exactly where the interval of the mean of ``top`` does, by
+    :func:`t_quantile_of_rows`.
 
     Parameters
     ----------
@@ -212,7 +225,7 @@ def ratio_of_means(
     away = np.stack([share * (top - a), share * (bottom - b)])
     (var_a, covariance), (_, var_b) = (away @ away.T) * (n / (n - 1))
     low, high = ratio_interval(
-        a, b, float(var_a), float(covariance), float(var_b), t_quantile(level, weight)
+        a, b, float(var_a), float(covariance), float(var_b), t_quantile_of_rows(level, weight)
     )
     return a / b, min(low, a / b), max(high, a / b)
 

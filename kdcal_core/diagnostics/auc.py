@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, expit, logit, stdtr, stdtrit
+from scipy.special import betaincinv, expit, logit, stdtr
 
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import clopper_pearson, kish, ratio_interval
+from kdcal_core.statistics import clopper_pearson, kish, ratio_interval, t_quantile
 
 _ROUNDING = 1e-12  # an area this close to 0 or 1 is 0 or 1
 _NO_VARIANCE = 1e-18
@@ -139,7 +139,7 @@ def area_interval(
     if variance == 0.0 or not 0.0 < area < 1.0:
         low, high = (float(v) for v in clopper_pearson(area, pairs, level))
         return low, high, "Clopper-Pearson of pairs"
-    t = stdtrit(freedom, 0.5 + level / 2.0)
+    t = t_quantile(level, freedom)
     if variance**0.5 <= 1.5 * min(area, 1.0 - area):
         half = t * variance**0.5 / (area * (1.0 - area))
         low, high = (float(expit(logit(area) + sign * half)) for sign in (-1.0, 1.0))
@@ -415,7 +415,7 @@ class _Gap:
 
     @property
     def t(self) -> float:
-        return float(stdtrit(self.freedom, 0.5 + self.level / 2.0))
+        return t_quantile(self.level, self.freedom)
 
     @property
     def p_value(self) -> float:

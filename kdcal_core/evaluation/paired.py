@@ -14,7 +14,7 @@ from kdcal_core.diagnostics.auc import PairedAuc, paired_auc
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.evaluation.measures import MEASURES, Measure
 from kdcal_core.evaluation.spread import Spread
-from kdcal_core.statistics import holm
+from kdcal_core.statistics import holm, t_quantile
 
 JOINT_DRAWS = 4000
 LEAST_ROWS = 20  # the mean loss of fewer rows is too far from normal for a valid test
@@ -163,7 +163,7 @@ def against_model(
         "cannot be told apart" if a >= 1.0 - level else "better" if b else "worse"
         for a, b in zip(adjusted, better, strict=True)
     ]
-    quantile = float(stdtrit(spread.freedom, 0.5 + level / 2.0))
+    quantile = t_quantile(level, spread.freedom)
     limits = held.limits(quantile)
     how = "paired by row, for this pair alone"
     return _pairs(spread, measure, keys, model, n, level, limits, p, adjusted, verdicts, how)

@@ -273,7 +273,7 @@ def test_a_mean_of_few_rows_uses_the_t_quantile() -> None:
     for a in rng.normal(size=(runs, 5)):
         found = paired_difference(a, np.zeros(5))
         wrong += not found.low <= 0.0 <= found.high
-        error = (found.high - found.value) / t_quantile(0.95, np.ones(5))
+        error = (found.high - found.value) / t_quantile(0.95, 4)
         normal += abs(found.value) > 1.96 * error
     assert wrong <= most(runs, 0.05)
     assert normal > most(runs, 0.05)
