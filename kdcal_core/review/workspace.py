@@ -10,9 +10,7 @@ import os
 import re
 import secrets
 import shutil
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +22,7 @@ from kdcal_core.review.review import Review
 from kdcal_core.store import decode, encode
 from kdcal_core.store.disk import (
     Identity,
+    KnownFiles,
     identity_of,
     locked,
     make_folder,
@@ -40,11 +39,8 @@ _DAY = 86_400
 _BLOCK = 1024**2
 _LOCKS = ".locks"
 _LOCK_SECONDS = 30
-_MAX_READ = 256
 
-# Reviews that were read, by file: a page needs its review many times in a run.
-_read: OrderedDict[Path, tuple[Identity, Review]] = OrderedDict()
-_reading = threading.Lock()
+_reviews: KnownFiles[Review] = KnownFiles(256)  # a page needs its review many times in a run
 
 
 class Workspace:
@@ -196,12 +192,12 @@ class Workspace:
         """The review in a file, and which state of the file that is."""
         try:
             before = identity_of(path)
-            review = _known(path, before)
+            review = _reviews.find(path, before)
             if review is None:
                 review = decode(Review, json.loads(path.read_bytes()))
                 if review.id != review_id:  # it is where the next change would be written
                     raise ValueError(review.id)
-                _remember(path, before, review)
+                _reviews.keep(path, before, review)
         except OSError as error:
             raise InputError(
                 f"The file {_STATE} of the review {review_id} cannot be read "
@@ -318,23 +314,3 @@ def _is_review(folder: Path, *, ours: bool) -> bool:
         return False
     # other users may have put files beside our own folder
     return ours or not hasattr(os, "geteuid") or path.stat().st_uid == os.geteuid()
-
-
-def _known(path: Path, identity: Identity) -> Review | None:
-    with _reading:
-        known = _read.get(path)
-        if known is None or known[0] != identity:
-            return None
-        _read.move_to_end(path)
-        return known[1]
-
-
-def _remember(path: Path, identity: Identity, review: Review) -> None:
-    """Keep the review that was read if its file is old enough to have a reliable identity."""
-    if not identity.settled:
-        return
-    with _reading:
-        _read[path] = identity, review
-        _read.move_to_end(path)
-        while len(_read) > _MAX_READ:
-            _read.popitem(last=False)

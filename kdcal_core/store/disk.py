@@ -18,15 +18,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Generic, TypeVar
+
+T = TypeVar("T")
 
 _FIRST_WAIT, _LAST_WAIT = 0.002, 0.1  # seconds between attempts at a lock that is held
 _SETTLED = 0.1  # seconds; clocks of file systems tick about every 0.01
-_MAX_KNOWN = 4096  # digests
 _HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # errors of a lock that is held
-
-_known: OrderedDict[Path, tuple[Identity, str]] = OrderedDict()
-_knowing = threading.Lock()
 
 
 def private(path: str, flags: int) -> int:
@@ -139,6 +137,55 @@ def identity_of(path: Path) -> Identity:
     )
 
 
+class KnownFiles(Generic[T]):
+    """What was read from files, as long as they are in the state in which they were read.
+
+    Parameters
+    ----------
+    most : int
+        Files above which the least recently used is forgotten.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dataclasses import replace
+    >>> path = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> _ = path.write_text("one")
+    >>> state = replace(identity_of(path), settled=True)
+    >>> known = KnownFiles(10)
+    >>> known.keep(path, state, "what it says")
+    >>> known.find(path, state), known.find(path, replace(state, size=4))
+    ('what it says', None)
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._found: OrderedDict[Path, tuple[Identity, T]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, path: Path, identity: Identity) -> T | None:
+        """What was read from the file in this state; None if that is not known."""
+        with self._lock:
+            known = self._found.get(path)
+            if known is None or known[0] != identity:
+                return None
+            self._found.move_to_end(path)
+            return known[1]
+
+    def keep(self, path: Path, identity: Identity, value: T) -> None:
+        """Keep what was read from the file, if it is old enough to have a reliable identity."""
+        if not identity.settled:
+            return
+        with self._lock:
+            self._found[path] = identity, value
+            self._found.move_to_end(path)
+            while len(self._found) > self._most:
+                self._found.popitem(last=False)
+
+
+_digests: KnownFiles[str] = KnownFiles(4096)
+
+
 def digest_of(path: Path) -> str:
     """SHA-256 of the file's bytes, computed once for each identity.
 
@@ -148,17 +195,11 @@ def digest_of(path: Path) -> str:
         If it cannot be read.
     """
     identity = identity_of(path)
-    with _knowing:
-        known = _known.get(path)
-    if known is not None and known[0] == identity:
-        return known[1]
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if identity.settled:
-        with _knowing:
-            _known[path] = identity, digest
-            while len(_known) > _MAX_KNOWN:
-                _known.popitem(last=False)
+    digest = _digests.find(path, identity)
+    if digest is None:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        _digests.keep(path, identity, digest)
     return digest
 
 
