@@ -59,7 +59,7 @@ METHODS: dict[Method, str] = {
     "geodesic_paper": "Geodesic, as in the papers",
     "euclidean_paper": "Euclidean, as in the papers",
 }
-MEASURES = ("error", "hellinger", "box", "ece", "log_loss", "confidence")
+LAB_MEASURES = ("error", "hellinger", "box", "ece", "log_loss", "confidence")
 PAPER_LOG_FLOOR = -1e7  # log b
 PAPER_VARIANCE_FLOOR = 1e-6  # Dey et al., Tables 3 and 4
 PRINTED_LOG_FLOOR = -1e-7  # as printed in the papers' tables
@@ -205,7 +205,7 @@ def measured(run: LabRun, answers: LabAnswers, *, n_boot: int = 200) -> dict[str
     Returns
     -------
     dict
-        By the keys of `MEASURES`.
+        By the keys of `LAB_MEASURES`.
     """
     test, y = answers.test, run.test.y
     assert y is not None
@@ -358,7 +358,8 @@ class SizesRun:
     ----------
     settings : SizesSettings
     values : (S, R, M, E) float64
-        By size, repetition, method (in the order of `METHODS`) and measure (in that of `MEASURES`).
+        By size, repetition, method (in the order of `METHODS`) and measure (in that of
+        `LAB_MEASURES`).
     """
 
     settings: SizesSettings
@@ -371,7 +372,7 @@ class SizesRun:
 
     def quartiles(self, method: Method, measure: str) -> FloatArray:
         """First quartile, median and third quartile over the repetitions, (3, S)."""
-        at = list(METHODS).index(method), MEASURES.index(measure)
+        at = list(METHODS).index(method), LAB_MEASURES.index(measure)
         found: FloatArray = np.percentile(self.values[:, :, at[0], at[1]], [25, 50, 75], axis=1)
         return found
 
@@ -383,7 +384,7 @@ class SizesRun:
             names=["rows", "repetition", "method"],
         )
         flat = self.values.reshape(sizes * repetitions * methods, measures)
-        return pd.DataFrame(flat, index, list(MEASURES)).reset_index()
+        return pd.DataFrame(flat, index, list(LAB_MEASURES)).reset_index()
 
 
 def _settled(settings: SizesSettings) -> SizesSettings:
@@ -406,7 +407,9 @@ def _title(arguments: dict[str, Any]) -> str:
     return f"{SIMULATIONS[settings.lab.simulation].title} over training sizes"
 
 
-@task(_title, settle=_settled, edition=lambda: f"papers refitted, {[*METHODS]} by {[*MEASURES]}")
+@task(
+    _title, settle=_settled, edition=lambda: f"papers refitted, {[*METHODS]} by {[*LAB_MEASURES]}"
+)
 def repeat(settings: SizesSettings, progress: Progress) -> SizesRun:
     """Repeat a simulation over sizes.
 
@@ -420,7 +423,7 @@ def repeat(settings: SizesSettings, progress: Progress) -> SizesRun:
     >>> repeat.request(SizesSettings()).title
     'Gaussian XOR over training sizes'
     """
-    values = np.empty((len(settings.sizes), settings.repetitions, len(METHODS), len(MEASURES)))
+    values = np.empty((len(settings.sizes), settings.repetitions, len(METHODS), len(LAB_MEASURES)))
     # the duration of a run is about proportional to its rows
     ends = np.cumsum(np.repeat(settings.sizes, settings.repetitions)).astype(np.float64)
     starts, total = np.concatenate([[0.0], ends[:-1]]), ends[-1]

@@ -20,7 +20,7 @@ from kdcal_core.models import wrap_model
 from kdcal_core.tasks import LabSettings
 from kdcal_core.tasks.lab import grow_forest, simulate, train_network
 from kdcal_core.tasks.lab_measures import (
-    MEASURES,
+    LAB_MEASURES,
     METHODS,
     PAPER_LOG_FLOOR,
     PRINTED_LOG_FLOOR,
@@ -74,7 +74,7 @@ def test_every_method_answers_everywhere(lab):
 def test_measures_are_those_of_their_definitions(lab):
     answers = all_answers(lab, GraphChoice())["sigmoid"]
     found = measured(lab, answers)
-    assert tuple(found) == MEASURES
+    assert tuple(found) == LAB_MEASURES
     assert all(meaning_of(one) for one in found.values())
     proba, y = lab.test.sigmoid, lab.test.y
     inside = (np.abs(lab.grid.X) <= 1).all(axis=1)

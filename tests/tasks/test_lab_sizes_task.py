@@ -13,7 +13,7 @@ from kdcal_core.tasks import LabSettings, lab_measures
 from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.lab import simulate
 from kdcal_core.tasks.lab_measures import (
-    MEASURES,
+    LAB_MEASURES,
     METHODS,
     GraphChoice,
     SizesSettings,
@@ -40,7 +40,7 @@ def done(tmp_path_factory, text):
 
 
 def test_each_value_is_that_of_the_lab_itself(done):
-    assert done.values.shape == (2, 3, len(METHODS), len(MEASURES))
+    assert done.values.shape == (2, 3, len(METHODS), len(LAB_MEASURES))
     run = simulate(replace(LAB, n=80, radii=(2.0,), seed=7919), lambda share, note: None)
     answers = all_answers(run, GraphChoice())
     expected = [[e.value for e in measured(run, answers[m], n_boot=1).values()] for m in METHODS]
@@ -70,7 +70,7 @@ def test_quartiles_and_table(done):
 
 def test_a_result_of_other_measures_is_not_taken(monkeypatch):
     now = repeat.request(SMALL).key
-    monkeypatch.setattr(lab_measures, "MEASURES", MEASURES[1:])
+    monkeypatch.setattr(lab_measures, "LAB_MEASURES", LAB_MEASURES[1:])
     assert repeat.request(SMALL).key != now
 
 
