@@ -92,7 +92,7 @@ def absolute_losses(proba, y):
 
 row_measure(
     "absolute", "Absolute loss", "The probability given to wrong classes.", "probability",
-    absolute_losses,
+    absolute_losses, on_card=True,
 ).offer()
 """,
     "kdcal_core/checks/sure_rows.py": """
@@ -220,6 +220,8 @@ def _from_the_command_line() -> dict[str, Any]:
     import numpy as np
     import pandas as pd
 
+    from kdcal_core import load_calibrator
+
     x = np.random.default_rng(1).normal(size=200)
     truth = np.where(np.random.default_rng(2).random(200) < 1 / (1 + np.exp(-x)), "yes", "no")
     pd.DataFrame({"x": x, "y": truth}).to_csv("rows.csv", index=False)
@@ -232,6 +234,7 @@ def _from_the_command_line() -> dict[str, Any]:
         "listed": _said("calibrate", "--list"),
         "diagnosed": [one["label"] for one in record["sets"][0]["estimates"]],
         "scored": len(pd.read_csv("scored.csv")),
+        "card": [one.label for one in load_calibrator("c.kdcal").card.estimates],
     }
 
 
@@ -292,6 +295,7 @@ def test_a_model_format_is_one_file(seen: dict[str, Any]) -> None:
 def test_a_measure_is_one_file(seen: dict[str, Any]) -> None:
     assert "absolute" in seen["measures"]
     assert "Absolute loss" in seen["diagnosed"]
+    assert "Absolute loss" in seen["card"]
 
 
 def test_a_check_is_one_file(seen: dict[str, Any]) -> None:

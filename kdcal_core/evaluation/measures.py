@@ -85,6 +85,8 @@ class Measure:
         ``(PredictedRows) -> Estimate`` of predictive distributions, or None where it is not defined
         on these rows. By default the mean of ``by_row``. It may use the distributions' mean,
         standard deviation, density, CRPS and 95% interval; of many rows no more is kept.
+    on_card : bool
+        Whether the card of an exported calibrator reports it before and after.
     """
 
     key: str
@@ -99,6 +101,7 @@ class Measure:
     paired: Paired | None = field(default=None, repr=False)
     compared: Compared | None = field(default=None, repr=False)
     of_distributions: OfDistributions | None = field(default=None, repr=False)
+    on_card: bool = False
 
     @property
     def group(self) -> Group | None:

@@ -252,13 +252,20 @@ def _accuracy(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
 
 
 def row_measure(
-    key: str, title: str, meaning: str, unit: str, by_row: ByRow, by_set: BySet | None = None
+    key: str,
+    title: str,
+    meaning: str,
+    unit: str,
+    by_row: ByRow,
+    by_set: BySet | None = None,
+    *,
+    on_card: bool = False,
 ) -> Measure:
     """A measure that is the mean of a row's loss, by which calibrators are compared.
 
     Parameters
     ----------
-    key, title, meaning, unit : str
+    key, title, meaning, unit, on_card
         As in `Measure`.
     by_row : callable
         ``(proba, y) -> (n,)``, lower is better.
@@ -283,6 +290,7 @@ def row_measure(
         whole,
         _less(title, by_row),
         _mean(whole, by_row),
+        on_card=on_card,
     )
 
 
@@ -318,6 +326,7 @@ row_measure(
     "nats",
     log_losses,
     log_loss,
+    on_card=True,
 ).offer()
 
 row_measure(
@@ -329,6 +338,7 @@ row_measure(
     "squared probability",
     brier_losses,
     brier,
+    on_card=True,
 ).offer()
 
 Measure(
@@ -355,6 +365,7 @@ Measure(
     _ERRORS,
     by_set=partial(calibration_error, debiased=True),
     compared=_binned("l1", True),
+    on_card=True,
 ).offer()
 
 Measure(
@@ -381,6 +392,7 @@ Measure(
     _ERRORS,
     by_set=smooth_calibration_error,
     compared=_smooth,
+    on_card=True,
 ).offer()
 
 Measure(
@@ -424,6 +436,7 @@ Measure(
     by_set=auroc,
     paired=_less_area,
     compared=_auc,
+    on_card=True,
 ).offer()
 
 Measure(
@@ -436,6 +449,7 @@ Measure(
     _T_TEST,
     by_set=accuracy,
     compared=_accuracy,
+    on_card=True,
 ).offer()
 
 Measure(

@@ -17,7 +17,7 @@ from kdcal_core.calibration.fitting import check_layer, layer_inputs
 from kdcal_core.calibration.settings import title_of
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation import Comparison, MethodScores, PairedDifference, compare
+from kdcal_core.evaluation import MEASURES, Comparison, MethodScores, PairedDifference, compare
 from kdcal_core.evaluation.paired import LEAST_ROWS
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
@@ -31,7 +31,6 @@ from kdcal_core.review import (
 )
 
 READS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
-_ON_CARD = ("log_loss", "brier", "ece_debiased", "smooth_ece", "auc", "accuracy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,8 +299,8 @@ def _estimates(gain: Gain) -> list[CardEstimate]:
         return []
     judged = found.judged if found.folds == 0 else f"{found.judged}, {found.folds} folds"
     estimates = []
-    for key in _ON_CARD:
-        if key in gain.after.scores:
+    for key, measure in MEASURES.items():
+        if measure.on_card and key in gain.after.scores:
             before, after = gain.before.scores[key], gain.after.scores[key]
             estimates.append(
                 CardEstimate(
