@@ -41,8 +41,8 @@ class CalibratorEntry:
         "model" (no calibrator), "top-label" (Salamon et al.), "temperature", "standard" (from
         outside the five papers), "partition" (Durfee et al.) or "kernel density" (Dey et al.).
     compared : bool
-        Whether the page Confidence by class compares it by default: the methods of Salamon et
-        al., Figs. 17 to 19, that fit quickly, and scikit-learn's baselines.
+        Whether the page Confidence by class offers it for comparison. The families "model",
+        "top-label" and "temperature" are offered there in any case.
     offered : bool
         Whether a comparison of all families includes it by default.
     needs : tuple of str
