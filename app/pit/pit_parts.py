@@ -113,7 +113,7 @@ def _places_metric(local: LocalPit | None) -> None:
     st.metric(
         "Places that differ",
         f"{_wrong(local):,} of {len(local.kind):,}" if local is not None else "not tested",
-        delta=f"{local.adjusted_p.min():.3g} smallest p" if local is not None else None,
+        delta=f"smallest p {p_text(local.adjusted_p.min())}" if local is not None else None,
         delta_color="off",
         delta_arrow="off",
         help="Neighbourhoods whose PIT values differ from uniform beyond chance. The p values are "
