@@ -136,7 +136,7 @@ def local_view(judged: Judged, chosen: MapSettings | None) -> LocalView | None:
         return None
     axes = _axes(judged, chosen.space, places)
     with line:
-        _choose_place(places, places.local, _picks_key(judged, axes))
+        _choose_place(judged, axes, places, places.local)
     return _draw(judged, axes, places, places.local, tool)
 
 
@@ -282,12 +282,12 @@ def _axes(judged: Judged, space: str, places: PitPlaces) -> Axes:
 
 def _picks_key(judged: Judged, axes: Axes) -> str:
     """Where the picks on this map are kept."""
-    return f"pit_picks_{judged.key[:16]}_{axes.key}"
+    return f"pit_picks_{judged.key}_{axes.key}"
 
 
-def _choose_place(places: PitPlaces, local: LocalPit, picks: str) -> None:
+def _choose_place(judged: Judged, axes: Axes, places: PitPlaces, local: LocalPit) -> None:
     """Pick a place by the keyboard: the same as a click on its mark."""
-    key = f"pit_place_{picks}"
+    key = f"pit_place_{judged.review.id}_{judged.which}_{axes.key}"
     st.selectbox(
         "Pick from a list",
         options=pit_picks.furthest_off(local),
@@ -301,7 +301,7 @@ def _choose_place(places: PitPlaces, local: LocalPit, picks: str) -> None:
         label_visibility="collapsed",
         width=290,
         on_change=_take_chosen,
-        args=(key, picks, local),
+        args=(key, _picks_key(judged, axes), local),
     )
 
 

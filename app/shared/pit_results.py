@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from app.shared import set_results
 from kdcal_core.diagnostics import PitHistogram, RegionPit
-from kdcal_core.review import Review, Which
+from kdcal_core.review import Review, Which, identity
 from kdcal_core.tasks import (
     PitOverview,
     PitPlaces,
@@ -34,10 +34,8 @@ class Judged:
 
     @cached_property
     def key(self) -> str:
-        """A key of these rows: scored rows, table and the roles of its columns."""
-        digests = (self.review.sets[self.which].digest, self.review.tables[self.which].digest)
-        source = repr((digests, self.review.roles))
-        return hashlib.sha256(source.encode()).hexdigest()
+        """A key that distinguishes these rows from all others."""
+        return json.dumps(identity(self.review, (self.which,)), sort_keys=True)
 
     @property
     def n_rows(self) -> int:
