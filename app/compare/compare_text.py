@@ -9,6 +9,7 @@ from dataclasses import replace
 from kdcal_core.calibration import CALIBRATORS, Family
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.evaluation import Comparison, Group, PairedDifference
+from kdcal_core.text import listed
 
 FAMILIES: dict[Family, tuple[str, str]] = {
     "model": ("The model", "Its own probabilities, as they are."),
@@ -111,12 +112,10 @@ def not_here(why: Mapping[str, str]) -> list[str]:
     by_reason: dict[str, list[str]] = {}
     for label, reason in why.items():
         by_reason.setdefault(reason, []).append(label)
-    sentences = []
-    for reason, labels in by_reason.items():
-        *first, last = labels
-        names = f"{', '.join(first)} and {last}" if first else last
-        sentences.append(f"Not available here: {names}. {reason}")
-    return sentences
+    return [
+        f"Not available here: {listed(labels, len(labels))}. {reason}"
+        for reason, labels in by_reason.items()
+    ]
 
 
 def tiles(found: Comparison, measure: str) -> tuple[list[Estimate], list[str]]:
