@@ -18,7 +18,7 @@ from kdcal_core.charts import (
     neighbour_selection_chart,
     pit_before_after_chart,
     quantile_reliability_chart,
-    recalibration_differences_figure,
+    recalibration_differences_chart,
     recalibration_measures_chart,
     truth_chart,
 )
@@ -76,12 +76,10 @@ def every_method(view: View) -> None:
             key="recalibration_measures",
             of=view.review.title,
         )
-        st.plotly_chart(
-            drawn_once(recalibration_differences_figure, lines, dark=is_dark()),
+        show(
+            drawn_once(recalibration_differences_chart, lines, dark=is_dark()),
             key="recalibration_differences",
-            theme=None,
-            config={"displayModeBar": False},
-            alt="Paired differences of each method from the model, with intervals",
+            of=view.review.title,
         )
         table = pd.DataFrame([_line(one) for one in view.run.record.methods])
         st.dataframe(

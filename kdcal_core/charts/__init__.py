@@ -102,7 +102,7 @@ from kdcal_core.charts.recalibration import (
     MeasuredRecalibration,
     SelectionCurve,
     neighbour_selection_chart,
-    recalibration_differences_figure,
+    recalibration_differences_chart,
     recalibration_measures_chart,
 )
 from kdcal_core.charts.region_repair import (
@@ -226,7 +226,7 @@ __all__ = [
     "predictive_density_chart",
     "quantile_reliability_chart",
     "ranked",
-    "recalibration_differences_figure",
+    "recalibration_differences_chart",
     "recalibration_measures_chart",
     "region_map_words",
     "region_maps_chart",

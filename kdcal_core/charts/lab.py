@@ -232,7 +232,11 @@ def lab_sizes_chart(
 
 
 def glance_figure(X: FloatArray, y: IntArray, *, dark: bool) -> go.Figure:
-    """The first two dimensions of some drawn rows (m, d), small and without axes."""
+    """The first two dimensions of some drawn rows (m, d), small and without axes.
+
+    A thumbnail beside the settings, not a `Chart`: it shows what will be simulated and measures
+    nothing, so there is neither a finding nor a number to read off or to download.
+    """
     colours = palette(dark)
     figure = new_figure(dark, height=230)
     for label in np.unique(y):

@@ -21,7 +21,7 @@ from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
 from kdcal_core.evaluation import MEASURES, meanings
-from kdcal_core.text import escape_html
+from kdcal_core.text import counted, escape_html
 
 _STATED = {"coverage95": 0.95}
 
@@ -35,6 +35,13 @@ model. **MSE** against the outcomes includes their noise and cannot fall to 0.
 Two methods judged on the same rows share most of their noise. The **changes** below are paired, row
 by row, and show differences that the intervals above would hide. Recalibration does not aim to
 lower the MSE (Torres et al., section 5).
+
+"""
+DIFFERENCES = r"""
+Each panel is a measure, each line a method. Dots are the mean change from the model as it is, each
+row compared with itself, and bars are 95% intervals. The dashed line is no change: a bar that does
+not reach it is a change beyond chance. To the left of it the measure falls; lower is better for all
+measures here. Recalibration does not aim to lower the squared error (Torres et al., section 5).
 
 """
 
@@ -112,6 +119,21 @@ def _shown(
     ]
 
 
+def recalibration_differences_chart(
+    methods: Sequence[MeasuredRecalibration], *, dark: bool
+) -> Chart:
+    """The paired change of every measure of every method from the model."""
+    keys = _changed(methods)
+    return Chart(
+        recalibration_differences_figure(methods, dark=dark),
+        finding=differences_words(methods),
+        alt=differences_alt(methods),
+        how_to_read=DIFFERENCES + meanings(keys),
+        table=lambda: recalibration_differences_table(methods),
+        name="changes",
+    )
+
+
 def recalibration_differences_figure(
     methods: Sequence[MeasuredRecalibration],
     *,
@@ -123,9 +145,7 @@ def recalibration_differences_figure(
     An interval that excludes 0 shows a difference beyond noise. The model, at 0, is left out.
     """
     others = [method for method in methods if method.key != "model"]
-    shown = [
-        key for key in (measures or MEASURES) if any(key in method.differences for method in others)
-    ]
+    shown = _changed(methods, measures)
     titles = [f"{MEASURES[key].title}: change" for key in shown]
     figure = dot_panels([one.label for one in others], titles, dark)
     colours = palette(dark)
@@ -134,6 +154,16 @@ def recalibration_differences_figure(
         figure.add_trace(_dots(others, estimates, colours, **panel(at)))
         mark(figure, 0.0, colours.truth, panel(at))
     return figure
+
+
+def _changed(
+    methods: Sequence[MeasuredRecalibration], measures: Sequence[str] | None = None
+) -> list[str]:
+    """The measures whose change at least one method has."""
+    others = [method for method in methods if method.key != "model"]
+    return [
+        key for key in (measures or MEASURES) if any(key in method.differences for method in others)
+    ]
 
 
 def recalibration_measures_table(methods: Sequence[MeasuredRecalibration]) -> pd.DataFrame:
@@ -157,6 +187,26 @@ def recalibration_measures_table(methods: Sequence[MeasuredRecalibration]) -> pd
                 }
             )
     return pd.DataFrame(lines)
+
+
+def recalibration_differences_table(methods: Sequence[MeasuredRecalibration]) -> pd.DataFrame:
+    """One row per method and measure: the paired difference from the model."""
+    return pd.DataFrame(
+        [
+            {
+                "method": method.label,
+                "measure": key,
+                "name": change.name,
+                "difference": change.value,
+                "low": change.low,
+                "high": change.high,
+                "rows": change.n,
+            }
+            for method in methods
+            if method.key != "model"
+            for key, change in method.differences.items()
+        ]
+    )
 
 
 def _dots(
@@ -231,6 +281,43 @@ def _change_words(change: Estimate, before: float) -> str:
 
 def _side(change: float) -> str:
     return "less" if change < 0 else "more"
+
+
+def differences_words(methods: Sequence[MeasuredRecalibration], measure: str = "crps") -> str:
+    """How many methods change the mean score beyond chance, and the one that lowers it most."""
+    title = MEASURES[measure].title
+    known = [
+        (one, one.differences[measure])
+        for one in methods
+        if one.key != "model" and measure in one.differences
+    ]
+    if not known:
+        return f"No change of {title} is defined here."
+    best, most = min(known, key=lambda pair: pair[1].value)
+    lower = sum(change.high < 0 for _, change in known)
+    higher = sum(change.low > 0 for _, change in known)
+    beyond = [f"{lower or 'none'} {'lower' if lower > 1 else 'lowers'} {title} beyond chance"]
+    if higher:
+        beyond.append(f"{higher:,} {'raises' if higher == 1 else 'raise'} it")
+    return (
+        f"Of {counted(len(known), 'method')}, {' and '.join(beyond)}. The lowest change, row by "
+        f"row, is that of {best.label}: {estimate_text(most, chance=False)}, "
+        f"{counted(most.n, 'row')}."
+    )
+
+
+def differences_alt(methods: Sequence[MeasuredRecalibration]) -> str:
+    """Alternative text of the changes: every value."""
+    text = "; ".join(
+        f"{method.label}: "
+        + ", ".join(
+            f"{MEASURES[key].title} {estimate_text(method.differences[key], chance=False)}"
+            for key in _changed([method])
+        )
+        for method in methods
+        if method.key != "model" and method.differences
+    )
+    return f"Paired changes of each method from the model with their intervals. {text}."
 
 
 def measures_alt(methods: Sequence[MeasuredRecalibration], measures: Sequence[str]) -> str:

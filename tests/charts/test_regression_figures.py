@@ -27,9 +27,10 @@ from kdcal_core.charts.recalibrated_rows import (
 )
 from kdcal_core.charts.recalibration import (
     neighbour_selection_figure,
+    recalibration_differences_figure,
     recalibration_measures_figure,
 )
-from kdcal_core.diagnostics import Estimate, density_curve, misses_of
+from kdcal_core.diagnostics import Estimate, density_curve, estimate_text, misses_of
 from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
 from kdcal_core.diagnostics.regression.local_faults import LocalPit
@@ -165,7 +166,7 @@ def draw(
             reliability(pit), dark=dark, after=reliability(fair), after_name=HOSTILE
         ),
         "measures": recalibration_measures_figure(methods, dark=dark),
-        "differences": charts.recalibration_differences_figure(methods, dark=dark),
+        "differences": recalibration_differences_figure(methods, dark=dark),
         "truth": truth_figure(charts.Moments("truth", "Truth", mean, std), moments, dark=dark),
         "intervals": intervals_figure([HOSTILE] * n, y, shown, dark=dark, y_title=HOSTILE),
         "selection": neighbour_selection_figure(
@@ -336,6 +337,14 @@ def test_words_show_the_numbers() -> None:
     assert "cancel" not in pit.pit_panels_words(panels[:2])
     better = recalibration.measures_words([measured("model"), measured("isotonic")])
     assert better.startswith("model")
+    methods = [measured("model"), measured("isotonic")]
+    changes = charts.recalibration_differences_chart(methods, dark=False)
+    lowest = methods[1].differences["crps"]
+    assert f"{methods[1].label}: {estimate_text(lowest, chance=False)}" in changes.finding
+    assert "Of 1 method, 1 lowers CRPS beyond chance" in changes.finding
+    assert len(changes.table()) == len(methods[1].differences)
+    none = charts.recalibration_differences_chart(methods[:1], dark=False)
+    assert none.finding == "No change of CRPS is defined here."
 
 
 def test_tables_hold_every_row_whatever_is_drawn() -> None:
