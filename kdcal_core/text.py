@@ -124,6 +124,21 @@ def bytes_text(n_bytes: float) -> str:
     return f"{size:,.{0 if size >= 10 else 1}f} {unit}"
 
 
+def seconds_text(seconds: float) -> str:
+    """A time that was measured: two figures, and whole seconds from ten on.
+
+    Examples
+    --------
+    >>> seconds_text(0.0234), seconds_text(1.26), seconds_text(99.7), seconds_text(1234.5)
+    ('0.023 s', '1.3 s', '100 s', '1,234 s')
+    >>> seconds_text(0.00002)
+    'below 0.001 s'
+    """
+    if seconds < 0.001:
+        return "below 0.001 s"
+    return f"{seconds:,.0f} s" if seconds >= 9.95 else f"{seconds:.2g} s"
+
+
 def and_more(rest: int, last: str = "and") -> str:
     """What follows the first of many: how many more there are, if any.
 

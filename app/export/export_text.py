@@ -14,7 +14,7 @@ from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value
 from kdcal_core.evaluation import MEASURES, Comparison, PairedDifference
 from kdcal_core.review import Review
 from kdcal_core.tasks import ExportRecord, Gain
-from kdcal_core.text import listed
+from kdcal_core.text import listed, seconds_text
 
 FAMILIES: dict[Family, str] = {
     "model": "the model",
@@ -152,8 +152,7 @@ def fitted_on(record: ExportRecord) -> str:
     sentence = f"Fitted on {record.n_fit:,} calibration rows"
     if record.n_training:
         sentence += f"; the regions were found on {record.n_training:,} training rows"
-    seconds = record.fit_seconds
-    return f"{sentence}, in {f'{seconds:,.1f} s' if seconds >= 0.1 else 'under 0.1 s'}."
+    return f"{sentence}, in {seconds_text(record.fit_seconds)}."
 
 
 def compared(found: Comparison, chosen: str) -> str:

@@ -25,6 +25,7 @@ from kdcal_core.charts import (
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.evaluation import MEASURES, MODEL, RecalibratorScores
 from kdcal_core.tasks import space_title
+from kdcal_core.text import seconds_text
 
 
 def pit_and_quantiles(view: View) -> None:
@@ -113,13 +114,9 @@ def _line(one: RecalibratorScores) -> dict[str, str]:
         "Change": _cell(one.differences.get("crps")),
         **{MEASURES[key].title: _cell(rows.get(key)) for key in TILES if key != "crps"},
         "Places off": f"{one.needed:,} of {one.looked_at:,}" if one.looked_at else "",
-        "Fitted in": "" if one.key == MODEL else _seconds(one.fit_seconds),
-        "Predicted in": _seconds(one.predict_seconds),
+        "Fitted in": "" if one.key == MODEL else seconds_text(one.fit_seconds),
+        "Predicted in": seconds_text(one.predict_seconds),
     }
-
-
-def _seconds(taken: float) -> str:
-    return f"{taken:.2f} s" if taken >= 0.01 else "below 0.01 s"
 
 
 def _cell(estimate: Estimate | None) -> str:

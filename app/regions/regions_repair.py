@@ -42,7 +42,7 @@ from kdcal_core.tasks import (
     Request,
     calibrate_regions,
 )
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_markdown, seconds_text
 
 DEFAULT = ("tree", "boosted", "auc")
 AS_IS = "reference"
@@ -233,7 +233,7 @@ def _methods_table(view: View, repair: Repair) -> None:
             estimate_text(one.auc.lift) if one.auc else AS_IS for one in methods
         ]
     columns["Regions"] = [f"{one.n_regions:,}" if one.n_regions else "" for one in methods]
-    columns["Seconds"] = [f"{one.seconds:.1f}" if one.seconds else "" for one in methods]
+    columns["Fitted in"] = [seconds_text(one.seconds) if one.seconds else "" for one in methods]
     table = pd.DataFrame(columns)
     st.dataframe(
         table,
@@ -253,7 +253,7 @@ def _methods_table(view: View, repair: Repair) -> None:
             "Regions": st.column_config.TextColumn(
                 help="Over all trees of the fit on the whole calibration set."
             ),
-            "Seconds": st.column_config.TextColumn(
+            "Fitted in": st.column_config.TextColumn(
                 help="Time to fit, over all folds and the whole set."
             ),
         },

@@ -32,7 +32,7 @@ from kdcal_core.evaluation import (
     PairedDifference,
     meanings,
 )
-from kdcal_core.text import bytes_text, escape_html, in_sentence, listed
+from kdcal_core.text import bytes_text, escape_html, in_sentence, listed, seconds_text
 
 MODEL_NAME = "The model as it is"
 
@@ -381,11 +381,7 @@ def amount(measure: str, value: float) -> str:
     >>> amount("fit_seconds", 0.0234), amount("size_bytes", 20480)
     ('0.023 s', '20 KiB')
     """
-    if measure == "size_bytes":
-        return bytes_text(value)
-    if value < 0.001:
-        return "below 0.001 s"
-    return f"{value:,.0f} s" if value >= 100 else f"{value:.2g} s"
+    return bytes_text(value) if measure == "size_bytes" else seconds_text(value)
 
 
 def _rows(found: Comparison, measure: str) -> str:

@@ -13,7 +13,7 @@ from kdcal_core.cli.terminal import check_out, progress_line, table, with_standa
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.store.archive import new_file
-from kdcal_core.text import printable
+from kdcal_core.text import printable, seconds_text
 
 # A table may have any length, so the work has no time limit.
 _SECONDS = 30 * 24 * 3600.0
@@ -80,7 +80,9 @@ def _check(options: argparse.Namespace, source: str) -> None:
 
 def _report(found: dict[str, Any], out: str, seconds: float) -> str:
     rows = found["rows"]
-    lines = [f"{rows:,} rows in {seconds:,.1f} s, mean confidence {found['confidence']:.1%}."]
+    lines = [
+        f"{rows:,} rows in {seconds_text(seconds)}, mean confidence {found['confidence']:.1%}."
+    ]
     lines += [printable(note) for note in found["notes"]]
     shares = [(name, f"{n:,}", f"{n / rows:.1%}") for name, n in found["classes"].items()]
     return "\n".join(

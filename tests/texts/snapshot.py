@@ -22,7 +22,7 @@ WRITE = pytest.StashKey[bool]()
 """Whether texts are stored instead of compared."""
 _HEAD = "=== "
 _MASKS = (
-    (re.compile(r"(?:under )?\d[\d.,]* (?:milliseconds|seconds?|minutes?|ms|s)\b"), "(time)"),
+    (re.compile(r"(?:below )?\d[\d.,]* (?:milliseconds|seconds?|minutes?|ms|s)\b"), "(time)"),
     (re.compile(r"\b\d[\d.,]* (?:bytes|KB|KiB|MB|MiB)\b"), "(size)"),
     (re.compile(r"\b[0-9a-f]{8}(?:[0-9a-f]{4,56}|(?: [0-9a-f]{8}){7})\b"), "(digest)"),
     (re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?"), "(date)"),
