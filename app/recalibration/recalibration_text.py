@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
 from kdcal_core.evaluation import MODEL, RecalibratorScores, recommended
@@ -134,9 +135,9 @@ def recommendation(methods: Sequence[RecalibratorScores]) -> str:
 
 def _share(change: Estimate, whole: float) -> str:
     """A change as a share of the model's CRPS, with its interval."""
-    value, low, high = (100 * one / whole for one in (change.value, change.low, change.high))
-    digits = 1 if high - low > 0.2 else 2
-    return f"{value:+.{digits}f}% ({low:+.{digits}f} to {high:+.{digits}f})"
+    value, low, high = (one / whole for one in (change.value, change.low, change.high))
+    share = replace(change, value=value, low=low, high=high, percent=True)
+    return estimate_text(share, chance=False)
 
 
 def tile_note(before: Estimate | None, change: Estimate | None) -> str:

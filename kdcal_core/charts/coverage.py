@@ -15,11 +15,11 @@ import plotly.graph_objects as go
 from kdcal_core.charts.chart import Chart, new_figure, square, unit_axis
 from kdcal_core.charts.marks import identity, ribbon, tiers
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
-from kdcal_core.diagnostics import value_text
+from kdcal_core.diagnostics import estimate_text, interval_text, value_text
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
 from kdcal_core.diagnostics.regression.pit_curves import QuantileReliability
-from kdcal_core.text import counted, escape_html
+from kdcal_core.text import counted, escape_html, number_text, range_text
 
 _SHIFT = 0.11  # of a bin's width, so that before and after do not hide each other
 _MAX_NAMES = 25
@@ -281,29 +281,33 @@ def coverage_words(
 
     Examples
     --------
-    >>> def held(value): return Estimate("", "", value, value - 0.02, value + 0.02, 400)
+    >>> def held(value):
+    ...     return Estimate("", "", value, value - 0.02, value + 0.01, 400, percent=True)
     >>> coverage_words(["low", "high"], [held(0.99), held(0.81)], 0.95, [held(0.95), held(0.94)])
-    'Stated 95% intervals hold from 81% (high) to 99% (low) of the outcomes, recalibrated from 94%
-     to 95%. The stated level lies outside the error bar in 2 of 2 bins, recalibrated in 0.'
+    'Stated 95% intervals hold from 81.0% (79.0% to 82.0%; high) to 99.0% (97.0% to 100.0%; low)
+     of the outcomes, recalibrated from 94.0% (92.0% to 95.0%) to 95.0% (93.0% to 96.0%). The stated
+     level lies outside the error bar in 2 of 2 bins, recalibrated in 0.'
     """
     known = [at for at, each in enumerate(before) if np.isfinite(each.value)]
     if not known:
         return "No bin has rows, so nothing can be said about coverage."
     least = min(known, key=lambda at: before[at].value)
     most = max(known, key=lambda at: before[at].value)
-    words = (
-        f"Stated {level:.0%} intervals hold from {before[least].value:.0%} ({names[least]}) "
-        f"to {before[most].value:.0%} ({names[most]}) of the outcomes"
+    lowest, highest = (
+        f"{value_text(before[at])} ({interval_text(before[at])}; {names[at]})"
+        for at in (least, most)
     )
+    words = f"Stated {level:.0%} intervals hold from {lowest} to {highest} of the outcomes"
     off = (
         f"The stated level lies outside the error bar in {_off(before, level)} of {len(known)} bins"
     )
     if after is None:
         return f"{words}. {off}."
-    values = [each.value for each in after if np.isfinite(each.value)]
+    order = sorted((each for each in after if np.isfinite(each.value)), key=lambda one: one.value)
+    first, last = (estimate_text(each, chance=False) for each in (order[0], order[-1]))
     return (
-        f"{words}, recalibrated from {min(values):.0%} to {max(values):.0%}. {off}, "
-        f"recalibrated in {_off(after, level)}."
+        f"{words}, recalibrated from {first} to {last}. {off}, recalibrated in "
+        f"{_off(after, level)}."
     )
 
 
@@ -320,8 +324,8 @@ def coverage_alt(
     """Alternative text of coverage over a column, with at most eight bins."""
     at = np.unique(np.linspace(0, len(names) - 1, min(len(names), 8)).astype(int))
     words = ", ".join(
-        f"{names[i]} {before[i].value:.0%}"
-        + (f", recalibrated {after[i].value:.0%}" if after is not None else "")
+        f"{names[i]} {estimate_text(before[i], chance=False)}"
+        + (f", recalibrated {estimate_text(after[i], chance=False)}" if after is not None else "")
         for i in at
     )
     return f"Share of outcomes inside their intervals over {column}: {words}."
@@ -435,20 +439,35 @@ def _curve(curve: QuantileReliability, colour: str, name: str, symbol: str) -> g
 
 def quantile_words(before: QuantileReliability, after: QuantileReliability | None = None) -> str:
     """The largest distance between stated and observed quantiles, before and after."""
-    worst = int(np.argmax(np.abs(before.observed - before.levels)))
+    worst = _furthest(before)
     words = (
         f"Furthest off is the {before.levels[worst]:.0%} quantile: "
-        f"{before.observed[worst]:.1%} of {before.n:,} outcomes lie at or below it "
-        f"({before.low[worst]:.1%} to {before.high[worst]:.1%})"
+        f"{_observed_text(before, worst)} of {before.n:,} outcomes lie at or below it"
     )
     if after is None:
         return f"{words}."
-    gap = float(np.abs(after.observed - after.levels).max())
-    return f"{words}. Recalibrated, the furthest is off by {100 * gap:.1f} points."
+    worst = _furthest(after)
+    return (
+        f"{words}. Recalibrated, it is the {after.levels[worst]:.0%} quantile: "
+        f"{_observed_text(after, worst)} lie at or below it."
+    )
+
+
+def _furthest(curve: QuantileReliability) -> int:
+    """The position of the quantile that is furthest from the share it states."""
+    return int(np.argmax(np.abs(curve.observed - curve.levels)))
+
+
+def _observed_text(curve: QuantileReliability, at: int) -> str:
+    """The share of outcomes at or below a stated quantile, with its interval."""
+    observed, low, high = (float(each[at]) for each in (curve.observed, curve.low, curve.high))
+    return (
+        f"{number_text(observed, high - low, percent=True)} ({range_text(low, high, percent=True)})"
+    )
 
 
 def quantile_alt(before: QuantileReliability, after: QuantileReliability | None = None) -> str:
     """Alternative text of the reliability of quantiles, with at most nine levels."""
     at = np.unique(np.linspace(0, before.levels.size - 1, 9).astype(int))
-    words = ", ".join(f"{before.levels[i]:.0%} sees {before.observed[i]:.1%}" for i in at)
+    words = ", ".join(f"{before.levels[i]:.0%} sees {_observed_text(before, i)}" for i in at)
     return f"Stated against observed quantiles: {words}. {quantile_words(before, after)}"

@@ -26,6 +26,7 @@ from kdcal_core.diagnostics import (
     LogDensities,
     Surest,
     estimate_text,
+    value_text,
 )
 from kdcal_core.text import counted, escape_html
 
@@ -309,11 +310,12 @@ def set_finding(
 
     ``model`` and ``graph`` are mean max confidences, ``n_unknown`` the rows below the floor.
     """
-    sentence = f"{name}: the model says {model.value:.2f} on average"
+    sentence = f"{name}: the model says {estimate_text(model)} on average"
+    known = f"the prior is {value_text(model, prior)}"
     if graph is None or n_unknown is None:
-        return f"{sentence}; the prior is {prior:.2f} ({counted(model.n, 'row')})."
+        return f"{sentence}; {known}; {counted(model.n, 'row')}."
     return (
-        f"{sentence}, the kernel density version {graph.value:.2f}, the prior is {prior:.2f}; "
+        f"{sentence}, the kernel density version {estimate_text(graph)}, {known}; "
         f"{n_unknown:,} of {counted(model.n, 'row')} count as unknown."
     )
 
@@ -391,7 +393,7 @@ def _named_radii(radii: FloatArray) -> list[int]:
 def density_words(share: Estimate, name: str, n_unknown: int, n: int, alpha: float) -> str:
     """How many ordinary and foreign rows lie below the floor."""
     return (
-        f"With alpha at {100 * alpha:.3g}% the floor leaves {share.value:.1%} of {share.n:,} "
+        f"With alpha at {100 * alpha:.3g}% the floor leaves {estimate_text(share)} of {share.n:,} "
         f"ordinary rows below it, and {n_unknown:,} of {counted(n, 'row')} "
         f"({n_unknown / max(n, 1):.0%}) of “{name}”."
     )

@@ -16,9 +16,9 @@ from kdcal_core.charts.marks import BandLine, band_lines, distance_figure
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.charts.posterior_map import MapPoints, PosteriorPanel, posterior_map_figure
 from kdcal_core.data.schema import FloatArray, IntArray
-from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
+from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text, value_text
 from kdcal_core.evaluation import meanings
-from kdcal_core.text import listed, number_text
+from kdcal_core.text import listed
 
 _ROW_HEIGHT = 27
 _ABOVE_AND_BELOW = 74
@@ -435,23 +435,23 @@ def lab_finding(name: str, model: Compared, graph: Compared, *, radius: float, p
     >>> def number(value): return Estimate("", "", value, value - 0.01, value + 0.01, 2000)
     >>> lab_finding("forest", Compared(number(0.9), number(0.061), number(0.09)),
     ...             Compared(number(0.5), number(0.060), number(0.08)), radius=2.0, prior=0.5)
-    'At radius 2 the forest still says 0.90, the kernel density version 0.50, the prior; error \
-0.060 against 0.061.'
+    'At radius 2 the forest still says 0.900 (0.890 to 0.910), the kernel density version 0.500 \
+(0.490 to 0.510), the prior; error 0.060 (0.050 to 0.070) against 0.061 (0.051 to 0.071).'
     """
     stays = model.far.value - prior > NEAR_PRIOR
-    says = f"At radius {radius:g} the {name} {'still ' if stays else ''}says {model.far.value:.2f}"
+    says = f"{'still ' if stays else ''}says {estimate_text(model.far)}"
     falls = abs(graph.far.value - prior) <= NEAR_PRIOR
-    ends = ", the prior" if falls else f", and the prior is {prior:.2f}"
+    ends = ", the prior" if falls else f", and the prior is {value_text(model.far, prior)}"
     return (
-        f"{says}, the kernel density version {graph.far.value:.2f}{ends}; "
+        f"At radius {radius:g} the {name} {says}, "
+        f"the kernel density version {estimate_text(graph.far)}{ends}; "
         f"{_errors_words(model.error, graph.error)}"
         f"{_truth_words(model.hellinger, graph.hellinger)}."
     )
 
 
 def _errors_words(model: Estimate, graph: Estimate) -> str:
-    width = max(graph.high - graph.low, model.high - model.low)
-    both = f"error {number_text(graph.value, width)} against {number_text(model.value, width)}"
+    both = f"error {estimate_text(graph)} against {estimate_text(model)}"
     if graph.value - model.value <= _CLOSE:
         return both
     clear = graph.low > model.high
@@ -463,8 +463,8 @@ def _truth_words(model: Estimate, graph: Estimate) -> str:
     if graph.low <= model.high or graph.value < _FAR_OFF * model.value:
         return ""
     return (
-        f". But inside the data it is far from the truth (Hellinger distance {graph.value:.2f} "
-        f"against {model.value:.2f})"
+        f". But inside the data it is far from the truth: Hellinger distance "
+        f"{estimate_text(graph)} against {estimate_text(model)}"
     )
 
 
@@ -563,7 +563,7 @@ def measures_words(model: Mapping[str, Estimate], graph: Mapping[str, Estimate])
 def measures_alt(labels: Sequence[str], errors: Sequence[Estimate]) -> str:
     """Alternative text of the measures: the error of each method."""
     values = ", ".join(
-        f"{label} {each.value:.3f}" for label, each in zip(labels, errors, strict=True)
+        f"{label} {estimate_text(each)}" for label, each in zip(labels, errors, strict=True)
     )
     return f"Measures of each method with their intervals. Error: {values}."
 

@@ -350,23 +350,31 @@ def losses_words(losses: MethodLosses, methods: Sequence[str]) -> str:
     best = min(at, key=lambda i: float(losses.overall_nll[i]))
     sentence = (
         f"Over all rows {losses.labels[best]} has the lowest mean log loss: "
-        f"{losses.overall_nll[best]:.3f} ({losses.overall_nll_low[best]:.3f} to "
-        f"{losses.overall_nll_high[best]:.3f}; {losses.rows})"
+        f"{_overall_text(losses, best)}, {losses.rows}"
     )
     model = losses.methods.index("uncalibrated") if "uncalibrated" in losses.methods else best
     if model == best:
         return sentence + "."
     clear = losses.overall_nll_low[model] > losses.overall_nll_high[best]
     return (
-        f"{sentence}; uncalibrated {losses.overall_nll[model]:.3f}"
+        f"{sentence}; uncalibrated {_overall_text(losses, model)}"
         f"{', clearly more.' if clear else ', which is within the intervals.'}"
     )
+
+
+def _overall_text(losses: MethodLosses, at: int) -> str:
+    """The mean log loss of a method over all rows, with its interval."""
+    value, low, high = (
+        float(each[at])
+        for each in (losses.overall_nll, losses.overall_nll_low, losses.overall_nll_high)
+    )
+    return f"{number_text(value, high - low, largest=abs(high))} ({range_text(low, high)})"
 
 
 def losses_alt(losses: MethodLosses, methods: Sequence[str]) -> str:
     """Alternative text of the losses: the mean over all rows of each method."""
     values = ", ".join(
-        f"{losses.labels[i]} {losses.overall_nll[i]:.3f}"
+        f"{losses.labels[i]} {_overall_text(losses, i)}"
         for i, key in enumerate(losses.methods)
         if key in methods
     )

@@ -18,7 +18,13 @@ from kdcal_core.charts.chart import Chart, panel, template
 from kdcal_core.charts.palette import Palette, palette, posterior_scale
 from kdcal_core.charts.reliability import reliability_alt, reliability_figure
 from kdcal_core.data.schema import FloatArray, IntArray
-from kdcal_core.diagnostics import Estimate, ReliabilityCurve, interval_text, value_text
+from kdcal_core.diagnostics import (
+    Estimate,
+    ReliabilityCurve,
+    estimate_text,
+    interval_text,
+    value_text,
+)
 from kdcal_core.text import escape_html
 
 MAX_POINTS = 2000
@@ -607,14 +613,17 @@ def box_finding(
         right, _ = model
         return (
             f"{rows}, too few to judge: the model is right in {_of(right, n_inside)} of them, "
-            f"and its true accuracy here may be anything from {right.low:.0%} to {right.high:.0%}."
+            f"and its true accuracy here may be anything from {interval_text(right)}."
         )
-    said = f"the model is right in {_text(model[0])} and says {_text(model[1], short=True)}"
+    said = (
+        f"the model is right in {value_text(model[0])} of them ({interval_text(model[0])}) and "
+        f"says {estimate_text(model[1])}"
+    )
     if kernel_density is not None:
         right, sure = kernel_density
         said += (
-            f"; its kernel density version is right in {_text(right, short=True)} and says "
-            f"{_text(sure, short=True)}"
+            f"; its kernel density version is right in {estimate_text(right)} and says "
+            f"{estimate_text(sure)}"
         )
     few = " With so few rows the intervals are wide." if n_inside < FEW else ""
     return f"{rows}: {said}.{few}"
@@ -656,8 +665,3 @@ def _part(share: float) -> str:
 
 def _of(right: Estimate, n: int) -> str:
     return f"{round(right.value * n):,}"
-
-
-def _text(estimate: Estimate, *, short: bool = False) -> str:
-    value = value_text(estimate)
-    return value if short else f"{value} of them ({interval_text(estimate)})"

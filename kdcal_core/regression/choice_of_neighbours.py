@@ -31,6 +31,8 @@ from kdcal_core.regression.recalibrators import (
     widened,
     widening_of,
 )
+from kdcal_core.statistics import normal_quantile
+from kdcal_core.text import number_text, range_text
 
 
 def cross_fitted(
@@ -146,19 +148,30 @@ class NeighbourSelection:
         return self.gain > 2 * self.gain_standard_error
 
     @property
+    def gain_interval(self) -> tuple[float, float]:
+        """Ends of the gain's 95% normal interval."""
+        reach = normal_quantile(0.95) * self.gain_standard_error
+        return self.gain - reach, self.gain + reach
+
+    @property
     def words(self) -> str:
         """The finding as a sentence; the name of the space is untrusted text."""
-        share = self.gain / self.model_crps if self.model_crps > 0 else 0.0
+        whole = self.model_crps if self.model_crps > 0 else np.inf  # then no share is lost
+        low, share, high = (one / whole for one in sorted((self.gain, *self.gain_interval)))
+        if not self.helps:  # as a change, which may be a rise
+            low, share, high = -high, -share, -low
+        by = (
+            f"the CRPS of {number_text(self.model_crps, np.nan)} by "
+            f"{number_text(share, high - low, percent=True)} "
+            f"({range_text(low, high, percent=True)}; {self.n:,} rows)"
+        )
         chosen = f"{self.best_k:,} neighbours in the space {self.best_space!r}"
         if not self.helps:
             return (
-                f"Even the best choice, {chosen}, does not differ from the model as it is beyond "
-                f"chance (CRPS {share:+.1%} of {self.model_crps:.4g}, {self.n:,} rows)."
+                f"Even the best choice, {chosen}, is not better than the model as it is beyond "
+                f"chance: it changes {by}."
             )
-        return (
-            f"The best choice is {chosen}: it lowers the CRPS of {self.model_crps:.4g} by "
-            f"{share:.1%} ({self.n:,} rows)."
-        )
+        return f"The best choice is {chosen}: it lowers {by}."
 
 
 def select_neighbours(
