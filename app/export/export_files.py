@@ -119,7 +119,7 @@ def try_a_file(review: Review) -> None:
         asked = st.session_state.get(_TRIED, {}).get(review.id)
         if asked is None:
             return
-        job = job_results.finished(asked, review)
+        job = job_results.finished(asked, review.id)
         tried = None if job is None else found.tried_of(job)
         if tried is None:
             return
@@ -159,5 +159,5 @@ def _uploader(review: Review) -> None:
     st.session_state[_TRIED] = {**st.session_state.get(_TRIED, {}), review.id: asked}
     # A new key empties the uploader, so that the bytes do not stay in memory.
     st.session_state["export_uploads"] = generation + 1
-    job_results.begin(asked, review)
+    job_results.begin(asked, review.id)
     st.rerun()

@@ -49,12 +49,12 @@ def exported(review: Review, row: Any) -> View | None:
             type=emphasis(),
             icon=":material/play_arrow:",
         ):
-            job_results.begin(asked, review)
+            job_results.begin(asked, review.id)
             st.rerun()
         with st.container(border=True):
             st.markdown(text.WILL_SHOW)
         return None
-    job = job_results.finished(asked, review)
+    job = job_results.finished(asked, review.id)
     run = None if job is None else found.run_of(job)
     if run is None:
         return None

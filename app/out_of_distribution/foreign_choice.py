@@ -44,7 +44,7 @@ def foreign_rows(review: Review, fit: Fit | None) -> Foreign | None:
         session.workspace(), review.id, graph_folder=None if fit is None else fit.folder
     )
     memory = f"foreign_shown_{review.id}"
-    job = job_results.finished(asked, review, offer=None if fit is not None else _offer)
+    job = job_results.finished(asked, review.id, offer=None if fit is not None else _offer)
     fitted = fit.key if fit is not None else ""
     if job is not None:
         st.session_state[memory] = (fitted, job.key)
@@ -170,7 +170,7 @@ def _shifted(review: Review, fit: Fit | None, below: DeltaGenerator) -> Chosen |
         graph_folder=None if fit is None else fit.folder,
     )
     with below:
-        job = job_results.finished(asked, review)
+        job = job_results.finished(asked, review.id)
         foreign = None if job is None else graph_results.foreign_of(job)
     if foreign is None:
         return None

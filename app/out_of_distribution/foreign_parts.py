@@ -320,7 +320,7 @@ def _euclidean(view: View, version: Version) -> DistanceCurve | None:
     if fit is None:
         return None
     asked = score_foreign.request(session.workspace(), view.review.id, graph_folder=fit.folder)
-    job = job_results.finished(asked, view.review)
+    job = job_results.finished(asked, view.review.id)
     foreign = None if job is None else graph_results.foreign_of(job)
     if foreign is None:
         return None

@@ -212,7 +212,7 @@ def grid(review: Review, settings: GridSettings, fit: Fit | None) -> Map | None:
         asked = posterior_grid.request(
             session.workspace(), review.id, settings, graph_folder=folder
         )
-        job = job_results.finished(asked, review)
+        job = job_results.finished(asked, review.id)
         return None if job is None else map_results.map_of(job)
     except InputError as error:
         session.error_box(error)

@@ -122,10 +122,10 @@ def _opened(view: View, asked: Request) -> RegionsRun | None:
             type=emphasis(),
             icon=":material/play_arrow:",
         ):
-            job_results.begin(asked, review)
+            job_results.begin(asked, review.id)
             st.rerun()
         return None
-    job = job_results.finished(asked, review)
+    job = job_results.finished(asked, review.id)
     return None if job is None else runs.run_of(job)
 
 

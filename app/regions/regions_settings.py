@@ -122,7 +122,7 @@ def shown(looked: Looked, asked: RegionQuestion) -> Found | None:
     )
     if _chosen(looked, request) == "quick":
         return _quick(looked, asked, text.QUICK_SHOWN)
-    job = job_results.finished(request, looked.review, offer=lambda: False)
+    job = job_results.finished(request, looked.review.id, offer=lambda: False)
     if job is None:
         return _quick(looked, asked, text.QUICK_UNTIL_THEN)
     found = regions_search.search_run_of(looked, asked, job)
@@ -172,7 +172,7 @@ def _chosen(looked: Looked, request: Request) -> Kind:
             help=text.HARDER,
             on_click=_choose_thorough,
         ):
-            job_results.begin(request, looked.review)
+            job_results.begin(request, looked.review.id)
             st.rerun()
     return kind
 

@@ -90,7 +90,7 @@ def fitted(
     """
     asked = fit_graph.request(session.workspace(), review.id, settings)
     job = job_results.finished(
-        asked, review, offer=(lambda: _offer(review, asked, will_show)) if will_show else None
+        asked, review.id, offer=(lambda: _offer(review, asked, will_show)) if will_show else None
     )
     return (
         None

@@ -17,21 +17,30 @@ from kdcal_core.review import Review
 from kdcal_core.tasks import Request, Task
 
 T = TypeVar("T")
+_AGAIN = "compute_again"  # the key of the job whose damaged result is to be computed again
 
 
 def finished(
-    asked: Request, review: Review, *, offer: Callable[[], bool] | None = None
+    asked: Request, owner: str, *, offer: Callable[[], bool] | None = None
 ) -> JobSnapshot | None:
     """The finished job of a request; until then the page shows progress or an error.
 
-    ``offer`` draws the offer of a new job and returns whether it was accepted. Without it a new job
-    starts at once.
+    Parameters
+    ----------
+    owner : str
+        The review's id, or `waiting.EVERYBODY`.
+    offer : callable, optional
+        Draws the offer of a new job and returns whether it was accepted. Without it a new job
+        starts at once.
     """
     job = waiting.find(asked.key)
     if job is None:
-        if offer is not None and not offer():
+        again = st.session_state.get(_AGAIN) == asked.key  # asked for already: no second offer
+        if offer is not None and not again and not offer():
             return None
-        job = begin(asked, review)
+        job = begin(asked, owner)
+        if again:
+            del st.session_state[_AGAIN]
         if offer is not None:
             st.rerun()  # replaces the offer by the progress
     if job.state == "done":
@@ -39,7 +48,7 @@ def finished(
     if not job.finished:
         waiting.follow(job.id)
     elif waiting.start_again(job):
-        begin(asked, review)
+        begin(asked, owner)
         st.rerun()
     return None
 
@@ -84,12 +93,12 @@ def asked_for(
     """
     kept = st.session_state.setdefault(f"{name}_last", {})
     if waiting.find(asked.key) is not None:
-        job = finished(asked, review)
+        job = finished(asked, review.id)
         if job is not None:
             fold_settings(review, name, asked)
         return job
     if place.button(label, key=f"{name}_start", type=emphasis(), icon=":material/play_arrow:"):
-        begin(asked, review)
+        begin(asked, review.id)
         st.rerun()
     former = kept.get(review.id)
     last = None if former is None else waiting.find(former)
@@ -104,11 +113,9 @@ def asked_for(
     return None
 
 
-def begin(asked: Request, review: Review) -> JobSnapshot:
-    """Start the job of a request, or join it."""
-    return waiting.run(
-        asked.target, asked.kwargs, key=asked.key, title=asked.title, owner=review.id
-    )
+def begin(asked: Request, owner: str) -> JobSnapshot:
+    """Start the job of a request, or join it; ``owner`` as for `finished`."""
+    return waiting.run(asked.target, asked.kwargs, key=asked.key, title=asked.title, owner=owner)
 
 
 def answer_of(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:
@@ -120,6 +127,7 @@ def answer_of(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:
         session.error_box(error)
     if st.button("Compute again", key=f"anew_{job.key[:16]}", icon=":material/refresh:"):
         jobs().forget(job.key)
+        st.session_state[_AGAIN] = job.key
         st.rerun()
     return None
 

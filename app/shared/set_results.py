@@ -82,7 +82,7 @@ def all_of(
     asked = [measure.request(session.workspace(), review, **one) for one in each]
     for one in asked:
         if waiting.find(one.key) is None:
-            job_results.begin(one, review)
+            job_results.begin(one, review.id)
     found = []
     for one in asked:
         answer = _elsewhere(review, measure, one, None)
@@ -169,14 +169,15 @@ def layer_of(review: Review, name: str) -> Space | None:
 
     Only for small reviews; the worker that measures a large one reads the layer itself.
     """
-    job = job_results.finished(keep_space.request(session.workspace(), review, name=name), review)
+    asked = keep_space.request(session.workspace(), review, name=name)
+    job = job_results.finished(asked, review.id)
     return None if job is None else job_results.result_of(job, keep_space)
 
 
 def _elsewhere(
     review: Review, measure: ReviewTask[T], asked: Request, offer: Callable[[], bool] | None
 ) -> T | None:
-    job = job_results.finished(asked, review, offer=offer)
+    job = job_results.finished(asked, review.id, offer=offer)
     if job is None:
         return None
     return job_results.result_of(job, measure)

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-import streamlit as st
-
-from app.shared import session, waiting
-from app.shared.job_results import task_result
+from app.shared import job_results, waiting
 from app.shared.kept import by_digest
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.errors import InputError
-from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.simulation import SIMULATIONS, Simulated, trunk
 from kdcal_core.tasks import (
     GraphChoice,
@@ -39,38 +34,8 @@ def result_of(request: Request, task: Task[T], offer: Callable[[], bool]) -> T |
     offer : callable
         Draws the offer of a new job and returns whether it was accepted.
     """
-    job = waiting.find(request.key)
-    if job is None:
-        if offer():
-            _begin(request)
-    elif job.state == "done" and job.folder is not None:
-        try:
-            return task_result(request.key, task=task, folder=job.folder)
-        except InputError as error:
-            session.error_box(error)
-            _offer_again(request, job)
-    elif not job.finished:
-        waiting.follow(job.id)
-    elif waiting.start_again(job):
-        _begin(request)
-    return None
-
-
-def _offer_again(request: Request, job: JobSnapshot) -> None:
-    if st.button("Compute again", key=f"anew_{job.key[:16]}", icon=":material/refresh:"):
-        jobs().forget(job.key)
-        _begin(request)
-
-
-def _begin(request: Request) -> None:
-    waiting.run(
-        request.target,
-        request.kwargs,
-        key=request.key,
-        title=request.title,
-        owner=waiting.EVERYBODY,
-    )
-    st.rerun()
+    job = job_results.finished(request, waiting.EVERYBODY, offer=offer)
+    return None if job is None else job_results.result_of(job, task)
 
 
 def answers_of(run: LabRun, key: str, choice: GraphChoice) -> dict[Method, LabAnswers]:
