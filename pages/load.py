@@ -19,9 +19,8 @@ with above:
     if ended is not None:
         load_parts.report(ended)
     if review is not None:
-        load_parts.open_when_scored(review)
-    if review is not None:
         load_parts.settle_doubts(review)
+        load_parts.open_when_scored(review)
     if review is not None and review.ready:
         load_parts.about_sample(review)
         load_parts.fit_for_use(review)

@@ -389,8 +389,16 @@ def start_scoring(review: Review) -> None:
 
 
 def open_when_scored(review: Review) -> None:
-    """Go on to the overview once the rows that this session began to score are scored."""
-    if review.ready and st.session_state.pop(_SCORING, None) == review.id:
+    """Go on to the overview once the rows that this session began to score are scored.
+
+    Where these rows speak against the classes, the question above is answered first: a button
+    opens the overview without an answer.
+    """
+    if not review.ready or st.session_state.get(_SCORING) != review.id:
+        return
+    asked = bool(doubts_of_rows(review))
+    if not asked or st.button("Open the overview anyway", icon=":material/arrow_forward:"):
+        del st.session_state[_SCORING]
         navigation.go_to("overview")
 
 
