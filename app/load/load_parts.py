@@ -9,6 +9,7 @@ from typing import get_args
 import pandas as pd
 import streamlit as st
 
+from app.load.event_choice import event_choice
 from app.load.fitness_card import fitness_card, plain
 from app.load.kept_reviews import kept_reviews
 from app.load.role_form import OUTPUT, TARGET, roles_sentence
@@ -378,6 +379,7 @@ def start_scoring(review: Review) -> None:
             "The table has a split column: its rows will be divided into the two sets, and its "
             "training rows, where there are any, are kept aside."
         )
+    event_choice(review)
     if st.button(
         "Score the rows",
         type=emphasis(),

@@ -204,8 +204,7 @@ def target_shows(
     if len(classes) < 2:
         return ""
     event = class_that_means_yes(classes) or classes[-1]
-    share = float(np.mean(encode_labels(labels, classes) == classes.index(event)))
-    rate = f"class {event[:40]}: {share:.1%} of the rows"
+    rate = f"class {event[:40]}: {event_shows(labels, event)}"
     if len(classes) > 2:
         rate = f"{len(classes)} classes"
     if proba is None:
@@ -217,8 +216,42 @@ def target_shows(
     if len(names) > 2:
         right = float(np.mean(proba.argmax(axis=1) == y))
         return f"{rate}, {right:.1%} of the rows predicted right"
-    at = int(encode_labels(pd.Series([event]), names)[0])
-    area, _ = rank_area(proba[:, at], y == at)
+    named = names[int(encode_labels(pd.Series([event]), names)[0])]
+    return f"class {event[:40]}: {event_shows(labels, named, names, proba)}"
+
+
+def event_shows(
+    labels: pd.Series[Any],
+    event: str,
+    names: Sequence[str] = (),
+    proba: FloatArray | None = None,
+) -> str:
+    """How often a class is true and, with predictions, what they say of it, in a few words.
+
+    Parameters
+    ----------
+    labels : Series of n labels
+        Without missing values.
+    event : str
+        One of ``names``, or of the classes of the labels where there are none.
+    names, proba
+        As for :func:`target_shows`.
+
+    Examples
+    --------
+    >>> labels = pd.Series(["no", "yes", "no", "yes"])
+    >>> event_shows(labels, "no")
+    '50.0% of the rows'
+    >>> event_shows(labels, "yes", ("no", "yes"), np.array([[0.9, 0.1], [0.2, 0.8]] * 2))
+    '50.0% of the rows, mean prediction 45.0%, AUROC 1.000'
+    """
+    classes = tuple(names) or classes_of(labels)
+    at = classes.index(event)
+    is_event = encode_labels(labels, classes) == at
+    rate = f"{np.mean(is_event):.1%} of the rows"
+    if proba is None:
+        return rate
+    area, _ = rank_area(proba[:, at], is_event)
     return f"{rate}, mean prediction {proba[:, at].mean():.1%}, AUROC {area:.3f}"
 
 

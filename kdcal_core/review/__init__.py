@@ -21,6 +21,7 @@ from kdcal_core.review.doubts import (
     open_doubts,
     swap_classes,
 )
+from kdcal_core.review.first_look import FirstLook, first_look
 from kdcal_core.review.further_tables import (
     add_foreign,
     add_training,
@@ -73,6 +74,7 @@ __all__ = [
     "Arrival",
     "ColumnInfo",
     "Decision",
+    "FirstLook",
     "Limit",
     "Part",
     "Question",
@@ -97,6 +99,7 @@ __all__ = [
     "create_review",
     "default_event",
     "doubts_of_rows",
+    "first_look",
     "group_columns",
     "identity",
     "input_columns",

@@ -513,3 +513,24 @@ def test_a_visitor_from_elsewhere_sees_no_list_of_reviews(app):
     _press(app, "Start another review")
     _assert_healthy(app)
     assert _kept(app) is None
+
+
+def _event(app):
+    return next(one for one in app.button_group if one.key.startswith("event_"))
+
+
+def test_the_event_stands_above_the_button_and_can_be_changed(app, texts):
+    frame = _loans().drop(columns="default").rename(columns={"p_default": "p_1"})
+    _upload(app, "calibration", "loans.csv", _csv(frame))
+    settle(app)
+    texts([unescape(one.value) for one in app.markdown if one.value.startswith("Event: ")], "first")
+    _event(app).select("0")
+    app.run()
+    _assert_healthy(app)
+    texts([unescape(one.value) for one in app.markdown if one.value.startswith("Event: ")], "then")
+    _press(app, "Score the rows")
+    settle(app)
+    app.switch_page("../pages/overview.py").run()
+    _assert_healthy(app)
+    asked = [unescape(one.proto.popover.label) for one in app.get("popover")]
+    assert "Event: 0" in [one.replace("\u200b", "") for one in asked]

@@ -1,0 +1,62 @@
+"""What was understood before the rows are scored: the event, its rate, what is predicted of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from app.shared import session
+from app.shared.kept import by_digest
+from kdcal_core.data import Roles
+from kdcal_core.errors import InputError
+from kdcal_core.review import FirstLook, Review, first_look, set_question
+from kdcal_core.text import escape_markdown
+
+_LONGEST = 40  # characters of a class name on the control
+
+
+def event_choice(review: Review) -> None:
+    """One line about the target; for two classes the event can be chosen in it."""
+    table = review.tables.get("calibration")
+    if table is None or review.roles is None or review.task == "regression":
+        return
+    try:
+        look = _look(table.digest, review.roles, review.classes, review.model is None, of=review)
+    except InputError:  # scoring the rows reports it
+        return
+    if look is None or not look.shows:
+        return
+    if look.event is None:
+        st.markdown(escape_markdown(look.shows, 240))
+        return
+    chosen = review.question.event
+    event = chosen if chosen in look.of_event else look.event
+    words = escape_markdown(f"{event[:_LONGEST]}, {look.of_event[event]}", 240)
+    key = f"event_{review.id}_{event}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"Event: {words}", width="content")
+        st.segmented_control(
+            "Which class is the event",
+            list(look.of_event),
+            default=event,
+            required=True,
+            format_func=lambda name: escape_markdown(name, _LONGEST),
+            key=key,
+            label_visibility="collapsed",
+            on_change=_choose,
+            args=(review, key),
+            width="content",
+        )
+
+
+@by_digest
+def _look(
+    digest: str, roles: Roles, classes: tuple[str, ...], alone: bool, *, of: Review
+) -> FirstLook | None:
+    return first_look(session.workspace(), of)
+
+
+def _choose(review: Review, key: str) -> None:
+    event = st.session_state[key]
+    set_question(session.workspace(), review.id, replace(review.question, event=event))

@@ -1,0 +1,113 @@
+"""What is known of the target before the rows are scored."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.review import (
+    Arrival,
+    Review,
+    Workspace,
+    add_files,
+    create_review,
+    first_look,
+    score,
+    set_question,
+)
+from kdcal_core.review.samples import samples_root
+
+pytestmark = pytest.mark.usefixtures("work_here")
+N = 400
+RNG = np.random.default_rng(0)
+P = RNG.beta(0.8, 3.0, N)
+LOANS = pd.DataFrame({"p_left": P, "side": np.where(RNG.random(N) < P, "left", "right")})
+
+
+def loaded(workspace: Workspace, frame: pd.DataFrame) -> Review:
+    file = Arrival(io.BytesIO(frame.to_csv(index=False).encode()), "rows.csv")
+    return add_files(workspace, create_review(workspace).id, [file])
+
+
+@pytest.fixture
+def workspace(tmp_path) -> Workspace:
+    return Workspace(tmp_path / "home")
+
+
+def test_rate_mean_prediction_and_auroc_of_each_possible_event(workspace: Workspace) -> None:
+    review = loaded(workspace, LOANS)
+    look = first_look(workspace, review)
+    assert look is not None
+    rate = (LOANS["side"] == "left").mean()
+    assert look.event == "left"  # the rarer
+    assert look.of_event["left"].startswith(
+        f"{rate:.1%} of the rows, mean prediction {P.mean():.1%}"
+    )
+    assert look.of_event["right"].startswith(f"{1 - rate:.1%} of the rows, mean prediction ")
+    areas = {words.rpartition(" ")[2] for words in look.of_event.values()}
+    assert len(areas) == 1  # two classes have one area
+
+
+def test_the_default_event_is_the_one_after_scoring(workspace: Workspace) -> None:
+    for frame in (LOANS, LOANS.assign(side=LOANS["side"].map({"left": "no", "right": "yes"}))):
+        review = loaded(workspace, frame.rename(columns={"p_left": f"p_{frame['side'].iloc[0]}"}))
+        look = first_look(workspace, review)
+        assert look is not None
+        scored = score(workspace, review.id)
+        assert scored.event is not None
+        assert look.event == scored.classes[scored.event]
+
+
+def test_an_event_chosen_before_scoring_is_kept(workspace: Workspace) -> None:
+    review = loaded(workspace, LOANS)
+    set_question(workspace, review.id, replace(review.question, event="right"))
+    scored = score(workspace, review.id)
+    assert scored.event is not None
+    assert scored.classes[scored.event] == "right"
+
+
+def test_a_model_that_has_not_scored_leaves_the_rate_alone(workspace: Workspace) -> None:
+    folder = samples_root() / "breast_cancer"
+    files = [Arrival(folder / name, name) for name in ("model.skops", "calibration.parquet")]
+    review = add_files(workspace, create_review(workspace).id, files)
+    look = first_look(workspace, review)
+    assert look is not None
+    assert len(look.of_event) == 2
+    assert all(words.endswith("% of the rows") for words in look.of_event.values())
+
+
+def test_more_classes_have_no_event(workspace: Workspace) -> None:
+    proba = RNG.dirichlet([1, 1, 1], N)
+    frame = pd.DataFrame(proba, columns=["p_a", "p_b", "p_c"])
+    frame["kind"] = np.array(["a", "b", "c"])[proba.argmax(axis=1)]
+    look = first_look(workspace, loaded(workspace, frame))
+    assert look is not None
+    assert (look.event, look.of_event) == (None, {})
+    assert look.shows == "3 classes, 100.0% of the rows predicted right"
+
+
+@pytest.mark.parametrize("broken", ["a class nobody knows", "no number"])
+def test_what_scoring_will_refuse_leaves_what_the_labels_show(
+    workspace: Workspace, broken: str
+) -> None:
+    review = loaded(workspace, LOANS)
+    if broken == "no number":
+        review = loaded(workspace, LOANS.assign(p_left=LOANS["p_left"].where(LOANS.index > 0, 7.0)))
+    else:
+        review = replace(review, classes=("up", "down"))
+    look = first_look(workspace, review)
+    assert look is not None
+    assert look.event is None
+    assert look.shows.startswith("class ")
+
+
+def test_nothing_is_said_of_a_regression_or_without_a_target(workspace: Workspace) -> None:
+    assert first_look(workspace, create_review(workspace)) is None
+    frame = pd.DataFrame({"price": RNG.normal(size=N), "mean": 0.0, "std": 1.0})
+    review = loaded(workspace, frame)
+    assert review.task == "regression"
+    assert first_look(workspace, review) is None
