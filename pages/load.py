@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.load import load_parts, role_form
+from app.load import kept_reviews, load_parts, role_form
 from app.shared import navigation, page_top, session, waiting
 
 review = session.current_review()
@@ -28,10 +28,12 @@ with above:
         load_parts.welcome()
 
 with files:
-    load_parts.own_files(review)
+    kept = kept_reviews.kept() if review is None else []
+    load_parts.own_files(review, kept)
     if review is not None:
         load_parts.start_scoring(review)
         role_form.roles(review)
         load_parts.another(review)
     else:
         load_parts.sample_gallery()
+        kept_reviews.kept_reviews(kept)

@@ -8,54 +8,88 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from app.shared import session
-from app.shared.emphasis import emphasis
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, rename_review
 from kdcal_core.text import counted, escape_markdown
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-_MOST = 50
+_FIRST = 10
+_ALL = "all_kept_reviews"
+_ANCHOR = "reviews-on-this-machine"
+_WIDTHS = (4, 4, 2, 3, 3, 2)  # title, model, rows, date, verdict, what can be done with it
+
+Kept = tuple[Review, float]
 
 
-def kept_reviews() -> None:
-    """A list that opens on demand; nothing where there is none, or where others visit too.
+def kept() -> list[Kept]:
+    """The reviews to list, newest first, each with when it was last used.
 
-    On a shared server a review is open to whoever has its address: it names none of them.
+    Samples are opened anew, so theirs are left out. Where others visit too the list is empty: on a
+    shared server a review is open to whoever has its address, and no page names any.
     """
     if not _at_this_machine():
-        return
-    found = {
-        review.id: (review, used)
+        return []
+    return [
+        (review, used)
         for review, used in session.workspace().reviews()
         if review.sample is None and (review.tables or review.model)
-    }
+    ]
+
+
+def link_to_kept(found: list[Kept]) -> None:
+    """How many there are, as a link to their list further down; nothing where there are none."""
+    if found:
+        words = f"{counted(len(found), 'review')} on this machine"
+        st.markdown(f":material/folder_open: [{words}](#{_ANCHOR})", width="content")
+
+
+def kept_reviews(found: list[Kept]) -> None:
+    """A row for each review: to open, rename, duplicate and delete it."""
     if not found:
         return
-    with st.popover(f"Reviews on this machine ({len(found):,})", icon=":material/folder_open:"):
-        chosen = st.selectbox(
-            "Review",
-            list(found)[:_MOST],
-            format_func=lambda one: _line(*found[one]),
-            key="kept_review",
-        )
-        review, _ = found[chosen]
-        st.caption(_about(review))
-        with st.container(horizontal=True):
-            if st.button("Open", type=emphasis(), key="kept_open"):
-                session.open_review(review.id)
-                st.rerun()
-            if st.button("Duplicate", key="kept_duplicate"):
-                session.workspace().duplicate(review.id, f"{review.title} (copy)"[:200])
-                st.rerun()
-            sure = st.session_state.get(f"kept_sure_{review.id}", False)
-            if st.button("Delete", key="kept_delete", disabled=not sure):
-                session.workspace().delete(review.id)
-                st.rerun()
-        st.checkbox("Delete it with all its files", key=f"kept_sure_{review.id}")
-        with st.form(f"kept_title_{review.id}", border=False):
-            title = st.text_input("Title", value=review.title, max_chars=200)
-            if st.form_submit_button("Rename"):
-                _rename(review, title)
+    st.header("Reviews on this machine", anchor=_ANCHOR)
+    shown = found if st.session_state.get(_ALL) else found[:_FIRST]
+    with st.container(gap="xxsmall"):
+        for review, used in shown:
+            _row(review, used)
+    if len(found) > len(shown) and st.button(f"Show all {len(found):,} reviews", key="kept_all"):
+        st.session_state[_ALL] = True
+        st.rerun()
+
+
+def _row(review: Review, used: float) -> None:
+    title, model, rows, day, verdict, more = st.columns(_WIDTHS, vertical_alignment="center")
+    if title.button(
+        escape_markdown(review.title),
+        key=f"kept_open_{review.id}",
+        type="tertiary",
+        icon=":material/folder_open:",
+        help="Open this review",
+    ):
+        session.open_review(review.id)
+        st.rerun()
+    n_rows = sum(table.n_rows for table in review.tables.values())
+    model.caption(escape_markdown(review.model.kind) if review.model else "Predictions only")
+    rows.caption(counted(n_rows, "row"))
+    day.caption(_day(used))
+    verdict.caption(_verdict(review))
+    with more.popover("Change", type="tertiary"):
+        _changes(review)
+
+
+def _changes(review: Review) -> None:
+    """What can be done with a review without opening it."""
+    with st.form(f"kept_title_{review.id}", border=False):
+        title = st.text_input("Title", value=review.title, max_chars=200)
+        if st.form_submit_button("Rename"):
+            _rename(review, title)
+    if st.button("Duplicate", key=f"kept_duplicate_{review.id}"):
+        session.workspace().duplicate(review.id, f"{review.title} (copy)"[:200])
+        st.rerun()
+    sure = st.checkbox("Delete it with all its files", key=f"kept_sure_{review.id}")
+    if st.button("Delete", key=f"kept_delete_{review.id}", disabled=not sure):
+        session.workspace().delete(review.id)
+        st.rerun()
 
 
 def _rename(review: Review, title: str) -> None:
@@ -72,19 +106,12 @@ def _at_this_machine() -> bool:
     return urlsplit(st.context.headers.get("Origin", "")).hostname in _LOCAL
 
 
-def _line(review: Review, used: float) -> str:
-    return f"{review.title[:80]}, {_day(used)}, {review.verdict or 'not checked yet'}"
-
-
 def _day(seconds: float) -> str:
     day = datetime.fromtimestamp(seconds, UTC)
     return f"{day.day} {day:%B %Y}"
 
 
-def _about(review: Review) -> str:
-    rows = sum(table.n_rows for table in review.tables.values())
-    kind = review.model.kind if review.model is not None else "No model, predictions only"
-    state = "not scored yet"
-    if review.scored:
-        state = f"verdict: {review.verdict}" if review.verdict else "not checked yet"
-    return f"{escape_markdown(kind)}, {counted(rows, 'row')}, {review.task}, {state}"
+def _verdict(review: Review) -> str:
+    if not review.scored:
+        return "Not scored yet"
+    return review.verdict.capitalize() or "Not checked yet"

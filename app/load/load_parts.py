@@ -11,7 +11,7 @@ import streamlit as st
 
 from app.load.event_choice import event_choice
 from app.load.fitness_card import fitness_card, plain
-from app.load.kept_reviews import kept_reviews
+from app.load.kept_reviews import Kept, link_to_kept
 from app.load.role_form import OUTPUT, TARGET, roles_sentence
 from app.shared import navigation, session, tour, uploads, waiting
 from app.shared.emphasis import emphasis
@@ -227,7 +227,7 @@ def _settle(
     return settled
 
 
-def own_files(review: Review | None) -> None:
+def own_files(review: Review | None, kept: list[Kept]) -> None:
     """One drop zone, the explanation of which rows belong in it, and what is there already."""
     if review is not None:
         st.header("Files")
@@ -242,8 +242,7 @@ def own_files(review: Review | None) -> None:
             task_choice(review)
         with st.popover("Which rows belong here?", icon=":material/help:"):
             st.markdown(WHICH_ROWS)
-        if review is None:
-            kept_reviews()
+        link_to_kept(kept)
     if review is None:
         return
     if review.model is not None:

@@ -12,8 +12,9 @@ import pytest
 import xgboost
 from app_pages import settle
 
-from kdcal_core.review import samples
+from kdcal_core.review import Workspace, samples
 from kdcal_core.review.samples import samples_root
+from kdcal_core.text import escape_markdown
 
 SAMPLES = [sample.name for sample in samples() if sample.task == "classification"]
 pytestmark = pytest.mark.usefixtures("work_here", "stay_on_load")
@@ -476,35 +477,64 @@ def at_this_machine(monkeypatch):
 
 
 def _kept(app):
-    return next((box for box in app.selectbox if box.key == "kept_review"), None)
+    """The titles in the list of reviews."""
+    return [one.label for one in app.button if (one.key or "").startswith("kept_open_")]
+
+
+def _of(app, title, what):
+    """What belongs to the review of this title: its buttons and its box."""
+    opening = next(one for one in app.button if one.label == title)
+    review_id = opening.key.removeprefix("kept_open_")
+    every = (*app.button, *app.checkbox, *app.text_input)
+    return next(one for one in every if one.key == f"kept_{what}_{review_id}")
 
 
 @pytest.mark.usefixtures("at_this_machine")
 def test_reviews_of_this_machine_are_opened_renamed_duplicated_and_deleted(app):
-    assert _kept(app) is None
+    assert _kept(app) == []
     _upload(app, "calibration", "mine *b*.csv", _csv(_predictions()))
     settle(app)
     _press(app, "Start another review")
-    (line,) = _kept(app).options
-    assert line.startswith("mine *b*.csv, ")
-    assert line.endswith(", not checked yet")
+    (title,) = _kept(app)
+    assert title == escape_markdown("mine *b*.csv")
+    shown = [one.value for one in app.caption]
+    assert {"Predictions only", "300 rows", "Not scored yet"} <= {*shown}
+    assert "1 review on this machine" in " ".join(one.value for one in app.markdown)
     app.text_input[0].set_value("March audit")
     _press(app, "Rename")
     _press(app, "Duplicate")
-    assert {one.split(",")[0] for one in _kept(app).options} == {
-        "March audit",
-        "March audit (copy)",
-    }
-    assert app.button(key="kept_delete").disabled
-    next(box for box in app.checkbox if box.key.startswith("kept_sure")).check()
+    copy = escape_markdown("March audit (copy)")
+    assert {*_kept(app)} == {"March audit", copy}
+    assert _of(app, copy, "delete").disabled
+    _of(app, copy, "sure").check()
     app.run()
-    app.button(key="kept_delete").click()
+    assert _of(app, "March audit", "delete").disabled  # only the one that was ticked
+    _of(app, copy, "delete").click()
     app.run()
     _assert_healthy(app)
-    (left,) = _kept(app).options
-    _press(app, "Open")
+    assert _kept(app) == ["March audit"]
+    _press(app, "March audit")
     _assert_healthy(app)
-    assert any(left.split(",")[0].split("(")[0].strip() in one.value for one in app.caption)
+    assert any("March audit" in one.value for one in app.caption)
+    assert _kept(app) == []  # the list is of the first page
+
+
+@pytest.mark.usefixtures("at_this_machine")
+def test_the_newest_ten_reviews_are_listed_and_all_on_demand(app):
+    _upload(app, "calibration", "mine.csv", _csv(_predictions()))
+    settle(app)
+    _press(app, "Start another review")
+    workspace = Workspace()
+    ((review, _),) = workspace.reviews()
+    for at in range(11):
+        workspace.duplicate(review.id, f"Copy {at}")
+    app.run()
+    _assert_healthy(app)
+    assert len(_kept(app)) == 10
+    assert "mine.csv" not in _kept(app)  # the oldest
+    _press(app, "Show all 12 reviews")
+    assert len(_kept(app)) == 12
+    assert not [one for one in app.button if one.label.startswith("Show all")]
 
 
 def test_a_visitor_from_elsewhere_sees_no_list_of_reviews(app):
@@ -512,7 +542,8 @@ def test_a_visitor_from_elsewhere_sees_no_list_of_reviews(app):
     settle(app)
     _press(app, "Start another review")
     _assert_healthy(app)
-    assert _kept(app) is None
+    assert _kept(app) == []
+    assert not any("Reviews on this machine" in title.value for title in app.header)
 
 
 def _event(app):

@@ -127,7 +127,7 @@ def test_a_target_in_doubt_is_chosen_by_one_click(app, tmp_path):
     # the list of reviews is there for whoever is at this machine
     app.visit("Load")
     app.page.get_by_role("button", name="Start another review").click()
-    app.page.get_by_role("button", name="Reviews on this machine").click()
-    app.page.locator(".st-key-kept_open button").click()
+    app.page.get_by_role("heading", name="Reviews on this machine").wait_for()
+    app.page.get_by_role("button", name="loans.csv").click()
     app.wait_for_text("What these rows are fit for")
     app.assert_healthy()
