@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.load import kept_reviews, load_parts, role_form
 from app.shared import navigation, page_top, session, waiting
+from app.shared.reviews_here import reviews_here
 
 review = session.current_review()
 # Two places of their own: whatever comes and goes above, the uploaders stay where they are, so
@@ -28,7 +29,7 @@ with above:
         load_parts.welcome()
 
 with files:
-    kept = kept_reviews.kept() if review is None else []
+    kept = reviews_here() if review is None else []
     load_parts.own_files(review, kept)
     if review is not None:
         load_parts.start_scoring(review)

@@ -24,15 +24,16 @@ if review is not None:
             parts.picture(review, which)
         with running:
             thorough = parts.thorough(review, which)
-        done = thorough is not None
-        checked = parts.judged(review, quick, thorough)
+            compared = parts.baseline(review)
+        done = thorough is not None and compared.complete
+        checked = parts.judged(review, compared, quick, thorough)
         if done:
             parts.keep_verdict(review, which, checked)
         with above:
             parts.verdict(checked)
             parts.what_next(checked, done)
         with listed:
-            parts.checks(checked)
+            parts.checks(checked, compared)
         with after:
             parts.onward(review)
         limits_form.limits_form(review)

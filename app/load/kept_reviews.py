@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from urllib.parse import urlsplit
-
 import streamlit as st
 
 from app.shared import session
+from app.shared.reviews_here import Used, day_text
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, rename_review
 from kdcal_core.text import counted, escape_markdown
 
-_LOCAL = ("localhost", "127.0.0.1", "::1")
 _FIRST = 10
 _ALL = "all_kept_reviews"
 _ANCHOR = "reviews-on-this-machine"
 _WIDTHS = (4, 4, 2, 3, 3, 2)  # title, model, rows, date, verdict, what can be done with it
 
-Kept = tuple[Review, float]
 
-
-def kept() -> list[Kept]:
-    """The reviews to list, newest first, each with when it was last used.
-
-    Samples are opened anew, so theirs are left out. Where others visit too the list is empty: on a
-    shared server a review is open to whoever has its address, and no page names any.
-    """
-    if not _at_this_machine():
-        return []
-    return [
-        (review, used)
-        for review, used in session.workspace().reviews()
-        if review.sample is None and (review.tables or review.model)
-    ]
-
-
-def link_to_kept(found: list[Kept]) -> None:
+def link_to_kept(found: list[Used]) -> None:
     """How many there are, as a link to their list further down; nothing where there are none."""
     if found:
         words = f"{counted(len(found), 'review')} on this machine"
         st.markdown(f":material/folder_open: [{words}](#{_ANCHOR})", width="content")
 
 
-def kept_reviews(found: list[Kept]) -> None:
+def kept_reviews(found: list[Used]) -> None:
     """A row for each review: to open, rename, duplicate and delete it."""
     if not found:
         return
@@ -71,7 +51,7 @@ def _row(review: Review, used: float) -> None:
     n_rows = sum(table.n_rows for table in review.tables.values())
     model.caption(escape_markdown(review.model.kind) if review.model else "Predictions only")
     rows.caption(counted(n_rows, "row"))
-    day.caption(_day(used))
+    day.caption(day_text(used))
     verdict.caption(_verdict(review))
     with more.popover("Change", type="tertiary"):
         _changes(review)
@@ -99,16 +79,6 @@ def _rename(review: Review, title: str) -> None:
         session.error_box(error)
     else:
         st.rerun()
-
-
-def _at_this_machine() -> bool:
-    """Whether the browser has opened this machine's own address, and no proxy's."""
-    return urlsplit(st.context.headers.get("Origin", "")).hostname in _LOCAL
-
-
-def _day(seconds: float) -> str:
-    day = datetime.fromtimestamp(seconds, UTC)
-    return f"{day.day} {day:%B %Y}"
 
 
 def _verdict(review: Review) -> str:

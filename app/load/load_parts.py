@@ -11,11 +11,12 @@ import streamlit as st
 
 from app.load.event_choice import event_choice
 from app.load.fitness_card import fitness_card, plain
-from app.load.kept_reviews import Kept, link_to_kept
+from app.load.kept_reviews import link_to_kept
 from app.load.role_form import OUTPUT, TARGET, roles_sentence
 from app.shared import navigation, session, tour, uploads, waiting
 from app.shared.emphasis import emphasis
 from app.shared.equal_notes import equal_notes
+from app.shared.reviews_here import Used
 from app.shared.task_choice import task_choice
 from kdcal_core.data import Choice, Doubt
 from kdcal_core.jobs import JobSnapshot
@@ -227,7 +228,7 @@ def _settle(
     return settled
 
 
-def own_files(review: Review | None, kept: list[Kept]) -> None:
+def own_files(review: Review | None, kept: list[Used]) -> None:
     """One drop zone, the explanation of which rows belong in it, and what is there already."""
     if review is not None:
         st.header("Files")

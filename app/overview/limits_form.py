@@ -8,19 +8,19 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from app.shared import session
+from app.shared import reviews_here, session
 from app.shared.emphasis import emphasis
 from kdcal_core.checks import CHECKS
 from kdcal_core.errors import InputError
-from kdcal_core.review import Limit, Review, set_question
+from kdcal_core.review import Limit, Review, alike, set_question
 from kdcal_core.text import in_sentence
 
 AGAINST = {
     "value": "the estimate",
     "chance": "chance",
-    "baseline": "a baseline",
+    "baseline": "another review",
 }
-_OFFERED = ("value", "chance")  # a baseline comes with an earlier record
+_MOST = 50  # reviews to choose from
 
 
 def limits_form(review: Review) -> None:
@@ -37,6 +37,13 @@ def limits_form(review: Review) -> None:
             "it is wholly beyond them. Leave an end empty where there is none. The defaults are "
             "only a starting point: set yours before you look at the results."
         )
+        st.markdown(
+            'Compared with "another review", a limit applies to the difference: the estimate of '
+            "this review minus that of the other one, with the interval of that difference. It "
+            "takes the rows of both as independent. If both hold the same rows, the interval is "
+            "too wide, so that verdicts come too rarely, not wrongly."
+        )
+        baseline = _baseline(review)
         checks = [one for one in CHECKS.values() if review.task in one.tasks]
         limits = [own.get(one.code, one.limit) for one in checks]
         table = pd.DataFrame(
@@ -55,7 +62,7 @@ def limits_form(review: Review) -> None:
             disabled=["Check", "Set by"],
             column_config={
                 "Compared with": st.column_config.SelectboxColumn(
-                    options=[AGAINST[one] for one in _OFFERED], required=True
+                    options=list(AGAINST.values()), required=True
                 ),
                 "At least": st.column_config.NumberColumn(format="%g"),
                 "At most": st.column_config.NumberColumn(format="%g"),
@@ -64,12 +71,41 @@ def limits_form(review: Review) -> None:
         )
         with st.container(horizontal=True):
             if st.button("Save the limits", type=emphasis(), icon=":material/save:"):
-                _save(review, edited)
+                _save(review, edited, baseline)
             if st.button("Use the defaults", icon=":material/restart_alt:", disabled=not own):
-                _keep(review, {})
+                _keep(review, {}, None)
 
 
-def _save(review: Review, edited: pd.DataFrame) -> None:
+def _baseline(review: Review) -> str | None:
+    """The id of the review that limits compare with, chosen among those that may be opened.
+
+    Where others visit this server too, it lists no review: whoever has the address of one may give
+    it.
+    """
+    chosen, label = review.question.baseline, "Review to compare with"
+    key = f"limits_baseline_{review.id}"
+    if not reviews_here.at_this_machine():
+        text = st.text_input(
+            label, value=chosen or "", key=key, placeholder="Its address, or the id in it"
+        )
+        return text.rpartition("review=")[2].partition("&")[0].strip() or None
+    found = {one.id: (one, used) for one, used in reviews_here.reviews_here()}
+    others = [one.id for one in alike(review, (one for one, _ in found.values()))][:_MOST]
+    picked: str | None = st.selectbox(
+        label,
+        others,
+        index=others.index(chosen) if chosen in others else None,
+        format_func=lambda one: (
+            f"{found[one][0].title[:80]}, {reviews_here.day_text(found[one][1])}"
+        ),
+        key=key,
+        placeholder="No other review" if others else "No other review has these classes",
+        disabled=not others,
+    )
+    return picked
+
+
+def _save(review: Review, edited: pd.DataFrame, baseline: str | None) -> None:
     checks = [one for one in CHECKS.values() if review.task in one.tasks]
     limits: dict[str, Limit] = {}
     for check, row in zip(checks, edited.to_dict("records"), strict=True):
@@ -86,7 +122,16 @@ def _save(review: Review, edited: pd.DataFrame) -> None:
             return
         if chosen != check.limit:
             limits[check.code] = chosen
-    _keep(review, limits)
+    compared = any(one.against == "baseline" for one in limits.values())
+    if compared and baseline is None:
+        session.error_box(
+            InputError(
+                "Some limits compare with another review, and none is chosen",
+                fix="Choose it above the table.",
+            )
+        )
+        return
+    _keep(review, limits, baseline)
 
 
 def _of_check(error: InputError, title: str) -> InputError:
@@ -94,9 +139,14 @@ def _of_check(error: InputError, title: str) -> InputError:
     return InputError(f"{title}: {in_sentence(error.what)}", fix=error.fix)
 
 
-def _keep(review: Review, limits: dict[str, Limit]) -> None:
-    set_question(session.workspace(), review.id, replace(review.question, limits=limits))
-    st.rerun()
+def _keep(review: Review, limits: dict[str, Limit], baseline: str | None) -> None:
+    question = replace(review.question, limits=limits, baseline=baseline)
+    try:
+        set_question(session.workspace(), review.id, question)
+    except InputError as error:
+        session.error_box(error)
+    else:
+        st.rerun()
 
 
 def _end(value: float) -> float | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -23,9 +24,15 @@ from kdcal_core.checks import (
     next_step,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, View, Which, note_verdict, set_question
-from kdcal_core.tasks import quick_checks, set_reliability, thorough_checks
-from kdcal_core.text import escape_markdown
+from kdcal_core.review import Review, View, Which, baseline_of, note_verdict, set_question
+from kdcal_core.tasks import (
+    baseline_settings,
+    checks_settings,
+    quick_checks,
+    set_reliability,
+    thorough_checks,
+)
+from kdcal_core.text import counted, escape_markdown
 
 PICTURE_WIDTH = 380
 """Pixels of the picture's card; the checks take the rest of the line, or stand above it."""
@@ -38,24 +45,65 @@ _VIEWS: dict[View, str] = {
 
 def quick(review: Review, which: Which) -> MeasuredChecks | None:
     """What the quick checks found; None while a job finds it."""
-    return set_results.of(review, quick_checks, **_asked(review, which))
+    return set_results.of(review, quick_checks, **checks_settings(review, which))
 
 
 def thorough(review: Review, which: Which) -> MeasuredChecks | None:
     """What the other checks found; None while a job finds it, whose progress is shown."""
-    return set_results.in_job(review, thorough_checks, **_asked(review, which))
+    return set_results.in_job(review, thorough_checks, **checks_settings(review, which))
 
 
-def _asked(review: Review, which: Which) -> dict[str, Any]:
-    return {"which": which, "event": review.event, "groups": list(review.question.groups)}
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """The other review that limits compare with.
+
+    Attributes
+    ----------
+    measured : MeasuredChecks or None
+        What its checks found; None where nothing can be compared, or not yet.
+    words : str
+        Which review and which rows it is, or why nothing can be compared. Escaped.
+    complete : bool
+        Whether no job is still measuring it.
+    """
+
+    measured: MeasuredChecks | None = None
+    words: str = ""
+    complete: bool = True
 
 
-def judged(review: Review, *found: MeasuredChecks | None) -> CheckedReview:
-    """The checks that are there, held together against the review's limits."""
+def baseline(review: Review) -> Baseline:
+    """The other review of this review's limits, measured; while a job does so, its progress."""
+    compared = [code for code, one in review.question.limits.items() if one.against == "baseline"]
+    if not compared:
+        return Baseline()
+    try:
+        other = baseline_of(session.workspace(), review)
+        settings = baseline_settings(review, other)
+        found = [set_results.of(other, quick_checks, **settings)]
+        if not all(CHECKS[code].quick for code in compared):
+            found.append(set_results.in_job(other, thorough_checks, **settings))
+    except InputError as error:
+        return Baseline(words=escape_markdown(str(error), 600))
+    words = (
+        f"The baseline is the review {escape_markdown(other.title, 80)}: "
+        f"{counted(other.sets[settings['which']].n_rows, 'row')} of its {settings['which']} set."
+    )
+    return Baseline(_together(found), words, None not in found)
+
+
+def _together(found: Sequence[MeasuredChecks | None]) -> MeasuredChecks | None:
     there = [one for one in found if one is not None]
     checks = {one.code: one for each in there for one in each.checks}
     ordered = tuple(checks[code] for code in CHECKS if code in checks)
-    return judge_checks(MeasuredChecks(ordered, there[0].n), review.question.limits)
+    return MeasuredChecks(ordered, there[0].n) if there else None
+
+
+def judged(review: Review, compared: Baseline, *found: MeasuredChecks | None) -> CheckedReview:
+    """The checks that are there, held together against the review's limits."""
+    measured = _together(found)
+    assert measured is not None  # the quick checks, at least
+    return judge_checks(measured, review.question.limits, baseline=compared.measured)
 
 
 def keep_verdict(review: Review, which: Which, checked: CheckedReview) -> None:
@@ -113,10 +161,14 @@ def _event(review: Review, event: str | None) -> dict[str, Any]:
     return {"view": view, "event": chosen}
 
 
-def checks(checked: CheckedReview) -> None:
-    """The list of checks."""
+def checks(checked: CheckedReview, compared: Baseline) -> None:
+    """The list of checks, and which review limits compare with."""
     with st.container(border=True):
         st.markdown("**Checks**")
+        if compared.complete and compared.words and compared.measured is None:
+            st.warning(compared.words, icon=":material/link_off:")
+        elif compared.words:
+            st.caption(compared.words)
         check_list(checked)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from kdcal_core.checks.check import CHECKS, Check, difference
@@ -199,7 +199,8 @@ def judge_checks(
     limits : mapping of code to Limit, optional
         In place of the checks' own.
     baseline : MeasuredChecks, optional
-        What limits "against the baseline" compare with.
+        What limits "against the baseline" compare with: the same checks of another review. A
+        part that it lacks gets no verdict but "not enough evidence".
     level : float
         Of intervals.
 
@@ -257,20 +258,33 @@ class _Answer:
         if limit.against == "baseline":
             known = before.get(measured.code)
             self._before = {one.key: one for one in known.parts} if known is not None else {}
-            self.why_not = self.why_not or "There is no baseline that answered this check."
-        self.parts = [
-            one for one in measured.parts if limit.against != "baseline" or one.key in self._before
-        ]
+            self.why_not = self.why_not or self._why_incomparable(known)
+        self.parts = [] if self.why_not else [*measured.parts]
         self.estimates = [self._at(one, level) for one in self.parts]
         self.verdicts = [self._verdict(one, level) for one in self.parts]
         self.failed: set[int] = set()
         self.error = 1.0 - level  # at which it did not fail, or did
 
+    def _why_incomparable(self, known: MeasuredCheck | None) -> str:
+        """Why nothing can be compared with the baseline; empty where something can."""
+        if known is None or not known.parts:
+            return "There is no baseline that answered this check."
+        if any(one.key in self._before for one in self.measured.parts):
+            return ""
+        return "The baseline has none of the parts that this check judges, such as these regions."
+
     def _at(self, part: MeasuredPart, level: float) -> Estimate:
         now = part.at(level)
         if self.limit.against != "baseline":
             return now
-        return difference(now, self._before[part.key].at(level))
+        label, before = f"{now.label} minus the baseline's", self._before.get(part.key)
+        if before is None:  # a group or class that only these rows have
+            nothing = math.nan
+            return replace(
+                now, label=label, value=nothing, low=nothing, high=nothing,
+                interval="the baseline has no such part",
+            )  # fmt: skip
+        return replace(difference(now, before.at(level)), label=label)
 
     def _verdict(self, part: MeasuredPart, level: float) -> Verdict:
         if self.limit.against == "chance":

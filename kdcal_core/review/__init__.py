@@ -13,6 +13,7 @@ from kdcal_core.review.arrivals import (
     move_table,
     places_of,
 )
+from kdcal_core.review.baseline import alike, baseline_of
 from kdcal_core.review.doubts import (
     accept_rows,
     confirm_class,
@@ -94,6 +95,8 @@ __all__ = [
     "add_model",
     "add_table",
     "add_training",
+    "alike",
+    "baseline_of",
     "check_scored",
     "confirm_class",
     "create_review",

@@ -26,7 +26,7 @@ class Limit:
     against : {"value", "chance", "baseline"}
         What the limit applies to. "value": the estimate itself. "chance": the value that a
         calibrated model with these rows would rarely exceed; ``low`` and ``high`` are ignored.
-        "baseline": the estimate minus that of an earlier review.
+        "baseline": the estimate minus that of another review (`Question.baseline`).
 
     Raises
     ------
@@ -112,6 +112,8 @@ class Question:
         They replace the limits of the checks.
     decisions : dict of class to Decision
         No check depends on them. Untrusted text.
+    baseline : str or None
+        Id of another review, with which limits against the baseline compare.
     """
 
     event: str | None = None
@@ -119,6 +121,7 @@ class Question:
     groups: tuple[str, ...] = ()
     limits: dict[str, Limit] = field(default_factory=dict)
     decisions: dict[str, Decision] = field(default_factory=dict)
+    baseline: str | None = None
 
 
 def default_event(classes: Sequence[str], rows: Sequence[int] = ()) -> str | None:

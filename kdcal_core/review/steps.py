@@ -17,6 +17,7 @@ from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import run_limited
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.progress import Progress
+from kdcal_core.review.baseline import baseline_of
 from kdcal_core.review.question import Decision, Question
 from kdcal_core.review.requirements import (
     check_classes,
@@ -518,7 +519,8 @@ def set_question(workspace: Workspace, review_id: str, question: Question) -> Re
     Raises
     ------
     InputError
-        If the event is not a class, or a table lacks the column of a group.
+        If the event is not a class, a table lacks the column of a group, or a baseline that was
+        just chosen cannot be compared with.
     """
 
     def change(review: Review) -> Review:
@@ -536,6 +538,8 @@ def set_question(workspace: Workspace, review_id: str, question: Question) -> Re
                     file=table.name,
                     column=missing[0],
                 )
+        if question.baseline not in (None, review.question.baseline):
+            baseline_of(workspace, replace(review, question=question))
         decisions = review.question.decisions
         return replace(review, question=replace(question, decisions=decisions), verdict="")
 

@@ -4,7 +4,13 @@ Each is a function with a decorator (`review_task`), which adds its request, its
 the reading of its stored result. The computations combine functions of the rooms below.
 """
 
-from kdcal_core.tasks.checks import evidence_of, quick_checks, thorough_checks
+from kdcal_core.tasks.checks import (
+    baseline_settings,
+    checks_settings,
+    evidence_of,
+    quick_checks,
+    thorough_checks,
+)
 from kdcal_core.tasks.comparison import (
     ComparisonRun,
     ComparisonSettings,
@@ -314,8 +320,10 @@ __all__ = [
     "VersionAnswers",
     "VersionMap",
     "among_ordinary",
+    "baseline_settings",
     "calibrate_regions",
     "calibrated_by_distance",
+    "checks_settings",
     "class_curves",
     "class_halves",
     "class_histograms",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from kdcal_core.checks import CHECKS, Evidence, MeasuredChecks, measure_checks
 from kdcal_core.data import ScoredSet
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Space
-from kdcal_core.review import PARTS, ReviewReader, Which, review_data
+from kdcal_core.review import PARTS, Review, ReviewReader, Which, review_data
 from kdcal_core.review.review import input_columns
 from kdcal_core.tasks.decorators import BOTH_SETS, Sets, require_scored, review_task
 from kdcal_core.tasks.set_measures import tables_of
@@ -55,6 +56,24 @@ def _measured(
     codes = [one.code for one in CHECKS.values() if one.quick == quick]
     evidence = evidence_of(sets, which, event, groups)
     return measure_checks(evidence, codes, sets.progress)
+
+
+def checks_settings(review: Review, which: Which) -> dict[str, Any]:
+    """The arguments with which `quick_checks` and `thorough_checks` answer a review's question."""
+    return {"which": which, "event": review.event, "groups": list(review.question.groups)}
+
+
+def baseline_settings(review: Review, other: Review) -> dict[str, Any]:
+    """The arguments with which another review answers this one's question, as far as it can.
+
+    Its evaluation set is judged, where it has one. The event is the class of the same name. Where
+    one of the groups' columns is missing, no groups are judged.
+    """
+    which: Which = "evaluation" if other.has_evaluation else "calibration"
+    event = None if review.event is None else other.classes.index(review.classes[review.event])
+    groups = review.question.groups
+    known = set(groups) <= set(other.tables[which].column_names)
+    return {"which": which, "event": event, "groups": list(groups) if known else []}
 
 
 def _space(reader: ReviewReader) -> Space:

@@ -471,9 +471,9 @@ def test_two_tables_exchange_their_places(app):
 @pytest.fixture
 def at_this_machine(monkeypatch):
     """The test runner sends no headers; a browser on this machine does."""
-    from app.load import kept_reviews
+    from app.shared import reviews_here
 
-    monkeypatch.setattr(kept_reviews, "_at_this_machine", lambda: True)
+    monkeypatch.setattr(reviews_here, "at_this_machine", lambda: True)
 
 
 def _kept(app):

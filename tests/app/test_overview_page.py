@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from app_pages import healthy, launch, plain, settle, specs, words
 from made_reviews import HOSTILE_CLASS, line, review_of, too_sure
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.checks import CHECKS
@@ -78,6 +79,63 @@ def test_limits_travel_with_the_review_and_decide(workspace: Workspace) -> None:
     at = shown(review_id)
     assert "The model passes all" in headline(at)
     assert "Keep the model as it is" in words(at)
+
+
+def test_limits_can_compare_with_another_review(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.shared import reviews_here
+
+    monkeypatch.setattr(reviews_here, "at_this_machine", lambda: True)
+    monkeypatch.setattr(
+        ExpanderContainer, "open", property(lambda one: True, lambda one, now: None)
+    )
+    then = review_of(workspace, calibration=too_sure(500, 6))
+    rename_review(workspace, then, "March *audit*")
+    review_of(workspace, calibration=line(300, 1))  # not offered: it has another task
+    review_id = review_of(workspace, calibration=too_sure(500, 7))
+    limits = {
+        "KC001": Limit(high=0.05, against="baseline"),  # quick
+        "KC007": Limit(-0.1, 0.1, against="baseline"),  # thorough, with regions of its own
+    }
+    set_question(workspace, review_id, Question(limits=limits))
+    at = shown(review_id)
+    assert "No review is chosen" in words(at)
+    (choice,) = [one for one in at.selectbox if one.label == "Review to compare with"]
+    assert any(one.startswith("March *audit*, ") for one in choice.options)
+    next(one for one in at.button if one.label == "Save the limits").click().run()
+    assert "none is chosen" in at.error[0].value
+    choice = next(one for one in at.selectbox if one.label == "Review to compare with")
+    choice.set_value(then).run()
+    next(one for one in at.button if one.label == "Save the limits").click().run()
+    healthy(settle(at))
+    kept = read_review(workspace, review_id).question
+    assert (kept.baseline, kept.limits) == (then, limits)
+    assert "The baseline is the review March *audit*: 500 rows of its calibration set." in words(at)
+    assert "ECE minus the baseline's" in words(at)
+    assert "above the baseline" in words(at)
+    assert "The baseline has none of the parts" in words(at)
+    workspace.delete(then)
+    at = shown(review_id)
+    assert "is no longer on this machine" in words(at)
+    assert "There is no baseline that answered this check" in words(at)
+
+
+def test_on_a_shared_server_another_review_is_named_by_its_address(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        ExpanderContainer, "open", property(lambda one: True, lambda one, now: None)
+    )
+    then = review_of(workspace, calibration=too_sure(500, 8))
+    review_id = review_of(workspace, calibration=too_sure(500, 9))
+    at = shown(review_id)
+    assert not [one for one in at.selectbox if one.label == "Review to compare with"]
+    address = next(one for one in at.text_input if one.label == "Review to compare with")
+    address.set_value(f"https://example.org/overview?review={then}&x=1").run()
+    next(one for one in at.button if one.label == "Save the limits").click().run()
+    healthy(settle(at))
+    assert read_review(workspace, review_id).question.baseline == then
 
 
 def test_the_event_can_be_chosen(workspace: Workspace) -> None:

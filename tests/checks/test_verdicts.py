@@ -18,6 +18,7 @@ from kdcal_core.checks import (
     difference,
     evidence_text,
     judge_checks,
+    part_text,
     rows_needed,
     verdict_of,
 )
@@ -256,6 +257,27 @@ def test_against_a_baseline_the_difference_is_judged() -> None:
     assert judge_checks(now, limits).results[0].why_not == (
         "There is no baseline that answered this check."
     )
+
+
+def test_a_part_that_the_baseline_lacks_is_not_passed_over() -> None:
+    limits = {CODES[0]: Limit(high=0.02, against="baseline")}
+    north, south = (normal_part(0.01, 0.001, name) for name in ("north", "south"))
+    (found,) = judge_checks(measured((north, south)), limits, baseline=measured((north,))).results
+    assert found.verdict == "not enough evidence"
+    assert [(one.name, one.verdict) for one in found.parts] == [
+        ("south", "not enough evidence"),
+        ("north", "pass"),
+    ]
+    assert evidence_text(found, found.worst) == (
+        "It cannot be computed from these rows: the baseline has no such part."
+    )
+    assert part_text(found, found.parts[1]) == (
+        "Gap minus the baseline's, north, 0.000 (-0.003 to 0.003), "
+        "limit: at most 0.020 above the baseline"
+    )
+    (none,) = judge_checks(measured((north,)), limits, baseline=measured((south,))).results
+    assert none.verdict is None
+    assert "The baseline has none of the parts" in none.why_not
 
 
 def test_intervals_of_differences_hold_the_truth() -> None:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made_reviews import review_of, too_sure
+from made_reviews import line, review_of, too_sure
 
-from kdcal_core.checks import CHECKS, judge_checks
+from kdcal_core.checks import CHECKS, MeasuredChecks, judge_checks
+from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
-from kdcal_core.review import Limit, Question, ReviewReader, Workspace, default_event, set_question
-from kdcal_core.tasks import Sets, quick_checks, thorough_checks
+from kdcal_core.review import (
+    Limit,
+    Question,
+    ReviewReader,
+    Workspace,
+    alike,
+    baseline_of,
+    create_review,
+    default_event,
+    set_question,
+)
+from kdcal_core.store import decode
+from kdcal_core.tasks import Sets, baseline_settings, quick_checks, thorough_checks
+from kdcal_core.tasks.decorators import BOTH_SETS
 
 
 @pytest.fixture
@@ -55,6 +69,69 @@ def test_the_question_travels_with_the_review(workspace: Workspace) -> None:
     assert again.question.limits == limits
     assert again.event is None
     assert again.scored  # nothing is scored again
+
+
+def test_limits_compare_with_another_review_of_the_same_task_and_classes(
+    workspace: Workspace,
+) -> None:
+    ours, other = (
+        review_of(workspace, calibration=too_sure(400, seed), evaluation=too_sure(300, seed + 1))
+        for seed in (0, 5)
+    )
+    limits = {"KC001": Limit(high=0.1, against="baseline")}
+    review = set_question(workspace, ours, Question(limits=limits, baseline=other))
+    assert baseline_of(workspace, review).id == other
+    settings = baseline_settings(review, workspace.read(other))
+    assert settings == {"which": "evaluation", "event": 1, "groups": []}
+    now, then = (
+        quick_checks(Sets(ReviewReader(workspace, one, BOTH_SETS)), **settings)
+        for one in (ours, other)
+    )
+    found = judge_checks(now, limits, baseline=then)
+    (compared,) = [one for one in found.results if one.code == "KC001"]
+    assert compared.worst.estimate.label == "ECE minus the baseline's"
+    assert compared.worst.estimate.value == pytest.approx(_error(now).value - _error(then).value)
+    workspace.delete(other)
+    with pytest.raises(InputError, match="is no longer on this machine"):
+        baseline_of(workspace, review)
+    # what else the review asks can still be changed
+    assert set_question(workspace, ours, replace(review.question, view="confidence"))
+
+
+def _error(found: MeasuredChecks) -> Estimate:
+    (one,) = [each for each in found.checks if each.code == "KC001"]
+    return one.parts[0].estimate
+
+
+def test_what_cannot_be_compared_is_refused_in_a_sentence(workspace: Workspace) -> None:
+    ours = review_of(workspace, calibration=too_sure(400, 0))
+    regression = review_of(workspace, calibration=line(100, 0))
+    unscored = create_review(workspace).id
+    renamed = (
+        too_sure(400, 1).rename(columns={"yes": "maybe"}).replace({"target": {"yes": "maybe"}})
+    )
+    other_classes = review_of(workspace, calibration=renamed)
+    reasons = {
+        regression: "is of a regression, and this one of a classification",
+        unscored: "has no scored rows",
+        other_classes: "has the classes 'maybe' and .*, and this one .* and 'yes'",
+        ours: "cannot be compared with itself",
+        "a" * 16: "is no longer on this machine",
+        "../../etc": "is no longer on this machine",
+    }
+    for other, reason in reasons.items():
+        with pytest.raises(InputError, match=reason):
+            set_question(workspace, ours, Question(baseline=other))
+    review = workspace.read(ours)
+    assert alike(review, [one for one, _ in workspace.reviews()]) == ()
+    same = review_of(workspace, calibration=too_sure(300, 3))
+    assert [one.id for one in alike(review, [one for one, _ in workspace.reviews()])] == [same]
+    with pytest.raises(InputError, match="No review is chosen"):
+        baseline_of(workspace, review)
+
+
+def test_reviews_of_earlier_versions_have_no_baseline() -> None:
+    assert decode(Question, {"event": None, "view": "event", "groups": []}).baseline is None
 
 
 def test_a_question_about_what_is_not_there_is_refused(workspace: Workspace) -> None:
