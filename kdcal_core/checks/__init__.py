@@ -5,7 +5,7 @@ is within the limit, fail where it is wholly beyond, otherwise not enough eviden
 nothing of their own; they read diagnostics, measures and the engine that judges calibrators.
 """
 
-from kdcal_core.checks.check import CHECKS, FAMILIES, Check, Part, difference, in_form, limit_text
+from kdcal_core.checks.check import CHECKS, FAMILIES, Check, Part, in_form, limit_text
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.findings import (
     evidence_text,
@@ -51,7 +51,6 @@ __all__ = [
     "MeasuredPart",
     "Part",
     "Verdict",
-    "difference",
     "evidence_text",
     "headline",
     "in_form",

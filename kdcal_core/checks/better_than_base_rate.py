@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.data import FloatArray, ScoredSet
-from kdcal_core.evaluation import MEASURES
+from kdcal_core.diagnostics import gains_over_shares
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    rows = evidence.scored
-    base = np.broadcast_to(_shares(evidence), rows.proba.shape)
-    parts = []
-    for key in ("log_loss", "brier"):
-        measure = MEASURES[key]
-        assert measure.paired is not None
-        gained = measure.paired(base, rows.proba, rows.y, level=level, sample_weight=rows.weight)
-        parts.append(Part(replace(gained, label="Gain"), measure.title.lower()))
-    return parts
-
-
-def _shares(evidence: Evidence) -> FloatArray:
-    """Shares of the classes in the calibration set, where the judged rows are others."""
-    rows = evidence.calibration or evidence.scored
-    assert isinstance(rows, ScoredSet)
-    n_classes = len(rows.classes)
-    # half a row more in each class, so that a class without rows is not called impossible
-    counts = np.bincount(rows.y, weights=rows.weight, minlength=n_classes) + 0.5
-    return np.asarray(counts / counts.sum())
+    found = gains_over_shares(evidence.scored, evidence.known, level=level)
+    return [Part(*one) for one in zip(found, ("log loss", "brier score"), strict=True)]
 
 
 Check(

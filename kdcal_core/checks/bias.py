@@ -6,7 +6,7 @@ import numpy as np
 
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.diagnostics import ratio_estimate
+from kdcal_core.diagnostics import standardised_bias
 from kdcal_core.review import Limit
 
 
@@ -17,19 +17,7 @@ def needs_spread(evidence: Evidence) -> str | None:
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.predicted
-    # in spreads of the outcome, so that one limit suits every unit
-    centred = rows.y - np.average(rows.y, weights=rows.weight)
-    variance = float(np.average(np.square(centred), weights=rows.weight))
-    # each row's share in the standard deviation, to first order; their mean is that deviation
-    spread = 0.5 * (variance + np.square(centred)) / variance**0.5
-    found = ratio_estimate(
-        rows.distribution.mean() - rows.y,
-        spread,
-        weight=rows.weight,
-        level=level,
-        name="Predictive mean minus outcome, in standard deviations of the outcome",
-        label="Mean minus outcome",
-    )
+    found = standardised_bias(rows.distribution.mean(), rows.y, weight=rows.weight, level=level)
     return [Part(found)]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from kdcal_core.checks.evidence import Evidence
@@ -231,32 +231,3 @@ def limit_text(limit: Limit, estimate: Estimate | None = None) -> str:
     else:
         ends = f"{low} to {high}"
     return f"{ends} above the baseline" if limit.against == "baseline" else ends
-
-
-def difference(estimate: Estimate, baseline: Estimate) -> Estimate:
-    """An estimate minus one of other rows, with the interval of Zou and Donner (2008).
-
-    The two intervals, each with its own shape, give that of the difference; both are taken as
-    independent.
-
-    Examples
-    --------
-    >>> now = Estimate("ECE", "ECE", 0.05, 0.03, 0.08, 900)
-    >>> then = Estimate("ECE", "ECE", 0.02, 0.01, 0.04, 900)
-    >>> found = difference(now, then)
-    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
-    (0.03, 0.002, 0.062)
-    """
-    value = estimate.value - baseline.value
-    low = math.hypot(estimate.value - estimate.low, baseline.high - baseline.value)
-    high = math.hypot(estimate.high - estimate.value, baseline.value - baseline.low)
-    return replace(
-        estimate,
-        name=f"{estimate.name}, minus that of the baseline",
-        value=value,
-        low=value - low,
-        high=value + high,
-        n=min(estimate.n, baseline.n),
-        interval=f"{estimate.interval}; of the difference by Zou and Donner",
-        expected=None,
-    )

@@ -80,6 +80,11 @@ class Evidence:
         return self.rows
 
     @property
+    def known(self) -> ScoredSet | None:
+        """The calibration set of a classification, where the judged rows are others."""
+        return self.calibration if isinstance(self.calibration, ScoredSet) else None
+
+    @property
     def predicted(self) -> RegressionSet:
         """The judged rows of a regression."""
         assert isinstance(self.rows, RegressionSet)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from kdcal_core.checks.check import Check, Part, difference
+from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.data import ScoredSet
-from kdcal_core.diagnostics import Estimate, auroc
-from kdcal_core.diagnostics.scores import target_gap
+from kdcal_core.diagnostics import differences_between_sets
 from kdcal_core.review import Limit
 
 
@@ -17,18 +13,9 @@ def _needs(evidence: Evidence) -> str | None:
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    other = evidence.calibration
-    assert isinstance(other, ScoredSet)
-    gaps = [target_gap(evidence.target(rows), level) for rows in (evidence.scored, other)]
-    areas = [_area(rows, level) for rows in (evidence.scored, other)]
-    return [
-        Part(replace(difference(now, then), label="Difference between the sets"), name)
-        for name, (now, then) in (("stated minus observed", gaps), ("AUROC", areas))
-    ]
-
-
-def _area(rows: ScoredSet, level: float) -> Estimate:
-    return auroc(rows.proba, rows.y, level=level, sample_weight=rows.weight, classes=rows.classes)
+    assert evidence.known is not None
+    found = differences_between_sets(evidence.scored, evidence.known, evidence.event, level=level)
+    return [Part(*one) for one in zip(found, ("stated minus observed", "AUROC"), strict=True)]
 
 
 Check(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kdcal_core.checks.check import CHECKS, Check, difference
+from kdcal_core.checks.check import CHECKS, Check
 from kdcal_core.checks.measuring import (
     LEVELS,
     MeasuredCheck,
@@ -15,7 +15,7 @@ from kdcal_core.checks.measuring import (
     MeasuredPart,
     asked_checks,
 )
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, unpaired_difference
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.review import Limit
 
@@ -284,7 +284,7 @@ class _Answer:
                 now, label=label, value=nothing, low=nothing, high=nothing,
                 interval="the baseline has no such part",
             )  # fmt: skip
-        return replace(difference(now, before.at(level)), label=label)
+        return replace(unpaired_difference(now, before.at(level)), label=label)
 
     def _verdict(self, part: MeasuredPart, level: float) -> Verdict:
         if self.limit.against == "chance":

@@ -10,6 +10,8 @@ from kdcal_core.diagnostics.all_estimates import (
     summary,
 )
 from kdcal_core.diagnostics.auc import PairedAuc, auc, paired_auc
+from kdcal_core.diagnostics.beside_trivial import gain_over_most_frequent, gains_over_shares
+from kdcal_core.diagnostics.between_sets import differences_between_sets, unpaired_difference
 from kdcal_core.diagnostics.by_predicted_class import (
     AnchorKind,
     Confusion,
@@ -125,6 +127,7 @@ from kdcal_core.diagnostics.regression import (
     regression_findings,
     scaled_interval_scores,
     squared_errors,
+    standardised_bias,
     uniformity_tests,
     wasserstein,
 )
@@ -145,6 +148,7 @@ from kdcal_core.diagnostics.score_histograms import (
     log_densities,
     score_histogram,
 )
+from kdcal_core.diagnostics.score_range import score_range
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,
@@ -244,6 +248,7 @@ __all__ = [
     "density_curve",
     "describe_pit_regions",
     "describe_regions",
+    "differences_between_sets",
     "ecdf_difference",
     "estimate_text",
     "event_calibration_error",
@@ -255,6 +260,8 @@ __all__ = [
     "find_regions",
     "fpr_at_95_tpr",
     "gain_over_all",
+    "gain_over_most_frequent",
+    "gains_over_shares",
     "groups_finding",
     "headline_estimate",
     "hellinger_distance",
@@ -297,10 +304,12 @@ __all__ = [
     "reliability_finding",
     "scaled_interval_scores",
     "score_histogram",
+    "score_range",
     "search_finding",
     "smooth_calibration_error",
     "sphere_points",
     "squared_errors",
+    "standardised_bias",
     "summary",
     "top_label_brier",
     "top_label_log_loss",
@@ -308,6 +317,7 @@ __all__ = [
     "two_halves",
     "uniformity_tests",
     "unknown_share",
+    "unpaired_difference",
     "useful_thresholds",
     "value_text",
     "wasserstein",

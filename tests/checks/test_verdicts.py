@@ -15,14 +15,13 @@ from kdcal_core.checks import (
     MeasuredCheck,
     MeasuredChecks,
     MeasuredPart,
-    difference,
     evidence_text,
     judge_checks,
     part_text,
     rows_needed,
     verdict_of,
 )
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, unpaired_difference
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit
 
@@ -292,7 +291,7 @@ def test_intervals_of_differences_hold_the_truth() -> None:
             seen = rng.binomial(n, rate) / n
             low, high = clopper_pearson(seen, n, 0.95)
             ends.append(Estimate("", "", seen, float(low), float(high), n))
-        found = difference(*ends)
+        found = unpaired_difference(*ends)
         held += found.low <= 0.06 <= found.high
     assert held / runs > 0.93
 

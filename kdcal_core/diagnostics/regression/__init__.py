@@ -19,6 +19,7 @@ from kdcal_core.diagnostics.regression.distribution_scores import (
     ratio_estimate,
     scaled_interval_scores,
     squared_errors,
+    standardised_bias,
 )
 from kdcal_core.diagnostics.regression.fault import Fault, FaultKind, fault
 from kdcal_core.diagnostics.regression.local_faults import (
@@ -90,6 +91,7 @@ __all__ = [
     "regression_findings",
     "scaled_interval_scores",
     "squared_errors",
+    "standardised_bias",
     "uniformity_tests",
     "wasserstein",
 ]

@@ -302,3 +302,35 @@ def ratio_estimate(
         percent=percent,
         lower_is_better=None,
     )
+
+
+def standardised_bias(mean: Any, y: Any, *, weight: Any = None, level: float = 0.95) -> Estimate:
+    """Mean error of predictive means (n,) over the standard deviation of the outcomes y (n,).
+
+    Both are uncertain, so the interval is Fieller's. A limit in standard deviations suits outcomes
+    of every unit. Outcomes must differ.
+
+    Raises
+    ------
+    InputError
+        As in :func:`paired_difference`.
+
+    Examples
+    --------
+    >>> round(standardised_bias([1.5, 2.5, 3.5], [1.0, 2.0, 3.0]).value, 2)
+    0.61
+    """
+    outcome = checked_outcome(y)
+    weights = check_weight(weight, len(outcome))
+    centred = outcome - np.average(outcome, weights=weights)
+    variance = float(np.average(np.square(centred), weights=weights))
+    # each row's share in the standard deviation, to first order; their mean is that deviation
+    spread = 0.5 * (variance + np.square(centred)) / variance**0.5
+    return ratio_estimate(
+        np.asarray(mean, dtype=np.float64) - outcome,
+        spread,
+        weight=weights,
+        level=level,
+        name="Predictive mean minus outcome, in standard deviations of the outcome",
+        label="Mean minus outcome",
+    )
