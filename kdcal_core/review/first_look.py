@@ -11,7 +11,7 @@ from kdcal_core.data.labels import encode_labels
 from kdcal_core.data.readings import event_shows, target_shows
 from kdcal_core.errors import InputError
 from kdcal_core.review.question import default_event
-from kdcal_core.review.reader import rows_of
+from kdcal_core.review.reader import ReviewReader
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
 
@@ -51,7 +51,8 @@ def first_look(workspace: Workspace, review: Review) -> FirstLook | None:
         return None
     stated = [] if review.model else [column for _, column in roles.outputs]
     stated += [roles.predicted] if roles.predicted and stated else []
-    frame = rows_of(workspace, review.id, table, [roles.target, *stated])
+    reader = ReviewReader(workspace, review.id, review=review)
+    frame = reader.frame("calibration", [roles.target, *stated])
     frame = frame.dropna(subset=[roles.target]).reset_index(drop=True)
     labels, names = frame[roles.target], review.classes
     proba = None
