@@ -1,11 +1,11 @@
-"""How far a long computation is: one callable, handed down from whoever waits."""
+"""How far a long computation is: one callable, passed down from the caller."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Progress = Callable[[float, str], None]
-"""Called with the share done, 0 to 1, and what is being done; it may raise to cancel."""
+"""Called with the share done, 0 to 1, and the current step; it may raise to cancel."""
 
 
 def part_of(progress: Progress | None, start: float, stop: float) -> Progress:

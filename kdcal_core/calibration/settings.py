@@ -80,8 +80,8 @@ def _words(constraint: Any) -> list[str]:
 
 def _interval(one: Interval) -> str:
     kind = "a whole number" if one.type is Integral else "a number"
-    open_at_nought = one.left == 0 and one.closed in ("neither", "right")
-    low = f" from {f'{LEAST:f}' if open_at_nought else f'{one.left:,}'}"
+    excludes_zero = one.left == 0 and one.closed in ("neither", "right")
+    low = f" from {f'{LEAST:f}' if excludes_zero else f'{one.left:,}'}"
     return f"{kind}{low} to {min(MOST, one.right or MOST):,.0f}"
 
 

@@ -101,8 +101,8 @@ def result_text(result: CheckResult) -> str:
 def next_step(checked: CheckedReview, *, complete: bool = True) -> str:
     """What to do now, and what the best of the repairs that were tried gains.
 
-    A fault of one place among the rows goes before other fails: no repair of all rows alike
-    mends it.
+    A fault of one group or region comes before other fails, because a repair of all rows alike
+    does not correct it.
 
     Parameters
     ----------

@@ -3,8 +3,8 @@
 The worker is a limited process of its own, or one of any ``concurrent.futures`` executor: a pool
 of threads or processes, or a cluster.
 
-Such a worker shares no pipe with us, only a folder: progress and the wish to stop travel
-through two files in it.
+A worker of an executor has no pipe to this process, only a shared folder: one file in it reports
+progress, another asks the worker to stop.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ class Carrier:
         progress: Progress,
         cancelled: Callable[[], bool],
     ) -> Any:
-        """The function's result, stored where there is a key.
+        """The function's result, stored if there is a key.
 
         Raises
         ------
         InputError, Cancelled
-            As `run_limited`, and where the disk does not take the files.
+            As `run_limited`, and if the files cannot be written.
         """
-        if self.executor is None and not key:  # needs no files, so no disk can hinder it
+        if self.executor is None and not key:  # needs no files, so it works with a full disk
             return run_limited(
                 target, kwargs, seconds=seconds, memory_bytes=memory_bytes, progress=progress,
                 cancelled=cancelled, what=what,
             )  # fmt: skip
-        with self._desk(job_id, what) as desk:
-            draft = desk / "draft"
+        with self._work_folder(job_id, what) as place:
+            draft = place / "draft"
             folder = self.results.begin(draft) if key else None
             if self.executor is None:
                 result = run_limited(
@@ -77,7 +77,7 @@ class Carrier:
                 )  # fmt: skip
             else:
                 result = run_on(
-                    self.executor, target, kwargs, mailbox=desk / "mail", seconds=seconds,
+                    self.executor, target, kwargs, mailbox=place / "mail", seconds=seconds,
                     folder=folder, progress=progress, cancelled=cancelled, what=what,
                 )  # fmt: skip
             if key:
@@ -85,14 +85,14 @@ class Carrier:
             return result
 
     @contextlib.contextmanager
-    def _desk(self, job_id: str, what: str) -> Iterator[Path]:
-        """A path for the files of a job at work; made by whoever needs it."""
+    def _work_folder(self, job_id: str, what: str) -> Iterator[Path]:
+        """A path for the files of a running job; the caller creates the folder if it needs it."""
         try:
-            desk = self.records.folder() / "work" / job_id
+            folder = self.records.folder() / "work" / job_id
             try:
-                yield desk
+                yield folder
             finally:
-                shutil.rmtree(desk, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
         except OSError as error:
             raise not_kept(what, error.strerror or type(error).__name__) from error
 
@@ -103,14 +103,14 @@ _MAX_BYTES = 64 * 1024
 
 
 def run_in_worker(target: str, kwargs: Mapping[str, Any], mailbox: str, folder: str | None) -> str:
-    """What an executor runs: one function of the core, with a folder for mail.
+    """What an executor runs: one function of the core, with a folder for messages.
 
     Parameters
     ----------
     target, kwargs
         As for `kdcal_core.jobs.run_limited`.
     mailbox : str
-        A folder that both sides see.
+        A folder that both processes can access.
     folder : str or None
         Where the function may leave files.
 
@@ -166,7 +166,7 @@ def run_on(
     """As `kdcal_core.jobs.run_limited`, on this executor.
 
     A worker of an executor cannot be killed from here: one that does not stop within a second of
-    being asked is left running, and its result is thrown away.
+    being asked is left running, and its result is discarded.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def run_on(
         raise
     except Malformed as fault:
         raise InputError(f"{what} gave {fault}", fix="Start it again.") from fault
-    except Exception as error:  # a pool that is shut or broken
+    except Exception as error:  # the pool is shut down or broken
         raise InputError(
             f"{what} failed, because its worker is gone ({type(error).__name__})",
             fix="Start it again; if that does not help, check that the workers are running.",
@@ -206,7 +206,7 @@ def _follow(
     last = b""
     done = False
     while not done and time.monotonic() < deadline:
-        done = future.done()  # asked before the last look at the news
+        done = future.done()  # before the last look at the progress
         if not done and cancelled():
             _stop(future, mailbox)
             raise Cancelled

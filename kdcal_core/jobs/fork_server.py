@@ -1,13 +1,13 @@
 """A process that has imported the libraries, from which workers are forked.
 
-A worker that starts from nothing imports libraries for one to three seconds before it does
-anything. A worker forked from here has them after some hundredths of a second, and is otherwise as
-any other: it has a session, pipes, an environment and limits of its own, and ends after one
-request. The fork server itself reads no file and no request, so no worker finds anything that
-another one left.
+A new interpreter imports libraries for one to three seconds before it can work. A worker forked
+from here has them after some hundredths of a second. Otherwise it is like any other worker: it has
+its own session, pipes, environment and limits, and ends after one request. The fork server itself
+reads no file and no request, so no data of one worker reach another.
 
-The fork server says when a worker has ended, since only its parent learns how. It keeps an ended
-worker's process number until `ForkedWorker.release`, so that no signal reaches another process.
+The fork server reports when a worker has ended, because only its parent can see how. It reserves an
+ended worker's process number until `ForkedWorker.release`, so that no signal reaches another
+process.
 
 Linux only: elsewhere libraries do not survive a fork, or the system cannot watch a process.
 """
@@ -32,7 +32,7 @@ from typing import IO, Any, NoReturn
 
 _MAIN = f"from {__name__} import main; main()"
 _LONGEST = 1 << 16  # bytes of one message
-_PATIENCE = 5.0  # seconds in which a worker must have been forked
+_PATIENCE = 5.0  # seconds within which a worker must be forked
 
 
 def can_fork() -> bool:
@@ -127,7 +127,7 @@ class ForkServer:
         self._starting = threading.Lock()
         self._next: ForkedWorker | None = None
         self._workers: dict[int, ForkedWorker] = {}
-        self._settled = threading.Event()  # it is ready, or will never be
+        self._settled = threading.Event()  # it is ready, or has failed
         self._closed = False
         threading.Thread(target=self._listen, name="kdcal-fork-server", daemon=True).start()
 
@@ -146,7 +146,7 @@ class ForkServer:
             try:
                 request = json.dumps({"fork": dict(environment)}).encode()
                 socket.send_fds(self._socket, [request], theirs)
-            except OSError:  # it ended a moment ago
+            except OSError:  # it has just ended
                 self._closed = True
             finally:
                 for descriptor in theirs:
@@ -176,7 +176,7 @@ class ForkServer:
                 self._hear(json.loads(message))
         self._closed = True
         self._settled.set()
-        for worker in list(self._workers.values()):  # nobody will say how they end
+        for worker in list(self._workers.values()):  # their ends are no longer reported
             worker.end(-signal.SIGKILL)
 
     def _hear(self, message: dict[str, int]) -> None:
@@ -209,18 +209,18 @@ class _Children:
         self._selector.register(owner, selectors.EVENT_READ)
 
     def serve(self) -> None:
-        """Fork a worker whenever the owner asks for one, until the owner is gone."""
+        """Fork a worker whenever the owner asks for one, until the owner ends."""
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._owner:
                     message, descriptors, _, _ = socket.recv_fds(self._owner, _LONGEST, 3)
                     if not message:
                         return
-                    self._obey(json.loads(message), descriptors)
+                    self._handle(json.loads(message), descriptors)
                 else:
                     self._report(key.fd, key.data)
 
-    def _obey(self, message: dict[str, Any], descriptors: list[int]) -> None:
+    def _handle(self, message: dict[str, Any], descriptors: list[int]) -> None:
         if "release" in message:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(message["release"], 0)
@@ -231,13 +231,13 @@ class _Children:
             _become_worker(message["fork"], descriptors, [reading, *self._open_here()], begun)
         for descriptor in (*descriptors, begun):
             os.close(descriptor)
-        os.read(reading, 1)  # until it has a session, as the owner signals to that
+        os.read(reading, 1)  # until it has a session, which the owner's signals go to
         os.close(reading)
         self._selector.register(os.pidfd_open(pid), selectors.EVENT_READ, pid)
         self._say({"forked": pid})
 
     def _report(self, watched: int, pid: int) -> None:
-        """Say how a worker ended; its number stays taken until it is released."""
+        """Report how a worker ended; its process number is reserved until it is released."""
         self._selector.unregister(watched)
         os.close(watched)
         ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
@@ -268,7 +268,7 @@ def _become_worker(
         from kdcal_core.jobs import worker
 
         worker.main()
-    except BaseException:  # whatever it is, it must not run the parent's code
+    except BaseException:  # after any error it must not run the parent's code
         traceback.print_exc()
     finally:
         sys.stderr.flush()
@@ -276,14 +276,14 @@ def _become_worker(
 
 
 def main() -> None:
-    """Import the modules, then fork workers for as long as the owner lives."""
+    """Import the modules, then fork workers until the owner ends."""
     with socket.socket(fileno=os.dup(0)) as owner:
         with Path(os.devnull).open("rb") as nothing:
             os.dup2(nothing.fileno(), 0)
         for module in sys.argv[1:]:
             import_module(module)
         gc.collect()
-        gc.freeze()  # so that a collection in a worker does not copy what all share
+        gc.freeze()  # so that a collection in a worker does not copy the shared memory
         owner.send(json.dumps({"ready": 1}).encode())
         _Children(owner).serve()
 

@@ -1,18 +1,19 @@
-"""What jobs may take of this machine: how many run at once, memory, time, and trials of first rows.
+"""Limits of jobs on this machine: how many run at once, memory, time, and trials of first rows.
 
-Of memory the workers together get three quarters of what the machine has, or the container around
-this process; each gets an equal share. The app's own process and the page cache keep the rest.
+All workers together get three quarters of the memory of the machine, or of the container around
+this process, in equal shares. The rest is for the app's own process and the page cache.
 
 A job whose review nobody has open is stopped after `GRACE_SECONDS`. A quarter of an hour is longer
-than a reload, a change of network or a tab that the browser put to sleep, and lets a job of ten
-minutes end for somebody who closed the laptop over it; it is half of what a job may take
-(`SECONDS`), so that a long job that nobody waits for does not block others.
+than a reload, a change of network or a tab that the browser suspends, and a job of ten minutes
+finishes even if its user closes the laptop. It is half of the time that a job may take (`SECONDS`),
+so that a long job that nobody waits for does not block others.
 
 Three of these can be set in the environment of the server: ``KDCAL_JOBS`` (long jobs at once),
 ``KDCAL_WORKER_GIB`` (memory of each worker) and ``KDCAL_GRACE_MINUTES`` (0 for no end).
 
-What a model does is not known before it is run. So it is tried on a few rows first, where one that
-never ends, or grows without bound, ends after seconds and not after the job's half hour.
+The time and memory that a model needs are not known before it runs. So it is first tried on a few
+rows; a model that never ends or takes too much memory is then stopped after seconds, not after the
+half hour of the job.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ _leave: Callable[[InputError], None] | None = None
 
 
 def allow_leaving(leave: Callable[[InputError], None]) -> None:
-    """How this process, which is a worker, ends at once with an error. Elsewhere nothing does."""
+    """Set how this worker process ends at once with an error; other processes set nothing."""
     global _leave
     _leave = leave
 
@@ -93,14 +94,14 @@ def allow_leaving(leave: Callable[[InputError], None]) -> None:
 def trial(
     what: str, *, fix: str, seconds: float = TRIAL_SECONDS, more_bytes: int | None = None
 ) -> Iterator[None]:
-    """Run the body under limits, where this process is a worker; elsewhere run it as it is.
+    """Run the body under limits if this process is a worker, otherwise without limits.
 
     Parameters
     ----------
     what : str
         The trial as the beginning of a sentence: ``"The model, tried on 8 rows,"``.
     fix : str
-        What to do where it fails.
+        What to do if it fails.
     seconds : float
         Time limit by the clock. It ends the process, since compiled code cannot be stopped.
     more_bytes : int, optional

@@ -1,8 +1,8 @@
 """Jobs: long work outside the page, a few at a time, the rest in a queue.
 
-Each owner, a review say, gets its share of the places, however much one asks for (`Line`). One more
-place is kept for short work, so that a file can be read while long jobs run. Jobs of an owner whom
-nobody watches any more are stopped (`JobManager.seen`).
+Each owner, for example a review, gets its share of the places, however many jobs it asks for
+(`Line`). One more place is kept for short work, so that a file can be read while long jobs run.
+Jobs of an owner whose pages nobody has open any more are stopped (`JobManager.seen`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kdcal_core.progress import Progress
 
 @dataclass(frozen=True)
 class Place:
-    """A job that is queued or running: whose it is, and whether it is short work."""
+    """A job that is queued or running: its owners, and whether it is short work."""
 
     job_id: str
     owners: tuple[str, ...]
@@ -60,9 +60,9 @@ class Line:
     def __init__(self, long_places: int, short_places: int) -> None:
         self._long_places = long_places
         self._all_places = long_places + short_places
-        self._queued: dict[str, Place] = {}  # in the order they came
+        self._queued: dict[str, Place] = {}  # in order of arrival
         self._running: dict[str, Place] = {}
-        self._last_turn: dict[str, int] = {}  # of each owner, counted in jobs begun
+        self._last_turn: dict[str, int] = {}  # of each owner, counted in started jobs
         self._turn = 0
         self._orders: dict[bool, list[Place]] = {}  # of short and of long jobs, while they hold
 
@@ -72,24 +72,23 @@ class Line:
         self._queued[place.job_id] = place
 
     def belong(self, job_id: str, owners: tuple[str, ...]) -> None:
-        """Replace a job's owners: somebody else asked for it, or no longer wants it."""
+        """Replace a job's owners: another one asked for it, or one no longer wants it."""
         self._orders.clear()
         for places in (self._queued, self._running):
             if job_id in places:
                 places[job_id] = replace(places[job_id], owners=owners)
 
     def leave(self, job_id: str) -> None:
-        """Remove a job that has ended, or was stopped before it began."""
+        """Remove a job that has ended, or was stopped before it started."""
         self._orders.clear()
         self._queued.pop(job_id, None)
         self._running.pop(job_id, None)
 
     def next(self) -> str | None:
-        """The job that starts now, which from here on runs; None where there is no place or job.
+        """The job that starts now and counts as running from here on; None if there is none.
 
-        Short jobs come first while fewer of them run than there are places kept for them. Of the
-        other places each owner gets a share, so that an endless row of uploads holds up no long
-        job for ever.
+        Short jobs come first while fewer of them run than there are places kept for them. Each
+        owner gets a share of the other places, so that long jobs start even during many uploads.
         """
         if len(self._running) >= self._all_places:
             return None
@@ -115,7 +114,7 @@ class Line:
         return [place.job_id for place in order].index(job_id) + 1
 
     def _order(self, *, short: bool) -> list[Place]:
-        if short not in self._orders:  # every page that waits asks for it twice a second
+        if short not in self._orders:  # every waiting page asks for it twice a second
             queued, running = (
                 [place for place in places.values() if place.short == short]
                 for places in (self._queued, self._running)
@@ -129,16 +128,16 @@ def in_turn(
 ) -> list[Place]:
     """The queued jobs in the order in which they start.
 
-    First comes the job of whoever has the fewest running, then of whoever had no turn for
-    longest, then what came first. So the second job of a review waits while another review has
-    none running, and two reviews that ask for many take turns.
+    First comes the job of the owner with the fewest running jobs, then of the owner whose last job
+    started longest ago, then the job that was queued first. So the second job of a review waits
+    while another review has none running, and two reviews with many jobs take turns.
 
     Parameters
     ----------
     queued : sequence of Place
-        In the order they came.
+        In order of arrival.
     running : iterable of Place
-        What runs beside them.
+        The running jobs.
     last_turn : mapping
         For each owner a number that grows with the time at which a job of theirs last started.
 
@@ -154,7 +153,7 @@ def in_turn(
     left = list(queued)
     order = []
     while left:
-        # what several asked for comes when the first of them has their turn
+        # a job of several owners starts when the first of them has a turn
         chosen = min(
             left,
             key=lambda place: min((load[one], turns.get(one, -1)) for one in place.owners),
@@ -170,18 +169,18 @@ def in_turn(
 Work = Callable[[Progress, Callable[[], bool]], Any]
 
 RESULT_BYTES = 4 * 1024**3
-_LOOK_EVERY = 10.0  # seconds between looks for jobs that nobody watches
+_LOOK_EVERY = 10.0  # seconds between searches for jobs that nobody watches
 _log = logging.getLogger(__name__)
 
 
 class JobManager:
-    """Runs at most ``concurrent`` long jobs at once, their owners in turn, and short ones beside.
+    """Runs at most ``concurrent`` long jobs at once, by turns of their owners, and short jobs.
 
     Parameters
     ----------
     folder : Path, optional
         Where unfinished jobs are recorded and results are stored; a temporary folder by
-        default, gone with the process. Several processes may share one.
+        default, deleted with the process. Several processes may share one.
     executor : concurrent.futures.Executor, optional
         Runs what is submitted; by default every job gets a process of its own with a limit of
         time and memory. Its workers must see ``folder``.
@@ -253,9 +252,9 @@ class JobManager:
         target, kwargs, seconds, memory_bytes
             As for `run_limited`; an executor's workers have no limit of memory.
         title : str
-            What is done, for people.
+            What is done, for users.
         owner : str
-            Whose job it is, for `active`: a review's id, say.
+            Whose job it is, for `active`, for example a review's id.
         key : str
             Digest of all that the result depends on (`job_key` makes one). The result is then
             stored under it, with the files that the function leaves in its argument
@@ -310,7 +309,7 @@ class JobManager:
             return self._add(job, work, short)
 
     def get(self, job_id: str) -> JobSnapshot | None:
-        """The job as it is now; None where it is unknown, because it finished long ago, say."""
+        """The job as it is now; None if it is unknown, for example because it finished long ago."""
         with self._changed:
             job = self._jobs.get(job_id)
             if job is not None and job.state == "queued":
@@ -340,9 +339,9 @@ class JobManager:
             return job
 
     def forget(self, key: str) -> None:
-        """Delete the stored result of this key, as when it is damaged; asking computes it again.
+        """Delete the stored result of this key, for example a damaged one.
 
-        What is queued or running goes on.
+        The next request computes it again. Queued and running jobs continue.
         """
         with self._changed:
             ended = [job.id for job in self._jobs.values() if job.key == key and job.finished]
@@ -366,9 +365,9 @@ class JobManager:
         return max(mine, key=lambda job: job.ended or 0.0, default=None)
 
     def join(self, job_id: str, owner: str) -> None:
-        """Make the job this owner's too, where it is queued or running.
+        """Make the job this owner's too, if it is queued or running.
 
-        It then goes on while one of its owners is there and wants it.
+        It then continues as long as one of its owners watches it and wants it.
         """
         with self._changed:
             self._arrive(owner)
@@ -377,7 +376,7 @@ class JobManager:
                 self._belong(job, tuple(dict.fromkeys((*job.owners, owner))))
 
     def cancel(self, job_id: str, owners: Iterable[str] | None = None) -> None:
-        """Stop the job. Nothing happens where it has ended already or is unknown.
+        """Stop the job. Nothing happens if it has ended or is unknown.
 
         Parameters
         ----------
@@ -399,11 +398,11 @@ class JobManager:
                 self._stop(job_id, None)
 
     def seen(self, owners: Iterable[str]) -> None:
-        """Note that somebody is watching these owners' jobs now.
+        """Record that somebody is watching these owners' jobs now.
 
-        Once an owner was seen, their jobs are stopped when nobody was seen for `grace` seconds; a
-        job of several goes on while one of them is there. Jobs of an owner who was never seen, as
-        those of a script are not, go on.
+        Jobs of an owner who was seen once are stopped if the owner is not seen for `grace` seconds;
+        a job of several owners continues while one of them is seen. Jobs of an owner who was never
+        seen, such as those of a script, continue.
         """
         now = time.monotonic()
         with self._changed:
@@ -416,7 +415,7 @@ class JobManager:
         Raises
         ------
         KeyError
-            Where the job is unknown.
+            If the job is unknown.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._jobs[job_id].finished, seconds)
@@ -424,7 +423,7 @@ class JobManager:
 
     def _add(self, job: JobSnapshot, work: Work, short: bool) -> str:
         for old in self._records.interrupted():
-            if old.belongs_to(job.owner):  # they have read it, and go on
+            if old.belongs_to(job.owner):  # its owner has read it and asks for the next
                 self._records.forget(old.id)
         with self._changed:
             self._prune()
@@ -438,7 +437,7 @@ class JobManager:
         return job.id
 
     def _join(self, key: str, owner: str) -> str:
-        """The job of this key that is done or on its way, now this owner's too; else ""."""
+        """The job of this key that is done or unfinished, now this owner's too; otherwise ""."""
         job = self.find(key) if key else None
         if job is None or job.state not in ("queued", "running", "done"):
             return ""
@@ -452,14 +451,14 @@ class JobManager:
             self._record(self._jobs[job.id])
 
     def _arrive(self, owner: str) -> None:
-        """Count whoever asks for a job as watching now, however long ago they were last seen."""
+        """Count an owner who asks for a job as seen now."""
         if owner in self._seen:
             self._seen[owner] = time.monotonic()
 
     def _record(self, job: JobSnapshot) -> None:
         try:
             self._records.begin(job)
-        except OSError as error:  # the work matters more than the note of it
+        except OSError as error:  # the work matters more than its record
             _log.warning("%s goes on without a record: %s", job.title, error)
 
     def _set(self, job_id: str, **changes: Any) -> None:
@@ -469,7 +468,7 @@ class JobManager:
 
     def _end(self, job_id: str, **changes: Any) -> None:
         with self._changed:
-            if self._closing:  # killed with the server: its record has to stay
+            if self._closing:  # it ends with the server, so its record has to stay
                 return
             error = self._jobs[job_id].error if changes["state"] == "cancelled" else None
             self._set(job_id, **{"ended": time.time(), "error": error, **changes})
@@ -500,7 +499,7 @@ class JobManager:
                 self._set(job_id, state="cancelling", error=reason)
 
     def _watch(self) -> None:
-        """See to it that somebody looks for jobs that nobody watches, while there are jobs."""
+        """Start the thread that stops jobs that nobody watches, if there are unfinished jobs."""
         with self._changed:
             ended = all(job.finished for job in self._jobs.values())
             if self._watching or self._grace == inf or ended:

@@ -1,7 +1,7 @@
 """A job's work and how it ended, in one line of JSON that the worker writes and the server reads.
 
-The function that a job runs is found by its name and run with its progress. It ends with a result,
-with an error for people, or because it was stopped.
+The function of a job is found by its name and called with a progress function. It ends with a
+result, with an error for users, or because it was stopped.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ def answer(
     folder: str | None,
     progress: Progress,
 ) -> str:
-    """Run the function and say in one line of JSON how it ended.
+    """Run the function and report in one line of JSON how it ended.
 
     Parameters
     ----------
     target, kwargs
         See `find_target`; the arguments.
     folder, progress
-        Handed to the function where it has parameters of these names.
+        Passed to the function if it has parameters of these names.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def answer(
         return json.dumps({"cancelled": True})
     except InputError as error:
         return refusal(error)
-    except Exception as error:  # also of json.dumps: a result that JSON cannot carry
+    except Exception as error:  # also of json.dumps: a result that is not JSON
         traceback.print_exc()
         first = (str(error).strip().splitlines() or [""])[0]  # libraries add stack traces
         return json.dumps({"error": f"{type(error).__name__}: {first}"[:500]})
@@ -175,7 +175,7 @@ class Reporter:
                 self._news.wait_for(lambda: self._newest is not None or self._closed.is_set())
                 newest, self._newest = self._newest, None
             if newest is not None:
-                with contextlib.suppress(OSError):  # nobody listens any more
+                with contextlib.suppress(OSError):  # the reader has ended
                     self._send(*newest)
             elif self._closed.is_set():
                 return
@@ -190,16 +190,16 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
 
 
 def value_of(message: Mapping[str, Any], what: str, memory_bytes: int | None = None) -> Any:
-    """The result in a worker's last message, or what it says instead, raised.
+    """The result in a worker's last message; an error in it is raised.
 
     Parameters
     ----------
     message : mapping
-        As `kdcal_core.jobs.runner.parse` gives it, no progress.
+        As `kdcal_core.jobs.runner.parse` returns it, but not a message of progress.
     what : str
         The step as the beginning of a sentence.
     memory_bytes : int, optional
-        The memory that it was allowed.
+        The worker's limit of memory.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def value_of(message: Mapping[str, Any], what: str, memory_bytes: int | None = N
 def failure(
     what: str, reason: str, *, fix: str = "", memory_bytes: int | None = None
 ) -> InputError:
-    """The error for people behind the text of an exception.
+    """The error for users that follows from the text of an exception.
 
     Examples
     --------

@@ -1,9 +1,10 @@
-"""Jobs as people see them, and what they leave on disk: their records and their results.
+"""Jobs as users see them, and their files on disk: their records and their results.
 
-Every server process has a folder of its own under ``servers``, with one small file for each
-unfinished job, and beside it a lock that it holds for life. Whoever finds a folder with a free
-lock knows that its server is dead, and moves its records to ``interrupted``, where all servers
-read them. Results stand under the digest of what they were computed from.
+Every server process has its own folder under ``servers``, with one small file for each unfinished
+job. Beside the folder is a lock file, which the process keeps locked until it ends. If a server
+finds a folder whose lock is free, the process of that folder has ended, and the server moves its
+records to ``interrupted``, where all servers read them. A result is stored under the digest of
+what it was computed from.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class JobSnapshot:
     folder : Path or None
         Where the files of a stored result are, once done.
     others : tuple of str
-        Further owners: those who asked for the same key while it was on its way.
+        Further owners: those who asked for the same key while the job was unfinished.
 
     Examples
     --------
@@ -93,11 +94,11 @@ class JobSnapshot:
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """Who began it and all who asked for it since."""
+        """The owner who started it and all who asked for it since."""
         return (self.owner, *self.others)
 
     def belongs_to(self, owner: str) -> bool:
-        """Whether ``owner`` began it or asked for it."""
+        """Whether ``owner`` started it or asked for it."""
         return owner in self.owners
 
 
@@ -119,7 +120,7 @@ def new_id() -> str:
 
 @dataclass(frozen=True)
 class _Record:
-    """What is kept of an unfinished job."""
+    """What is stored about an unfinished job."""
 
     id: str
     title: str
@@ -130,7 +131,7 @@ class _Record:
 
 
 class Records:
-    """The records in ``root``, of this process and of dead ones.
+    """The records in ``root``, of this process and of processes that have ended.
 
     Examples
     --------
@@ -146,16 +147,16 @@ class Records:
         self.root = root
         self._interrupted = root / "interrupted"
         self._mine: Path | None = None
-        self._lock: IO[bytes] | None = None  # held open for the life of this process
+        self._lock: IO[bytes] | None = None  # held open until this process ends
         self._making = threading.Lock()
 
     def begin(self, job: JobSnapshot) -> None:
-        """Note an unfinished job.
+        """Record an unfinished job.
 
         Raises
         ------
         OSError
-            Where the disk does not take it.
+            If it cannot be written.
         """
         from kdcal_core.store import encode  # not at a worker's start
 
@@ -168,12 +169,12 @@ class Records:
             _delete(self._mine / f"{job_id}.json")
 
     def folder(self) -> Path:
-        """This process's folder, made and locked on first use.
+        """This process's folder, created and locked on first use.
 
         Raises
         ------
         OSError
-            Where it cannot be made.
+            If it cannot be created.
         """
         with self._making:
             if self._mine is None:
@@ -181,18 +182,18 @@ class Records:
                 for path in (servers, self._interrupted):
                     make_folder(path)
                 mine = servers / secrets.token_hex(8)
-                # before the folder: one without a lock is taken for a dead server's
+                # before the folder: without a lock it would count as that of an ended server
                 self._lock = try_lock(_lock_of(mine))
                 mine.mkdir(mode=0o700)
                 self._mine = mine
             return self._mine
 
     def interrupted(self) -> tuple[JobSnapshot, ...]:
-        """The jobs whose server died before they ended, oldest first."""
+        """The jobs whose server ended before they did, oldest first."""
         try:
-            self._bury_the_dead()
+            self._collect_interrupted()
             found = [_read(path) for path in self._interrupted.glob("*.json")]
-        except OSError:  # a disk that does not answer must not keep the app from starting
+        except OSError:  # the app must start even if the disk cannot be read
             _log.exception("The records of jobs cannot be read")
             return ()
         return tuple(sorted(filter(None, found), key=lambda job: job.submitted))
@@ -202,13 +203,14 @@ class Records:
         if _ID.fullmatch(job_id):
             _delete(self._interrupted / f"{job_id}.json")
 
-    def _bury_the_dead(self) -> None:
+    def _collect_interrupted(self) -> None:
+        """Move the records of servers that have ended to the interrupted jobs."""
         for folder in (self.root / "servers").glob("*/"):
             if folder == self._mine:
                 continue
             try:
                 lock = try_lock(_lock_of(folder))
-            except OSError:  # a home that can only be read
+            except OSError:  # the home may be read-only
                 continue
             if lock is None:
                 continue
@@ -224,7 +226,7 @@ def _lock_of(folder: Path) -> Path:
 
 
 def _read(path: Path) -> JobSnapshot | None:
-    """The interrupted job of this record; one that is damaged or old is deleted."""
+    """The interrupted job of this record; a damaged or old record is deleted."""
     job = _decode(path)
     if job is None or job.id != path.stem or time.time() - job.submitted > KEEP_DAYS * 86_400:
         _delete(path)
@@ -235,7 +237,7 @@ def _read(path: Path) -> JobSnapshot | None:
 def _delete(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
-    except OSError as error:  # the app goes on with a record too many
+    except OSError as error:  # a superfluous record does no harm
         _log.warning("A record of a job cannot be deleted: %s", error)
 
 
@@ -273,7 +275,7 @@ OWN = "kdcal"
 def default_root() -> Path:
     """The folder ``kdcal`` in ``$KDCAL_HOME``, else in the user's cache folder.
 
-    It is a folder of our own, because ``KDCAL_HOME`` may name one that others use too.
+    It is a separate folder, because other programs may use ``KDCAL_HOME`` too.
 
     Examples
     --------
@@ -296,7 +298,7 @@ def job_key(target: str, kwargs: Mapping[str, Any], *digests: str) -> str:
     Raises
     ------
     TypeError, ValueError
-        For arguments that JSON cannot carry.
+        For arguments that are not JSON.
 
     Examples
     --------
@@ -308,7 +310,7 @@ def job_key(target: str, kwargs: Mapping[str, Any], *digests: str) -> str:
 
 
 class Results:
-    """Results in ``root``; the least recently used go when they take more than ``max_bytes``.
+    """Results in ``root``; the least recently used are deleted above ``max_bytes``.
 
     Examples
     --------
@@ -329,18 +331,18 @@ class Results:
         self._changing = threading.Lock()
 
     def begin(self, draft: Path) -> Path:
-        """Make the folder ``draft``. Returns the folder inside it that the work may fill."""
+        """Create the folder ``draft``. Returns the folder inside it for the files of the work."""
         files = draft / _FILES
         make_folder(files)
         return files
 
     def keep(self, key: str, draft: Path, result: Any) -> None:
-        """Take over what lies in ``draft``, with the result, all at once.
+        """Store the files of ``draft`` with the result, in one step.
 
         Raises
         ------
         OSError
-            Where the disk does not take it.
+            If it cannot be written.
         """
         write_json(draft / _RESULT, {"result": result, _FILES: _sizes(draft / _FILES)})
         make_private(draft)
@@ -348,19 +350,19 @@ class Results:
         with self._changing:
             place = self._place(key)
             if self.read(key) is None:
-                shutil.rmtree(place, ignore_errors=True)  # it is damaged, if it is there
+                shutil.rmtree(place, ignore_errors=True)  # if it exists, it is damaged
             try:
                 draft.rename(place)
             except OSError:
                 if self.read(key) is None:
                     raise
-                # another server kept the same meanwhile, and ours is its equal
+                # another server has stored the same result meanwhile
             self._make_room(place)
 
     def read(self, key: str) -> dict[str, Any] | None:
-        """``{"result": ...}`` of what is stored under this key, which is now in use; or None.
+        """``{"result": ...}`` of what is stored under this key, or None; it counts as used now.
 
-        A result with a file that is gone, or of another size than it was, is not stored.
+        A result does not count as stored if one of its files is missing or has another size.
         """
         path = self._place(key) / _RESULT
         found = read_json(path)
@@ -375,7 +377,7 @@ class Results:
         place = self._place(key)
         with self._changing:
             with contextlib.suppress(OSError):
-                (place / _RESULT).unlink()  # from here on it does not count
+                (place / _RESULT).unlink()  # the rest then counts as not stored
             shutil.rmtree(place, ignore_errors=True)
 
     def files(self, key: str) -> Path:
@@ -389,7 +391,7 @@ class Results:
         return self._root / name
 
     def _make_room(self, newest: Path) -> None:
-        """Delete the results that were used longest ago, except the one that was just kept."""
+        """Delete the least recently used results, except the newest."""
         folders = sorted(self._root.iterdir(), key=_last_used)
         sizes = {folder: _size(folder) for folder in folders}
         total = sum(sizes.values())
@@ -397,7 +399,7 @@ class Results:
             if total <= self._max_bytes:
                 return
             if folder != newest:
-                (folder / _RESULT).unlink(missing_ok=True)  # from here on it does not count
+                (folder / _RESULT).unlink(missing_ok=True)  # the rest then counts as not stored
                 shutil.rmtree(folder, ignore_errors=True)
                 total -= sizes[folder]
 
@@ -417,7 +419,7 @@ def _sizes(folder: Path) -> dict[str, int]:
     """Bytes of each file in the folder, by its path in it."""
     sizes = {}
     for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):  # another server deletes too
+        with contextlib.suppress(OSError):  # another server may delete it meanwhile
             if path.is_file():
                 sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
     return sizes

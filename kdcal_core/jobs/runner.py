@@ -1,7 +1,7 @@
 """Run one function of the core in a fresh process, under a time and a memory limit.
 
-The worker is given little of our environment, and nothing secret. Its answers are untrusted: after
-a hostile file it may say anything.
+The worker gets little of the server's environment, and nothing secret. Its answers are untrusted,
+because a hostile file may have taken control of it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from kdcal_core.jobs.outcome import (
 from kdcal_core.memory import ended_for_memory, peak_bytes
 from kdcal_core.progress import Progress
 
-_POLL = 0.05  # seconds between looks at the clock and at cancelled()
+_POLL = 0.05  # seconds between two checks of the time and of cancelled()
 _GRACE = 5.0  # seconds a worker has to end after its answer
 ASK_GRACE = 1.0  # seconds a worker has to stop by itself when it is asked to
-_TERM_GRACE = 0.3  # seconds it then has to obey the signal to end
-_NEARLY = 0.9  # of its memory limit: a process that dies there died of it
+_TERM_GRACE = 0.3  # seconds it then has to end after the signal
+_NEARLY = 0.9  # of its memory limit: a process killed above it ran out of memory
 
 _SIGNALS = {
     "SIGSEGV": "segmentation fault",
@@ -63,8 +63,8 @@ _preparing = threading.Lock()
 def prepare_workers(modules: Sequence[str], *, seconds: float = 0.0) -> bool:
     """Import modules once, in a process from which all further workers are forked.
 
-    For programs that start many workers: each then starts in hundredths of a second. Where the
-    system does not allow it, and until the imports are done, workers start from nothing.
+    For programs that start many workers: each then starts in hundredths of a second. Until the
+    imports are done, and on systems without it, each worker imports them itself.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def run_limited(
         Limit of the process's memory, where the system can set one; by default a worker's share
         of this machine (`kdcal_core.jobs.limits`).
     folder : Path, optional
-        Where the function may leave files: handed to it as a string where it has a parameter
+        Where the function may leave files: passed to it as a string if it has a parameter
         ``folder``.
     progress : callable, optional
         Called in this thread with a share from 0 to 1 and a note. What it raises ends the
@@ -186,7 +186,7 @@ def run_limited(
 
 @contextlib.contextmanager
 def _worker() -> Iterator[WorkerProcess]:
-    """A worker process in a session of its own, dead with all its children on leaving."""
+    """A worker process in its own session; it is killed with all its children at the end."""
     with _alive_lock:
         process = _started(worker_environment(concurrent=long_places()))
         _alive.add(process)
@@ -204,7 +204,7 @@ def _worker() -> Iterator[WorkerProcess]:
 
 
 def _started(environment: Mapping[str, str]) -> WorkerProcess:
-    """A new worker: forked where that is prepared, otherwise started from nothing."""
+    """A new worker: forked if that is prepared, otherwise a new interpreter."""
     forked = None if _fork_server is None else _fork_server.start(environment)
     return forked or subprocess.Popen(
         [sys.executable, "-P", "-m", "kdcal_core.jobs.worker"],
@@ -218,7 +218,7 @@ def _started(environment: Mapping[str, str]) -> WorkerProcess:
 
 def _send(process: WorkerProcess, line: bytes) -> None:
     assert process.stdin
-    with contextlib.suppress(BrokenPipeError):  # it died already: its exit code says why
+    with contextlib.suppress(BrokenPipeError):  # it has ended already: its exit code says why
         process.stdin.write(line)
         process.stdin.flush()
 
@@ -260,7 +260,7 @@ def _end_all() -> None:
 
 
 class _Watch:
-    """What can be seen from outside of a worker's use of memory."""
+    """The memory that a worker takes, as far as the system reports it."""
 
     def __init__(self, pid: int, limit: int) -> None:
         self._pid = pid
@@ -269,7 +269,7 @@ class _Watch:
         self._ended_before = ended_for_memory()
 
     def look(self) -> None:
-        """Note how much it holds; a dead process no longer says."""
+        """Record its peak memory, which cannot be read once it has ended."""
         self.peak = max(self.peak, peak_bytes(self._pid))
 
     def at_its_limit(self) -> bool:
@@ -282,9 +282,9 @@ class _Watch:
 def _result(listener: Listener, code: int | None, what: str, watch: _Watch) -> Any:
     if listener.answer is not None:
         if "error" in listener.answer:
-            _log.warning("%s: %s\n%s", what, listener.answer["error"], listener.last_words())
+            _log.warning("%s: %s\n%s", what, listener.answer["error"], listener.last_lines())
         return value_of(listener.answer, what, watch.limit)
-    words = listener.last_words()
+    words = listener.last_lines()
     if listener.fault:
         error = InputError(
             f"{what} gave {listener.fault}",
@@ -300,7 +300,7 @@ def _death(code: int | None, words: str, what: str, watch: _Watch) -> InputError
     """Why a worker ended without an answer, as far as its exit code and its memory say."""
     if lack_of_memory(words) or (code is not None and code < 0 and watch.at_its_limit()):
         return too_large(what, watch.limit)
-    # we kill only what is too slow, and that raises earlier
+    # the server kills only what is too slow, and raises that error earlier
     if hasattr(signal, "SIGKILL") and code == -signal.SIGKILL:
         if watch.system_ran_out():
             return ended_by_system(what, watch.peak)
@@ -349,7 +349,7 @@ _THREAD_COUNTS = (
 def worker_environment(*, concurrent: int) -> dict[str, str]:
     """Environment of one worker, when ``concurrent`` of them share this machine's cores.
 
-    Proxies, tokens and the like stay behind: a hostile file must not find them.
+    Proxies, tokens and the like are left out, so that a hostile file cannot read them.
 
     Examples
     --------
@@ -372,13 +372,13 @@ def worker_environment(*, concurrent: int) -> dict[str, str]:
     return kept
 
 
-MAX_BYTES = 32 * 1024**2  # all that one worker may say
+MAX_BYTES = 32 * 1024**2  # of all messages of a worker
 _TAIL_LINES = 40
 _MAX_NOTE = 200
 
 
 class Malformed(Exception):  # noqa: N818
-    """The worker said something that is not an answer."""
+    """The worker sent something that is not an answer."""
 
 
 def parse(line: bytes) -> dict[str, Any]:
@@ -441,10 +441,10 @@ def _error_fields(error: dict[str, Any]) -> dict[str, Any]:
 
 
 class Listener:
-    """Listens to a worker in two threads; keeps its newest progress, its answer, its last words.
+    """Reads a worker's output in two threads; keeps newest progress, answer and last lines.
 
-    Memory is bounded whatever the worker does: progress overwrites progress, and a worker that
-    says more than `MAX_BYTES` is cut off.
+    Its memory is bounded whatever the worker sends: new progress replaces the old, and no more than
+    `MAX_BYTES` are read.
     """
 
     def __init__(self, answers: IO[bytes], errors: IO[bytes]) -> None:
@@ -478,7 +478,7 @@ class Listener:
             message, self._progress = self._progress, None
         return (message["progress"], message["note"]) if message else None
 
-    def last_words(self) -> str:
+    def last_lines(self) -> str:
         """The end of what the ended worker wrote to standard output and standard error."""
         for thread in self._threads:
             thread.join(1.0)

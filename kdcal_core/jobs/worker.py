@@ -1,9 +1,9 @@
 """The child process: reads one request, runs one function of the core, answers in JSON lines.
 
-Run as ``python -m kdcal_core.jobs.worker`` by `kdcal_core.jobs.runner` and by nobody else.
+Only `kdcal_core.jobs.runner` runs it, as ``python -m kdcal_core.jobs.worker``.
 The request is the first line of standard input; a further line ``cancel`` asks it to stop. The
-answers go to the pipe that was standard output; before anything else runs, standard output
-itself is pointed at standard error, since libraries print.
+answers go to the pipe that was standard output. Standard output itself is redirected to standard
+error before anything else runs, because libraries print.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kdcal_core.memory import memory_limit
 
 
 def _take_stdout() -> BinaryIO:
-    """Keep the pipe behind standard output for us and point standard output at standard error."""
+    """The pipe behind standard output, which is then redirected to standard error."""
     pipe = os.dup(1)
     os.dup2(2, 1)
     return os.fdopen(pipe, "wb")
@@ -30,15 +30,17 @@ def _take_stdout() -> BinaryIO:
 def _limit(memory_bytes: int) -> None:
     try:
         import resource
-    except ImportError:  # not a POSIX system: the time limit alone has to do
+    except ImportError:  # not a POSIX system: there is only the time limit
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(memory_limit(), (memory_bytes, memory_bytes))
 
 
 def _listen(stdin: BinaryIO) -> threading.Event:
-    """Set the event returned when asked to stop. Die when the parent does: it holds our
-    standard input open for as long as it lives."""
+    """An event that is set when the process is asked to stop.
+
+    The process ends when its parent does, because standard input is then closed.
+    """
     asked = threading.Event()
 
     def hear() -> None:
@@ -59,7 +61,7 @@ def main() -> None:
     asked = _listen(stdin)
     _limit(request["memory_bytes"])
 
-    saying = threading.Lock()  # a trial that takes too long says so from a thread of its own
+    saying = threading.Lock()  # a trial that takes too long reports it from another thread
 
     def say(line: str) -> None:
         with saying:
@@ -78,7 +80,7 @@ def main() -> None:
         last = answer(request["target"], request["kwargs"], request["folder"], progress)
     say(last)
     sys.stderr.flush()
-    # no teardown: libraries with threads of their own take seconds over it, or crash in it
+    # no teardown: libraries with threads take seconds for it, or crash
     os._exit(0)
 
 
