@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.compare import compare_text as text
 from app.shared.question_choice import Asked, choose_question
-from kdcal_core.calibration import CALIBRATORS, Family
+from kdcal_core.calibration import CALIBRATOR_FAMILIES, CALIBRATORS, Family
 from kdcal_core.evaluation import Judge
 from kdcal_core.review import Review
 from kdcal_core.tasks import ComparisonSettings, default_calibrators, usable_calibrators
@@ -52,7 +52,7 @@ def _family(
     keys = [key for key in usable if CALIBRATORS[key].family == family]
     if not keys:
         return []
-    name, what = text.FAMILIES[family]
+    name, what = CALIBRATOR_FAMILIES[family]
     return list(
         st.pills(
             name,

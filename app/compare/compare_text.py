@@ -1,4 +1,4 @@
-"""Words of the Compare page: families, explanations, tiles."""
+"""Words of the Compare page: explanations, tiles."""
 
 from __future__ import annotations
 
@@ -6,37 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kdcal_core.calibration import CALIBRATORS, Family
+from kdcal_core.calibration import CALIBRATOR_FAMILIES, CALIBRATORS
+from kdcal_core.charts import ranked
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.evaluation import Comparison, Group, PairedDifference
 from kdcal_core.text import listed
-
-FAMILIES: dict[Family, tuple[str, str]] = {
-    "model": ("The model", "Its own probabilities, as they are."),
-    "top-label": (
-        "Confidence of the predicted class",
-        "Salamon et al.: how often a prediction of this class is right at this score. The "
-        "predicted class and the ranking of classes do not change.",
-    ),
-    "temperature": (
-        "Temperature",
-        "One or a few numbers soften or sharpen the probabilities.",
-    ),
-    "standard": (
-        "Standard",
-        "Calibrators from outside the five papers, for one class against the rest or for all "
-        "classes at once.",
-    ),
-    "partition": (
-        "Region by region",
-        "Durfee et al.: the inputs are cut into regions, and each has its own calibration. "
-        "These can change the ranking of rows, and so the AUROC.",
-    ),
-    "kernel density": (
-        "Kernel density graph",
-        "Dey et al.: also knows where the data end, and states the prior outside.",
-    ),
-}
 
 GROUPS: dict[Group, str] = {
     "inside": "Inside the data",
@@ -93,7 +67,7 @@ def pill(key: str) -> str:
 def descriptions(usable: Mapping[str, str | None]) -> str:
     """One line per calibrator, by family: what it does, and where it is described."""
     parts = []
-    for family, (name, what) in FAMILIES.items():
+    for family, (name, what) in CALIBRATOR_FAMILIES.items():
         entries = [CALIBRATORS[key] for key in usable if CALIBRATORS[key].family == family]
         if entries:
             lines = [f"- **{one.label}**: {one.description} ({one.reference})" for one in entries]
@@ -124,9 +98,8 @@ def tiles(found: Comparison, measure: str) -> tuple[list[Estimate], list[str]]:
     The other side is accuracy if the measure is not about ranking, so that a loss of accuracy is
     visible.
     """
-    others = [one for one in found.methods if one.key != found.reference]
-    lower = found.measure(measure).lower_is_better
-    best = min(others, key=lambda one: one.scores[measure].value * (1 if lower else -1))
+    others = [key for key in ranked(found, measure) if key != found.reference]
+    best = found.method(others[0])
     model = found.method(found.reference)
     title = found.measure(measure).title
     change = _pair(found, measure, best.key)

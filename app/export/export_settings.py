@@ -9,9 +9,16 @@ import streamlit as st
 
 from app.export import export_results
 from app.export import export_text as text
-from kdcal_core.calibration import BY_TREE, CALIBRATORS, INNER_MAPS, Family
+from kdcal_core.calibration import (
+    BY_TREE,
+    CALIBRATOR_FAMILIES,
+    CALIBRATORS,
+    INNER_MAPS,
+    Family,
+)
 from kdcal_core.review import Review
 from kdcal_core.tasks import ExportSettings, few_trees, partition_columns, usable_calibrators
+from kdcal_core.text import in_sentence
 
 ADDRESS = "calibrator"
 _USUAL = "platt"
@@ -62,7 +69,8 @@ def _first(keys: list[str], best: str | None) -> str:
 
 def _named(key: str) -> str:
     entry = CALIBRATORS[key]
-    return f"{entry.label}: {entry.name} ({text.FAMILIES[entry.family]})"
+    family, _ = CALIBRATOR_FAMILIES[entry.family]
+    return f"{entry.label}: {entry.name} ({in_sentence(family)})"
 
 
 def _regions(review: Review, key: str) -> ExportSettings | None:

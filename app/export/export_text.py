@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from math import isfinite
 
 from app.shared.charts import file_stem
-from kdcal_core.calibration import Family
 from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
 from kdcal_core.evaluation import MEASURES, Comparison, PairedDifference
@@ -16,14 +15,6 @@ from kdcal_core.review import Review
 from kdcal_core.tasks import ExportRecord, Gain
 from kdcal_core.text import listed, seconds_text
 
-FAMILIES: dict[Family, str] = {
-    "model": "the model",
-    "top-label": "confidence of the predicted class",
-    "temperature": "temperature",
-    "standard": "standard",
-    "partition": "region by region",
-    "kernel density": "kernel density graph",
-}
 _LONGEST = 40
 
 WILL_SHOW = (

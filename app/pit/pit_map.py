@@ -33,6 +33,7 @@ from kdcal_core.tasks import (
     PitGroup,
     PitOverview,
     PitPlaces,
+    in_box,
     is_large,
     local_rows,
     space_names,
@@ -360,7 +361,7 @@ def _groups(places: PitPlaces, local: LocalPit, picks: Sequence[Pick]) -> tuple[
     shown = []
     for name, pick in zip(pit_picks.NAMES, picks, strict=False):
         if isinstance(pick, Box):
-            rows = pit_picks.rows_in(pick, places.xy)
+            rows = np.flatnonzero(in_box(places.xy, pick.x, pick.y))
             what, centre = f"{len(rows):,} rows in the box", _middle(places.xy[rows])
         else:
             rows = local.around(pick.row)

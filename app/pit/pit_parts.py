@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app.pit.pit_picks import OPPOSITES
 from app.shared import pit_results, tiles
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.pit_results import BINS, Judged
 from kdcal_core.charts import coverage_chart, ecdf_chart, pit_chart, quantile_reliability_chart
 from kdcal_core.diagnostics import (
+    OPPOSITE_FAULTS,
     Estimate,
     LocalPit,
     UniformityTest,
@@ -80,7 +80,7 @@ def _fitted_spread(judged: Judged) -> bool:
 def _headline(held: Estimate, local: LocalPit, fitted: bool) -> str:
     """The headline: places that are off, which the total hides."""
     kinds = set(local.kind.tolist())
-    opposite = any(set(pair) <= kinds for pair in OPPOSITES)
+    opposite = any(set(pair) <= kinds for pair in OPPOSITE_FAULTS)
     lead = "95% intervals with a fitted spread hold" if fitted else "Stated 95% intervals hold"
     return (
         f"{lead} {estimate_text(held, chance=False)} of all {held.n:,} outcomes, "

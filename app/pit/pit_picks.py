@@ -9,12 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from app.shared.box_selection import Range, dragged_ranges
-from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics import LocalPit
+from kdcal_core.diagnostics import OPPOSITE_FAULTS, LocalPit
 
 MOST = 2
 NAMES = ("A", "B")
-OPPOSITES = (("too low", "too high"), ("too narrow", "too wide"))
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,7 @@ MOST_LISTED = 500
 
 def furthest_off(local: LocalPit) -> list[int]:
     """Positions of the neighbourhoods to choose from: those with a fault first, the worst first."""
-    away = np.hypot(local.bias / 0.5, local.spread)
-    order = np.lexsort((-away, local.kind == "none"))
+    order = np.lexsort((-local.severity, local.kind == "none"))
     return [int(at) for at in order[:MOST_LISTED]]
 
 
@@ -103,19 +100,11 @@ def suggested(local: LocalPit) -> tuple[Pick, ...]:
     If there are opposite faults, the worst of each; otherwise the worst of the two kinds that are
     furthest off.
     """
-    away = np.hypot(local.bias / 0.5, local.spread)
+    away = local.severity
     worst = {
         str(kind): int(np.argmax(np.where(local.kind == kind, away, -1.0)))
         for kind in np.unique(local.kind[local.kind != "none"])
     }
     kinds = sorted(worst, key=lambda kind: -away[worst[kind]])
-    shown = next((pair for pair in OPPOSITES if set(pair) <= set(kinds)), kinds[:MOST])
+    shown = next((pair for pair in OPPOSITE_FAULTS if set(pair) <= set(kinds)), kinds[:MOST])
     return tuple(Centre(int(local.rows[worst[kind]])) for kind in shown)
-
-
-def rows_in(box: Box, xy: FloatArray) -> IntArray:
-    """Positions of the places (m, 2) inside a box, ascending."""
-    inside = (xy[:, 0] >= box.x[0]) & (xy[:, 0] <= box.x[1])
-    if box.y is not None:
-        inside &= (xy[:, 1] >= box.y[0]) & (xy[:, 1] <= box.y[1])
-    return np.flatnonzero(inside)

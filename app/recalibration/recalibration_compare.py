@@ -129,21 +129,10 @@ def choice(view: View) -> None:
     if selection is None:
         return
     titles = {name: space_title(name) for name in selection.spaces}
-    curves = found.selection_curves(selection, titles)
-    best, model = titles[selection.best_space], found.selection_model(selection)
-    chosen = (best, selection.best_k)
-    words = selection.words.replace(f"'{selection.best_space}'", best.lower())
     with st.container(border=True):
         st.markdown("**How the neighbours were chosen**")
         show(
-            drawn_once(
-                neighbour_selection_chart,
-                curves,
-                words,
-                dark=is_dark(),
-                chosen=chosen,
-                model=model,
-            ),
+            drawn_once(neighbour_selection_chart, selection, titles, dark=is_dark()),
             key="recalibration_choice",
             of=view.review.title,
         )

@@ -13,12 +13,9 @@ from app.shared import job_results, set_results
 from app.shared.box_selection import Box
 from app.shared.kept import by_digest
 from app.shared.pit_results import Judged
-from kdcal_core.charts import SelectionCurve
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics import Estimate
 from kdcal_core.evaluation import MODEL, RecalibratorScores
 from kdcal_core.jobs import JobSnapshot
-from kdcal_core.regression import NeighbourSelection
 from kdcal_core.review import Review
 from kdcal_core.store import load_part
 from kdcal_core.tasks import (
@@ -38,8 +35,6 @@ from kdcal_core.tasks import (
     shown_rows,
     true_means,
 )
-
-_NORMAL_95 = 1.96
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,26 +197,3 @@ def whole_map(xy: FloatArray) -> Box:
     """The box that contains all rows with a place."""
     low, high = np.nanmin(xy, axis=0), np.nanmax(xy, axis=0)
     return Box((float(low[0]), float(high[0])), (float(low[1]), float(high[1])))
-
-
-def inside(xy: FloatArray, x: tuple[float, float], y: tuple[float, float]) -> IntArray:
-    """Rows in a box of the map, ascending."""
-    held = (xy[:, 0] >= x[0]) & (xy[:, 0] <= x[1]) & (xy[:, 1] >= y[0]) & (xy[:, 1] <= y[1])
-    return np.flatnonzero(held)
-
-
-def selection_curves(selection: NeighbourSelection, titles: dict[str, str]) -> list[SelectionCurve]:
-    """Cross-fitted CRPS by number of neighbours, with intervals of the difference from the best."""
-    curves = []
-    for at, name in enumerate(selection.spaces):
-        crps = np.array(selection.crps[at])
-        reach = _NORMAL_95 * np.array(selection.standard_error[at])
-        ks = np.array(selection.ks, dtype=np.float64)
-        curves.append(SelectionCurve(titles[name], ks, crps, crps - reach, crps + reach))
-    return curves
-
-
-def selection_model(selection: NeighbourSelection) -> Estimate:
-    """CRPS of the model as it is, on the rows used for the choice."""
-    value = selection.model_crps
-    return Estimate("CRPS of the model as it is", "CRPS", value, value, value, selection.n)

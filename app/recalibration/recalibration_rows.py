@@ -23,7 +23,7 @@ from kdcal_core.charts import (
 )
 from kdcal_core.data import IntArray, to_csv
 from kdcal_core.evaluation import MODEL
-from kdcal_core.tasks import MAX_ROWS, IntervalRows, RowClosely, ShownRows
+from kdcal_core.tasks import MAX_ROWS, IntervalRows, RowClosely, ShownRows, in_box
 from kdcal_core.text import escape_markdown
 
 NEAR = (50, 100, 250, 500, 1000)
@@ -205,7 +205,7 @@ def _chosen(shown: ShownRows, places: Places) -> tuple[IntArray, str]:
     state = getattr(st.session_state.get(MAP), "selection", None)
     box = dragged_box(state, places.whole)
     if box != places.whole:
-        rows = places.rows[found.inside(places.xy, box.x, box.y)]
+        rows = places.rows[in_box(places.xy, box.x, box.y)]
         if len(rows):
             return rows, f"{len(rows):,} rows lie in the box on the map; the first are drawn."
         return found.spread_rows(shown, DRAWN), (

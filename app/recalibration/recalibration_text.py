@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
-from kdcal_core.evaluation import MODEL, RecalibratorScores, recommended
-from kdcal_core.regression import RECALIBRATORS
+from kdcal_core.evaluation import MODEL, RecalibratorScores, best_repair, recommended, repairs
 from kdcal_core.tasks import RecalibrationRecord, space_title
 
 WILL_SHOW = (
@@ -107,23 +106,17 @@ def local_finding(model: RecalibratorScores, method: RecalibratorScores, space: 
 def recommendation(methods: Sequence[RecalibratorScores]) -> str:
     """How each repair changes the CRPS, and the recommended one."""
     model = next(one for one in methods if one.key == MODEL).scores.rows["crps"].value
-    repairs = [
-        one
-        for one in methods
-        if "crps" in one.differences and not RECALIBRATORS[one.key].comparison and model > 0
-    ]
-    if not repairs:
+    found = repairs(methods)
+    if not found or model <= 0:
         return ""
     changes = ", ".join(
         f"{short_title(one.key, one.title)} {_share(one.differences['crps'], model)}"
-        for one in sorted(repairs, key=lambda one: one.differences["crps"].value)
+        for one in found
     )
-    best = recommended(methods)
-    beyond = any(one.key == best and one.differences["crps"].high < 0 for one in repairs)
-    if beyond:
-        title = next(one.title for one in repairs if one.key == best)
-        lead = f"Recommended by CRPS: {title}"
-    elif best == MODEL:
+    best = best_repair(methods)
+    if best is not None:
+        lead = f"Recommended by CRPS: {best.title}"
+    elif recommended(methods) == MODEL:
         lead = "Recommended by CRPS: the model as it is, because no repair lowers it beyond chance"
     else:
         lead = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kdcal_core.calibration.calibrator_base import Calibrator, TopLabelCalibrator, spread, top_label
 from kdcal_core.calibration.calibrators import (
+    CALIBRATOR_FAMILIES,
     CALIBRATORS,
     CalibratorEntry,
     Family,
@@ -45,6 +46,7 @@ import_modules(__path__, __name__, without=("export",))
 __all__ = [
     "BY_TREE",
     "CALIBRATORS",
+    "CALIBRATOR_FAMILIES",
     "INNER_MAPS",
     "BetaCalibration",
     "Calibrated",

@@ -17,6 +17,33 @@ from kdcal_core.offers import offer
 
 Family = Literal["model", "top-label", "temperature", "standard", "partition", "kernel density"]
 Need = Literal["inputs", "model"]
+CALIBRATOR_FAMILIES: dict[Family, tuple[str, str]] = {
+    "model": ("The model", "Its own probabilities, as they are."),
+    "top-label": (
+        "Confidence of the predicted class",
+        "Salamon et al.: how often a prediction of this class is right at this score. The "
+        "predicted class and the ranking of classes do not change.",
+    ),
+    "temperature": (
+        "Temperature",
+        "One or a few numbers soften or sharpen the probabilities.",
+    ),
+    "standard": (
+        "Standard",
+        "Calibrators from outside the five papers, for one class against the rest or for all "
+        "classes at once.",
+    ),
+    "partition": (
+        "Region by region",
+        "Durfee et al.: the inputs are cut into regions, and each has its own calibration. "
+        "These can change the ranking of rows, and so the AUROC.",
+    ),
+    "kernel density": (
+        "Kernel density graph",
+        "Dey et al.: also knows where the data end, and states the prior outside.",
+    ),
+}
+"""The name of each family, and what its calibrators have in common."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,6 @@ from kdcal_core.charts.recalibrated_rows import (
 )
 from kdcal_core.charts.recalibration import (
     MeasuredRecalibration,
-    SelectionCurve,
     neighbour_selection_chart,
     recalibration_differences_chart,
     recalibration_measures_chart,
@@ -153,7 +152,6 @@ __all__ = [
     "RepairedBy",
     "RowIntervals",
     "ScorePanel",
-    "SelectionCurve",
     "against_model",
     "amount",
     "auc_lift_chart",

@@ -21,6 +21,7 @@ from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
 from kdcal_core.evaluation import MEASURES, meanings
+from kdcal_core.regression import NeighbourSelection
 from kdcal_core.text import counted, escape_html
 
 _STATED = {"coverage95": 0.95}
@@ -362,14 +363,14 @@ class SelectionCurve:
 
 
 def neighbour_selection_chart(
-    curves: Sequence[SelectionCurve],
-    words: str,
-    *,
-    dark: bool,
-    chosen: tuple[str, int],
-    model: Estimate | None = None,
+    selection: NeighbourSelection, titles: Mapping[str, str], *, dark: bool
 ) -> Chart:
-    """How the neighbours were chosen; ``words`` come from the selection."""
+    """How the neighbours were chosen; ``titles`` are those of the spaces, untrusted text."""
+    words = selection.words({name: title.lower() for name, title in titles.items()})
+    curves = selection_curves(selection, titles)
+    chosen = (titles[selection.best_space], selection.best_k)
+    value = selection.model_crps
+    model = Estimate("CRPS of the model as it is", "CRPS", value, value, value, selection.n)
     return Chart(
         neighbour_selection_figure(curves, dark=dark, chosen=chosen, model=model),
         finding=words,
@@ -378,6 +379,17 @@ def neighbour_selection_chart(
         table=lambda: neighbour_selection_table(curves),
         name="neighbours",
     )
+
+
+def selection_curves(
+    selection: NeighbourSelection, titles: Mapping[str, str]
+) -> list[SelectionCurve]:
+    """Cross-fitted CRPS by number of neighbours, with intervals of the difference from the best."""
+    curves = []
+    for name, crps in zip(selection.spaces, selection.crps, strict=True):
+        reach, ks = selection.reach(name), np.asarray(selection.ks, dtype=np.float64)
+        curves.append(SelectionCurve(titles[name], ks, crps, crps - reach, crps + reach))
+    return curves
 
 
 def neighbour_selection_figure(

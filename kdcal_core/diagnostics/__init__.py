@@ -89,6 +89,7 @@ from kdcal_core.diagnostics.regions import (
     search_finding,
 )
 from kdcal_core.diagnostics.regression import (
+    OPPOSITE_FAULTS,
     BandKind,
     Coverage,
     CoverageRow,
@@ -172,6 +173,7 @@ from kdcal_core.diagnostics.smooth_error import (
 from kdcal_core.diagnostics.targets import Kind, Norm, Strategy
 
 __all__ = [
+    "OPPOSITE_FAULTS",
     "SURE",
     "AnchorKind",
     "Band",

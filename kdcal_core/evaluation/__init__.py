@@ -18,9 +18,11 @@ from kdcal_core.evaluation.judged_recalibrators import (
     RecalibratorScores,
     RowAnswers,
     Space,
+    best_repair,
     choose_neighbours,
     judge_recalibrators,
     recommended,
+    repairs,
 )
 from kdcal_core.evaluation.measures import (
     MEASURES,
@@ -70,6 +72,7 @@ __all__ = [
     "RowAnswers",
     "Space",
     "beside_model",
+    "best_repair",
     "choose_neighbours",
     "compare",
     "compared_measures",
@@ -84,6 +87,7 @@ __all__ = [
     "recommended",
     "regression_scores",
     "relative_improvement",
+    "repairs",
     "row_measure",
     "row_measures",
     "row_scores",

@@ -329,15 +329,27 @@ def recommended(methods: Sequence[RecalibratorScores]) -> str:
     calibrated, so it costs almost nothing (tests/benchmarks/RESULTS_ensembles.md) and can still
     correct faults that only later rows show.
     """
-    changes = {
-        one.key: one.differences["crps"]
+    best = best_repair(methods)
+    if best is not None:
+        return best.key
+    keys = {one.key for one in repairs(methods)}
+    return "where_needed" if "where_needed" in keys else MODEL
+
+
+def repairs(methods: Sequence[RecalibratorScores]) -> list[RecalibratorScores]:
+    """The methods that repair the model, the greatest fall of the CRPS first."""
+    found = [
+        one
         for one in methods
         if "crps" in one.differences and not RECALIBRATORS[one.key].comparison
-    }
-    best = min(changes, key=lambda key: changes[key].value, default=MODEL)
-    if best != MODEL and changes[best].high < 0.0:
-        return best
-    return "where_needed" if "where_needed" in changes else MODEL
+    ]
+    return sorted(found, key=lambda one: one.differences["crps"].value)
+
+
+def best_repair(methods: Sequence[RecalibratorScores]) -> RecalibratorScores | None:
+    """The repair with the least CRPS on the judged rows, if it lowers it beyond chance."""
+    best = next(iter(repairs(methods)), None)
+    return best if best is not None and best.differences["crps"].high < 0.0 else None
 
 
 @dataclass(frozen=True, eq=False)

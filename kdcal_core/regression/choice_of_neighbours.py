@@ -153,9 +153,19 @@ class NeighbourSelection:
         reach = normal_quantile(0.95) * self.gain_standard_error
         return self.gain - reach, self.gain + reach
 
-    @property
-    def words(self) -> str:
-        """The finding as a sentence; the name of the space is untrusted text."""
+    def reach(self, space: str) -> FloatArray:
+        """Half the 95% normal interval of each CRPS's difference from the smallest, (g,)."""
+        return normal_quantile(0.95) * np.asarray(self.standard_error[self.spaces.index(space)])
+
+    def words(self, titles: Mapping[str, str] | None = None) -> str:
+        """The finding as a sentence.
+
+        Parameters
+        ----------
+        titles : mapping of str to str, optional
+            How the spaces are called in a sentence; by default their names, in quotation marks.
+            Untrusted text.
+        """
         whole = self.model_crps if self.model_crps > 0 else np.inf  # then no share is lost
         low, share, high = (one / whole for one in sorted((self.gain, *self.gain_interval)))
         if not self.helps:  # as a change, which may be a rise
@@ -165,7 +175,8 @@ class NeighbourSelection:
             f"{number_text(share, high - low, percent=True)} "
             f"({range_text(low, high, percent=True)}; {self.n:,} rows)"
         )
-        chosen = f"{self.best_k:,} neighbours in the space {self.best_space!r}"
+        where = repr(self.best_space) if titles is None else titles[self.best_space]
+        chosen = f"{self.best_k:,} neighbours in the space {where}"
         if not self.helps:
             return (
                 f"Even the best choice, {chosen}, is not better than the model as it is beyond "

@@ -210,16 +210,21 @@ def _inside(
     )
 
 
-def in_box(points: FloatArray, x: Sequence[float], y: Sequence[float]) -> NDArray[np.bool_]:
+def in_box(points: FloatArray, x: Sequence[float], y: Sequence[float] | None) -> NDArray[np.bool_]:
     """Which points (n, 2) lie in a box or on its border; the ends may be in any order.
+
+    Without ``y`` the box reaches from the bottom to the top.
 
     Examples
     --------
-    >>> in_box(np.array([[0.0, 0.0], [2.0, 0.0], [np.nan, 0.0]]), (1.0, -1.0), (0.0, 1.0)).tolist()
-    [True, False, False]
+    >>> points = np.array([[0.0, 0.0], [2.0, 0.0], [np.nan, 0.0], [0.5, 3.0]])
+    >>> in_box(points, (1.0, -1.0), (0.0, 1.0)).tolist(), in_box(points, (1.0, -1.0), None).tolist()
+    ([True, False, False, False], [True, False, False, True])
     """
-    low, high = np.sort(np.array([x, y]), axis=1).T
-    within: NDArray[np.bool_] = ((points >= low) & (points <= high)).all(axis=1)
+    sides = [x] if y is None else [x, y]
+    low, high = np.sort(np.array(sides), axis=1).T
+    along = points[:, : len(sides)]
+    within: NDArray[np.bool_] = ((along >= low) & (along <= high)).all(axis=1)
     return within
 
 

@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from texts.pages import said
 
 from app.pit import pit_columns
-from app.pit.pit_picks import Box, Centre, furthest_off, picked, rows_in, suggested, with_pick
+from app.pit.pit_picks import Box, Centre, furthest_off, picked, suggested, with_pick
 from app.shared import pit_results, row_tables
 from app.shared.pit_results import Judged
 from kdcal_core.diagnostics import LocalPit
@@ -31,7 +31,7 @@ from kdcal_core.review import (
     set_roles,
     start_sample,
 )
-from kdcal_core.tasks import MEAN, SPREAD
+from kdcal_core.tasks import MEAN, SPREAD, in_box
 
 pytestmark = pytest.mark.usefixtures("work_here")
 
@@ -94,7 +94,7 @@ def test_a_box_counts_before_the_marks_in_it_and_never_by_the_outcome() -> None:
 )
 def test_rows_in_a_box_are_those_between_its_sides(xy, x, y) -> None:
     box = Box(tuple(x), None if y is None else tuple(y))
-    found = rows_in(box, np.array(xy))
+    found = np.flatnonzero(in_box(np.array(xy), box.x, box.y))
     inside = [
         at
         for at, (across, up) in enumerate(xy)

@@ -26,6 +26,7 @@ from kdcal_core.charts.recalibrated_rows import (
     truth_table,
 )
 from kdcal_core.charts.recalibration import (
+    SelectionCurve,
     neighbour_selection_figure,
     recalibration_differences_figure,
     recalibration_measures_figure,
@@ -139,7 +140,7 @@ def draw(
         charts.RowIntervals("local", "Local", mean - std, mean, mean + std),
     ]
     ks = np.array([10.0, 100.0])
-    curve = charts.SelectionCurve(HOSTILE, ks, scale * ks, scale * ks * 0.9, scale * ks * 1.1)
+    curve = SelectionCurve(HOSTILE, ks, scale * ks, scale * ks * 0.9, scale * ks * 1.1)
     methods = [measured(key, infinite=key == "model") for key in METHODS]
     titles = {"dark": dark, "x_title": HOSTILE, "y_title": HOSTILE}
     return {

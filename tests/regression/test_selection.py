@@ -71,7 +71,7 @@ def test_the_choice_holds_on_new_rows_and_the_right_space_wins():
     assert found.best_space == "input"
     assert found.best_k in (50, 200)
     assert found.helps
-    assert "200" in found.words or "50" in found.words
+    assert "200" in found.words() or "50" in found.words()
     assert found.standard_error[1].min() == 0
     assert found.n == 2000
 
@@ -82,7 +82,7 @@ def test_a_calibrated_model_is_not_worth_recalibrating(texts):
     model = Normal(x, np.ones(1500))
     found = select_neighbours(model, rng.normal(x, 1), {"x": x}, [20, 100, 500])
     assert not found.helps
-    texts(found.words)
+    texts(found.words())
 
 
 def test_a_subset_of_rows_is_scored_against_all_neighbours():

@@ -23,6 +23,7 @@ from kdcal_core.diagnostics.regression.distribution_scores import (
 )
 from kdcal_core.diagnostics.regression.fault import Fault, FaultKind, fault
 from kdcal_core.diagnostics.regression.local_faults import (
+    OPPOSITE_FAULTS,
     LocalPit,
     RegionPit,
     column_regions,
@@ -53,6 +54,7 @@ from kdcal_core.diagnostics.regression.uniformity import (
 )
 
 __all__ = [
+    "OPPOSITE_FAULTS",
     "BandKind",
     "Coverage",
     "CoverageRow",

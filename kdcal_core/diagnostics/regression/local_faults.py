@@ -365,6 +365,15 @@ class LocalPit:
     seed: int
     near: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
 
+    @property
+    def severity(self) -> FloatArray:
+        """How far each neighbourhood is off, (C,), beyond chance or not.
+
+        Its bias, as a share of the largest one possible, and its error of spread together.
+        """
+        away: FloatArray = np.hypot(self.bias / 0.5, self.spread)
+        return away
+
     def around(self, row: int) -> IntArray:
         """The rows of the neighbourhood of a centre, ascending; empty if it is not a centre."""
         (at,) = np.nonzero(self.rows == row)
@@ -523,7 +532,11 @@ _ADVERBS: dict[FaultKind, str] = {
     "too wide": "stated spreads are too wide",
     "other": "stated distributions have the wrong shape",
 }
-_OPPOSITES = (("too low", "too high"), ("too narrow", "too wide"))
+OPPOSITE_FAULTS: tuple[tuple[FaultKind, FaultKind], ...] = (
+    ("too low", "too high"),
+    ("too narrow", "too wide"),
+)
+"""Faults that cancel over all rows if they are in different places."""
 
 
 def regression_findings(
@@ -616,7 +629,7 @@ def _main_row(coverage: Coverage) -> CoverageRow:
 
 
 def _cancel(kinds: set[FaultKind]) -> str:
-    if any(a in kinds and b in kinds for a, b in _OPPOSITES):
+    if any(a in kinds and b in kinds for a, b in OPPOSITE_FAULTS):
         return ", opposite faults that partly cancel over all rows"
     return ""
 
