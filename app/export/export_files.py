@@ -18,6 +18,7 @@ from app.shared.charts import csv_button
 from app.shared.emphasis import emphasis
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.export import CalibratorCard
+from kdcal_core.charts import gain_finding
 from kdcal_core.review import Review
 from kdcal_core.tasks import try_calibrator
 from kdcal_core.text import bytes_text, escape_markdown
@@ -132,7 +133,7 @@ def try_a_file(review: Review) -> None:
                 "it is.",
                 icon=":material/visibility:",
             )
-        st.markdown(escape_markdown(text.finding("The file", tried.gain), 600))
+        st.markdown(escape_markdown(gain_finding("The file", tried.gain), 600))
         export_parts.gained(tried.gain, tried.card.key, f"{review.title} tried file", "tried")
         card_table(tried.card, f"{review.title} tried card", "tried_card")
 

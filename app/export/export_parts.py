@@ -19,11 +19,14 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import (
     calibrator_map_chart,
     calibrator_map_regions,
+    gain_finding,
+    gain_further,
     judged_reliability_chart,
 )
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import Gain
 from kdcal_core.review import Review
-from kdcal_core.tasks import Gain, export_calibrator
+from kdcal_core.tasks import export_calibrator
 from kdcal_core.text import escape_markdown
 
 TILES = ("log_loss", "ece_debiased", "auc", "accuracy")
@@ -71,9 +74,9 @@ def answer(view: View) -> None:
         st.warning(escape_markdown(why, 600), icon=":material/visibility:")
         return
     key = run.record.settings.key
-    st.header(escape_markdown(text.finding(run.record.title, run.gain), 600), anchor=False)
+    st.header(escape_markdown(gain_finding(run.record.title, run.gain), 600), anchor=False)
     gained(run.gain, key, f"{view.review.title} {key}", "export")
-    st.markdown(text.also(run.gain))
+    st.markdown(gain_further(run.gain))
     notes = [escape_markdown(note.sentence, 400) for note in run.gain.comparison.notes]
     if CALIBRATORS[key].family == "kernel density":
         notes.insert(0, text.FAR)

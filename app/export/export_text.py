@@ -9,10 +9,10 @@ from math import isfinite
 
 from app.shared.charts import file_stem
 from kdcal_core.calibration.export import CalibratorCard
-from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
-from kdcal_core.evaluation import MEASURES, Comparison, PairedDifference
+from kdcal_core.diagnostics import Estimate, interval_text, value_text
+from kdcal_core.evaluation import Comparison, Gain
 from kdcal_core.review import Review
-from kdcal_core.tasks import ExportRecord, Gain
+from kdcal_core.tasks import ExportRecord
 from kdcal_core.text import listed, seconds_text
 
 _LONGEST = 40
@@ -37,7 +37,6 @@ FEW_TREES = (
     "3,000 rows that still takes about a minute, and about five minutes without an evaluation set, "
     "because each fold is fitted."
 )
-_FEW = 200  # with fewer rows to judge on, finding no difference says little
 USE = """
 **Who may use it.** Anybody who has the model. The file contains no rows, only the fitted values,
 the names of columns and classes, and digests. The kernel density graph is the exception: most of
@@ -73,57 +72,9 @@ def use(review: Review) -> str:
     return USE.replace("@MODEL@", _NO_MODEL if review.model is None else _MODEL)
 
 
-def finding(title: str, gain: Gain) -> str:
-    """What the calibrator gains in log loss, and whether that is more than chance."""
-    before, after, pair = _measured(gain, "log_loss")
-    rows = f"on {after.n:,} rows ({judged(gain.comparison)})"
-    values = f"from {value_text(after, before.value)} to {value_text(after)}"
-    by = f"by {_size(pair)} ({_sizes(pair)}) {rows}, {values}"
-    if pair.verdict == "better":
-        return f"{title}: the log loss falls {by}."
-    if pair.verdict == "worse":
-        return f"{title}: the log loss rises {by}. Keep the model as it is."
-    change = f"{estimate_text(pair.difference, chance=False)} {rows}"
-    if gain.pairs["ece_debiased"].verdict == "better":
-        return (
-            f"{title}: the log loss does not change beyond chance, {change}, but confidence fits "
-            "better."
-        )
-    if after.n < _FEW:
-        return (
-            f"{title}: {after.n:,} rows are too few to show a gain. The log loss changes by "
-            f"{change}."
-        )
-    return (
-        f"{title}: no gain beyond chance. The log loss changes by {change}. This calibrator is not "
-        "needed; the pages Regions and Compare show whether another one is."
-    )
-
-
-def also(gain: Gain) -> str:
-    """Its effect on the calibration error, on the ranking, and on accuracy."""
-    sentences = []
-    for key, what in (
-        ("ece_debiased", f"The calibration error, {MEASURES['ece_debiased'].title},"),
-        ("auc", f"The {MEASURES['auc'].title}"),
-        ("accuracy", MEASURES["accuracy"].title),
-    ):
-        if key not in gain.pairs:
-            continue
-        before, after, pair = _measured(gain, key)
-        if pair.verdict == "cannot be told apart":
-            sentences.append(f"{what} cannot be told apart from the model's.")
-        else:
-            sentences.append(
-                f"{what} gets {pair.verdict}: {value_text(after, before.value)} before, "
-                f"{value_text(after)} after."
-            )
-    return " ".join(sentences)
-
-
 def tile_note(gain: Gain, key: str) -> str:
     """The note under a tile: the model's value, and the change on the same rows."""
-    before, after, pair = _measured(gain, key)
+    before, after, pair = gain.of_measure(key)
     if not isfinite(pair.difference.low):
         return f"model {value_text(after, before.value)}; too few rows to tell"
     change, low, high = (
@@ -131,11 +82,6 @@ def tile_note(gain: Gain, key: str) -> str:
         for value in (pair.difference.value, pair.difference.low, pair.difference.high)
     )
     return f"model {value_text(after, before.value)}, change {change} ({low} to {high})"
-
-
-def judged(found: Comparison) -> str:
-    """The rows used to judge."""
-    return "evaluation set" if found.folds == 0 else f"cross-fitted, {found.folds} folds"
 
 
 def fitted_on(record: ExportRecord) -> str:
@@ -301,17 +247,3 @@ def belongs(has_model: bool, review: Review) -> str:
         "It was fitted on predictions without their model, so kdcal cannot check whether these "
         "came from this model."
     )
-
-
-def _measured(gain: Gain, key: str) -> tuple[Estimate, Estimate, PairedDifference]:
-    return gain.before.scores[key], gain.after.scores[key], gain.pairs[key]
-
-
-def _size(pair: PairedDifference) -> str:
-    return value_text(pair.difference, abs(pair.difference.value))
-
-
-def _sizes(pair: PairedDifference) -> str:
-    """The interval of a change's size, smaller end first."""
-    low, high = sorted((abs(pair.difference.low), abs(pair.difference.high)))
-    return f"{value_text(pair.difference, low)} to {value_text(pair.difference, high)}"

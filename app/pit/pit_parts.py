@@ -10,16 +10,20 @@ import streamlit as st
 from app.shared import pit_results, tiles
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.pit_results import BINS, Judged
-from kdcal_core.charts import coverage_chart, ecdf_chart, pit_chart, quantile_reliability_chart
+from kdcal_core.charts import (
+    coverage_chart,
+    ecdf_chart,
+    pit_chart,
+    pit_findings,
+    quantile_reliability_chart,
+)
 from kdcal_core.diagnostics import (
-    OPPOSITE_FAULTS,
     Estimate,
     LocalPit,
     UniformityTest,
     estimate_text,
     interval_text,
     reference_text,
-    regression_findings,
     value_text,
 )
 from kdcal_core.evaluation import MEASURES
@@ -42,13 +46,13 @@ are. Frosini uses the mean of the absolute gaps; its p value comes from random d
 
 def finding(judged: Judged, whole: PitOverview, local: LocalPit | None) -> list[str]:
     """The main finding as a heading; returns the further ones, in sentences."""
-    fitted = _fitted_spread(judged)
-    first, *more = regression_findings(
-        whole.coverage, whole.fault, local=local, fitted_spread=fitted
+    first, *more = pit_findings(
+        whole.coverage,
+        whole.fault,
+        held=whole.scores.rows["coverage95"],
+        local=local,
+        fitted_spread=_fitted_spread(judged),
     )
-    held = whole.scores.rows["coverage95"]
-    if local is not None and _wrong(local):
-        first = _headline(held, local, fitted)
     st.header(escape_markdown(first, 400), anchor=False)
     return more
 
@@ -77,22 +81,6 @@ def _fitted_spread(judged: Judged) -> bool:
     return judged.review.sets[judged.which].spread is not None
 
 
-def _headline(held: Estimate, local: LocalPit, fitted: bool) -> str:
-    """The headline: places that are off, which the total hides."""
-    kinds = set(local.kind.tolist())
-    opposite = any(set(pair) <= kinds for pair in OPPOSITE_FAULTS)
-    lead = "95% intervals with a fitted spread hold" if fitted else "Stated 95% intervals hold"
-    return (
-        f"{lead} {estimate_text(held, chance=False)} of all {held.n:,} outcomes, "
-        f"but {_wrong(local):,} of {len(local.kind):,} places are off by more than chance"
-        f"{', in opposite ways' if opposite else ''}."
-    )
-
-
-def _wrong(local: LocalPit) -> int:
-    return int((local.kind != "none").sum())
-
-
 def _stated(estimate: Estimate, fitted: bool) -> str:
     return f"{'spread fitted for 95%' if fitted else '95% stated'}, {_rows(estimate)}"
 
@@ -112,7 +100,7 @@ def _places(local: LocalPit | None) -> None:
 def _places_metric(local: LocalPit | None) -> None:
     st.metric(
         "Places that differ",
-        f"{_wrong(local):,} of {len(local.kind):,}" if local is not None else "not tested",
+        f"{local.n_faulty:,} of {len(local.kind):,}" if local is not None else "not tested",
         delta=f"smallest p {p_text(local.adjusted_p.min())}" if local is not None else None,
         delta_color="off",
         delta_arrow="off",

@@ -20,6 +20,7 @@ from kdcal_core.charts import (
     quantile_reliability_chart,
     recalibration_differences_chart,
     recalibration_measures_chart,
+    recalibrator_title,
     truth_chart,
 )
 from kdcal_core.diagnostics import Estimate, estimate_text
@@ -66,7 +67,7 @@ def every_method(view: View) -> None:
     """All measures of all methods, their paired differences from the model, and their times."""
     lines = [
         MeasuredRecalibration(
-            one.key, text.short_title(one.key, one.title), one.scores, one.differences
+            one.key, recalibrator_title(one.key, one.title), one.scores, one.differences
         )
         for one in view.run.record.methods
     ]
@@ -109,7 +110,7 @@ def every_method(view: View) -> None:
 def _line(one: RecalibratorScores) -> dict[str, str]:
     rows = one.scores.rows
     return {
-        "Method": text.short_title(one.key, one.title),
+        "Method": recalibrator_title(one.key, one.title),
         MEASURES["crps"].title: _cell(rows.get("crps")),
         "Change": _cell(one.differences.get("crps")),
         **{MEASURES[key].title: _cell(rows.get(key)) for key in TILES if key != "crps"},

@@ -15,7 +15,13 @@ from app.shared import job_results, session, tiles
 from app.shared.box_selection import Box
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.papers import PAPERS
-from kdcal_core.charts import coverage_by_chart, misses_chart
+from kdcal_core.charts import (
+    coverage_by_chart,
+    misses_chart,
+    recalibration_advice,
+    recalibration_finding,
+    recalibrator_title,
+)
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MODEL, STATED, meanings, recommended
@@ -62,7 +68,7 @@ def _view(review: Review, key: str, run: Finished, row: Any) -> View | None:
     if not methods:
         return None
     best = recommended(run.record.methods)
-    titles = {one.key: text.short_title(one.key, one.title) for one in run.record.methods}
+    titles = {one.key: recalibrator_title(one.key, one.title) for one in run.record.methods}
     chosen = row.segmented_control(
         "Method in the pictures below",
         options=methods,
@@ -80,7 +86,7 @@ def _view(review: Review, key: str, run: Finished, row: Any) -> View | None:
 
 def answer(view: View) -> Places | None:
     """The gain in one sentence, the maps before and after, and the tiles beside them."""
-    st.header(escape_markdown(text.finding(view.model, view.method), 600), anchor=False)
+    st.header(escape_markdown(recalibration_finding(view.model, view.method), 600), anchor=False)
     picture, beside = tiles.answer()
     with picture:
         places = _maps(view)
@@ -104,9 +110,8 @@ def _further_words(view: View) -> None:
     """What else was found, how the methods were judged, and how to read it."""
     method, record = view.method, view.run.record
     local = text.local_finding(view.model, method, record.space)
-    st.markdown(
-        f"{escape_markdown(local, 400)} {escape_markdown(text.recommendation(record.methods), 600)}"
-    )
+    advice = recalibration_advice(record.methods)
+    st.markdown(f"{escape_markdown(local, 400)} {escape_markdown(advice, 600)}")
     outside = view.review.sets[view.judged.which].outside
     notes = (text.how_judged(record), *method.notes, *text.outside_notes(outside))
     st.caption(" ".join(escape_markdown(note, 400) for note in notes))

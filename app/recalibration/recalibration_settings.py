@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.recalibration import recalibration_text as text
 from app.shared.papers import PAPERS
+from kdcal_core.charts import recalibrator_title
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import Review
 from kdcal_core.tasks import RecalibrationSettings, space_names, space_title
@@ -32,7 +33,7 @@ def choose(review: Review) -> RecalibrationSettings:
         options=list(RECALIBRATORS),
         selection_mode="multi",
         default=list(DEFAULT_METHODS),
-        format_func=lambda key: text.short_title(key, RECALIBRATORS[key].title),
+        format_func=lambda key: recalibrator_title(key, RECALIBRATORS[key].title),
         key="recalibration_methods",
         help="All are fitted and judged on the same rows.",
         **_KEPT,

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
-from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
-from kdcal_core.evaluation import MODEL, RecalibratorScores, best_repair, recommended, repairs
+from kdcal_core.diagnostics import Estimate, estimate_text, value_text
+from kdcal_core.evaluation import RecalibratorScores
 from kdcal_core.tasks import RecalibrationRecord, space_title
 
 WILL_SHOW = (
@@ -71,27 +68,6 @@ ADVICE = """
 """
 
 
-def finding(model: RecalibratorScores, method: RecalibratorScores) -> str:
-    """The gain of the method, or that it cannot be told apart from the model."""
-    before, after = model.scores.rows["crps"], method.scores.rows["crps"]
-    change = method.differences["crps"]
-    paired = f"paired difference {value_text(change)}, {interval_text(change)}, {change.n:,} rows"
-    if change.low <= 0.0 <= change.high:
-        lead = (
-            f"{method.title} and the model cannot be told apart by CRPS: "
-            f"{value_text(before)} before, {value_text(after)} after ({paired})"
-        )
-    else:
-        verb = "lowers" if change.value < 0 else "raises"
-        lead = (
-            f"{method.title} {verb} CRPS from {value_text(change, before.value)} to "
-            f"{value_text(change, after.value)} ({paired})"
-        )
-    held, was = method.scores.rows["coverage95"], model.scores.rows["coverage95"]
-    hold = f"{value_text(held)} of the outcomes, before {value_text(was)}"
-    return f"{lead}; its 95% intervals hold {hold}."
-
-
 def local_finding(model: RecalibratorScores, method: RecalibratorScores, space: str) -> str:
     """How many neighbourhoods are wrong beyond chance before and after the repair."""
     if not method.looked_at:
@@ -101,36 +77,6 @@ def local_finding(model: RecalibratorScores, method: RecalibratorScores, space: 
         f"{model.looked_at:,} neighbourhoods were found wrong beyond chance, "
         f"{f'{method.needed:,}' if method.needed else 'none'} after the repair."
     )
-
-
-def recommendation(methods: Sequence[RecalibratorScores]) -> str:
-    """How each repair changes the CRPS, and the recommended one."""
-    model = next(one for one in methods if one.key == MODEL).scores.rows["crps"].value
-    found = repairs(methods)
-    if not found or model <= 0:
-        return ""
-    changes = ", ".join(
-        f"{short_title(one.key, one.title)} {_share(one.differences['crps'], model)}"
-        for one in found
-    )
-    best = best_repair(methods)
-    if best is not None:
-        lead = f"Recommended by CRPS: {best.title}"
-    elif recommended(methods) == MODEL:
-        lead = "Recommended by CRPS: the model as it is, because no repair lowers it beyond chance"
-    else:
-        lead = (
-            "No repair lowers the CRPS beyond chance. Recommended: the model as it is, or Local "
-            "recalibration where needed, which costs almost nothing where the model is right"
-        )
-    return f"{lead}. Change of the CRPS: {changes}."
-
-
-def _share(change: Estimate, whole: float) -> str:
-    """A change as a share of the model's CRPS, with its interval."""
-    value, low, high = (one / whole for one in (change.value, change.low, change.high))
-    share = replace(change, value=value, low=low, high=high, percent=True)
-    return estimate_text(share, chance=False)
 
 
 def tile_note(before: Estimate | None, change: Estimate | None) -> str:
@@ -179,8 +125,3 @@ def _neighbours(record: RecalibrationRecord) -> str:
         else ""
     )
     return f"{record.k:,} neighbours in the space: {where}{chosen}.{capped}"
-
-
-def short_title(key: str, title: str) -> str:
-    """A method's name on a chart."""
-    return "Model" if key == MODEL else title.replace(" recalibration", "")

@@ -9,22 +9,17 @@ from app.regions.regions_parts import View
 from app.regions.regions_repair import Repair
 from app.shared import pit_results
 from app.shared.tiles import estimate_tile
-from kdcal_core.charts import standing_out_words
-from kdcal_core.diagnostics import Estimate, RegionSearch, search_finding
+from kdcal_core.charts import regions_words, standing_out_words
+from kdcal_core.diagnostics import Estimate, RegionSearch
 from kdcal_core.tasks import ModelEstimates
-from kdcal_core.text import escape_markdown, in_sentence, number_text, p_text
+from kdcal_core.text import escape_markdown, number_text, p_text
 
 
 def finding(view: View, repair: Repair | None) -> None:
     """The main finding."""
-    search = view.search
-    words = search_finding(search)
-    about = [] if repair is None else ["before the repair"]
-    if view.asked.label is not None:
-        about.insert(0, f"probability of {view.looked.review.classes[view.asked.label][:60]}")
-    if about:
-        lead = ", ".join(about)
-        words = f"{lead[0].upper()}{lead[1:]}: {in_sentence(words)}"
+    search, label = view.search, view.asked.label
+    event = None if label is None else view.looked.review.classes[label]
+    words = regions_words(search, event=event, before_repair=repair is not None)
     st.header(escape_markdown(words, 700), anchor=False)
     if view.looked.binary and not search.faulty:
         review = view.looked.review

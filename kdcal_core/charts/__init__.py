@@ -8,6 +8,8 @@ from __future__ import annotations
 from kdcal_core.charts.calibrator import (
     calibrator_map_chart,
     calibrator_map_regions,
+    gain_finding,
+    gain_further,
     judged_reliability_chart,
 )
 from kdcal_core.charts.chart import FEW_PANELS, PANEL_WIDTH, Chart, Panels, cut
@@ -64,7 +66,7 @@ from kdcal_core.charts.lab import (
     sizes_words,
     switch_words,
 )
-from kdcal_core.charts.local_map import PickedNeighbourhood, local_map_chart
+from kdcal_core.charts.local_map import PickedNeighbourhood, local_map_chart, pit_findings
 from kdcal_core.charts.marks import BandLine
 from kdcal_core.charts.methods import losses_chart, methods_chart
 from kdcal_core.charts.pit import (
@@ -101,8 +103,11 @@ from kdcal_core.charts.recalibrated_rows import (
 from kdcal_core.charts.recalibration import (
     MeasuredRecalibration,
     neighbour_selection_chart,
+    recalibration_advice,
     recalibration_differences_chart,
+    recalibration_finding,
     recalibration_measures_chart,
+    recalibrator_title,
 )
 from kdcal_core.charts.region_repair import (
     auc_lift_chart,
@@ -119,6 +124,7 @@ from kdcal_core.charts.regions import (
     region_reliability_chart,
     regions_chart,
     regions_table,
+    regions_words,
     standing_out_words,
 )
 from kdcal_core.charts.reliability import (
@@ -184,6 +190,8 @@ __all__ = [
     "exponent_chart",
     "fit_offer",
     "floor_words",
+    "gain_finding",
+    "gain_further",
     "glance_figure",
     "groups_chart",
     "groups_table",
@@ -218,19 +226,24 @@ __all__ = [
     "pit_around_rows_chart",
     "pit_before_after_chart",
     "pit_chart",
+    "pit_findings",
     "pit_panels",
     "pit_panels_chart",
     "posterior_map_chart",
     "predictive_density_chart",
     "quantile_reliability_chart",
     "ranked",
+    "recalibration_advice",
     "recalibration_differences_chart",
+    "recalibration_finding",
     "recalibration_measures_chart",
+    "recalibrator_title",
     "region_map_words",
     "region_maps_chart",
     "region_reliability_chart",
     "regions_chart",
     "regions_table",
+    "regions_words",
     "reliability_by_class_chart",
     "reliability_chart",
     "repair_reliability_chart",

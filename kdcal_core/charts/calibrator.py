@@ -12,14 +12,16 @@ from kdcal_core.charts.chart import Chart, new_figure, square, unit_axis
 from kdcal_core.charts.marks import identity
 from kdcal_core.charts.palette import faded, method_style, palette
 from kdcal_core.charts.reliability import reliability_alt, reliability_figure
-from kdcal_core.diagnostics import ReliabilityCurve
+from kdcal_core.diagnostics import ReliabilityCurve, estimate_text, value_text
 from kdcal_core.diagnostics.calibrator_map import CalibratorMap
+from kdcal_core.evaluation import MEASURES, Comparison, Gain, PairedDifference
 from kdcal_core.text import escape_html
 
 _NAME = 44
 _SCORES = (0.5, 0.7, 0.9)
 _NEAR = 0.05  # rows this near to a score show its calibrated value
 _FEWEST = 10
+_FEW_JUDGED = 200  # with fewer rows to judge on, finding no difference says little
 
 MAP = """
 The horizontal axis is the model's probability, the vertical axis the calibrated one. On the dashed
@@ -230,3 +232,66 @@ def _axes(classes: Sequence[str]) -> tuple[str, str]:
         event = escape_html(classes[1], limit=30)
         return f"Stated probability of {event}", f"Calibrated probability of {event}"
     return "Stated confidence in the predicted class", "Calibrated probability of that class"
+
+
+def gain_finding(title: str, gain: Gain) -> str:
+    """What the calibrator gains in log loss, and whether that is more than chance."""
+    before, after, pair = gain.of_measure("log_loss")
+    rows = f"on {after.n:,} rows ({_judged(gain.comparison)})"
+    values = f"from {value_text(after, before.value)} to {value_text(after)}"
+    by = f"by {_size(pair)} ({_sizes(pair)}) {rows}, {values}"
+    if pair.verdict == "better":
+        return f"{title}: the log loss falls {by}."
+    if pair.verdict == "worse":
+        return f"{title}: the log loss rises {by}. Keep the model as it is."
+    change = f"{estimate_text(pair.difference, chance=False)} {rows}"
+    if gain.pairs["ece_debiased"].verdict == "better":
+        return (
+            f"{title}: the log loss does not change beyond chance, {change}, but confidence fits "
+            "better."
+        )
+    if after.n < _FEW_JUDGED:
+        return (
+            f"{title}: {after.n:,} rows are too few to show a gain. The log loss changes by "
+            f"{change}."
+        )
+    return (
+        f"{title}: no gain beyond chance. The log loss changes by {change}. This calibrator is not "
+        "needed; the pages Regions and Compare show whether another one is."
+    )
+
+
+def gain_further(gain: Gain) -> str:
+    """Its effect on the calibration error, on the ranking, and on accuracy."""
+    sentences = []
+    for key, what in (
+        ("ece_debiased", f"The calibration error, {MEASURES['ece_debiased'].title},"),
+        ("auc", f"The {MEASURES['auc'].title}"),
+        ("accuracy", MEASURES["accuracy"].title),
+    ):
+        if key not in gain.pairs:
+            continue
+        before, after, pair = gain.of_measure(key)
+        if pair.verdict == "cannot be told apart":
+            sentences.append(f"{what} cannot be told apart from the model's.")
+        else:
+            sentences.append(
+                f"{what} gets {pair.verdict}: {value_text(after, before.value)} before, "
+                f"{value_text(after)} after."
+            )
+    return " ".join(sentences)
+
+
+def _judged(found: Comparison) -> str:
+    """The rows used to judge."""
+    return "evaluation set" if found.folds == 0 else f"cross-fitted, {found.folds} folds"
+
+
+def _size(pair: PairedDifference) -> str:
+    return value_text(pair.difference, abs(pair.difference.value))
+
+
+def _sizes(pair: PairedDifference) -> str:
+    """The interval of a change's size, smaller end first."""
+    low, high = sorted((abs(pair.difference.low), abs(pair.difference.high)))
+    return f"{value_text(pair.difference, low)} to {value_text(pair.difference, high)}"

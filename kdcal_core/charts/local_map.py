@@ -15,8 +15,15 @@ from kdcal_core.charts.marks import MAX_MARKS
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.pit import FAULT_TITLES, fault_colour
 from kdcal_core.data.schema import FloatArray
-from kdcal_core.diagnostics.regression import local_finding
-from kdcal_core.diagnostics.regression.local_faults import LocalPit
+from kdcal_core.diagnostics import Estimate, estimate_text
+from kdcal_core.diagnostics.regression import (
+    OPPOSITE_FAULTS,
+    Coverage,
+    Fault,
+    LocalPit,
+    local_finding,
+    regression_findings,
+)
 from kdcal_core.text import counted, escape_html, p_text
 
 # each has a colour and a symbol, so that no reader needs the colour
@@ -225,3 +232,40 @@ def local_map_alt(local: LocalPit, x_title: str, y_title: str) -> str:
             places.append(f"{FAULT_TITLES[kind]} around {x:,.4g}, {y:,.4g}")
     where = f" In the middle: {'; '.join(places)}." if places else ""
     return f"Map of neighbourhoods over {x_title} and {y_title}. {local_finding(local)}{where}"
+
+
+def pit_findings(
+    coverage: Coverage,
+    fault: Fault,
+    *,
+    held: Estimate,
+    local: LocalPit | None = None,
+    fitted_spread: bool = False,
+) -> tuple[str, ...]:
+    """The main findings on PIT values, first the one that the total hides.
+
+    Parameters
+    ----------
+    coverage, fault, local, fitted_spread
+        As for `regression_findings`.
+    held : Estimate
+        Coverage of the central 95% intervals over all rows.
+    """
+    first, *more = regression_findings(coverage, fault, local=local, fitted_spread=fitted_spread)
+    if local is not None and local.n_faulty:
+        first = _places_words(held, local, fitted_spread)
+    return (first, *more)
+
+
+def _places_words(held: Estimate, local: LocalPit, fitted_spread: bool) -> str:
+    """How many places are off, whatever all rows together show."""
+    kinds = set(local.kind.tolist())
+    opposite = any(set(pair) <= kinds for pair in OPPOSITE_FAULTS)
+    what = (
+        "95% intervals with a fitted spread hold" if fitted_spread else "Stated 95% intervals hold"
+    )
+    return (
+        f"{what} {estimate_text(held, chance=False)} of all {held.n:,} outcomes, "
+        f"but {local.n_faulty:,} of {len(local.kind):,} places are off by more than chance"
+        f"{', in opposite ways' if opposite else ''}."
+    )

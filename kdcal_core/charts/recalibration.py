@@ -7,7 +7,7 @@ neighbours and their space.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,17 @@ from kdcal_core.charts.chart import Chart, new_figure, panel
 from kdcal_core.charts.marks import band, dot_panels, mark, strokes
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
-from kdcal_core.diagnostics import Estimate, estimate_text
+from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
-from kdcal_core.evaluation import MEASURES, meanings
+from kdcal_core.evaluation import (
+    MEASURES,
+    MODEL,
+    RecalibratorScores,
+    best_repair,
+    meanings,
+    recommended,
+    repairs,
+)
 from kdcal_core.regression import NeighbourSelection
 from kdcal_core.text import counted, escape_html
 
@@ -118,6 +126,62 @@ def _shown(
         for key in (measures or MEASURES)
         if any(key in method.scores.rows for method in methods)
     ]
+
+
+def recalibration_finding(model: RecalibratorScores, method: RecalibratorScores) -> str:
+    """The gain of the method, or that it cannot be told apart from the model."""
+    before, after = model.scores.rows["crps"], method.scores.rows["crps"]
+    change = method.differences["crps"]
+    paired = f"paired difference {value_text(change)}, {interval_text(change)}, {change.n:,} rows"
+    if change.low <= 0.0 <= change.high:
+        lead = (
+            f"{method.title} and the model cannot be told apart by CRPS: "
+            f"{value_text(before)} before, {value_text(after)} after ({paired})"
+        )
+    else:
+        verb = "lowers" if change.value < 0 else "raises"
+        lead = (
+            f"{method.title} {verb} CRPS from {value_text(change, before.value)} to "
+            f"{value_text(change, after.value)} ({paired})"
+        )
+    held, was = method.scores.rows["coverage95"], model.scores.rows["coverage95"]
+    hold = f"{value_text(held)} of the outcomes, before {value_text(was)}"
+    return f"{lead}; its 95% intervals hold {hold}."
+
+
+def recalibration_advice(methods: Sequence[RecalibratorScores]) -> str:
+    """How each repair changes the CRPS, and the recommended one."""
+    model = next(one for one in methods if one.key == MODEL).scores.rows["crps"].value
+    found = repairs(methods)
+    if not found or model <= 0:
+        return ""
+    changes = ", ".join(
+        f"{recalibrator_title(one.key, one.title)} {_share(one.differences['crps'], model)}"
+        for one in found
+    )
+    best = best_repair(methods)
+    if best is not None:
+        lead = f"Recommended by CRPS: {best.title}"
+    elif recommended(methods) == MODEL:
+        lead = "Recommended by CRPS: the model as it is, because no repair lowers it beyond chance"
+    else:
+        lead = (
+            "No repair lowers the CRPS beyond chance. Recommended: the model as it is, or Local "
+            "recalibration where needed, which costs almost nothing where the model is right"
+        )
+    return f"{lead}. Change of the CRPS: {changes}."
+
+
+def _share(change: Estimate, whole: float) -> str:
+    """A change as a share of the model's CRPS, with its interval."""
+    value, low, high = (one / whole for one in (change.value, change.low, change.high))
+    share = replace(change, value=value, low=low, high=high, percent=True)
+    return estimate_text(share, chance=False)
+
+
+def recalibrator_title(key: str, title: str) -> str:
+    """A method's name on a chart."""
+    return "Model" if key == MODEL else title.replace(" recalibration", "")
 
 
 def recalibration_differences_chart(

@@ -25,9 +25,10 @@ from kdcal_core.diagnostics import (
     RegionSearch,
     ReliabilityCurve,
     estimate_text,
+    search_finding,
     value_text,
 )
-from kdcal_core.text import counted, escape_html, listed, number_text, p_text
+from kdcal_core.text import counted, escape_html, in_sentence, listed, number_text, p_text
 
 MAX_LINES = 40
 _LINE = 26
@@ -419,3 +420,25 @@ def standing_out_words(search: RegionSearch) -> tuple[str, str]:
     some = sum(region.n > 0 for region in search.regions)
     share = sum(region.share for region in search.standing_out)
     return f"{len(search.standing_out):,} of {some:,}", f"{share:.0%}"
+
+
+def regions_words(
+    search: RegionSearch, *, event: str | None = None, before_repair: bool = False
+) -> str:
+    """What a search for regions found, and about what. Untrusted text: it names columns.
+
+    Parameters
+    ----------
+    event : str, optional
+        The class whose probability was searched; untrusted.
+    before_repair : bool
+        Whether a repair of these regions is shown too.
+    """
+    about = [] if event is None else [f"probability of {event[:60]}"]
+    if before_repair:
+        about.append("before the repair")
+    words = search_finding(search)
+    if not about:
+        return words
+    lead = ", ".join(about)
+    return f"{lead[0].upper()}{lead[1:]}: {in_sentence(words)}"

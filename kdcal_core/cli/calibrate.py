@@ -139,7 +139,7 @@ def _with_changes(made: Fitted) -> list[dict[str, Any]]:
     """The card's estimates, each with its change on the same rows and its verdict."""
     if made.found is None:
         return []
-    from kdcal_core.tasks.export_fit import Gain
+    from kdcal_core.evaluation import Gain
 
     gain = Gain.of(made.found)
     measures = {one.title: one for one in made.found.measures if one.key in gain.pairs}

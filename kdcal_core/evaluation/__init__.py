@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdcal_core.evaluation.by_class import Losses, losses_by_class
-from kdcal_core.evaluation.compare import Against, Comparison, MethodScores, compare
+from kdcal_core.evaluation.compare import Against, Comparison, Gain, MethodScores, compare
 from kdcal_core.evaluation.distribution_measures import (
     regression_scores,
     row_measures,
@@ -57,6 +57,7 @@ __all__ = [
     "BesideModel",
     "Comparison",
     "CriticalDifference",
+    "Gain",
     "Group",
     "HeldOut",
     "Judge",

@@ -185,6 +185,33 @@ MOST = 10_000
 
 
 @dataclass(frozen=True, eq=False)
+class Gain:
+    """One measure before and after on the same rows."""
+
+    before: MethodScores
+    after: MethodScores
+    pairs: dict[str, PairedDifference]
+    comparison: Comparison
+
+    @classmethod
+    def of(cls, found: Comparison) -> Gain:
+        """The gain of a comparison's only method over the model."""
+        after = found.methods[-1]
+        pairs = {
+            measure.key: next(
+                pair for pair in found.paired[measure.key, "model"] if pair.key == after.key
+            )
+            for measure in found.measures
+            if (measure.key, "model") in found.paired
+        }
+        return cls(found.methods[0], after, pairs, found)
+
+    def of_measure(self, key: str) -> tuple[Estimate, Estimate, PairedDifference]:
+        """A measure before, after, and the paired difference."""
+        return self.before.scores[key], self.after.scores[key], self.pairs[key]
+
+
+@dataclass(frozen=True, eq=False)
 class FarRows:
     """The model's probabilities (m, K) of far rows, their features, and what they are."""
 

@@ -45,7 +45,6 @@ from kdcal_core.tasks.export import (
     partition_columns,
     try_calibrator,
 )
-from kdcal_core.tasks.export_fit import Gain
 from kdcal_core.tasks.foreign import (
     RADII,
     ForeignKind,
@@ -258,7 +257,6 @@ __all__ = [
     "ForeignSet",
     "ForeignSettings",
     "FoundRegions",
-    "Gain",
     "GraphChoice",
     "GraphChosen",
     "GraphFacts",

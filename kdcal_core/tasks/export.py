@@ -29,13 +29,13 @@ from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured
 from kdcal_core.diagnostics.calibrator_map import CalibratorMap, calibrator_map
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation import Comparison, compare
+from kdcal_core.evaluation import Comparison, Gain, compare
 from kdcal_core.progress import part_of
 from kdcal_core.review import Part, Review, ReviewData, review_data
 from kdcal_core.review.review import input_columns
 from kdcal_core.tasks.comparison import usable_calibrators
 from kdcal_core.tasks.decorators import Sets, require_classification, review_task
-from kdcal_core.tasks.export_fit import READS, AsFitted, Fitted, Gain, Wanted, fit_and_judge
+from kdcal_core.tasks.export_fit import READS, AsFitted, Fitted, Wanted, fit_and_judge
 from kdcal_core.text import in_sentence, listed
 
 CALIBRATOR_FILE, ONNX_FILE = "calibrator.kdcal", "calibrated.onnx"

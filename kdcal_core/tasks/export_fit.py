@@ -17,7 +17,7 @@ from kdcal_core.calibration.fitting import check_layer, layer_inputs
 from kdcal_core.calibration.settings import title_of
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation import MEASURES, Comparison, MethodScores, PairedDifference, compare
+from kdcal_core.evaluation import MEASURES, Comparison, Gain, compare
 from kdcal_core.evaluation.paired import LEAST_ROWS
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
@@ -31,29 +31,6 @@ from kdcal_core.review import (
 )
 
 READS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
-
-
-@dataclass(frozen=True, eq=False)
-class Gain:
-    """One measure before and after on the same rows."""
-
-    before: MethodScores
-    after: MethodScores
-    pairs: dict[str, PairedDifference]
-    comparison: Comparison
-
-    @classmethod
-    def of(cls, found: Comparison) -> Gain:
-        """The gain of a comparison's only method over the model."""
-        after = found.methods[-1]
-        pairs = {
-            measure.key: next(
-                pair for pair in found.paired[measure.key, "model"] if pair.key == after.key
-            )
-            for measure in found.measures
-            if (measure.key, "model") in found.paired
-        }
-        return cls(found.methods[0], after, pairs, found)
 
 
 class AsFitted(Calibrator):

@@ -374,6 +374,11 @@ class LocalPit:
         away: FloatArray = np.hypot(self.bias / 0.5, self.spread)
         return away
 
+    @property
+    def n_faulty(self) -> int:
+        """Number of neighbourhoods with a fault beyond chance."""
+        return int((self.kind != "none").sum())
+
     def around(self, row: int) -> IntArray:
         """The rows of the neighbourhood of a centre, ascending; empty if it is not a centre."""
         (at,) = np.nonzero(self.rows == row)
