@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from app.export import export_files as files
-from app.export import export_parts as parts
+from app.export import export_gain as parts
 from app.shared import page_top
 from app.shared.sections import sections
 

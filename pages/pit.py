@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app.pit import pit_columns, pit_map, pit_parts, pit_rows
+from app.pit import pit_all_rows, pit_columns, pit_map, pit_rows
 from app.shared import page_top, pit_results, tiles
 from app.shared.pit_results import Judged
 from app.shared.sections import sections
@@ -26,21 +26,21 @@ if review is not None:
     if overview is not None:
         local = view.local if view is not None else None
         with sentence:
-            more = pit_parts.finding(judged, overview, local)
+            more = pit_all_rows.finding(judged, overview, local)
         with numbers:
-            pit_parts.estimates(judged, overview, local)
-        pit_parts.further_findings(overview, more)
+            pit_all_rows.estimates(judged, overview, local)
+        pit_all_rows.further_findings(overview, more)
         if view is not None:
             pit_map.picked(judged, overview, view)
     further = {
-        "All rows together": partial(pit_parts.all_rows, judged, overview),
+        "All rows together": partial(pit_all_rows.all_rows, judged, overview),
         "Along a column": partial(pit_columns.over_a_column, judged),
     }
     if overview is not None:
         further |= {
-            "Tests": partial(pit_parts.uniformity, judged, overview),
-            "Quantiles and intervals": partial(pit_parts.quantiles_and_levels, judged, overview),
+            "Tests": partial(pit_all_rows.uniformity, judged, overview),
+            "Quantiles and intervals": partial(pit_all_rows.quantiles_and_levels, judged, overview),
             "Row by row": partial(pit_rows.intervals, judged, view),
-            "Every measure": partial(pit_parts.every_measure, judged, overview),
+            "Every measure": partial(pit_all_rows.every_measure, judged, overview),
         }
     sections("pit_sections", further)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.recalibration import recalibration_parts as parts
+from app.recalibration import recalibration_answer as parts
 from app.recalibration.recalibration_sections import further
 from app.shared import page_top
 from app.shared.sections import sections

@@ -11,7 +11,7 @@ from app.regions import (
     regions_search,
     regions_settings,
 )
-from app.regions import regions_parts as parts
+from app.regions import regions_found as parts
 from app.shared import page_top
 
 review = page_top.scored_review("regions")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.simulation_lab import lab_parts, lab_results, lab_settings, lab_sizes, lab_text
+from app.simulation_lab import lab_results, lab_run, lab_settings, lab_sizes, lab_text
 from kdcal_core.tasks import simulate
 
 st.title("Simulation lab")
 st.caption(lab_text.INTRODUCTION)
 settings = lab_settings.choose()
 request = simulate.request(settings)
-run = lab_results.result_of(request, simulate, lab_parts.offer)
+run = lab_results.result_of(request, simulate, lab_run.offer)
 if run is not None:
-    lab_parts.results(run, request.key)
+    lab_run.results(run, request.key)
     lab_sizes.card(settings)
-    lab_parts.flaws()
+    lab_run.flaws()

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.export import export_parts
+from app.export import export_gain
 from app.export import export_results as found
 from app.export import export_text as text
 from app.export.export_results import View
@@ -134,7 +134,7 @@ def try_a_file(review: Review) -> None:
                 icon=":material/visibility:",
             )
         st.markdown(escape_markdown(gain_finding("The file", tried.gain), 600))
-        export_parts.gained(tried.gain, tried.card.key, f"{review.title} tried file", "tried")
+        export_gain.gained(tried.gain, tried.card.key, f"{review.title} tried file", "tried")
         card_table(tried.card, f"{review.title} tried card", "tried_card")
 
 

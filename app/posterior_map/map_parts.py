@@ -9,10 +9,11 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from app.shared import graph_results, job_results, map_results, navigation, session
+from app.posterior_map import map_results
+from app.posterior_map.map_results import Map
+from app.shared import graph_results, job_results, navigation, session
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.graph_results import Fit, Version
-from app.shared.map_results import Map
 from kdcal_core.charts import (
     MapPoints,
     PosteriorPanel,

@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.shared import map_results
+from app.posterior_map import map_results
+from app.posterior_map.map_results import Boxed, Map
 from app.shared.box_selection import Box, Range, dragged_box
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.graph_results import Version
-from app.shared.map_results import Boxed, Map
 from app.shared.row_tables import beside, most_text
 from app.shared.sections import sections
 from app.shared.tiles import estimate_row

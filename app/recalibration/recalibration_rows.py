@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app.recalibration import recalibration_results as found
-from app.recalibration.recalibration_parts import MAP, Places, level_of
+from app.recalibration.recalibration_answer import MAP, Places, level_of
 from app.recalibration.recalibration_results import View
 from app.shared.box_selection import dragged_box
 from app.shared.charts import drawn_once, file_stem, is_dark, show

@@ -8,7 +8,7 @@ from functools import partial
 from app.recalibration import recalibration_compare as compare
 from app.recalibration import recalibration_results as results
 from app.recalibration import recalibration_rows as rows
-from app.recalibration.recalibration_parts import Places, over_a_column
+from app.recalibration.recalibration_answer import Places, over_a_column
 from app.recalibration.recalibration_results import View
 
 

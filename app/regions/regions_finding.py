@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.regions import regions_text as text
-from app.regions.regions_parts import View
+from app.regions.regions_found import View
 from app.regions.regions_repair import Repair
 from app.shared import pit_results
 from app.shared.tiles import estimate_tile

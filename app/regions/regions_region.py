@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app.regions import regions_text as text
-from app.regions.regions_parts import View, select_key
+from app.regions.regions_found import View, select_key
 from app.regions.regions_search import LEVEL, every_row_of, panels_of, rows_of
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.row_tables import beside, most_text, pit_answers

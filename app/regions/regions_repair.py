@@ -11,7 +11,7 @@ import streamlit as st
 
 from app.regions import regions_search as runs
 from app.regions import regions_text as text
-from app.regions.regions_parts import View
+from app.regions.regions_found import View
 from app.shared import job_results, navigation, session, waiting
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.emphasis import emphasis

@@ -1,7 +1,7 @@
 """The kernel density version of a review's model: fitted once as a job, with adjustable settings.
 
 Pages that show it share one job. Gamma, variance and floor change existing arrays (`Version`), so a
-slider needs no new fit; `foreign_results` and `map_results` measure the effect of a setting.
+slider needs no new fit; `foreign_results` and the map page measure the effect of a setting.
 """
 
 from __future__ import annotations

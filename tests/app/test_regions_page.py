@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from texts.pages import said
 
 from app.regions import regions_settings
-from app.regions.regions_parts import picked_leaf, region_table
+from app.regions.regions_found import picked_leaf, region_table
 from app.regions.regions_search import Looked
 from app.regions.regions_text import rule_words
 from kdcal_core.calibration import CALIBRATORS
