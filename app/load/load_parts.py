@@ -42,7 +42,7 @@ from kdcal_core.review import (
     split_table,
     swap_classes,
 )
-from kdcal_core.text import counted, escape_label, escape_markdown, listed
+from kdcal_core.text import counted, escape_label, escape_markdown, in_sentence, listed
 
 _SAMPLES_PER_ROW = 3
 _CHOICES = 6  # in a row
@@ -54,6 +54,7 @@ _PLACES = {
     "calibration": "Calibration set",
     "evaluation": "Evaluation set",
     "training": "Training set",
+    "foreign": "Foreign rows",
     _OUT: "Take it out",
 }
 _NAMED_OUTPUTS = 12  # of a model, in one line
@@ -247,17 +248,14 @@ def own_files(review: Review | None, kept: list[Used]) -> None:
     if review is None:
         return
     if review.model is not None:
-        model = review.model
-        st.caption(
-            f"Model **{escape_markdown(model.name)}**: {escape_markdown(model.kind)}, "
-            f"{counted(model.n_features, 'input')}, {_answers_of(model)}"
-        )
-    places: dict[str, TableInfo | None] = {**review.tables, "training": review.training}
-    for place in get_args(TablePlace):
-        if (table := places.get(place)) is not None:
-            _place_of(review, place, table)
-    for table in review.foreign.values():
-        st.caption(f"Foreign rows {_table_line(table)}")
+        _model_row(review.model)
+    for which in get_args(Which):
+        if (table := review.tables.get(which)) is not None:
+            _place_of(review, which, table)
+    if review.training is not None:
+        _place_of(review, "training", review.training)
+    for at, name in enumerate(review.foreign):
+        _place_of(review, "foreign", review.foreign[name], at, name)
     for note in review.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
     _first_rows(review)
@@ -280,9 +278,25 @@ def _first_rows(review: Review) -> None:
             st.caption(f"{escape_markdown(table.name)}{more}")
 
 
-def _place_of(review: Review, place: TablePlace, table: TableInfo) -> None:
-    """What a table was taken for, which can be changed."""
-    key = f"place_{review.id}_{place}_{table.digest[:8]}"
+def _model_row(model: ModelInfo) -> None:
+    """The model beside what it was taken for; a file of this kind can be nothing else."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Model", width=_PLACE_WIDTH)
+        st.caption(
+            f"**{escape_markdown(model.name)}**: {escape_markdown(model.kind)}, "
+            f"{counted(model.n_features, 'input')}, {_answers_of(model)}",
+            width="stretch",
+        )
+
+
+def _place_of(
+    review: Review, place: TablePlace, table: TableInfo, at: int = 0, name: str = ""
+) -> None:
+    """What a table was taken for, which can be changed.
+
+    Of the foreign tables this is number ``at``, kept under ``name``.
+    """
+    key = f"place_{review.id}_{place}_{at}_{table.digest[:8]}"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.selectbox(
             f"What {escape_label(table.name)} is",
@@ -294,21 +308,21 @@ def _place_of(review: Review, place: TablePlace, table: TableInfo) -> None:
             width=_PLACE_WIDTH,
             disabled=waiting.busy(review.id),
             on_change=_move,
-            args=(review, place, key),
+            args=(review, place, name, key),
         )
         st.caption(_table_line(table), width="stretch")
 
 
-def _move(review: Review, place: TablePlace, key: str) -> None:
+def _move(review: Review, place: TablePlace, name: str, key: str) -> None:
     """Begin the change; until it has succeeded the place is shown as it is."""
     chosen = st.session_state.pop(key)
     to: TablePlace | None = None if chosen == _OUT else chosen
     workspace = session.workspace()
 
     def work(progress: Progress, cancelled: Callable[[], bool]) -> Review:
-        return move_table(workspace, review.id, place, to)
+        return move_table(workspace, review.id, place, to, name=name)
 
-    title = f"Reading the columns of the {to or place} set"
+    title = f"Reading the columns of the {in_sentence(_PLACES[to or place])}"
     waiting.start(work, title=title, owner=review.id, short=True)
 
 

@@ -28,8 +28,9 @@ REFUSED_SUFFIXES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
 
 TABLES_HELP = (
     "Tables are CSV or Parquet, one row a case, with the true class or outcome. A name that holds "
-    "calibration, evaluation, test, validation or training says which set a table is; this can be "
-    "changed afterwards."
+    "calibration, evaluation, test, validation or training says which set a table is. Others take "
+    "the places that are free, and one without the true class is taken for foreign rows. This can "
+    "be changed afterwards."
 )
 FOREIGN_HELP = (
     "Rows unlike the data, with the model's features under the same names. They need no true "

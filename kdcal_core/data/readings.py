@@ -414,6 +414,8 @@ class _Classification(_Reader):
 
     def _shows(self, roles: Roles, frame: pd.DataFrame | None = None) -> str:
         """Event rate, mean prediction and area of two classes; rows predicted right of more."""
+        if roles.target is None:
+            return ""
         rows = self._rows(self.frame if frame is None else frame)
         rows = rows.dropna(subset=[c for c in (roles.target, *_columns(roles)) if c])
         labels = rows[roles.target] if len(rows) else pd.Series(dtype=object)

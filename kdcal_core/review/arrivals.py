@@ -1,19 +1,21 @@
 """Several files at once: told apart by name and content, read side by side, each put in its place.
 
-Places can be changed afterwards: tables exchange theirs, and the roles are read again.
+A place that no name says is a guess, which the table's columns may correct. Places can be changed
+afterwards: tables exchange theirs, and the roles are read again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO, Literal, cast, get_args
 
 from kdcal_core.data.readings import Reading
+from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
 from kdcal_core.review.further_tables import check_aside
@@ -21,6 +23,7 @@ from kdcal_core.review.requirements import (
     check_columns,
     check_unchanged,
     keep_fitting,
+    undoubted,
 )
 from kdcal_core.review.review import WHICH, Review, TableInfo
 from kdcal_core.review.steps import (
@@ -39,10 +42,10 @@ from kdcal_core.review.steps import (
     with_table,
 )
 from kdcal_core.review.workspace import Workspace
-from kdcal_core.text import counted, listed
+from kdcal_core.text import counted
 
 Place = Literal["model", "calibration", "evaluation", "training", "foreign"]
-TablePlace = Literal["calibration", "evaluation", "training"]
+TablePlace = Literal["calibration", "evaluation", "training", "foreign"]
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 
 _ORDER: tuple[Place, ...] = get_args(Place)
@@ -55,6 +58,8 @@ _WORDS: dict[str, frozenset[str]] = {
 }
 _TREES = b"tree"  # how the text of a LightGBM model begins
 _AT_ONCE = 4
+_ASIDE = {"training": "the training set", "foreign": "foreign rows"}
+_SINGLE: tuple[TablePlace, ...] = (*WHICH, "training")  # the places of one table each
 
 
 @dataclass(frozen=True)
@@ -65,17 +70,13 @@ class Arrival:
     name: str
 
 
-def places_of(files: Sequence[Arrival], review: Review) -> tuple[Place | None, ...]:
-    """What each file is, by its name, its content and what the review has already.
+def places_of(files: Sequence[Arrival], review: Review) -> tuple[Place, ...]:
+    """What each file is, by its name, its first bytes and what the review has already.
 
     A model is known by its suffix. Of tables the name may say the set: "cal", "val", "test",
     "train", "ood" and the like as a word of its own. A table of the same name as one that is there
-    replaces it. Others take the places that are free, the calibration set first.
-
-    Returns
-    -------
-    tuple
-        None for a table that finds no place.
+    replaces it. Others take the places that are free: the calibration set first, then the
+    evaluation set, the training set, and the foreign rows, of which there may be any number.
 
     Examples
     --------
@@ -87,17 +88,26 @@ def places_of(files: Sequence[Arrival], review: Review) -> tuple[Place | None, .
     >>> places_of(files[:1] + [Arrival(io.BytesIO(b"a,b"), "rows.csv")], Review("some-id"))
     ('evaluation', 'calibration')
     """
+    return _places(files, review)[0]
+
+
+def _places(files: Sequence[Arrival], review: Review) -> tuple[tuple[Place, ...], frozenset[int]]:
+    """The places, and the numbers of the tables whose place was guessed."""
     found: dict[int, Place] = {}
     tables = {at: file for at, file in enumerate(files) if not _is_model(file)}
     found |= dict.fromkeys((at for at in range(len(files)) if at not in tables), "model")
-    there = {table.name: which for which in WHICH if (table := review.tables.get(which))}
+    there: dict[str, Place] = {table.name: "foreign" for table in review.foreign.values()}
+    there |= {review.training.name: "training"} if review.training else {}
+    there |= {table.name: which for which in WHICH if (table := review.tables.get(which))}
     for at, file in tables.items():
-        if file.name in there and there[file.name] not in found.values():
-            found[at] = there[file.name]
+        place = there.get(file.name)
+        if place == "foreign" or (place and place not in found.values()):
+            found[at] = place
     hints = {at: _hint(file.name) for at, file in tables.items() if at not in found}
     for at, hint in hints.items():
-        if hint == "foreign" or (hint in get_args(TablePlace) and hint not in found.values()):
+        if hint == "foreign" or (hint in _SINGLE and hint not in found.values()):
             found[at] = cast(Place, hint)
+    guessed = {at for at in hints if at not in found and hints[at] != "validation"}
     missing = "calibration" not in review.tables
     for at in [at for at, hint in hints.items() if at not in found and hint != "training"]:
         # a validation set calibrates, unless a calibration set is there as well
@@ -109,7 +119,11 @@ def places_of(files: Sequence[Arrival], review: Review) -> tuple[Place | None, .
     if missing and "calibration" not in found.values():
         tests = [at for at, place in found.items() if place == "evaluation"]
         found |= dict.fromkeys(tests[:1], "calibration")
-    return tuple(found.get(at) for at in range(len(files)))
+    for at in [at for at in hints if at not in found]:
+        taken = review.training is not None or "training" in found.values()
+        found[at] = "foreign" if taken else "training"
+        guessed.add(at)
+    return tuple(found[at] for at in range(len(files))), frozenset(guessed)
 
 
 def add_files(
@@ -128,23 +142,23 @@ def add_files(
     Parameters
     ----------
     files : sequence of Arrival
-        Their places are those of `places_of`.
+        Their places are those of `places_of`. Where a name does not say the place, the columns may
+        correct it: a table with a target calibrates rather than one without, and a table that has
+        the features but not the target is taken for foreign rows.
     progress, cancelled
         As for `kdcal_core.review.steps.add_model`.
 
     Raises
     ------
     InputError
-        For the first file that is refused, or that finds no place.
+        For the first file that is refused.
     """
     with one_file_at_a_time(workspace, review_id, cancelled):
         before = workspace.read(review_id)
-        places = places_of(files, before)
-        errors = [_no_place(file) for file, at in zip(files, places, strict=True) if at is None]
-        chosen = sorted(
-            ((at, file) for file, at in zip(files, places, strict=True) if at is not None),
-            key=lambda pair: _ORDER.index(pair[0]),
-        )
+        places, guessed = _places(files, before)
+        errors: list[InputError] = []
+        numbers = sorted(range(len(files)), key=lambda at: _ORDER.index(places[at]))
+        chosen = [(places[at], files[at]) for at in numbers]
         # columns are read with the model where both are here
         tables = [at for at, _ in chosen if at in WHICH]
         alone = replace(before, tables={}, roles=None) if "calibration" in tables else before
@@ -171,10 +185,13 @@ def add_files(
                         remove_file(workspace, before, other.result()[0])
                 raise error  # stopped, or the disk is full
         new_model = False
-        for (place, file), one in zip(chosen, readings, strict=True):
+        by_file = dict(zip(numbers, readings, strict=True))
+        places = _by_target(places, guessed, by_file)
+        for at in sorted(by_file, key=lambda at: _ORDER.index(places[at])):
+            place, file = places[at], files[at]
             try:
-                read_file = one.result()
-                _put(workspace, review_id, place, file, read_file)
+                read_file = by_file[at].result()
+                _put(workspace, review_id, place, file, read_file, guessed=at in guessed)
                 new_model |= place == "model"
                 if place == "calibration" and new_model:
                     _read_with_model(workspace, review_id, read_file[1])
@@ -187,35 +204,53 @@ def add_files(
 
 
 def move_table(
-    workspace: Workspace, review_id: str, place: TablePlace, to: TablePlace | None
+    workspace: Workspace,
+    review_id: str,
+    place: TablePlace,
+    to: TablePlace | None,
+    *,
+    name: str = "",
 ) -> Review:
     """Give a table another place; one that is there moves to the place that becomes free.
 
     Parameters
     ----------
-    place : {"calibration", "evaluation", "training"}
+    place : {"calibration", "evaluation", "training", "foreign"}
         Where the table is.
     to : str or None
         Where it belongs; None to leave it out of the review.
+    name : str
+        Of the foreign tables, the one that moves: its key in ``review.foreign``.
 
     Raises
     ------
     InputError
-        There is no table in this place, or a set would lack a column that has a role.
+        There is no table in this place, or it would lack a column that it needs in the other.
     """
     before = workspace.read(review_id)
     every: dict[str, TableInfo | None] = {**before.tables, "training": before.training}
-    moved = every.pop(place, None)
+    foreign = dict(before.foreign)
+    moved = foreign.pop(name, None) if place == "foreign" else every.pop(place, None)
     if moved is None:
         raise InputError("There is no table in this place", fix="Load the page again.")
-    if to is not None:
-        every[place], every[to] = every.get(to), moved
+    if to == place:
+        return before
+    aside = moved if to == "foreign" else None
+    if to in _SINGLE:
+        left, every[to] = every.get(to), moved
+        if place != "foreign":
+            every[place] = left
+        else:
+            aside = left
+    if aside is not None:
+        foreign[_new_name(aside.name, foreign)] = aside
     tables: dict[str, TableInfo] = {}
     for which in WHICH:
         if (table := every.get(which)) is not None:
             tables[which] = table
+    training = every.get("training")
     before_name = next((table.name for table in before.tables.values()), None)
-    after = replace(before, tables=tables, training=every.get("training"), sample=None)
+    after = replace(before, tables=tables, training=training, foreign=foreign, sample=None)
     changed = tables.get("calibration") != before.tables.get("calibration")
     reading: Reading | None = None
     if changed and tables:
@@ -223,7 +258,10 @@ def move_table(
 
     def change(now: Review) -> Review:
         check_unchanged(before, now)
-        result = replace(now, tables=after.tables, training=after.training, sample=None)
+        notes = tuple(note for note in now.notes if not note.startswith(_taken(moved.name)))
+        result = replace(
+            now, tables=tables, training=training, foreign=foreign, sample=None, notes=notes
+        )
         if reading is not None:
             result = replace(with_reading(result, reading), answers={})
         elif not result.tables:
@@ -231,6 +269,11 @@ def move_table(
         for table in result.tables.values():
             if result.roles is not None:
                 check_columns(table, result.roles)
+        if "calibration" in result.tables:
+            if aside is not None:
+                check_aside(result, aside, foreign=True)
+            if training is not None and training != now.training:
+                check_aside(result, training, foreign=False)
         if tables and now.title == before_name:
             result = replace(result, title=next(iter(tables.values())).name)
         result = keep_fitting(result)
@@ -238,6 +281,12 @@ def move_table(
 
     change_review(workspace, review_id, change)
     return with_predictions(workspace, review_id)
+
+
+def _new_name(name: str, foreign: Mapping[str, TableInfo]) -> str:
+    """A key for a further foreign table: its name, with a number where that is taken."""
+    names = (name, *(f"{name} ({at})" for at in range(2, len(foreign) + 3)))
+    return next(one for one in names if one not in foreign)
 
 
 class _Shared:
@@ -263,8 +312,35 @@ class _Shared:
         return report
 
 
-def _put(workspace: Workspace, review_id: str, place: Place, file: Arrival, read: Any) -> None:
-    """Make what was read part of the review; a table that does not fit is deleted."""
+def _by_target(
+    places: tuple[Place, ...], guessed: Collection[int], readings: Mapping[int, Future[Any]]
+) -> tuple[Place, ...]:
+    """The places, where a guessed calibration set without a target changes with one that has it.
+
+    What looks like its target is none where the other table has that column too, and its own.
+    """
+    tables = {at: readings[at].result() for at in guessed if readings[at].exception() is None}
+    first = next((at for at in tables if places[at] == "calibration"), None)
+    if first is None:
+        return places
+    names = tables[first][0].column_names
+    apparent = tables[first][1].roles.target
+    for at, (table, reading) in sorted(tables.items()):
+        target = reading.roles.target
+        if target and target not in names and apparent in (None, *table.column_names):
+            changed = list(places)
+            changed[first], changed[at] = places[at], places[first]
+            return tuple(changed)
+    return places
+
+
+def _put(
+    workspace: Workspace, review_id: str, place: Place, file: Arrival, read: Any, *, guessed: bool
+) -> None:
+    """Make what was read part of the review; a table that does not fit is deleted.
+
+    A guessed place is noted unless it is that of a set; a table without the target gets another.
+    """
     if place == "model":
         change: Callable[[Review], Review] = read
         change_review(workspace, review_id, change)
@@ -272,18 +348,43 @@ def _put(workspace: Workspace, review_id: str, place: Place, file: Arrival, read
     table, reading = read
 
     def with_it(review: Review) -> Review:
-        if place in WHICH:
-            return with_table(review, place, table, reading)
-        check_aside(review, table, foreign=place == "foreign")
-        if place == "training":
+        to = place
+        if guessed and place != "calibration" and _only_without_target(review, table):
+            to = "foreign"
+        if to in WHICH:
+            return with_table(review, to, table, reading)
+        check_aside(review, table, foreign=to == "foreign")
+        if guessed:
+            assert review.roles is not None
+            why = "there are both sets already, and its name does not say what it is"
+            if review.roles.target not in table.column_names:
+                why = f"it has no column {review.roles.target!r}"
+            note = f"{_taken(file.name)} {_ASIDE[to]}: {why}."
+            review = replace(review, notes=(*review.notes, note))
+        if to == "training":
             return replace(review, training=table)
-        return replace(review, foreign={**review.foreign, file.name: table})
+        keys = (key for key, one in review.foreign.items() if one.name == file.name)
+        return replace(review, foreign={**review.foreign, next(keys, file.name): table})
 
     try:
         change_review(workspace, review_id, with_it)
     except BaseException:
         remove_file(workspace, workspace.read(review_id), table)
         raise
+
+
+def _only_without_target(review: Review, table: TableInfo) -> bool:
+    """Whether a table has the features of the review but not its target, which is known."""
+    roles = undoubted(review.roles or Roles(), review.doubts)
+    if roles.target is None or not roles.features or "calibration" not in review.tables:
+        return False
+    names = table.column_names
+    return roles.target not in names and set(roles.features) <= set(names)
+
+
+def _taken(name: str) -> str:
+    """How the note on a guessed place begins."""
+    return f"{name} was taken for"
 
 
 def _read_with_model(workspace: Workspace, review_id: str, alone: Reading) -> None:
@@ -321,12 +422,3 @@ def _is_model(file: Arrival) -> bool:
 def _hint(name: str) -> str | None:
     words = set(re.split(r"[\W_]+", Path(name).stem.casefold()))
     return next((place for place, known in _WORDS.items() if words & known), None)
-
-
-def _no_place(file: Arrival) -> InputError:
-    return InputError(
-        "It is not known which set this table is, because there are others already",
-        fix=f"Put {listed(('calibration', 'evaluation', 'training'), last='or')} into its name, "
-        "or take one of the others out of the review first.",
-        file=file.name,
-    )

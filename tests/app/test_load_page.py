@@ -468,6 +468,31 @@ def test_two_tables_exchange_their_places(app):
     assert ["second" in one for one in words] == [True, False]
 
 
+def _places(app):
+    return [box.value for box in app.selectbox if box.key.startswith("place_")]
+
+
+def test_rows_without_the_true_class_are_foreign_and_a_third_table_is_placed(app, texts):
+    frame = _predictions().assign(age=np.arange(300.0))
+    for at, name in enumerate(("one.csv", "two.csv", "three.csv")):
+        _upload(app, "calibration", name, _csv(frame.sample(frac=1.0, random_state=at)))
+        settle(app)
+    _upload(app, "calibration", "![far](x).csv", _csv(frame.drop(columns="diagnosis") + 5.0))
+    settle(app)
+    _assert_healthy(app)
+    assert not app.error
+    assert _places(app) == ["calibration", "evaluation", "training", "foreign"]
+    texts([unescape(one.value) for one in app.caption if "was taken for" in one.value])
+    _place(app, "training", "foreign")
+    assert _places(app) == ["calibration", "evaluation", "foreign", "foreign"]
+    _place(app, "foreign_0", "evaluation")  # it lacks the true class
+    assert len(app.error) == 1
+    assert _places(app) == ["calibration", "evaluation", "foreign", "foreign"]
+    _place(app, "foreign_1", "out")
+    _assert_healthy(app)
+    assert _places(app) == ["calibration", "evaluation", "foreign"]
+
+
 @pytest.fixture
 def at_this_machine(monkeypatch):
     """The test runner sends no headers; a browser on this machine does."""

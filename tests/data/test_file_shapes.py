@@ -405,6 +405,13 @@ def test_percentages_are_read_as_shares(shape: str) -> None:
     np.testing.assert_allclose(output_matrix(table, found.roles, classes), wanted, atol=2e-6)
 
 
+def test_percentages_without_a_target_are_asked_about_all_the_same() -> None:
+    rows = pd.DataFrame({"proba_ant": 5 + P, "proba_bee": 6 - P, "age": AGE})
+    found = read_columns(rows, task="classification")
+    assert found.roles.target is None
+    assert [one.shows for doubt in found.doubts for one in doubt.choices] == ["", ""]
+
+
 @pytest.mark.parametrize(("level", "ends"), [("0.8", ("0.1", "0.9")), ("0.9", ("0.05", "0.95"))])
 def test_the_ends_of_an_interval_are_quantiles_of_the_level_that_was_said(
     level: str, ends: tuple[str, str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from kdcal_core.review import (
     score,
     settle,
 )
+from kdcal_core.review.review import WHICH
 from kdcal_core.review.samples import samples_root
 
 pytestmark = pytest.mark.usefixtures("work_here")
@@ -49,9 +51,13 @@ def arrived(name: str, frame: pd.DataFrame | None = None, content: bytes = b"a,b
     )
 
 
+def info(name: str) -> TableInfo:
+    return TableInfo(name, "", 1, (), (), 1, "f")
+
+
 def with_tables(**names: str) -> Review:
-    info = {which: TableInfo(name, "", 1, (), (), 1, "f") for which, name in names.items()}
-    return Review("some-id", tables=info)  # type: ignore[arg-type]
+    tables = {which: info(name) for which, name in names.items()}
+    return Review("some-id", tables=tables)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +77,8 @@ def with_tables(**names: str) -> Review:
         ),
         (["forest.skops", "shifted_rows.csv", "rows.csv"], ["model", "foreign", "calibration"]),
         (["net.pkl", "latest.csv"], ["model", "calibration"]),  # "test" is no word of "latest"
-        (["a.csv", "b.csv", "c.csv"], ["calibration", "evaluation", None]),
+        (["a.csv", "b.csv", "c.csv"], ["calibration", "evaluation", "training"]),
+        (["a.csv", "b.csv", "train.csv", "c.csv"], [*WHICH, "training", "foreign"]),
     ],
 )
 def test_places_by_name(names: list[str], places: list[str]) -> None:
@@ -90,7 +97,10 @@ def test_places_beside_what_is_there() -> None:
     assert places_of([arrived("mine.csv")], one) == ("calibration",)
     assert places_of([arrived("test.csv")], one) == ("evaluation",)
     both = with_tables(calibration="mine.csv", evaluation="yours.csv")
-    assert places_of([arrived("more.csv")], both) == (None,)
+    assert places_of([arrived("more.csv")], both) == ("training",)
+    full = replace(both, training=info("t.csv"), foreign={"f (2)": info("f.csv")})
+    assert places_of([arrived("more.csv")], full) == ("foreign",)
+    assert places_of([arrived("t.csv"), arrived("f.csv")], full) == ("training", "foreign")
     assert places_of([arrived("yours.csv")], both) == ("evaluation",)
     assert places_of([arrived("new cal.csv")], both) == ("calibration",)
 
@@ -135,10 +145,84 @@ def test_a_file_that_is_refused_does_not_stop_the_others(workspace: Workspace) -
     assert kept == {review.tables["calibration"].file}
 
 
-def test_a_table_without_a_place_is_refused_by_name(workspace: Workspace) -> None:
+def features(seed: int = 0) -> pd.DataFrame:
+    """Predictions with two columns that describe the rows."""
+    return table(seed).assign(x=RNG.normal(size=N), z=RNG.normal(size=N))
+
+
+def test_a_third_table_is_placed_for_the_time_being_and_can_be_moved(workspace: Workspace) -> None:
+    review_id = create_review(workspace).id
     files = [arrived(f"{name}.csv", table(at)) for at, name in enumerate("abc")]
-    with pytest.raises(InputError, match=r"not known which set.*c\.csv"):
-        add_files(workspace, create_review(workspace).id, files)
+    review = add_files(workspace, review_id, files)
+    assert review.training is not None
+    assert review.training.name == "c.csv"
+    assert [note for note in review.notes if note.startswith("c.csv was taken for the training")]
+    moved = move_table(workspace, review_id, "training", "calibration")
+    assert {which: one.name for which, one in moved.tables.items()} == {
+        "calibration": "c.csv",
+        "evaluation": "b.csv",
+    }
+    assert not [note for note in moved.notes if note.startswith("c.csv was taken for")]
+    fourth = add_files(workspace, review_id, [arrived("d.csv", table(9))])
+    assert list(fourth.foreign) == ["d.csv"]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_table_without_the_target_is_taken_for_foreign_rows(
+    workspace: Workspace, together: bool
+) -> None:
+    review_id = create_review(workspace).id
+    without = arrived("a.csv", features(1).drop(columns="y"))
+    files = [without, arrived("b.csv", features())] if together else [arrived("b.csv", features())]
+    review = add_files(workspace, review_id, files)
+    if not together:
+        review = add_files(workspace, review_id, [without])
+    assert {which: one.name for which, one in review.tables.items()} == {"calibration": "b.csv"}
+    assert list(review.foreign) == ["a.csv"]
+    assert "a.csv was taken for foreign rows: it has no column 'y'." in review.notes
+    assert score(workspace, review_id).ready
+
+
+def test_what_a_name_says_is_not_changed_by_the_columns(workspace: Workspace) -> None:
+    review_id = create_review(workspace).id
+    files = [arrived("cal.csv", features()), arrived("test.csv", features().drop(columns="y"))]
+    with pytest.raises(InputError, match=r"lacks a column.*test\.csv"):
+        add_files(workspace, review_id, files)
+    assert read_review(workspace, review_id).foreign == {}
+
+
+def test_foreign_rows_change_places_with_a_set(workspace: Workspace) -> None:
+    review_id = create_review(workspace).id
+    names = ("cal.csv", "eval.csv", "ood.csv")
+    add_files(workspace, review_id, [arrived(one, features(at)) for at, one in enumerate(names)])
+    scored = score(workspace, review_id)
+    moved = move_table(workspace, review_id, "foreign", "evaluation", name="ood.csv")
+    assert moved.tables["evaluation"].name == "ood.csv"
+    assert list(moved.foreign) == ["eval.csv"]
+    assert not moved.scored
+    back = move_table(workspace, review_id, "evaluation", "foreign")
+    assert list(back.tables) == ["calibration"]
+    assert [*back.foreign] == ["eval.csv", "ood.csv"]
+    assert (
+        score(workspace, review_id).sets["calibration"].accuracy == scored.accuracy["calibration"]
+    )
+    left = move_table(workspace, review_id, "foreign", None, name="eval.csv")
+    assert list(left.foreign) == ["ood.csv"]
+    assert left.scored  # foreign rows are never scored
+    kept = {one.name for one in workspace.folder(review_id).glob("*.arrow")}
+    assert kept == {one.file for one in left.all_tables}
+    with pytest.raises(InputError, match="no table in this place"):
+        move_table(workspace, review_id, "foreign", None, name="eval.csv")
+
+
+def test_a_move_that_would_lack_a_column_changes_nothing(workspace: Workspace) -> None:
+    review_id = create_review(workspace).id
+    files = [arrived("cal.csv", features()), arrived("ood.csv", features(1).drop(columns="y"))]
+    before = add_files(workspace, review_id, files)
+    for to in ("evaluation", "training"):
+        with pytest.raises(InputError, match="lacks a column"):
+            move_table(workspace, review_id, "foreign", to, name="ood.csv")
+    assert read_review(workspace, review_id) == before
 
 
 @pytest.mark.usefixtures("real_workers")
