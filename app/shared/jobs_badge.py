@@ -26,7 +26,7 @@ def show() -> None:
     with st.sidebar:
         if active:
             st.fragment(_follow, run_every=_POLL)(owners)
-        elif (last := jobs().last_ended(waiting.open_owners())) is not None:
+        elif (last := waiting.last_ended()) is not None:
             st.caption(_outcome(last))
 
 

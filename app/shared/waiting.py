@@ -23,8 +23,10 @@ from typing import Any
 import streamlit as st
 
 from app.shared import session
+from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.progress import Progress
+from kdcal_core.review import read_review
 from kdcal_core.text import escape_markdown
 
 Work = Callable[[Progress, Callable[[], bool]], Any]
@@ -32,6 +34,7 @@ EVERYBODY = ""  # owner of a job without private data, such as a simulation: all
 _LAST = "last_job"
 _OWNERS = "job_owners"
 _STOPPED = "stopped_jobs"
+_ASKED = "asked_jobs"  # everybody's jobs that this session began, waited for or stopped
 
 
 def start(work: Work, *, title: str, owner: str, short: bool = False) -> None:
@@ -63,6 +66,7 @@ def run(target: str, kwargs: Mapping[str, Any], *, key: str, title: str, owner: 
     _remember(owner)
     job = jobs().get(jobs().submit(target, kwargs, key=key, title=title, owner=owner))
     assert job is not None
+    _ask_for(job)
     return job
 
 
@@ -108,9 +112,12 @@ def follow(job_id: str) -> None:
     pressed here.
     """
     review_id = session.open_review_id()
-    foreign = (job := jobs().get(job_id)) is not None and not _is_ours(job)
-    if foreign and review_id is not None and job_id not in st.session_state.get(_STOPPED, ()):
-        jobs().join(job_id, review_id)
+    job = jobs().get(job_id)
+    if job is not None:
+        _ask_for(job)
+        wanted = job_id not in st.session_state.get(_STOPPED, ())
+        if review_id is not None and wanted and not _is_ours(job):
+            jobs().join(job_id, review_id)
     _follow(job_id)
 
 
@@ -125,6 +132,8 @@ def _follow(job_id: str) -> None:
 def progress(job: JobSnapshot, *, where: str) -> None:
     """The job's progress and Stop button; ``where`` distinguishes two of them on a page."""
     with st.container(border=True):
+        if where == "badge" and (title := _other_review(job)):
+            st.caption(f"Review {title}")
         st.progress(job.progress, text=_sentence(job))
         if not _is_ours(job):
             st.caption("It continues, because another review needs the same result.")
@@ -134,7 +143,7 @@ def progress(job: JobSnapshot, *, where: str) -> None:
             key=f"stop_{where}_{job.id}",
             icon=":material/stop_circle:",
             on_click=_stop,
-            args=(job.id,),
+            args=(job,),
             disabled=job.state == "cancelling",
         )
 
@@ -143,9 +152,10 @@ def _is_ours(job: JobSnapshot) -> bool:
     return any(map(job.belongs_to, owners()))
 
 
-def _stop(job_id: str) -> None:
-    st.session_state[_STOPPED] = (*st.session_state.get(_STOPPED, ()), job_id)
-    jobs().cancel(job_id, owners())
+def _stop(job: JobSnapshot) -> None:
+    _ask_for(job)
+    st.session_state[_STOPPED] = (*st.session_state.get(_STOPPED, ()), job.id)
+    jobs().cancel(job.id, owners())
 
 
 def start_again(job: JobSnapshot) -> bool:
@@ -153,6 +163,7 @@ def start_again(job: JobSnapshot) -> bool:
 
     There is no button if a file was refused, because it would be refused again.
     """
+    _ask_for(job)
     if job.error is not None:
         session.error_box(job.error)
         if job.error.file is not None:
@@ -167,10 +178,39 @@ def owners() -> tuple[str, ...]:
     return (*open_owners(), *st.session_state.get(_OWNERS, ()))
 
 
+def last_ended() -> JobSnapshot | None:
+    """The job that ended last, of the open review and of those of everybody asked for here.
+
+    How jobs of other reviews and of other visitors ended is not shown.
+    """
+    review_id = session.open_review_id()
+    found = [jobs().get(job_id) for job_id in st.session_state.get(_ASKED, ())]
+    found += [jobs().last_ended([review_id])] if review_id is not None else []
+    ended = [job for job in found if job is not None and job.finished and job.started]
+    return max(ended, key=lambda job: job.ended or 0.0, default=None)
+
+
 def open_owners() -> tuple[str, ...]:
-    """The open review and everybody: how their jobs ended is shown, of other reviews it is not."""
+    """The open review and everybody."""
     review_id = session.open_review_id()
     return (EVERYBODY,) if review_id is None else (EVERYBODY, review_id)
+
+
+def _ask_for(job: JobSnapshot) -> None:
+    asked = st.session_state.get(_ASKED, ())
+    if job.belongs_to(EVERYBODY) and job.id not in asked:
+        st.session_state[_ASKED] = (*asked, job.id)
+
+
+def _other_review(job: JobSnapshot) -> str:
+    """The title of this session's review that a job belongs to, unless that is the open one."""
+    if any(map(job.belongs_to, open_owners())):
+        return ""
+    owner = next(filter(job.belongs_to, owners()), "")
+    try:
+        return f"**{escape_markdown(read_review(session.workspace(), owner).title)}**"
+    except InputError:  # deleted meanwhile, or no review
+        return ""
 
 
 def _remember(owner: str) -> None:

@@ -16,7 +16,7 @@ from texts.snapshot import Texts
 from kdcal_core.jobs import JobSnapshot, default_root, job_key, jobs
 from kdcal_core.jobs.outcome import unwatched
 from kdcal_core.jobs.records import new_id
-from kdcal_core.review import Workspace, create_review
+from kdcal_core.review import Workspace, create_review, rename_review
 from kdcal_core.store.disk import write_json
 from kdcal_core.text import escape_markdown
 
@@ -292,3 +292,44 @@ def test_how_a_job_of_another_review_ended_does_not_linger(app: AppTest, review:
     app.session_state["review"] = other
     app.run()
     assert sidebar(app) == [":material/check_circle: Past: done"]
+
+
+def test_a_running_job_of_another_review_is_named_by_it(app: AppTest, review: str) -> None:
+    other = create_review(Workspace()).id
+    rename_review(Workspace(), other, "March *audit*")
+    app.session_state["job_owners"] = [other, review]
+    fitting = count("of a visitor", "Fitting")
+    jobs().join(fitting, other)  # whose review waits for the same result
+    running(fitting)
+    running(count(review, "Scoring"))
+    app.run()
+    shown = sidebar(app)
+    assert [one.partition(" (")[0] for one in shown[:2]] == ["Fitting", "Scoring"]
+    assert shown[2:] == [f"Review **{escape_markdown('March *audit*')}**"]
+    Workspace().delete(other)
+    app.run()
+    assert not app.exception
+    assert len(sidebar(app)) == 2
+
+
+def _lab(key):  # type: ignore[no-untyped-def]
+    """A page with a job of everybody, which only the session that asked for it begins."""
+    import streamlit as st
+
+    from app.shared import jobs_badge, waiting
+
+    if st.button("Run"):
+        waiting.run(
+            "job_probes:add", {"a": 1, "b": 2}, key=key, title="Run", owner=waiting.EVERYBODY
+        )
+    jobs_badge.show()
+
+
+def test_how_a_job_of_everybody_ended_is_shown_to_who_asked_for_it(home: Path) -> None:
+    mine, other = (AppTest.from_function(_lab, args=("a-run",)).run() for _ in range(2))
+    mine.button[0].click().run()
+    job = jobs().find("a-run")
+    assert job is not None
+    jobs().wait(job.id, 60)
+    assert sidebar(mine.run()) == [":material/check_circle: Run: done"]
+    assert sidebar(other.run()) == []
