@@ -12,6 +12,8 @@ if review is not None:
     columns = parts.choose_columns(review)
     if not columns:
         parts.undeclared(review)
+    elif review.task == "regression":
+        parts.distributions(review, which, columns)
     else:
         found = parts.measured(review, which, columns)
         if found is not None:

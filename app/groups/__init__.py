@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from app.shared.navigation import Place
+from kdcal_core.data import Task
 
 PLACE = Place(
     title="Groups",
@@ -11,6 +14,8 @@ PLACE = Place(
     will_show=(
         "Here you will see every group of rows that you declare, for instance by age or by region: "
         "stated and observed rates, the calibration error and the AUC, with intervals that hold "
-        "for all groups together."
+        "for all groups together; in a regression, where the groups' outcomes lie in their "
+        "predicted distributions."
     ),
+    tasks=get_args(Task),
 )

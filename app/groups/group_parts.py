@@ -11,16 +11,18 @@ from app.shared import session, set_results
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.group_choice import choose_groups, declared
 from app.shared.version_choice import choose_version
-from kdcal_core.charts import RepairedBy, groups_chart
+from kdcal_core.charts import FAULTS, RepairedBy, groups_chart, regions_chart
 from kdcal_core.diagnostics import (
     Estimate,
     GroupMeasures,
     GroupTable,
+    Region,
     estimate_text,
+    pit_groups_finding,
     value_text,
 )
 from kdcal_core.review import Review, Which, group_columns, set_question
-from kdcal_core.tasks import repaired_groups, set_groups
+from kdcal_core.tasks import repaired_groups, set_groups, set_pit_groups
 from kdcal_core.text import escape_markdown, p_text
 
 
@@ -63,6 +65,49 @@ def measured(review: Review, which: Which, columns: tuple[str, ...]) -> GroupTab
     return set_results.of(
         review, set_groups, which=which, event=review.event, columns=list(columns)
     )
+
+
+def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> None:
+    """Of a regression: the finding, the groups' mean PIT values, and the table of both faults."""
+    found = set_results.of(review, set_pit_groups, which=which, columns=list(columns))
+    if found is None:
+        return
+    st.header(escape_markdown(pit_groups_finding(found), 600), anchor=False)
+    with st.container(border=True):
+        st.caption("Mean PIT value of every group, with its 95% interval")
+        chart = drawn_once(regions_chart, found, dark=is_dark())
+        show(chart, key="groups_pit", of=f"{review.title} {which}", finding=False)
+    st.dataframe(
+        pd.DataFrame([_pit_row(one) for one in found.regions if one.n]),
+        hide_index=True,
+        key="groups_table",
+        column_config={
+            "Rows": st.column_config.NumberColumn(format="localized"),
+            "Place": st.column_config.TextColumn(
+                help="Mean PIT value minus one half: above 0 predictions are too low."
+            ),
+            "Spread": st.column_config.TextColumn(
+                help="Standard deviation of the PIT values over that of uniform ones, minus 1: "
+                "above 0 the stated spread is too narrow."
+            ),
+        },
+        alt="Every group with its rows, verdict, place and spread of the PIT values",
+    )
+    st.caption(
+        "The check of declared groups judges these estimates with these intervals. The verdicts "
+        "here come from p values corrected for all groups."
+    )
+
+
+def _pit_row(one: Region) -> dict[str, object]:
+    return {
+        "Group": one.words,
+        "Rows": one.n,
+        "Verdict": FAULTS[one.fault].capitalize(),
+        "Place": estimate_text(one.gap, chance=False),
+        "Spread": "" if one.spread is None else estimate_text(one.spread, chance=False),
+        "Corrected p value": p_text(one.adjusted_p),
+    }
 
 
 def forest(

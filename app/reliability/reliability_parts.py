@@ -249,7 +249,7 @@ def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> No
 def every_estimate(review: Review, which: Which) -> None:
     """The table of all estimates with full names."""
     with st.container(border=True):
-        found = set_results.of(review, set_estimates, which=which)
+        found = set_results.of(review, set_estimates, which=which, event=review.event)
         if found is None:
             return
         estimates = found.estimates

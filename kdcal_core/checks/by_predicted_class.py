@@ -29,7 +29,7 @@ Check(
     measured=_measured,
     remedy="Calibrate each predicted class by itself: kernel densities or histograms of the "
     "predicted class do. The page Confidence by class shows where.",
-    page="confidence_by_class",
+    page="reliability",
     method="Mean confidence minus accuracy of the rows of each predicted class, with two hits "
     "and two misses added to each interval (Agresti and Coull 1998).",
 ).offer()

@@ -26,7 +26,7 @@ Check(
     limit=Limit(-0.1, 0.1),
     measured=_measured,
     remedy="Find out whether the groups differ in inputs or in rows, and recalibrate locally.",
-    page="regions",
+    page="groups",
     method="Mean (place) and standard deviation (spread) of the PIT values in every group.",
     needs=needs_groups,
     place="in",

@@ -28,7 +28,7 @@ Check(
     measured=_measured,
     remedy="A calibrator is fitted to the calibration set, so it does not suit rows that "
     "differ. Find out how the two were drawn: by time, by place, or by a filter.",
-    page="compare",
+    page="reliability",
     method="The difference of the estimates of both sets, with the interval of Zou and Donner "
     "(2008).",
     needs=_needs,

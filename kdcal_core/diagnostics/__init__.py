@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from kdcal_core.diagnostics.all_estimates import (
     all_estimates,
+    class_gaps,
     event_calibration_error,
     event_gap,
     event_summary,
+    question_estimates,
     summary,
 )
 from kdcal_core.diagnostics.auc import PairedAuc, auc, paired_auc
@@ -76,6 +78,7 @@ from kdcal_core.diagnostics.group_measures import (
     GroupTable,
     groups_finding,
     measure_groups,
+    pit_groups_finding,
 )
 from kdcal_core.diagnostics.regions import (
     Region,
@@ -227,6 +230,7 @@ __all__ = [
     "calibration_intercept",
     "calibration_slope",
     "calibration_test",
+    "class_gaps",
     "climatology_crps",
     "column_regions",
     "confidence_brier",
@@ -294,9 +298,11 @@ __all__ = [
     "paired_net_benefit",
     "pit_by_column",
     "pit_by_region",
+    "pit_groups_finding",
     "pit_histogram",
     "quantile_calibration_error",
     "quantile_reliability",
+    "question_estimates",
     "ratio_estimate",
     "reference_text",
     "region_finding",

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kdcal_core.calibration.calibrator_base import top_label
 from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics.beside_trivial import gain_over_most_frequent, gains_over_shares
+from kdcal_core.diagnostics.between_sets import differences_between_sets
 from kdcal_core.diagnostics.calibration_error import (
     calibration_error,
     confidence_calibration_error,
 )
+from kdcal_core.diagnostics.calibration_line import target_intercept, target_slope
 from kdcal_core.diagnostics.estimate import EVENT_GAP, Estimate, of_event
+from kdcal_core.diagnostics.score_range import score_range
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,
@@ -31,7 +35,7 @@ from kdcal_core.diagnostics.smooth_error import (
     confidence_smooth_calibration_error,
     smooth_calibration_error,
 )
-from kdcal_core.diagnostics.targets import Target, confidence_target, targets
+from kdcal_core.diagnostics.targets import Kind, Target, confidence_target, targets
 
 
 def summary(
@@ -131,6 +135,88 @@ def all_estimates(
     if confidence is None:
         return (*tiles, *_of_model(scored, level, seed))
     return (*tiles, *_of_confidence(_target(scored, confidence), scored.weight, level, seed))
+
+
+def question_estimates(
+    scored: ScoredSet, known: ScoredSet | None = None, event: int | None = None, *,
+    level: float = 0.95, seed: int = 0,
+) -> tuple[Estimate, ...]:  # fmt: skip
+    """What checks judge of a set beside :func:`all_estimates`, for one question.
+
+    The line in the log odds and the range of what is stated, the gains over trivial rules, the
+    differences from another set, and stated minus observed of every class.
+
+    Parameters
+    ----------
+    scored : ScoredSet
+    known : ScoredSet, optional
+        Another set: it says which class is the most frequent and the classes' shares, and is
+        compared with.
+    event : int, optional
+        The class whose probability is asked about; without it the confidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> proba = np.array([[0.9, 0.1], [0.3, 0.7]])
+    >>> scored = ScoredSet(proba, np.array([0, 1]), ("no", "yes"), "digest", "evaluation")
+    >>> [one.label for one in question_estimates(scored, event=1)][:4]
+    ['Probability minus rate', 'ECE', 'Calibration intercept', 'Calibration slope']
+    """
+    kind: Kind = "confidence" if event is None else "class"
+    (target,) = targets(scored.proba, scored.y, scored.weight, kind, event)
+    what = "the confidence" if event is None else "the event's probability"
+    line = (target_intercept(target, level), target_slope(target, level))
+    named = [replace(one, name=f"{one.name}, of {what}") for one in line]
+    stated = score_range(target.score, level=level)
+    own = (
+        ()
+        if event is None
+        else (event_gap(target, level), event_calibration_error(target, level, seed))
+    )
+    between = () if known is None else differences_between_sets(scored, known, event, level=level)
+    return (
+        *own,
+        *named,
+        replace(stated, name=f"{stated.name}, of {what}"),
+        gain_over_most_frequent(scored, known, level=level),
+        *gains_over_shares(scored, known, level=level),
+        *between,
+        *class_gaps(scored, "top-label", level=level),
+        *(() if event is not None else class_gaps(scored, "class", level=level)),
+    )
+
+
+def class_gaps(
+    scored: ScoredSet, kind: Literal["top-label", "class"], *, level: float = 0.95
+) -> tuple[Estimate, ...]:
+    """Mean stated minus observed of every class that has rows; of two, one says what both do.
+
+    "top-label": of the rows predicted to be the class, confidence minus accuracy. "class": over all
+    rows, the probability of the class minus its share. The name of an estimate holds its class:
+    untrusted text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> proba = np.array([[0.9, 0.1], [0.3, 0.7]])
+    >>> scored = ScoredSet(proba, np.array([0, 1]), ("no", "yes"), "digest", "evaluation")
+    >>> [one.name for one in class_gaps(scored, "class")]
+    ['Mean probability of a class minus its share: yes']
+    """
+    found = targets(scored.proba, scored.y, scored.weight, kind)
+    shown = found[1:] if kind == "class" and len(found) == 2 else found
+    what, label = {
+        "top-label": ("Mean confidence minus accuracy of the rows predicted as", "Confidence gap"),
+        "class": ("Mean probability of a class minus its share", "Probability minus share"),
+    }[kind]
+    return tuple(
+        replace(
+            target_gap(one, level), name=f"{what}: {scored.classes[one.label or 0]}", label=label
+        )
+        for one in shown
+        if len(one.hit)
+    )
 
 
 def _target(scored: ScoredSet, confidence: Any) -> Target:

@@ -11,7 +11,12 @@ from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.diagnostics.all_estimates import event_calibration_error
 from kdcal_core.diagnostics.calibration_error import confidence_calibration_error
 from kdcal_core.diagnostics.estimate import Estimate, estimate_text, value_text
-from kdcal_core.diagnostics.regions import Region, describe_regions
+from kdcal_core.diagnostics.regions import (
+    Region,
+    RegionSearch,
+    describe_regions,
+    region_finding,
+)
 from kdcal_core.diagnostics.scores import auroc
 from kdcal_core.diagnostics.targets import check_level, targets
 from kdcal_core.text import number_text
@@ -143,6 +148,30 @@ def groups_finding(found: GroupTable) -> str:
         f"None of {len(found.groups)} groups is off by more than chance. The smallest gap that "
         f"would have been found four times out of five {only}."
     )
+
+
+def pit_groups_finding(found: RegionSearch) -> str:
+    """Which groups' distributions are wrong, the clearest with its numbers.
+
+    Parameters
+    ----------
+    found : RegionSearch
+        The groups of a regression, by :func:`kdcal_core.diagnostics.describe_pit_regions`.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.regions import describe_pit_regions
+    >>> u = (np.arange(200) + 0.5) / 200
+    >>> found = describe_pit_regions(np.r_[u / 2 + 0.5, u], np.repeat([0, 1], 200), ("n", "s"))
+    >>> pit_groups_finding(found).partition(":")[0]
+    '1 of 2 groups is off by more than chance. Where n'
+    """
+    judged = [one for one in found.regions if one.n]
+    if found.faulty:
+        is_ = "is" if len(found.faulty) == 1 else "are"
+        count = f"{len(found.faulty)} of {len(judged)} groups {is_} off by more than chance"
+        return f"{count}. {region_finding(found.faulty[0], regression=True)}"
+    return f"None of {len(judged)} groups is off by more than chance."
 
 
 def _measured(

@@ -131,6 +131,7 @@ from kdcal_core.tasks.pit_measures import (
     pit_overview,
     pit_places,
     pit_rows,
+    set_pit_groups,
 )
 from kdcal_core.tasks.posterior_grid import GridRecord, GridRun, GridSettings, posterior_grid
 from kdcal_core.tasks.recalibrated_measures import (
@@ -390,6 +391,7 @@ __all__ = [
     "set_fitness",
     "set_groups",
     "set_overview",
+    "set_pit_groups",
     "set_reliability",
     "shown_rows",
     "simulate",

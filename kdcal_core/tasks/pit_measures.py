@@ -23,9 +23,12 @@ from kdcal_core.diagnostics import (
     PitHistogram,
     QuantileReliability,
     RegionPit,
+    RegionSearch,
     RegressionScores,
     UniformityTest,
     coverage,
+    crossed_groups,
+    describe_pit_regions,
     ecdf_difference,
     fault,
     interval_coverage,
@@ -82,6 +85,15 @@ def pit_values(sets: Sets, which: Which) -> FloatArray:
 
     pit: FloatArray = sets.keep(("pit", which), make)
     return pit
+
+
+@review_task("Groups: judging the distributions of every group", reads=the_set)
+def set_pit_groups(sets: Sets, *, which: Which, columns: Sequence[str]) -> RegionSearch:
+    """Place and spread of the PIT values in every group into which the columns divide the rows."""
+    labels, names = crossed_groups(sets.frame(which, tuple(columns)))
+    weight = sets.distributions(which).weight
+    pit = pit_values(sets, which)
+    return describe_pit_regions(pit, labels, names, sample_weight=weight).without_rows()
 
 
 def scale_of(sets: Sets) -> float | None:

@@ -42,6 +42,7 @@ from kdcal_core.diagnostics import (
     confusion,
     event_summary,
     histogram_anchor,
+    question_estimates,
     reliability,
     score_histogram,
     summary,
@@ -52,7 +53,13 @@ from kdcal_core.evaluation import MEASURES, Losses, estimates_of, losses_by_clas
 from kdcal_core.evaluation.overlap import Note, SetRows, shared, shared_note
 from kdcal_core.review import Which
 from kdcal_core.review.review import WHICH, input_columns
-from kdcal_core.tasks.decorators import BOTH_SETS, Sets, review_task, the_set
+from kdcal_core.tasks.decorators import (
+    BOTH_SETS,
+    Sets,
+    review_task,
+    the_set,
+    the_set_and_its_scale,
+)
 
 MAX_CLOUD = 2_000
 _POINTS, _EDGE = 400, 1e-6  # of a method's line; maps may jump where classes are tied or certain
@@ -156,12 +163,18 @@ class Estimates:
 
 @review_task(
     "Reliability: measuring everything, with intervals",
-    reads=the_set,
-    edition=lambda: " ".join(MEASURES),
+    reads=the_set_and_its_scale,
+    edition=lambda: " ".join(("those of checks", *MEASURES)),
 )
-def set_estimates(sets: Sets, *, which: Which) -> Estimates:
-    """All estimates of the set."""
-    return Estimates(estimates_of(sets.read(which)))
+def set_estimates(sets: Sets, *, which: Which, event: int | None = None) -> Estimates:
+    """All estimates of the set, also those that checks judge, of the confidence or of an event.
+
+    Those of the evaluation set compare with the calibration set.
+    """
+    scored = sets.read(which)
+    known = sets.read("calibration") if which == "evaluation" else None
+    sets.progress(0.1, "Measuring, with intervals")
+    return Estimates((*estimates_of(scored), *question_estimates(scored, known, event)))
 
 
 @dataclass(frozen=True, eq=False)

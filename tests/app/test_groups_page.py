@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from app_pages import healthy, launch, settle, specs, words
-from made_reviews import HOSTILE_COLUMN, review_of, too_sure
+from made_reviews import HOSTILE_COLUMN, line, review_of, too_sure
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.review import Question, Workspace, read_review, set_question
@@ -57,6 +57,20 @@ def test_without_columns_there_are_no_groups(workspace: Workspace) -> None:
     bare = too_sure(200, 0).drop(columns="feature")
     at = shown(review_of(workspace, calibration=bare))
     assert "no groups to declare" in words(at)
+
+
+def test_groups_of_a_regression_show_place_and_spread(workspace: Workspace) -> None:
+    table = line(600, 0)
+    table = table.assign(site=np.where(table["x"] < 8, "<b>low</b>", "high"))
+    made = review_of(workspace, calibration=table)
+    set_question(workspace, made, Question(groups=("site",)))
+    at = shown(made)
+    assert "2 of 2 groups are off by more than chance" in at.header[0].value
+    assert len(specs(at)) == 1
+    assert "<b>" not in str(specs(at)[0])
+    shown_table = at.dataframe[0].value
+    assert set(shown_table["Rows"]) == set(table["site"].value_counts())
+    assert {"Place", "Spread"} <= set(shown_table.columns)
 
 
 def test_a_calibrated_version_stands_beside_the_model(workspace: Workspace) -> None:

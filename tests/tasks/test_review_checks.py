@@ -16,6 +16,7 @@ from kdcal_core.review import (
     Limit,
     Question,
     ReviewReader,
+    View,
     Workspace,
     alike,
     baseline_of,
@@ -24,7 +25,15 @@ from kdcal_core.review import (
     set_question,
 )
 from kdcal_core.store import decode
-from kdcal_core.tasks import Sets, baseline_settings, quick_checks, thorough_checks
+from kdcal_core.tasks import (
+    Sets,
+    baseline_settings,
+    checks_settings,
+    quick_checks,
+    set_estimates,
+    set_pit_groups,
+    thorough_checks,
+)
 from kdcal_core.tasks.decorators import BOTH_SETS
 
 
@@ -132,6 +141,40 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(workspace: Workspace) 
 
 def test_reviews_of_earlier_versions_have_no_baseline() -> None:
     assert decode(Question, {"event": None, "view": "event", "groups": []}).baseline is None
+
+
+@pytest.mark.parametrize("view", ["event", "confidence"])
+def test_reliability_shows_every_estimate_of_the_checks_that_link_to_it(
+    workspace: Workspace, view: View
+) -> None:
+    made = review_of(workspace, calibration=too_sure(400, 0), evaluation=too_sure(300, 1))
+    review = set_question(workspace, made, Question(view=view))
+    sets = Sets(ReviewReader(workspace, made, BOTH_SETS))
+    shown = set_estimates(sets, which="evaluation", event=review.event).estimates
+    assert len({one.name for one in shown}) == len(shown)
+    ends = {(one.value, one.low, one.high) for one in shown}
+    found = quick_checks(sets, **checks_settings(review, "evaluation"))
+    linked = [one for one in found.checks if one.check.page == "reliability" and one.parts]
+    assert {"KC003", "KC004", "KC005", "KC011", "KC102", "KC204", "KC207"} <= {
+        one.code for one in linked
+    }
+    for check in linked:
+        for part in check.parts:
+            one = part.estimate
+            assert (one.value, one.low, one.high) in ends, (check.code, part.name)
+
+
+def test_groups_shows_the_estimates_of_the_check_of_declared_groups(workspace: Workspace) -> None:
+    rows = line(400, 0).assign(site=np.resize(["north", "south"], 400))
+    made = review_of(workspace, calibration=rows)
+    review = set_question(workspace, made, Question(groups=("site",)))
+    sets = Sets(ReviewReader(workspace, made, BOTH_SETS))
+    found = quick_checks(sets, **checks_settings(review, "calibration"))
+    (check,) = [one for one in found.checks if one.code == "KC025"]
+    assert check.check.page == "groups"
+    shown = set_pit_groups(sets, which="calibration", columns=["site"]).regions
+    ends = {(each.value, each.low, each.high) for one in shown for each in (one.gap, one.spread)}
+    assert {(one.estimate.value, one.low[0], one.high[0]) for one in check.parts} == ends
 
 
 def test_a_question_about_what_is_not_there_is_refused(workspace: Workspace) -> None:

@@ -50,6 +50,7 @@ from kdcal_core.tasks import (
     set_estimates,
     set_fitness,
     set_overview,
+    set_pit_groups,
     set_reliability,
 )
 from kdcal_core.tasks.decorators import carry_out
@@ -62,6 +63,7 @@ ASKED = (
     (set_reliability, {**SET, "kind": "class", "n_bins": 10, "strategy": "quantile", "label": 1}),
     (set_reliability, {**SET, "kind": "top-label", "n_bins": 5, "strategy": "uniform"}),
     (set_estimates, SET),
+    (set_estimates, {**SET, "event": 1}),
     (predicted_class, {**SET, "label": 1}),
     (class_histograms, {**LABELS, "n_bins": 10}),
     (class_halves, {**LABELS, "seed": 3}),
@@ -77,6 +79,7 @@ ASKED = (
 PIT_ASKED = (
     (pit_overview, SET),
     (pit_histograms, {**SET, "bins": [5, 20]}),
+    (set_pit_groups, {**SET, "columns": ["word"]}),
     (pit_along, {**SET, "column": "word", "bins": 4}),
     (pit_along, {**SET, "column": SPREAD, "bins": 4}),
     (pit_places, {**SET, "space": "inputs", "k": 20, "across": "x", "up": OUTCOME}),
