@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from kdcal_core.checks.check import Check, Part, largest
+from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.diagnostics import certain_share
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    rows = evidence.scored
-    certain = [float(np.mean(rows.proba.max(axis=1) >= 1.0))]
-    found = largest("Share of rows stated as certain", "Certain", certain, rows.n_rows, level)
-    return [Part(found)]
+    return [Part(certain_share(evidence.scored.proba, level=level))]
 
 
 Check(
@@ -26,7 +22,7 @@ Check(
     measured=_measured,
     remedy="The columns may hold the predicted class, or the model rounds. Give the probabilities "
     "before any threshold.",
-    page="load",
+    page="reliability",
     method="The share of rows whose largest probability is exactly 1, with Clopper and Pearson's "
-    "interval.",
+    "interval. Whether such rows are right is the question of the check certain and wrong.",
 ).offer()

@@ -15,14 +15,15 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 Check(
     code="KC207",
     title="Range of the probabilities",
-    question="Do stated probabilities differ from row to row?",
+    question="Do stated probabilities reach towards 0 and 1, or stay near one value?",
     family="data",
     tasks=("classification",),
-    limit=Limit(low=0.05),
+    limit=Limit(low=1.0),  # odds 2.7 times as high at one end as at the other
     measured=_measured,
-    remedy="The model says nearly the same of every row. Check that the columns hold its "
-    "probabilities and that its inputs vary.",
+    remedy="The model says nearly the same of every row, such as 40 to 60%. Check that the "
+    "columns hold its probabilities and that its inputs vary. If so, it knows little here.",
     page="reliability",
-    method="The distance of the 1% and the 99% quantile of what is stated, with an interval from "
-    "order statistics.",
+    method="The distance between the 1% and the 99% quantile of what is stated, in log odds, so "
+    "that one limit suits rare events too: 40 to 60% is 0.8, and 1 to 20% is 3.2. The interval "
+    "comes from order statistics.",
 ).offer()

@@ -152,7 +152,7 @@ from kdcal_core.diagnostics.score_histograms import (
     log_densities,
     score_histogram,
 )
-from kdcal_core.diagnostics.score_range import score_range
+from kdcal_core.diagnostics.score_range import certain_and_wrong, certain_share, score_range
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,
@@ -230,6 +230,8 @@ __all__ = [
     "calibration_intercept",
     "calibration_slope",
     "calibration_test",
+    "certain_and_wrong",
+    "certain_share",
     "class_gaps",
     "climatology_crps",
     "column_regions",

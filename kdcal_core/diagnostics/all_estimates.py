@@ -17,7 +17,7 @@ from kdcal_core.diagnostics.calibration_error import (
 )
 from kdcal_core.diagnostics.calibration_line import target_intercept, target_slope
 from kdcal_core.diagnostics.estimate import EVENT_GAP, Estimate, of_event
-from kdcal_core.diagnostics.score_range import score_range
+from kdcal_core.diagnostics.score_range import certain_and_wrong, certain_share, score_range
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,
@@ -179,6 +179,8 @@ def question_estimates(
         *own,
         *named,
         replace(stated, name=f"{stated.name}, of {what}"),
+        certain_share(scored.proba, level=level),
+        certain_and_wrong(scored.proba, scored.y, level=level),
         gain_over_most_frequent(scored, known, level=level),
         *gains_over_shares(scored, known, level=level),
         *between,

@@ -18,7 +18,12 @@ from kdcal_core.tasks.spaces import LAYER, regression_space, space_names
 
 
 def _edition() -> str:
-    return " ".join(("p values by part, ratios with both errors", *CHECKS))
+    return " ".join(
+        (
+            "p values by part and with a contrast, range in log odds, ratios with both errors",
+            *CHECKS,
+        )
+    )
 
 
 @review_task("Overview: the quick checks", reads=BOTH_SETS, needs=require_scored, edition=_edition)

@@ -295,9 +295,17 @@ def _certain(n: int, rng: np.random.Generator, share: float) -> Evidence:
 
 
 def _narrow(n: int, rng: np.random.Generator, range_: float) -> Evidence:
-    """Uniform stated probabilities whose 1% and 99% quantiles are this far apart."""
-    p = 0.5 + (rng.random(n) - 0.5) * range_ / 0.98
+    """Uniform stated log odds whose 1% and 99% quantiles are this far apart."""
+    p = np.asarray(expit((rng.random(n) - 0.5) * range_ / 0.98))
     return Evidence(_two(p, _drawn(p, rng)), event=1)
+
+
+def _certain_of(n: int, rng: np.random.Generator, share: float) -> Evidence:
+    """Half of the rows stated as certain, so that this share of all rows is certain and wrong."""
+    certain = rng.random(n) < 0.5
+    wrong = rng.random(n) < np.where(certain, 2.0 * share, 0.3)
+    said = np.where(certain, 1.0, 0.7)
+    return Evidence(_two(said, np.where(wrong, 0, 1)), event=1)
 
 
 def _forecast(n: int, rng: np.random.Generator, spread: float, shift: float) -> Evidence:
@@ -366,7 +374,8 @@ KNOWN: dict[str, Known] = {
     "KC204": Known(_guessed, 0.0, -0.1, 0.1),
     "KC205": Known(_ranked, 0.5, 0.4, 0.6),
     "KC206": Known(_certain, 0.5, 0.6, 0.4),
-    "KC207": Known(_narrow, 0.05, 0.03, 0.1),
+    "KC207": Known(_narrow, 1.0, 0.8, 2.0),
+    "KC208": Known(_certain_of, 0.02, 0.05, 0.005),
 }  # fmt: skip
 """Every check but KC202, which counts rows and never fails."""
 

@@ -262,6 +262,30 @@ def test_probabilities_that_do_not_differ_are_caught_where_there_are_rows_enough
         assert verdicts(Evidence(rows), ["KC207"])["KC207"] == "pass"
 
 
+def test_a_model_that_stays_in_the_middle_is_caught_and_a_rare_event_is_not() -> None:
+    rng = np.random.default_rng(0)
+    for low, high, verdict in ((0.4, 0.6, "fail"), (0.01, 0.2, "pass"), (0.02, 0.98, "pass")):
+        p = rng.uniform(low, high, 3000)
+        y = (rng.random(3000) < p).astype(np.int64)
+        rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "d", "x")
+        assert verdicts(Evidence(rows, event=1), ["KC207"])["KC207"] == verdict
+
+
+def test_certainty_is_a_fault_where_it_is_wrong() -> None:
+    rng = np.random.default_rng(0)
+    certain = np.arange(2000) % 2 == 0
+    said = np.where(certain, 1.0, 0.6)
+    for errors, verdict in ((0.0, "pass"), (0.04, "not enough evidence"), (0.1, "fail")):
+        wrong = rng.random(2000) < np.where(certain, errors, 0.4)
+        for y in (np.where(wrong, 0, 1), np.where(wrong, 1, 0)):  # at 1, and at 0
+            stated = np.column_stack([1 - said, said])
+            stated = stated if y[~wrong][0] == 1 else stated[:, ::-1]
+            rows = ScoredSet(np.ascontiguousarray(stated), y, ("no", "yes"), "d", "x")
+            assert verdicts(Evidence(rows, event=1), ["KC208"])["KC208"] == verdict
+    none = Evidence(classified(2000))
+    assert verdicts(none, ["KC208"])["KC208"] == "pass"
+
+
 def test_sets_that_differ_are_not_stable() -> None:
     now = classified(4000, 3.0, seed=1)
     found = verdicts(Evidence(now, classified(4000)), ["KC011"])

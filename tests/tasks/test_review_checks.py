@@ -155,7 +155,7 @@ def test_reliability_shows_every_estimate_of_the_checks_that_link_to_it(
     ends = {(one.value, one.low, one.high) for one in shown}
     found = quick_checks(sets, **checks_settings(review, "evaluation"))
     linked = [one for one in found.checks if one.check.page == "reliability" and one.parts]
-    assert {"KC003", "KC004", "KC005", "KC011", "KC102", "KC204", "KC207"} <= {
+    assert {"KC003", "KC004", "KC005", "KC011", "KC102", "KC204", "KC206", "KC207", "KC208"} <= {
         one.code for one in linked
     }
     for check in linked:
