@@ -15,6 +15,7 @@ from app.compare import compare_text as text
 from app.shared import job_results, navigation, session, tiles
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.equal_notes import copies, show_note
+from app.shared.tables import show_table
 from kdcal_core.charts import (
     against_model,
     amount,
@@ -168,7 +169,7 @@ def dots(view: View) -> None:
     found = view.found
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{text.GROUPS[view.group]}**", width="content")
+            st.subheader(f"{text.GROUPS[view.group]}", anchor=False, width="content")
             with st.popover("What these groups mean", icon=":material/help:", type="tertiary"):
                 st.markdown(text.MATTERS)
         show(
@@ -194,7 +195,7 @@ def paired(view: View) -> None:
     found = view.found
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.markdown("**Paired differences, row by row**")
+            st.subheader("Paired differences, row by row", anchor=False)
             against: Against = st.segmented_control(
                 "Compared with",
                 options=list(AGAINST),
@@ -225,9 +226,8 @@ def paired(view: View) -> None:
             for key in view.order
             if key != other
         ]
-        st.dataframe(
+        show_table(
             pd.DataFrame(rows),
-            hide_index=True,
             height="content",
             key="compare_pairs",
             alt="Paired differences of every method with p values and verdicts",
@@ -237,7 +237,7 @@ def paired(view: View) -> None:
 def pictures(view: View) -> None:
     """The reliability diagram of every method, on one scale."""
     with st.container(border=True):
-        st.markdown("**Reliability diagram of every method**")
+        st.subheader("Reliability diagram of every method", anchor=False)
         show(
             drawn_once(method_reliability_chart, view.found, view.order, dark=is_dark()),
             key="compare_pictures",
@@ -249,10 +249,9 @@ def table(view: View) -> None:
     """All measures of all methods, and notes on the fits."""
     found = view.found
     with st.container(border=True):
-        st.markdown("**All numbers**")
-        st.dataframe(
+        st.subheader("All numbers", anchor=False)
+        show_table(
             pd.DataFrame([_line(found, key) for key in view.order]),
-            hide_index=True,
             height="content",
             key="compare_table",
             column_config={

@@ -325,7 +325,7 @@ def bandwidths(view: View) -> None:
     """b_mon2 against b_mon for every class, or for the event."""
     with st.container(border=True):
         by_class = "" if view.of_event else ", class by class"
-        st.markdown(f"**Two bandwidth rules{by_class}**")
+        st.subheader(f"Two bandwidth rules{by_class}", anchor=False)
         curves = _curves(view, "mon2")
         counted = _histograms(view, FIT)
         if curves is None or counted is None:
@@ -355,7 +355,7 @@ def _say_which(view: View) -> None:
 def methods(view: View) -> None:
     """The chosen methods over one histogram, and their losses by class."""
     with st.container(border=True):
-        st.markdown("**Methods compared**")
+        st.subheader("Methods compared", anchor=False)
         chosen = st.multiselect(
             "Methods",
             options=methods_by_class(),
@@ -370,7 +370,7 @@ def methods(view: View) -> None:
             return
         _overlay(view, chosen)
     with st.container(border=True):
-        st.markdown("**Mean log loss by class and method**")
+        st.subheader("Mean log loss by class and method", anchor=False)
         if view.of_event:
             st.caption(
                 "For two classes the log loss of a row is the same for the event and for the "
@@ -440,7 +440,7 @@ def noise(view: View) -> None:
     seed = st.session_state.setdefault("noise_seed", 0)
     with st.container(border=True):
         title, again = st.columns([4, 1], vertical_alignment="center")
-        title.markdown("**How much of it is noise?**")
+        title.subheader("How much of it is noise?", anchor=False)
         if again.button(
             "Split again", key="noise_again", icon=":material/casino:", width="stretch"
         ):

@@ -185,7 +185,7 @@ def answer(view: Decided) -> Decided:
 
 def _worth(view: Decided) -> Decided:
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("**Is the model worth using?**")
+        st.subheader("Is the model worth using?", anchor=False)
         method = choose_version(view.review, "decisions")
     repaired = _repaired(view, method)
     show(
@@ -211,7 +211,7 @@ def consequences(view: Decided) -> None:
     with left.container(border=True, height="stretch"):
         _cost(view)
     with right.container(border=True, height="stretch"):
-        st.markdown("**Rows by truth and decision**")
+        st.subheader("Rows by truth and decision", anchor=False)
         table: Confusion = decision_confusion(view.deciding, view.threshold)
         names = (f"not {view.name}"[:80], view.name) if len(view.review.classes) > 2 else (
             view.review.classes[1 - view.event], view.name,
@@ -233,7 +233,7 @@ def _repaired(view: Decided, method: str | None) -> RepairedDecisions | None:
 
 
 def _cost(view: Decided) -> None:
-    st.markdown("**Which threshold costs least?**")
+    st.subheader("Which threshold costs least?", anchor=False)
     with st.popover("Cost of a row in each case", icon=":material/tune:", type="tertiary"):
         costs = _costs(view)
     if costs is None:

@@ -15,6 +15,7 @@ from app.shared import job_results, navigation, session, tiles, waiting
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
 from app.shared.group_choice import declared
+from app.shared.tables import show_table
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import (
     calibrator_map_chart,
@@ -128,7 +129,7 @@ def mapping(view: View) -> None:
     """What the calibrator does to a score."""
     found_map = view.run.map
     with st.container(border=True):
-        st.markdown("**What the calibrator does**")
+        st.subheader("What the calibrator does", anchor=False)
         show(
             drawn_once(
                 calibrator_map_chart,
@@ -154,9 +155,8 @@ def mapping(view: View) -> None:
 
 def _regions(table: pd.DataFrame) -> None:
     shares = [name for name in table.columns if name.endswith("becomes")]
-    st.dataframe(
+    show_table(
         table,
-        hide_index=True,
         key="export_regions",
         row_height=54,
         column_config={

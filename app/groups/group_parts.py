@@ -10,6 +10,7 @@ import streamlit as st
 from app.shared import session, set_results
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.group_choice import choose_groups, declared
+from app.shared.tables import show_table
 from app.shared.version_choice import choose_version
 from kdcal_core.charts import FAULTS, RepairedBy, groups_chart, regions_chart
 from kdcal_core.diagnostics import (
@@ -77,9 +78,8 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
         st.caption("Mean PIT value of every group, with its 95% interval")
         chart = drawn_once(regions_chart, found, dark=is_dark())
         show(chart, key="groups_pit", of=f"{review.title} {which}", finding=False)
-    st.dataframe(
+    show_table(
         pd.DataFrame([_pit_row(one) for one in found.regions if one.n]),
-        hide_index=True,
         key="groups_table",
         column_config={
             "Rows": st.column_config.NumberColumn(format="localized"),
@@ -148,9 +148,8 @@ def table(found: GroupTable, repaired: RepairedBy | None) -> None:
         after = (*repaired.table.groups, repaired.table.overall)
         for row, one in zip(rows, after, strict=True):
             row |= _after(one, repaired.name)
-    st.dataframe(
+    show_table(
         pd.DataFrame(rows),
-        hide_index=True,
         key="groups_table",
         column_config={
             "Rows": st.column_config.NumberColumn(format="localized"),

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import set_results
+from app.shared.tables import show_table
 from kdcal_core.data import Fitness, RegressionFitness
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import set_fitness
@@ -36,9 +37,8 @@ def _classification(review: Review, which: Which, fitness: Fitness) -> None:
     fine = "Every class has enough rows to be examined."
     _flags(flags, "" if above else fine)
     with st.expander(f"Rows per class, {which} set"):
-        st.dataframe(
+        show_table(
             _rows_per_class(review, fitness),
-            hide_index=True,
             alt=f"Rows of each class in the {which} set, by true and by predicted class",
         )
 

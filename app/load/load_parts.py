@@ -17,6 +17,7 @@ from app.shared import navigation, session, tour, uploads, waiting
 from app.shared.emphasis import emphasis
 from app.shared.equal_notes import equal_notes
 from app.shared.reviews_here import Used
+from app.shared.tables import show_table
 from app.shared.task_choice import task_choice
 from kdcal_core.data import Choice, Doubt
 from kdcal_core.jobs import JobSnapshot
@@ -268,9 +269,8 @@ def _first_rows(review: Review) -> None:
         return
     with st.expander("First rows"):
         for table in tables:
-            st.dataframe(
+            show_table(
                 pd.DataFrame({one.name: one.first for one in table.columns[:_SHOWN_COLUMNS]}),
-                hide_index=True,
                 alt=f"The first rows of {table.name}",
             )
             rest = len(table.columns) - _SHOWN_COLUMNS

@@ -11,6 +11,7 @@ from app.shared.foreign_results import Chosen, View
 from app.shared.graph_results import Version
 from app.shared.papers import cited_in
 from app.shared.row_tables import most_text
+from app.shared.tables import show_table
 from kdcal_core.charts import blend_words, exponent_chart, inside_words, surest_words
 from kdcal_core.diagnostics import Estimate, Surest, estimate_text
 from kdcal_core.errors import InputError
@@ -61,7 +62,7 @@ def fitted_on(view: View, version: Version) -> None:
     found = foreign_results.chosen_exponent(view, version)
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
-        st.markdown("**Rows of the fit**")
+        st.subheader("Rows of the fit", anchor=False)
         source = {"training": "training set", "calibration": "calibration set"}[record.fitted_on]
         judged = {
             "evaluation": "the evaluation set",
@@ -78,7 +79,7 @@ def fitted_on(view: View, version: Version) -> None:
         for note in record.notes:
             st.warning(escape_markdown(note, 600), icon=":material/visibility:")
     with right.container(border=True, height="stretch"):
-        st.markdown("**How the exponent was chosen**")
+        st.subheader("How the exponent was chosen", anchor=False)
         if found is None:  # a job measures it
             return
         show(
@@ -91,7 +92,7 @@ def fitted_on(view: View, version: Version) -> None:
 def surest(view: View, chosen: Chosen, found: Surest) -> None:
     """The foreign rows that the model is most sure about, with their features."""
     with st.container(border=True):
-        st.markdown("**Foreign rows that the model is most sure about**")
+        st.subheader("Foreign rows that the model is most sure about", anchor=False)
         words = surest_words(chosen.name, found, view.review.classes[found.predicted])
         st.markdown(escape_markdown(words, 600))
         try:
@@ -101,9 +102,8 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
             return
         if page is None:
             return
-        st.dataframe(
+        show_table(
             _answers(page).iloc[:, : page.said.shape[1] + MAX_FEATURES],
-            hide_index=True,
             height=_TABLE,
             column_config={
                 name: st.column_config.NumberColumn(format="percent")
@@ -137,7 +137,7 @@ def inside(view: View, version: Version) -> None:
             return
         model, graph = found.model, found.version
         st.markdown(escape_markdown(inside_words(model, graph), 600))
-        st.dataframe(
+        show_table(
             pd.DataFrame(
                 {
                     "Estimate": [one.label for one in model],
@@ -146,7 +146,6 @@ def inside(view: View, version: Version) -> None:
                     "Full name": [one.name for one in model],
                 }
             ),
-            hide_index=True,
             alt="Accuracy and calibration on ordinary rows",
         )
         st.caption(INSIDE)

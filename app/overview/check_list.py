@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import navigation
+from app.shared.tables import show_table
 from kdcal_core.checks import (
     CheckedReview,
     CheckResult,
@@ -96,14 +97,13 @@ def _row(result: CheckResult) -> None:
 
 def _details(result: CheckResult) -> None:
     check = result.check
-    st.markdown(f"**{check.question}**")
+    st.subheader(f"{check.question}", anchor=False)
     if (why := evidence_text(result, result.worst)) != "":
         st.markdown(why)
     if result.verdict == "fail":
         st.markdown(check.remedy)
-    st.dataframe(
+    show_table(
         _table(result),
-        hide_index=True,
         key=f"parts_{check.code}",
         alt=f"The estimates of the check {check.title.lower()} with their limit and verdict",
     )

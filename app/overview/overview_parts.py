@@ -164,7 +164,7 @@ def _event(review: Review, event: str | None) -> dict[str, Any]:
 def checks(checked: CheckedReview, compared: Baseline) -> None:
     """The list of checks, and which review limits compare with."""
     with st.container(border=True):
-        st.markdown("**Checks**")
+        st.subheader("Checks", anchor=False)
         if compared.complete and compared.words and compared.measured is None:
             st.warning(compared.words, icon=":material/link_off:")
         elif compared.words:

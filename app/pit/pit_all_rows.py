@@ -10,6 +10,7 @@ import streamlit as st
 from app.shared import pit_results, tiles
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.pit_results import BINS, Judged
+from app.shared.tables import show_table
 from kdcal_core.charts import (
     coverage_chart,
     ecdf_chart,
@@ -115,7 +116,7 @@ def all_rows(judged: Judged, whole: PitOverview | None) -> None:
     """Histogram and ECDF difference of all PIT values."""
     with st.container(border=True):
         title, setting = st.columns([3, 1], vertical_alignment="center")
-        title.markdown("**All rows together**")
+        title.subheader("All rows together", anchor=False)
         with setting:
             bins = st.slider("Bins", *BINS, 20, key="pit_bins", persist_state="session")
         left, right = st.columns(2, gap="medium")
@@ -153,9 +154,8 @@ def _histogram(judged: Judged, bins: int, whole: PitOverview | None) -> None:
 def uniformity(judged: Judged, whole: PitOverview) -> None:
     """The tests of uniformity."""
     table = _test_table(whole.tests)
-    st.dataframe(
+    show_table(
         table.assign(**{"p value": [p_text(test.p_value) for test in whole.tests]}),
-        hide_index=True,
         key="pit_tests",
         column_config={
             "Statistic": st.column_config.NumberColumn(format="%.4g"),
@@ -193,21 +193,21 @@ def quantiles_and_levels(judged: Judged, whole: PitOverview) -> None:
     title = f"{judged.review.title} {judged.which}"
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
-        st.markdown("**Stated quantiles**")
+        st.subheader("Stated quantiles", anchor=False)
         show(
             drawn_once(quantile_reliability_chart, whole.quantiles, dark=is_dark()),
             key="pit_quantiles",
             of=title,
         )
     with right.container(border=True, height="stretch"):
-        st.markdown("**Stated intervals**")
+        st.subheader("Stated intervals", anchor=False)
         show(drawn_once(coverage_chart, whole.coverage, dark=is_dark()), key="pit_levels", of=title)
         _width_table(whole)
 
 
 def _width_table(whole: PitOverview) -> None:
     rows = whole.coverage.rows
-    st.dataframe(
+    show_table(
         pd.DataFrame(
             {
                 "Stated": [f"{row.level:.0%}" for row in rows],
@@ -216,7 +216,6 @@ def _width_table(whole: PitOverview) -> None:
                 "Scaled score": [value_text(row.smis) if row.smis else "" for row in rows],
             }
         ),
-        hide_index=True,
         key="pit_widths",
         column_config={
             "Scaled score": st.column_config.TextColumn(
@@ -238,7 +237,7 @@ def every_measure(judged: Judged, whole: PitOverview) -> None:
     """The table of all measures with full names."""
     with st.container(border=True):
         estimates = [one for key, one in whole.scores.rows.items() if _is_known(key, whole)]
-        st.dataframe(
+        show_table(
             pd.DataFrame(
                 {
                     "Measure": [e.name for e in estimates],
@@ -249,7 +248,6 @@ def every_measure(judged: Judged, whole: PitOverview) -> None:
                     "Method": [e.interval for e in estimates],
                 }
             ),
-            hide_index=True,
             key="pit_measures",
             column_config={"Rows": st.column_config.NumberColumn(format="localized")},
             alt="Every measure with its value, its interval and the value to compare it with",

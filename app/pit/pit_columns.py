@@ -12,6 +12,7 @@ from app.pit.pit_map import column_title
 from app.shared import pit_results
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.pit_results import Judged
+from app.shared.tables import show_table
 from kdcal_core.charts import FAULT_TITLES, PitPanel, coverage_by_chart, pit_panels_chart
 from kdcal_core.diagnostics import (
     RegionPit,
@@ -39,7 +40,7 @@ look wrong.
 def over_a_column(judged: Judged) -> None:
     """Coverage bin by bin of one column, and the table of its regions."""
     with st.container(border=True):
-        st.markdown("**Along a column**")
+        st.subheader("Along a column", anchor=False)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             column = _column(judged)
             bins = st.slider(
@@ -98,9 +99,8 @@ def _coverage(judged: Judged, column: str, regions: Sequence[RegionPit]) -> None
 
 def _table(judged: Judged, regions: Sequence[RegionPit]) -> None:
     table = region_table(regions)
-    st.dataframe(
+    show_table(
         table,
-        hide_index=True,
         height=390 if len(table) > 10 else "content",
         key="pit_region_table",
         column_config={

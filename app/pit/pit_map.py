@@ -126,7 +126,7 @@ def local_view(judged: Judged, chosen: MapSettings | None) -> LocalView | None:
         return None
     line = st.container(horizontal=True, vertical_alignment="center")
     with line:
-        st.markdown("**Place by place**", width="content")
+        st.subheader("Place by place", anchor=False, width="content")
         tool = _tool()
     across, up = _on_the_map(chosen.kind, chosen.x, chosen.y)
     places = _places(judged, chosen.space, chosen.k, across, up)

@@ -11,6 +11,7 @@ from app.shared import pit_results, set_results
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.pit_results import Judged
 from app.shared.row_tables import column_format, most_text, pit_answers
+from app.shared.tables import show_table
 from kdcal_core.charts import RowIntervals, intervals_chart
 from kdcal_core.data import IntArray
 from kdcal_core.tasks import PitRows, pit_rows
@@ -25,7 +26,7 @@ ALL = "All"
 def intervals(judged: Judged, view: LocalView | None) -> None:
     """The rows of a group with their intervals, starting with those furthest out."""
     with st.container(border=True):
-        st.markdown("**Row by row**")
+        st.subheader("Row by row", anchor=False)
         groups: dict[str, IntArray | None] = {ALL: None, **group_rows(view)}
         with st.container(horizontal=True, vertical_alignment="bottom"):
             chosen = _group(list(groups))
@@ -108,9 +109,8 @@ def _table(judged: Judged, rows: PitRows, asked: dict[str, Any]) -> None:
     formats = {name: column_format(shown[name]) for name in ours}
     more = f" of {rows.n:,}" if rows.n > len(shown) else ""
     st.caption(f"{len(shown):,}{more} rows with their own values, those furthest out first.")
-    st.dataframe(
+    show_table(
         shown,
-        hide_index=True,
         height=390 if len(shown) > 10 else "content",
         key="pit_rows",
         column_config={

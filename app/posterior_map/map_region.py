@@ -18,6 +18,7 @@ from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.graph_results import Version
 from app.shared.row_tables import beside, most_text
 from app.shared.sections import sections
+from app.shared.tables import show_table
 from app.shared.tiles import estimate_row
 from kdcal_core.charts import box_finding, box_reliability_chart, mix_words
 from kdcal_core.diagnostics import headline_estimate, reliability_finding, value_text
@@ -88,7 +89,7 @@ def _slider(name: str, ends: Range, key: str) -> Range:
 def region(review: Review, drawn: Map, version: Version | None) -> None:
     """The rows in the box, and whether they support the models."""
     with st.container(border=True):
-        st.markdown("**Rows in the box**")
+        st.subheader("Rows in the box", anchor=False)
         run = drawn.run
         boxed = Boxed(review, drawn, _chosen_box(review, run), version)
         found = map_results.inside(boxed, PAGE_ROWS)
@@ -162,9 +163,8 @@ def _table(boxed: Boxed, page: BoxRows) -> None:
     shown = _rows(page)
     more = f" of {page.n:,}" if page.n > len(shown) else ""
     st.caption(f"{len(shown):,}{more} rows: the wrong ones first, the most confident on top.")
-    st.dataframe(
+    show_table(
         shown,
-        hide_index=True,
         height=390 if len(shown) > 10 else "content",
         key="region_rows",
         column_config={_sure(who): st.column_config.NumberColumn(format="percent") for who in WHO},

@@ -143,7 +143,7 @@ def title_of(view: View, name: str) -> str:
 def _maps(view: View) -> Places | None:
     """Outcomes outside their intervals, on maps before and after; None while a job runs."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("**Missed outcomes, before and after**", width="content")
+        st.subheader("Missed outcomes, before and after", anchor=False, width="content")
         with st.popover("Axes and intervals", icon=":material/tune:", type="tertiary"):
             across, up = _axes(view)
             level = _level()
@@ -225,7 +225,7 @@ def over_a_column(view: View) -> None:
     assert view.review.roles is not None
     with st.container(border=True):
         title, setting = st.columns([2, 1], vertical_alignment="center")
-        title.markdown("**Coverage along a column**")
+        title.subheader("Coverage along a column", anchor=False)
         with setting:
             column: str = st.selectbox(
                 "Column",

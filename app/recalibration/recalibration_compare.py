@@ -11,6 +11,7 @@ from app.recalibration.recalibration_results import View
 from app.recalibration.recalibration_text import TILES
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.papers import PAPERS
+from app.shared.tables import show_table
 from kdcal_core.charts import (
     MeasuredRecalibration,
     Moments,
@@ -37,7 +38,7 @@ def pit_and_quantiles(view: View) -> None:
     before, after = both
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
-        st.markdown("**All PIT values**")
+        st.subheader("All PIT values", anchor=False)
         panels = [
             PitPanel("Model", before.histogram, view.model.fault.kind),
             PitPanel(view.method.title, after.histogram, view.method.fault.kind, view.chosen),
@@ -48,7 +49,7 @@ def pit_and_quantiles(view: View) -> None:
             of=view.review.title,
         )
     with right.container(border=True, height="stretch"):
-        st.markdown("**Stated quantiles**")
+        st.subheader("Stated quantiles", anchor=False)
         show(
             drawn_once(
                 quantile_reliability_chart,
@@ -72,7 +73,7 @@ def every_method(view: View) -> None:
         for one in view.run.record.methods
     ]
     with st.container(border=True):
-        st.markdown("**Every measure, every method**")
+        st.subheader("Every measure, every method", anchor=False)
         show(
             drawn_once(recalibration_measures_chart, lines, dark=is_dark()),
             key="recalibration_measures",
@@ -84,9 +85,8 @@ def every_method(view: View) -> None:
             of=view.review.title,
         )
         table = pd.DataFrame([_line(one) for one in view.run.record.methods])
-        st.dataframe(
+        show_table(
             table,
-            hide_index=True,
             key="recalibration_table",
             column_config={
                 "Places off": st.column_config.TextColumn(
@@ -131,7 +131,7 @@ def choice(view: View) -> None:
         return
     titles = {name: space_title(name) for name in selection.spaces}
     with st.container(border=True):
-        st.markdown("**How the neighbours were chosen**")
+        st.subheader("How the neighbours were chosen", anchor=False)
         show(
             drawn_once(neighbour_selection_chart, selection, titles, dark=is_dark()),
             key="recalibration_choice",
@@ -153,7 +153,7 @@ def truth(view: View) -> None:
     shown = [Moments(key, label, means.means[key]) for key, label in labels.items()]
     moments, rows = Moments("truth", "True", means.exact), means.rows
     with st.container(border=True):
-        st.markdown("**True and estimated means**")
+        st.subheader("True and estimated means", anchor=False)
         show(
             drawn_once(
                 truth_chart,

@@ -13,6 +13,7 @@ from app.recalibration.recalibration_results import View
 from app.shared.box_selection import dragged_box
 from app.shared.charts import drawn_once, file_stem, is_dark, show
 from app.shared.row_tables import column_format
+from app.shared.tables import show_table
 from kdcal_core.charts import (
     DensityPanel,
     PitPanel,
@@ -35,7 +36,7 @@ PAGE_ROWS = 200
 def densities(view: View, shown: ShownRows) -> None:
     """Predictive densities of two rows, and the PIT values of the rows around them (Fig. 5)."""
     with st.container(border=True):
-        st.markdown("**Two rows, before and after**")
+        st.subheader("Two rows, before and after", anchor=False)
         rows, k = _picked(view, shown)
         closely = found.closely(view, rows, k)
         if closely is None:
@@ -120,16 +121,15 @@ def intervals(view: View, shown: ShownRows, places: Places) -> None:
     """Intervals of the rows in the dragged box, or of rows spread evenly; download of all."""
     rows, words = _chosen(shown, places)
     with st.container(border=True):
-        st.markdown("**Intervals of single rows**")
+        st.subheader("Intervals of single rows", anchor=False)
         st.markdown(escape_markdown(words, 400))
         page = found.intervals_of(view, found.kept(shown, rows)[:DRAWN], rows[:PAGE_ROWS])
         if page is None:
             return
         _drawn(view, page[0])
         readable = _readable(view, page[1].table)
-        st.dataframe(
+        show_table(
             readable,
-            hide_index=True,
             key="recalibration_interval_table",
             column_config={
                 str(name): st.column_config.NumberColumn(format=column_format(readable[name]))

@@ -16,6 +16,7 @@ from app.regions.regions_search import Found, Looked, search_of
 from app.shared import navigation, session
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.set_choice import choose_set
+from app.shared.tables import show_table
 from kdcal_core.charts import FAULTS, ordered_regions, regions_chart, regions_table
 from kdcal_core.diagnostics import Region, RegionSearch, estimate_text, value_text
 from kdcal_core.errors import InputError
@@ -193,11 +194,10 @@ def every_region(looked: Looked, found: Found) -> None:
     """The regions in words with their numbers, for reading and for download."""
     search = found.search
     with st.container(border=True):
-        st.markdown("**Every region**")
+        st.subheader("Every region", anchor=False)
         table = region_table(search, ranked=found.ranked)
-        st.dataframe(
+        show_table(
             table,
-            hide_index=True,
             height=390 if len(table) > 10 else "content",
             key="regions_table",
             column_config={

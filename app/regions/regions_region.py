@@ -12,6 +12,7 @@ from app.regions.regions_found import View, select_key
 from app.regions.regions_search import LEVEL, every_row_of, panels_of, rows_of
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.row_tables import beside, most_text, pit_answers
+from app.shared.tables import show_table
 from kdcal_core.calibration.regions import RegionFit, RegionMap
 from kdcal_core.charts import (
     PitPanel,
@@ -33,7 +34,7 @@ def closely(view: View) -> RegionPanels | None:
         panels = panels_of(view.looked, view.found, view.picked)
         if panels is None:
             return None
-        st.markdown("**One region in detail**")
+        st.subheader("One region in detail", anchor=False)
         _choose(view)
         words = region_finding(view.region, regression=view.looked.regression)
         st.markdown(escape_markdown(words, 800))
@@ -120,7 +121,7 @@ def _every_class(view: View, fit: RegionFit) -> None:
         "The map of every class", key="regions_every_class", on_change="rerun"
     ) as shown:
         if shown.open:
-            st.dataframe(
+            show_table(
                 pd.DataFrame(
                     {
                         "Class": list(view.looked.review.classes),
@@ -130,7 +131,6 @@ def _every_class(view: View, fit: RegionFit) -> None:
                         "Borrowed": [f"{one:.0%}" for one in fit.borrowed],
                     }
                 ),
-                hide_index=True,
                 key="regions_class_maps",
                 column_config={
                     "Rows": st.column_config.NumberColumn(format="localized"),
@@ -181,9 +181,8 @@ def _rows(view: View) -> None:
         shown = _answers(page)
         more = f" of {page.n:,}" if page.n > len(shown) else ""
         st.caption(f"{len(shown):,}{more} judged rows, {said}.")
-        st.dataframe(
+        show_table(
             shown,
-            hide_index=True,
             height=390 if len(shown) > 10 else "content",
             key="regions_rows",
             column_config={"Row": st.column_config.NumberColumn(format="localized")},

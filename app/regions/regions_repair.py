@@ -16,6 +16,7 @@ from app.shared import job_results, navigation, session, waiting
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
 from app.shared.equal_notes import copies, show_note
+from app.shared.tables import show_table
 from kdcal_core.calibration.regions import RegionFit
 from kdcal_core.charts import (
     ScorePanel,
@@ -71,7 +72,7 @@ def repaired(view: View) -> Repair | None:
     """The card that offers the repair; None while there is no result."""
     review = view.looked.review
     with st.container(border=True):
-        st.markdown("**Repair by regions: before and after**")
+        st.subheader("Repair by regions: before and after", anchor=False)
         settings = _settings(view)
         try:
             asked = calibrate_regions.request(session.workspace(), review.id, settings)
@@ -156,7 +157,7 @@ def before_and_after(view: View, repair: Repair) -> None:
         words = [change_words(after.difference)] if after.difference else []
         if after.auc is not None:
             words.insert(0, lift_words(after.title, after.auc))
-        st.markdown(f"**{escape_markdown(' '.join(words), 700)}**")
+        st.subheader(f"{escape_markdown(' '.join(words), 700)}", anchor=False)
         record = repair.run.record
         described = f"{text.judged_words(record)} {text.settings_words(record.settings)}"
         st.caption(escape_markdown(described, 700))
@@ -235,9 +236,8 @@ def _methods_table(view: View, repair: Repair) -> None:
     columns["Regions"] = [f"{one.n_regions:,}" if one.n_regions else "" for one in methods]
     columns["Fitted in"] = [seconds_text(one.seconds) if one.seconds else "" for one in methods]
     table = pd.DataFrame(columns)
-    st.dataframe(
+    show_table(
         table,
-        hide_index=True,
         key="regions_methods_table",
         column_config={
             **{
@@ -294,7 +294,7 @@ def conditions(
 ) -> None:
     """The paper's three conditions for use, checked on these rows and the regions' maps."""
     with st.container(border=True):
-        st.markdown("**Is calibration by regions worthwhile here?**")
+        st.subheader("Is calibration by regions worthwhile here?", anchor=False)
         for holds, words in _checked(view, whole.gap, [one for one in fits if one.n], repair):
             icon = ":material/check:" if holds else ":material/close:"
             st.markdown(f"{icon} {escape_markdown(words, 600)}")

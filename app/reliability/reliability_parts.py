@@ -13,6 +13,7 @@ import streamlit as st
 from app.shared import set_results, tiles
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.question_choice import Asked, choose_kind, choose_label, question_fold
+from app.shared.tables import show_table
 from kdcal_core.charts import (
     confusion_chart,
     largest_curves,
@@ -138,7 +139,7 @@ def _bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
     intervals = zip(
         filled["observed_frequency"], filled["interval_low"], filled["interval_high"], strict=True
     )
-    st.dataframe(
+    show_table(
         pd.DataFrame(
             {
                 "Says": [number_text(says, 0.02) for says in filled["mean_confidence"]],
@@ -149,12 +150,10 @@ def _bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
                 "Rows": filled["count"].to_numpy(),
             }
         ),
-        hide_index=True,
         height=250,
         key="reliability_bins_table",
         column_config={
             "Says": st.column_config.TextColumn(alignment="right", width=60),
-            "Sees": st.column_config.TextColumn(alignment="right"),
             "Rows": st.column_config.NumberColumn(format="localized", width=60),
         },
         alt="The bins with stated confidence, observed share with interval, and rows",
@@ -193,7 +192,7 @@ def multiples(review: Review, which: Which, drawn: Drawn) -> None:
     """A diagram for each class."""
     kind: Kind = "top-label" if drawn.asked.kind == "confidence" else drawn.asked.kind
     with st.container(border=True):
-        st.markdown(f"**{MULTIPLES[kind]}**")
+        st.subheader(f"{MULTIPLES[kind]}", anchor=False)
         found = set_results.of(
             review, set_reliability,
             which=which, kind=kind, n_bins=min(drawn.n_bins, 15), strategy=drawn.strategy,
@@ -221,14 +220,14 @@ def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> No
     """Scores of right and wrong predictions beside the confusion tables."""
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
-        st.markdown("**Confidence of right and wrong predictions**")
+        st.subheader("Confidence of right and wrong predictions", anchor=False)
         show(
             drawn_once(scores_chart, found.scores, dark=is_dark()),
             key="score_histogram",
             of=f"{review.title} {which}",
         )
     with right.container(border=True, height="stretch"):
-        st.markdown("**Which classes are confused**")
+        st.subheader("Which classes are confused", anchor=False)
         table: Literal["joint", "confusion", "reverse"] = st.segmented_control(
             "Table",
             options=list(TABLES),
@@ -269,9 +268,8 @@ def every_estimate(review: Review, which: Which) -> None:
             "Expected by chance: what a perfectly calibrated model with these confidences and "
             "this number of rows would show on average. An error near it is no evidence."
         )
-        st.dataframe(
+        show_table(
             table,
-            hide_index=True,
             key="estimates_table",
             column_config={"Rows": st.column_config.NumberColumn(format="localized")},
             alt="Every estimate with its value, interval and the value expected by chance",

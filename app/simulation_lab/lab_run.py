@@ -10,6 +10,7 @@ import streamlit as st
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
 from app.shared.papers import cited_in
+from app.shared.tables import show_table
 from app.shared.tiles import estimate_row
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_results import answers_of, measures_of
@@ -175,7 +176,7 @@ def _presets(prefix: str, by_data: dict[str, Any]) -> None:
         ),
     }
     title, buttons = st.columns([1, 2.2], vertical_alignment="center")
-    title.markdown("**The kernel density version**")
+    title.subheader("The kernel density version", anchor=False)
     with buttons.container(horizontal=True, horizontal_alignment="right"):
         for at, (label, (values, icon, said)) in enumerate(presets.items()):
             st.button(
@@ -294,7 +295,7 @@ def _maps(run: LabRun, grid: LabRows, answers: Answers) -> None:
         dark=is_dark(),
     )
     with st.container(border=True):
-        st.markdown("**The posterior of each method**")
+        st.subheader("The posterior of each method", anchor=False)
         show(chart, key="lab_maps", of=_file(run))
 
 
@@ -305,7 +306,7 @@ def _distance(run: LabRun, answers: Answers) -> None:
         for method, curve in distance_curves(run, answers).items()
     }
     with st.container(border=True):
-        st.markdown("**Confidence against distance**")
+        st.subheader("Confidence against distance", anchor=False)
         show(
             drawn_once(
                 lab_distance_chart,
@@ -328,14 +329,14 @@ def _measures(run: LabRun, measures: Measures) -> None:
         for method, found in measures.items()
     ]
     with st.container(border=True):
-        st.markdown("**Inside and outside, in numbers**")
+        st.subheader("Inside and outside, in numbers", anchor=False)
         show(
             drawn_once(lab_measures_chart, titles, methods, dark=is_dark()),
             key="lab_measures",
             of=_file(run),
         )
         with st.expander("As a table", icon=":material/table:"):
-            st.dataframe(
+            show_table(
                 pd.DataFrame(
                     {
                         "Method": [method.label for method in methods],
@@ -345,7 +346,6 @@ def _measures(run: LabRun, measures: Measures) -> None:
                         },
                     }
                 ),
-                hide_index=True,
                 alt="The measures of each method with their intervals",
             )
 

@@ -25,7 +25,7 @@ PRIOR = 0.5  # both classes are equally frequent in every simulation
 def card(lab: LabSettings) -> None:
     """The choice of sizes, the job's progress, and its result."""
     with st.container(border=True):
-        st.markdown("**Over training sizes**")
+        st.subheader("Over training sizes", anchor=False)
         largest, repetitions, _ = st.columns([1, 1, 1], gap="large")
         most = largest.select_slider(
             "Up to rows",

@@ -1,0 +1,43 @@
+"""The one way a table is shown."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+_NUMBER = re.compile(r"[+\-<>]?\s?\d|below \d|no interval|not defined")
+
+
+def show_table(
+    frame: pd.DataFrame, *, column_config: dict[str, Any] | None = None, **options: Any
+) -> Any:
+    """Show a table without its index; returns the selection, as `st.dataframe` does.
+
+    Numbers stand on the right, those with an interval or a unit too, which are text to Streamlit.
+    The first column names its row and stays on the left.
+    """
+    config = dict(column_config or {})
+    for name in frame.columns[1:]:
+        given = config.get(name, st.column_config.TextColumn())
+        if given and given["type_config"]["type"] == "text" and holds_numbers(frame[name]):
+            config[name] = {**given, "alignment": "right"}
+    return st.dataframe(frame, column_config=config, hide_index=True, **options)
+
+
+def holds_numbers(column: pd.Series) -> bool:
+    """Whether a column of text holds nothing but numbers, of which some may be missing.
+
+    Examples
+    --------
+    >>> holds_numbers(pd.Series(["0.2 (0.1 to 0.3)", "", "+3.1%"]))
+    True
+    >>> holds_numbers(pd.Series(["0.2", "of no use"])), holds_numbers(pd.Series([1.5, 2.5]))
+    (False, False)
+    """
+    if pd.api.types.is_numeric_dtype(column):
+        return False
+    words = [str(one) for one in column.head(1000) if isinstance(one, str) and one]
+    return bool(words) and all(map(_NUMBER.match, words))

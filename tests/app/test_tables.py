@@ -1,0 +1,53 @@
+"""Tables: numbers on the right, whatever they are to Streamlit."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).parents[2]
+
+
+def shown() -> None:
+    import pandas as pd
+    import streamlit as st
+
+    from app.shared.tables import show_table
+
+    show_table(
+        pd.DataFrame(
+            {
+                "Group": ["18 to 30", "30 to 99"],
+                "Gap": ["0.02 (0.01 to 0.03)", "-0.1"],
+                "p value": ["below 0.0001", ""],
+                "Says": ["0.2", "nothing"],
+                "Rows": [1, 2],
+                "Change": ["+3%", "<1%"],
+            }
+        ),
+        column_config={"Change": st.column_config.TextColumn(help="from before")},
+    )
+
+
+def test_numbers_stand_on_the_right() -> None:
+    at = AppTest.from_function(shown).run()
+    columns = json.loads(at.dataframe[0].proto.columns)
+    right = {name for name, one in columns.items() if one.get("alignment") == "right"}
+    assert right == {"Gap", "p value", "Change"}
+    assert columns["Change"]["help"] == "from before"
+
+
+def test_every_table_is_shown_in_this_way() -> None:
+    sources = [*(ROOT / "app").rglob("*.py"), *(ROOT / "pages").glob("*.py")]
+    direct = [one.name for one in sources if re.search(r"\.dataframe\(", one.read_text())]
+    assert direct == ["tables.py"]
+
+
+def test_titles_are_headings() -> None:
+    """A paragraph in bold alone looks like a title, and is none to a screen reader."""
+    sources = [*(ROOT / "app").rglob("*.py"), *(ROOT / "pages").glob("*.py")]
+    bold = re.compile(r'markdown\(\s*f?"\*\*[^*"]+\*\*"[,)]')
+    assert [one.name for one in sources if bold.search(one.read_text())] == []
