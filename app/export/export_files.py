@@ -114,7 +114,7 @@ def card_table(card: CalibratorCard, name: str, key: str) -> None:
 def try_a_file(review: Review) -> None:
     """An uploaded calibrator file on the rows of this review."""
     with st.container(border=True):
-        st.subheader("Try a calibrator file", anchor=False)
+        st.header("Try a calibrator file", anchor=False)
         st.markdown(text.TRY)
         _uploader(review)
         asked = st.session_state.get(_TRIED, {}).get(review.id)
