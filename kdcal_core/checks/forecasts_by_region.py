@@ -50,7 +50,9 @@ Check(
     page="regions",
     method="As on the Regions page, a tree on the PIT values of one half of the rows names the "
     "regions; the other half judges mean (place) and standard deviation (spread) of the PIT "
-    "values there.",
+    "values there. The PIT page may disagree, because its places that differ are overlapping "
+    "neighbourhoods of all rows, tested for any difference beyond chance and not held against a "
+    "limit.",
     needs=needs_inputs,
     quick=False,
     place="where",
