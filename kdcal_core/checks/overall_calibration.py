@@ -39,7 +39,7 @@ Check(
     page="reliability",
     method="The expected calibration error of 15 equal bins; its interval inverts a test, because "
     "the percentiles of resampled errors are no interval. Against "
-    "chance: Fan's adaptive Neyman test.",
+    "chance: Fan's adaptive Neyman test, with Spiegelhalter's contrast among its shapes.",
     by_chance=_by_chance,
     draws=1_000,
 ).offer()

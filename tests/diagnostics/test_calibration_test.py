@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
 
 from kdcal_core.diagnostics import calibration_test
+from kdcal_core.diagnostics.calibration_test import DEGREES
+
+module = import_module("kdcal_core.diagnostics.calibration_test")  # the function has its name
 
 
 def share_refused(n: int, fault, runs: int = 200, seed: int = 0, at: float = 0.05) -> float:
@@ -35,6 +40,44 @@ def test_a_calibrated_model_is_refused_as_often_as_is_said(n: int) -> None:
 )
 def test_faults_are_found_in_600_rows(fault, least: float) -> None:
     assert share_refused(600, fault) > least
+
+
+def test_spiegelhalter_s_contrast_finds_slopes_more_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def shares() -> list[float]:
+        return [
+            share_refused(500, fault, runs=150)
+            for fault in (
+                lambda p: expit(1.25 * logit(p)),
+                lambda p: p,
+                lambda p: expit(logit(p) - 0.3),
+            )
+        ]
+
+    slope, level, shift = shares()
+    monkeypatch.setattr(
+        module, "_contrast", lambda score, *_: (0.0 * score, np.zeros(DEGREES), 0.0)
+    )
+    slope_alone, _, shift_alone = shares()
+    assert slope > slope_alone + 0.05
+    assert level < 0.09
+    assert shift > shift_alone - 0.04
+
+
+def test_the_contrast_s_share_of_the_shapes() -> None:
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.02, 0.98, 400)
+    spread = np.sqrt(score * (1.0 - score))
+    shapes = module._shapes(score, spread)
+    contrast, shared, rest = module._contrast(score, spread, shapes)
+    assert np.linalg.norm(contrast) == pytest.approx(1.0)
+    assert shared @ shared + rest**2 == pytest.approx(1.0)
+    # Spiegelhalter's z is the projection of the standardised residuals
+    hit = rng.random(400) < score
+    z = ((hit - score) * (1 - 2 * score)).sum()
+    z /= (np.square(1 - 2 * score) * score * (1 - score)).sum() ** 0.5
+    assert ((hit - score) / spread) @ contrast == pytest.approx(z)
 
 
 def test_the_law_of_many_rows_is_that_of_redrawn_outcomes() -> None:
