@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -31,7 +32,8 @@ from kdcal_core.diagnostics.calibration_test import _DRAWS, _largest
 from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.evaluation import Space
 from kdcal_core.evaluation.overlap import SetRows
-from kdcal_core.review import ReviewData
+from kdcal_core.review import ReviewData, ReviewReader, Which, Workspace, samples, start_sample
+from kdcal_core.tasks import Sets, checks_settings, thorough_checks
 
 RESULTS = Path(__file__).parent / "RESULTS_checks.md"
 RUNS_OF_TESTS, FEW_RUNS_OF_TESTS, SIZES = 600, 200, (200, 1_000, 5_000)
@@ -493,7 +495,7 @@ def any_fail(n: int) -> dict[str, float]:
 
 
 def run() -> list[dict[str, Any]]:
-    """Seconds of all quick checks, of classes and of forecasts."""
+    """Seconds of all quick checks, of classes and of forecasts, and of each sample's others."""
     rng = np.random.default_rng(0)
     quick = [one.code for one in CHECKS.values() if one.quick]
     rows = []
@@ -515,6 +517,32 @@ def run() -> list[dict[str, Any]]:
                 "goal": 2,
             }
         )
+    return rows + thorough()
+
+
+def thorough() -> list[dict[str, Any]]:
+    """Seconds of the checks that a job makes, on every shipped sample as it opens."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Workspace(Path(folder))
+        for sample in samples():
+            review = start_sample(workspace, sample.name)
+            which: Which = "evaluation" if review.has_evaluation else "calibration"
+            sets = Sets(ReviewReader(workspace, review.id))
+            start = perf_counter()
+            found = thorough_checks(sets, **checks_settings(review, which))
+            rows.append(
+                {
+                    "name": "checks",
+                    "what": f"the {len(found.checks)} thorough checks, {sample.name}",
+                    "n": found.n,
+                    "seconds": perf_counter() - start,
+                    "reference": None,
+                    "reference_seconds": None,
+                    "ratio": None,
+                    "goal": 60,
+                }
+            )
     return rows
 
 
