@@ -21,7 +21,7 @@ def test_the_lab_is_the_first_page_of_a_newcomer(app):
     app.wait_for_text("The posterior of each method", seconds=180)
     app.page.locator(".js-plotly-plot .heatmaplayer").first.wait_for(timeout=60_000)
     app.idle()
-    assert re.match(r"At radius 2 the forest (still )?says 0\.\d\d", finding(app))
+    assert re.match(r"At radius 2 the forest (still )?says \d\d\.\d% \(\d\d\.\d% to", finding(app))
     app.assert_healthy()
     app.turn("dark")  # for what follows
     app.assert_healthy()

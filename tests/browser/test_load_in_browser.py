@@ -32,7 +32,7 @@ def test_a_review_is_renamed_duplicated_and_deleted_by_keyboard_and_click(app, h
 
     change.first.press("Enter")  # the newest review is the first
     title = dialog.get_by_label("Title")
-    assert title.input_value() == "To be <b>renamed</b>"
+    app.until(lambda: title.input_value() == "To be <b>renamed</b>")
     title.fill("March audit")
     dialog.get_by_role("button", name="Rename").press("Enter")
     app.page.get_by_role("button", name="March audit", exact=True).wait_for()
@@ -48,7 +48,7 @@ def test_a_review_is_renamed_duplicated_and_deleted_by_keyboard_and_click(app, h
     dialog.wait_for(state="detached")
 
     change.first.click()
-    assert dialog.get_by_label("Title").input_value() == "March audit (copy)"
+    app.until(lambda: title.input_value() == "March audit (copy)")
     delete = dialog.get_by_role("button", name="Delete", exact=True)
     assert delete.is_disabled()
     dialog.get_by_text("Delete it with all its files").click()
@@ -66,11 +66,13 @@ def test_a_review_is_renamed_duplicated_and_deleted_by_keyboard_and_click(app, h
 
 def place(app, name: str):
     """The choice of what a file is."""
-    return app.page.get_by_role("combobox", name=f"What {name.removesuffix('.csv')}")
+    return app.page.get_by_role("combobox", name=f"What {name} is")
 
 
 def shown_place(app, name: str) -> str:
-    return str(place(app, name).input_value())
+    """Nothing while a run draws the choice anew, and the one before is still there."""
+    found = place(app, name)
+    return str(found.input_value()) if found.count() == 1 else ""
 
 
 def give(app, name: str, to: str) -> None:
@@ -105,13 +107,13 @@ def test_files_find_their_places_and_one_is_given_another(app, tmp_path: Path) -
     app.wait_for_text("elsewhere.csv was taken for foreign rows")
     app.idle()
     wanted = ["Calibration set", "Evaluation set", "Training set", "Foreign rows"]
-    assert [shown_place(app, name) for name in tables] == wanted
+    app.until(lambda: [shown_place(app, name) for name in tables] == wanted)
 
     give(app, "may.csv", "Foreign rows")
     app.until(lambda: shown_place(app, "may.csv") == "Foreign rows")
     give(app, "april.csv", "Calibration set")  # the two sets change places
     app.until(lambda: shown_place(app, "march.csv") == "Evaluation set")
-    assert shown_place(app, "april.csv") == "Calibration set"
+    app.until(lambda: shown_place(app, "april.csv") == "Calibration set")
     give(app, "may.csv", "Take it out")
     place(app, "may.csv").wait_for(state="detached")
     app.idle()
