@@ -288,7 +288,7 @@ def _picks_key(judged: Judged, axes: Axes) -> str:
 
 def _choose_place(judged: Judged, axes: Axes, places: PitPlaces, local: LocalPit) -> None:
     """Pick a place by the keyboard: the same as a click on its mark."""
-    key = f"pit_place_{judged.review.id}_{judged.which}_{axes.key}"
+    key = f"pit_place_{judged.short}_{axes.key}"
     st.selectbox(
         "Pick from a list",
         options=pit_picks.furthest_off(local),

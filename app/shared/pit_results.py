@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +37,11 @@ class Judged:
     def key(self) -> str:
         """A key that distinguishes these rows from all others."""
         return json.dumps(identity(self.review, (self.which,)), sort_keys=True)
+
+    @property
+    def short(self) -> str:
+        """The key, shortened for the key of a widget, which goes to the browser."""
+        return hashlib.sha256(self.key.encode()).hexdigest()[:16]
 
     @property
     def n_rows(self) -> int:

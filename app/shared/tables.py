@@ -8,7 +8,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-_NUMBER = re.compile(r"[+\-<>]?\s?\d|below \d|no interval|not defined")
+_ONE = r"[+\-]?[\d,]*\.?\d+(?:e[+\-]\d+)?%?"
+_NUMBER = re.compile(
+    rf"(?:[<>] ?|below |about |at most |at least )?{_ONE}(?: to {_ONE})?(?: of {_ONE})?"
+    r"(?: \([^()]*\))?(?: (?:s|ms|rows?|bytes|[KMG]iB))?|no interval|not defined"
+)
 
 
 def show_table(
@@ -34,10 +38,10 @@ def holds_numbers(column: pd.Series) -> bool:
     --------
     >>> holds_numbers(pd.Series(["0.2 (0.1 to 0.3)", "", "+3.1%"]))
     True
-    >>> holds_numbers(pd.Series(["0.2", "of no use"])), holds_numbers(pd.Series([1.5, 2.5]))
+    >>> holds_numbers(pd.Series(["0.2", "1 Main Street"])), holds_numbers(pd.Series([1.5, 2.5]))
     (False, False)
     """
     if pd.api.types.is_numeric_dtype(column):
         return False
     words = [str(one) for one in column.head(1000) if isinstance(one, str) and one]
-    return bool(words) and all(map(_NUMBER.match, words))
+    return bool(words) and all(map(_NUMBER.fullmatch, words))
