@@ -70,13 +70,19 @@ class Arrival:
     name: str
 
 
-def places_of(files: Sequence[Arrival], review: Review) -> tuple[Place, ...]:
+def places_of(files: Sequence[Arrival], review: Review) -> tuple[Place | None, ...]:
     """What each file is, by its name, its first bytes and what the review has already.
 
     A model is known by its suffix. Of tables the name may say the set: "cal", "val", "test",
-    "train", "ood" and the like as a word of its own. A table of the same name as one that is there
-    replaces it. Others take the places that are free: the calibration set first, then the
-    evaluation set, the training set, and the foreign rows, of which there may be any number.
+    "train", "ood" and the like as a word of its own, with or without a number. A table of the same
+    name as one that is there replaces it. Others take the places that are free: the calibration
+    set first, then the evaluation set, the training set, and the foreign rows, of which there may
+    be any number. The last two are guesses, made only of a table whose name says nothing.
+
+    Returns
+    -------
+    tuple
+        None for a table whose name says a place that another of the files has taken.
 
     Examples
     --------
@@ -87,11 +93,15 @@ def places_of(files: Sequence[Arrival], review: Review) -> tuple[Place, ...]:
     ('calibration', 'model', 'training')
     >>> places_of(files[:1] + [Arrival(io.BytesIO(b"a,b"), "rows.csv")], Review("some-id"))
     ('evaluation', 'calibration')
+    >>> places_of(files[2:] + [Arrival(io.BytesIO(b"a,b"), "train_b.csv")], Review("some-id"))
+    ('training', None)
     """
     return _places(files, review)[0]
 
 
-def _places(files: Sequence[Arrival], review: Review) -> tuple[tuple[Place, ...], frozenset[int]]:
+def _places(
+    files: Sequence[Arrival], review: Review
+) -> tuple[tuple[Place | None, ...], frozenset[int]]:
     """The places, and the numbers of the tables whose place was guessed."""
     found: dict[int, Place] = {}
     tables = {at: file for at, file in enumerate(files) if not _is_model(file)}
@@ -107,7 +117,7 @@ def _places(files: Sequence[Arrival], review: Review) -> tuple[tuple[Place, ...]
     for at, hint in hints.items():
         if hint == "foreign" or (hint in _SINGLE and hint not in found.values()):
             found[at] = cast(Place, hint)
-    guessed = {at for at in hints if at not in found and hints[at] != "validation"}
+    guessed = {at for at, hint in hints.items() if hint is None}
     missing = "calibration" not in review.tables
     for at in [at for at, hint in hints.items() if at not in found and hint != "training"]:
         # a validation set calibrates, unless a calibration set is there as well
@@ -119,11 +129,10 @@ def _places(files: Sequence[Arrival], review: Review) -> tuple[tuple[Place, ...]
     if missing and "calibration" not in found.values():
         tests = [at for at, place in found.items() if place == "evaluation"]
         found |= dict.fromkeys(tests[:1], "calibration")
-    for at in [at for at in hints if at not in found]:
+    for at in [at for at in hints if at in guessed and at not in found]:
         taken = review.training is not None or "training" in found.values()
         found[at] = "foreign" if taken else "training"
-        guessed.add(at)
-    return tuple(found[at] for at in range(len(files))), frozenset(guessed)
+    return tuple(found.get(at) for at in range(len(files))), frozenset(guessed)
 
 
 def add_files(
@@ -151,13 +160,18 @@ def add_files(
     Raises
     ------
     InputError
-        For the first file that is refused.
+        For the first file that is refused, or whose name says a place that another has taken.
     """
     with one_file_at_a_time(workspace, review_id, cancelled):
         before = workspace.read(review_id)
-        places, guessed = _places(files, before)
-        errors: list[InputError] = []
-        numbers = sorted(range(len(files)), key=lambda at: _ORDER.index(places[at]))
+        found, guessed = _places(files, before)
+        places = {at: place for at, place in enumerate(found) if place is not None}
+        errors = [
+            _taken_place(file, files, places)
+            for file, at in zip(files, found, strict=True)
+            if at is None
+        ]
+        numbers = sorted(places, key=lambda at: _ORDER.index(places[at]))
         chosen = [(places[at], files[at]) for at in numbers]
         # columns are read with the model where both are here
         tables = [at for at, _ in chosen if at in WHICH]
@@ -313,8 +327,8 @@ class _Shared:
 
 
 def _by_target(
-    places: tuple[Place, ...], guessed: Collection[int], readings: Mapping[int, Future[Any]]
-) -> tuple[Place, ...]:
+    places: dict[int, Place], guessed: Collection[int], readings: Mapping[int, Future[Any]]
+) -> dict[int, Place]:
     """The places, where a guessed calibration set without a target changes with one that has it.
 
     What looks like its target is none where the other table has that column too, and its own.
@@ -328,9 +342,7 @@ def _by_target(
     for at, (table, reading) in sorted(tables.items()):
         target = reading.roles.target
         if target and target not in names and apparent in (None, *table.column_names):
-            changed = list(places)
-            changed[first], changed[at] = places[at], places[first]
-            return tuple(changed)
+            return {**places, first: places[at], at: places[first]}
     return places
 
 
@@ -420,5 +432,19 @@ def _is_model(file: Arrival) -> bool:
 
 
 def _hint(name: str) -> str | None:
-    words = set(re.split(r"[\W_]+", Path(name).stem.casefold()))
+    words = set(re.split(r"[\W\d_]+", Path(name).stem.casefold()))
     return next((place for place, known in _WORDS.items() if words & known), None)
+
+
+def _taken_place(
+    file: Arrival, files: Sequence[Arrival], places: Mapping[int, Place]
+) -> InputError:
+    """The error for a table whose name says a place that another of the files has taken."""
+    hint = _hint(file.name)
+    hint = "calibration" if hint == "validation" else hint
+    other = next(files[at].name for at, place in places.items() if place == hint)
+    return InputError(
+        f"By its name this is the {hint} set, but {other[:80]!r} was taken for that",
+        fix="Put the rows of both into one file, or load this one under another name.",
+        file=file.name,
+    )

@@ -86,6 +86,32 @@ def test_places_by_name(names: list[str], places: list[str]) -> None:
     assert list(places_of(files, Review("some-id"))) == places
 
 
+@pytest.mark.parametrize(
+    ("names", "hint"),
+    [
+        (["train_a.csv", "train_b.csv", "cal.csv"], "training"),
+        (["cal.csv", "test1.csv", "test2.csv"], "evaluation"),
+        (["cal1.csv", "cal2.csv", "cal3.csv"], "calibration"),
+        (["val.csv", "cal.csv", "test.csv"], "calibration"),
+    ],
+)
+def test_a_second_table_of_a_taken_place_is_refused(
+    workspace: Workspace, names: list[str], hint: str
+) -> None:
+    files = [arrived(name, table(at)) for at, name in enumerate(names)]
+    places = places_of(files, Review("some-id"))
+    (refused,) = (name for name, place in zip(names, places, strict=True) if place is None)
+    taken = names[places.index(hint)]  # type: ignore[arg-type]
+    review_id = create_review(workspace).id
+    with pytest.raises(InputError) as error:
+        add_files(workspace, review_id, files)
+    assert f"the {hint} set, but '{taken}' was taken for that" in str(error.value)
+    assert error.value.file == refused
+    review = read_review(workspace, review_id)
+    assert sorted(one.name for one in review.all_tables) == sorted({*names} - {refused})
+    assert review.notes == ()
+
+
 def test_a_text_file_is_a_model_where_it_begins_as_one() -> None:
     files = [arrived("model.txt", content=b"tree\nversion=v4\n"), arrived("rows.txt")]
     assert places_of(files, Review("some-id")) == ("model", "calibration")
