@@ -23,7 +23,9 @@ from kdcal_core.review.requirements import (
     check_columns,
     check_unchanged,
     keep_fitting,
+    place_note,
     undoubted,
+    without_place_note,
 )
 from kdcal_core.review.review import WHICH, Review, TableInfo
 from kdcal_core.review.steps import (
@@ -58,7 +60,6 @@ _WORDS: dict[str, frozenset[str]] = {
 }
 _TREES = b"tree"  # how the text of a LightGBM model begins
 _AT_ONCE = 4
-_ASIDE = {"training": "the training set", "foreign": "foreign rows"}
 _SINGLE: tuple[TablePlace, ...] = (*WHICH, "training")  # the places of one table each
 
 
@@ -272,10 +273,7 @@ def move_table(
 
     def change(now: Review) -> Review:
         check_unchanged(before, now)
-        notes = tuple(note for note in now.notes if not note.startswith(_taken(moved.name)))
-        result = replace(
-            now, tables=tables, training=training, foreign=foreign, sample=None, notes=notes
-        )
+        result = replace(now, tables=tables, training=training, foreign=foreign, sample=None)
         if reading is not None:
             result = replace(with_reading(result, reading), answers={})
         elif not result.tables:
@@ -361,6 +359,7 @@ def _put(
 
     def with_it(review: Review) -> Review:
         to = place
+        review = without_place_note(review, file.name)
         if guessed and place != "calibration" and _only_without_target(review, table):
             to = "foreign"
         if to in WHICH:
@@ -371,7 +370,7 @@ def _put(
             why = "there are both sets already, and its name does not say what it is"
             if review.roles.target not in table.column_names:
                 why = f"it has no column {review.roles.target!r}"
-            note = f"{_taken(file.name)} {_ASIDE[to]}: {why}."
+            note = place_note(file.name, "foreign" if to == "foreign" else "training", why)
             review = replace(review, notes=(*review.notes, note))
         if to == "training":
             return replace(review, training=table)
@@ -392,11 +391,6 @@ def _only_without_target(review: Review, table: TableInfo) -> bool:
         return False
     names = table.column_names
     return roles.target not in names and set(roles.features) <= set(names)
-
-
-def _taken(name: str) -> str:
-    """How the note on a guessed place begins."""
-    return f"{name} was taken for"
 
 
 def _read_with_model(workspace: Workspace, review_id: str, alone: Reading) -> None:

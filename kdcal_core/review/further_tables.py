@@ -13,7 +13,7 @@ from typing import BinaryIO
 from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
-from kdcal_core.review.requirements import check_foreign, check_training
+from kdcal_core.review.requirements import check_foreign, check_training, without_place_note
 from kdcal_core.review.review import Review, TableInfo
 from kdcal_core.review.steps import Cancelled, change_review, one_file_at_a_time, read_upload
 from kdcal_core.review.workspace import Workspace
@@ -50,7 +50,7 @@ def add_training(
 
         def change(review: Review) -> Review:
             check_aside(review, table, foreign=False)
-            return replace(review, training=table)
+            return replace(without_place_note(review, name), training=table)
 
         return change_review(workspace, review_id, change)
 
@@ -84,7 +84,8 @@ def add_foreign(
 
         def change(review: Review) -> Review:
             check_aside(review, table, foreign=True)
-            return replace(review, foreign={**review.foreign, name: table})
+            foreign = {**review.foreign, name: table}
+            return replace(without_place_note(review, name), foreign=foreign)
 
         return change_review(workspace, review_id, change)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from kdcal_core.data.readings import Doubt
 from kdcal_core.data.role_columns import used_columns
@@ -17,6 +18,11 @@ from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.review.review import WHICH, Review, TableInfo
 from kdcal_core.review.sealed_files import gone
 from kdcal_core.text import listed
+
+_PLACED = {
+    "training": " was taken for the training set: ",
+    "foreign": " was taken for foreign rows: ",
+}
 
 
 def check_which(which: str) -> None:
@@ -225,6 +231,29 @@ def keep_fitting(review: Review) -> Review:
         if table not in kept.all_tables
     )
     return replace(kept, notes=(*review.notes, *notes))
+
+
+def place_note(name: str, place: Literal["training", "foreign"], why: str) -> str:
+    """The note on a table whose place was guessed. The name is untrusted text."""
+    return f"{name}{_PLACED[place]}{why}."
+
+
+def without_place_note(review: Review, name: str) -> Review:
+    """The review without the note on how a table of this name was placed."""
+    begins = tuple(f"{name}{words}" for words in _PLACED.values())
+    return replace(review, notes=tuple(one for one in review.notes if not one.startswith(begins)))
+
+
+def with_true_places(review: Review) -> Review:
+    """The review without notes on guessed places that hold another table now, or none."""
+    held = [f"{table.name}{_PLACED['foreign']}" for table in review.foreign.values()]
+    held += [f"{review.training.name}{_PLACED['training']}"] if review.training else []
+    notes = tuple(
+        note
+        for note in review.notes
+        if not any(words in note for words in _PLACED.values()) or note.startswith(tuple(held))
+    )
+    return review if notes == review.notes else replace(review, notes=notes)
 
 
 def _training_columns(roles: Roles) -> tuple[str, ...]:

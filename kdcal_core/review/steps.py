@@ -31,6 +31,7 @@ from kdcal_core.review.requirements import (
     lacking,
     shared_features,
     undoubted,
+    with_true_places,
 )
 from kdcal_core.review.review import WHICH, Review, SetInfo, TableInfo, Which
 from kdcal_core.review.sealed_files import check_digest, remove_seal, table_path
@@ -783,12 +784,12 @@ def _run(function: str, kwargs: dict[str, Any], **limits: Any) -> Any:
 def change_review(
     workspace: Workspace, review_id: str, change: Callable[[Review], Review]
 ) -> Review:
-    """Change the review, then delete files that it no longer refers to."""
+    """Change the review, then delete files and notes on tables that it no longer refers to."""
     before: set[str] = set()
 
     def noted(review: Review) -> Review:
         before.update(_files_of(review))
-        return change(review)
+        return with_true_places(change(review))
 
     after = workspace.update(review_id, noted)
     for name in before - _files_of(after):

@@ -17,11 +17,14 @@ from kdcal_core.review import (
     TableInfo,
     Workspace,
     add_files,
+    add_foreign,
     add_table,
+    add_training,
     create_review,
     move_table,
     places_of,
     read_review,
+    remove_foreign,
     score,
     settle,
 )
@@ -191,6 +194,30 @@ def test_a_third_table_is_placed_for_the_time_being_and_can_be_moved(workspace: 
     assert not [note for note in moved.notes if note.startswith("c.csv was taken for")]
     fourth = add_files(workspace, review_id, [arrived("d.csv", table(9))])
     assert list(fourth.foreign) == ["d.csv"]
+
+
+def test_no_note_on_a_guessed_place_outlives_that_place(workspace: Workspace) -> None:
+    def notes(review: Review) -> list[str]:
+        return [note.partition(" was taken for ")[0] for note in review.notes if "taken" in note]
+
+    review_id = create_review(workspace).id
+    files = [arrived(f"{name}.csv", features(at)) for at, name in enumerate("abcde")]
+    assert notes(add_files(workspace, review_id, files)) == ["c.csv", "d.csv", "e.csv"]
+    # the table that it changes places with
+    assert notes(move_table(workspace, review_id, "evaluation", "training")) == ["d.csv", "e.csv"]
+    assert notes(remove_foreign(workspace, review_id, "d.csv")) == ["e.csv"]
+    chosen = arrived("e.csv", features(9)).source
+    assert notes(add_foreign(workspace, review_id, chosen, "e.csv")) == []
+    assert move_table(workspace, review_id, "training", None).training is None
+    assert notes(add_files(workspace, review_id, [arrived("f.csv", features(6))])) == ["f.csv"]
+    again = add_files(workspace, review_id, [arrived("f.csv", features(7))])
+    assert notes(again) == []  # it replaces the table of its name
+    add_files(workspace, review_id, [arrived("g.csv", features(8))])
+    assert notes(read_review(workspace, review_id)) == ["g.csv"]
+    move_table(workspace, review_id, "training", None)
+    add_files(workspace, review_id, [arrived("h.csv", features(10))])
+    other = arrived("other.csv", features(11)).source
+    assert notes(add_training(workspace, review_id, other, "other.csv")) == ["g.csv"]
 
 
 @pytest.mark.parametrize("together", [True, False])
