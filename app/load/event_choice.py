@@ -22,7 +22,8 @@ def event_choice(review: Review) -> None:
     if table is None or review.roles is None or review.task == "regression":
         return
     try:
-        look = _look(table.digest, review.roles, review.classes, review.model is None, of=review)
+        known = review.model is None, review.has_evaluation
+        look = _look(table.digest, review.roles, review.classes, known, of=review)
     except InputError:  # scoring the rows reports it
         return
     if look is None or not look.shows:
@@ -52,7 +53,7 @@ def event_choice(review: Review) -> None:
 
 @by_digest
 def _look(
-    digest: str, roles: Roles, classes: tuple[str, ...], alone: bool, *, of: Review
+    digest: str, roles: Roles, classes: tuple[str, ...], known: tuple[bool, ...], *, of: Review
 ) -> FirstLook | None:
     return first_look(session.workspace(), of)
 

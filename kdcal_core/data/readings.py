@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kdcal_core.data.column_kinds import (
     is_number,
@@ -179,7 +180,11 @@ def read_columns(
 
 
 def target_shows(
-    labels: pd.Series[Any], names: Sequence[str] = (), proba: FloatArray | None = None
+    labels: pd.Series[Any],
+    names: Sequence[str] = (),
+    proba: FloatArray | None = None,
+    weight: FloatArray | None = None,
+    rows: str = "the rows",
 ) -> str:
     """What rows show if a column is their true class, in a few words; empty for one class.
 
@@ -191,6 +196,10 @@ def target_shows(
         The classes of the columns of ``proba``.
     proba : (n, K) array or None
         The predictions; None if there are none.
+    weight : (n,) array or None
+        Row weights, above zero; None if all count the same.
+    rows : str
+        Which rows these are, in words.
 
     Examples
     --------
@@ -204,7 +213,7 @@ def target_shows(
     if len(classes) < 2:
         return ""
     event = class_that_means_yes(classes) or classes[-1]
-    rate = f"class {event[:40]}: {event_shows(labels, event)}"
+    rate = f"class {event[:40]}: {event_shows(labels, event, weight=weight, rows=rows)}"
     if len(classes) > 2:
         rate = f"{len(classes)} classes"
     if proba is None:
@@ -214,10 +223,10 @@ def target_shows(
     except InputError:  # the names are those of another column
         return rate
     if len(names) > 2:
-        right = float(np.mean(proba.argmax(axis=1) == y))
-        return f"{rate}, {right:.1%} of the rows predicted right"
+        right = float(np.average(proba.argmax(axis=1) == y, weights=weight))
+        return f"{rate}, {right:.1%} of {rows} predicted right"
     named = names[int(encode_labels(pd.Series([event]), names)[0])]
-    return f"class {event[:40]}: {event_shows(labels, named, names, proba)}"
+    return f"class {event[:40]}: {event_shows(labels, named, names, proba, weight, rows)}"
 
 
 def event_shows(
@@ -225,6 +234,8 @@ def event_shows(
     event: str,
     names: Sequence[str] = (),
     proba: FloatArray | None = None,
+    weight: FloatArray | None = None,
+    rows: str = "the rows",
 ) -> str:
     """How often a class is true and, with predictions, what they say of it, in a few words.
 
@@ -234,7 +245,7 @@ def event_shows(
         Without missing values.
     event : str
         One of ``names``, or of the classes of the labels where there are none.
-    names, proba
+    names, proba, weight, rows
         As for :func:`target_shows`.
 
     Examples
@@ -248,11 +259,24 @@ def event_shows(
     classes = tuple(names) or classes_of(labels)
     at = classes.index(event)
     is_event = encode_labels(labels, classes) == at
-    rate = f"{np.mean(is_event):.1%} of the rows"
+    rate = f"{np.average(is_event, weights=weight):.1%} of {rows}"
     if proba is None:
         return rate
-    area, _ = rank_area(proba[:, at], is_event)
-    return f"{rate}, mean prediction {proba[:, at].mean():.1%}, AUROC {area:.3f}"
+    stated = proba[:, at]
+    area, _ = rank_area(stated, is_event)
+    if weight is not None:
+        area = _weighted_area(stated, is_event, weight)
+    mean = np.average(stated, weights=weight)
+    return f"{rate}, mean prediction {mean:.1%}, AUROC {area:.3f}"
+
+
+def _weighted_area(score: FloatArray, positive: NDArray[np.bool_], weight: FloatArray) -> float:
+    """Area under the ROC curve of weighted rows; one half where all rows are of one side."""
+    _, place = np.unique(score, return_inverse=True)
+    hit = np.bincount(place, weights=np.where(positive, weight, 0.0))
+    miss = np.bincount(place, weights=np.where(positive, 0.0, weight))
+    pairs = hit.sum() * miss.sum()
+    return float(hit @ (np.cumsum(miss) - 0.5 * miss) / pairs) if pairs else 0.5
 
 
 def index_columns(frame: pd.DataFrame) -> list[str]:

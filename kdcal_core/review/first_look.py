@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdcal_core.data import output_matrix
+from kdcal_core.data import output_matrix, split_by_column, weight_column
 from kdcal_core.data.labels import encode_labels
 from kdcal_core.data.readings import event_shows, target_shows
 from kdcal_core.errors import InputError
@@ -14,6 +15,12 @@ from kdcal_core.review.question import default_event
 from kdcal_core.review.reader import ReviewReader
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
+from kdcal_core.text import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST = 200_000  # rows; the app itself reads them, whatever the size of the table
 
 
 @dataclass(frozen=True)
@@ -35,11 +42,13 @@ class FirstLook:
     of_event: dict[str, str] = field(default_factory=dict)
 
 
-def first_look(workspace: Workspace, review: Review) -> FirstLook | None:
+def first_look(workspace: Workspace, review: Review, most: int = _MOST) -> FirstLook | None:
     """How often each class occurs and, without a model, how its predictions compare with that.
 
     None for a regression, and without a calibration table or a target. A model is not run, so only
-    the frequencies are known before it has scored the rows.
+    the frequencies are known before it has scored the rows. Rows that a split column gives to
+    another set do not count, weighted rows count by their weight, and of a table of more than
+    ``most`` rows as many are drawn.
 
     Raises
     ------
@@ -51,20 +60,37 @@ def first_look(workspace: Workspace, review: Review) -> FirstLook | None:
         return None
     stated = [] if review.model else [column for _, column in roles.outputs]
     stated += [roles.predicted] if roles.predicted and stated else []
+    split = None if review.has_evaluation else roles.split  # else it is not divided
+    columns = [roles.target, *stated, *(one for one in (split, roles.weight) if one)]
     reader = ReviewReader(workspace, review.id, review=review)
-    frame = reader.frame("calibration", [roles.target, *stated])
-    frame = frame.dropna(subset=[roles.target]).reset_index(drop=True)
+    frame = reader.frame("calibration", columns, most)
+    drawn = len(frame) < table.n_rows
+    frame = _calibration_rows(frame, split).dropna(subset=[roles.target]).reset_index(drop=True)
     labels, names = frame[roles.target], review.classes
-    proba = None
+    rows = f"{counted(len(frame), 'row')} drawn" if drawn else "the rows"
+    proba, weight = None, None
     try:
         y = encode_labels(labels, names)
         proba = output_matrix(frame, roles, names) if stated else None
+        weight = weight_column(frame, roles)
     except InputError:  # scoring reports it, with its row
-        return FirstLook(target_shows(labels))
+        return FirstLook(target_shows(labels, rows=rows))
+    rows += " (weighted)" if weight is not None else ""
     if len(names) != 2:
-        return FirstLook(target_shows(labels, names, proba))
+        return FirstLook(target_shows(labels, names, proba, weight, rows))
     return FirstLook(
-        target_shows(labels, names, proba),
+        target_shows(labels, names, proba, weight, rows),
         default_event(names, np.bincount(y, minlength=2).tolist()),
-        {name: event_shows(labels, name, names, proba) for name in names},
+        {name: event_shows(labels, name, names, proba, weight, rows) for name in names},
     )
+
+
+def _calibration_rows(frame: pd.DataFrame, split: str | None) -> pd.DataFrame:
+    """The rows that a split column gives to the calibration set; all without such a column."""
+    if split is None:
+        return frame
+    try:
+        positions = split_by_column(frame, split).get("calibration")
+    except InputError:  # dividing the rows reports it
+        return frame
+    return frame if positions is None else frame.iloc[positions]

@@ -254,9 +254,11 @@ class ReviewReader:
             notes=info.notes,
         )
 
-    def frame(self, part: Table, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """A table with all or only the given columns. Rows count from 0."""
-        return self._of_table(self._table(part), columns).reset_index(drop=True)
+    def frame(
+        self, part: Table, columns: Sequence[str] | None = None, most: int | None = None
+    ) -> pd.DataFrame:
+        """A table with all or only the given columns; rows count from 0, and ``most`` are drawn."""
+        return self._of_table(self._table(part), columns, most).reset_index(drop=True)
 
     def features(self, part: Table) -> pd.DataFrame:
         """The feature columns in the order of the roles; the index is the rows' position."""
@@ -343,12 +345,14 @@ class ReviewReader:
         with in_file(table.name):
             return feature_frame(self._of_table(table), self.roles)
 
-    def _of_table(self, table: TableInfo, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    def _of_table(
+        self, table: TableInfo, columns: Sequence[str] | None = None, most: int | None = None
+    ) -> pd.DataFrame:
         from kdcal_core.review.scoring import read_frame
 
         path = table_path(self._folder, table)
         with kept(table.name):
-            return read_frame(str(path), columns)
+            return read_frame(str(path), columns, most)
 
     def _table(self, part: Table) -> TableInfo:
         self._declared(part)

@@ -20,6 +20,7 @@ from kdcal_core.data import (
     FloatArray,
     Roles,
     Table,
+    at_most,
     check_parameter_names,
     check_parameters,
     check_proba,
@@ -59,13 +60,17 @@ _TRIAL_ROWS = 8
 _TOO_SLOW = "Use a faster model, or write its predictions into a table and load that instead."
 
 
-def read_frame(path: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+def read_frame(
+    path: str, columns: Sequence[str] | None = None, most: int | None = None
+) -> pd.DataFrame:
     """A table as stored in the review; the index of a divided one is the position in the file.
 
     Parameters
     ----------
     columns : sequence of str, optional
         Read only these, without the index.
+    most : int, optional
+        Of more rows than these, draw as many at random, always the same ones.
 
     Raises
     ------
@@ -77,6 +82,8 @@ def read_frame(path: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
             seal(Path(path))  # written by an earlier version without a seal
     chosen = None if columns is None else list(columns)
     table = feather.read_table(path, columns=chosen, memory_map=True)
+    if most is not None and table.num_rows > most:
+        table = table.take(at_most(table.num_rows, most))
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=columns is not None)
     return frame
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kdcal_core.data import at_most
 from kdcal_core.review import (
     Arrival,
     Review,
@@ -18,6 +19,7 @@ from kdcal_core.review import (
     first_look,
     score,
     set_question,
+    split_table,
 )
 from kdcal_core.review.samples import samples_root
 
@@ -60,6 +62,49 @@ def test_the_default_event_is_the_one_after_scoring(workspace: Workspace) -> Non
         scored = score(workspace, review.id)
         assert scored.event is not None
         assert look.event == scored.classes[scored.event]
+
+
+def test_only_rows_for_calibration_count_until_the_table_is_divided(workspace: Workspace) -> None:
+    # the model knows its training rows by heart and is wrong on every other
+    right = np.where(LOANS["side"] == "left", 0.9, 0.1)
+    part = np.resize(["train", "train", "cal", "test"], N)
+    frame = LOANS.assign(split=part, p_left=np.where(part == "train", right, 1.0 - right))
+    frame["side"] = np.where(part == "cal", np.where(LOANS.index % 8 < 6, "left", "right"), "right")
+    review = loaded(workspace, frame)
+    assert review.roles is not None
+    assert review.roles.split == "split"
+    look = first_look(workspace, review)
+    divided = first_look(workspace, split_table(workspace, review.id))
+    assert look is not None
+    assert look == divided
+    alone = loaded(workspace, frame[part == "cal"].drop(columns="split"))
+    assert look == first_look(workspace, alone)
+    assert look != first_look(workspace, loaded(workspace, frame.drop(columns="split")))
+
+
+def test_weighted_rows_count_by_their_weight(workspace: Workspace) -> None:
+    weight = 1 + np.arange(N) % 3
+    look = first_look(workspace, loaded(workspace, LOANS.assign(sample_weight=weight)))
+    repeated = LOANS.loc[np.repeat(LOANS.index, weight)]
+    same = first_look(workspace, loaded(workspace, repeated))
+    assert look is not None
+    assert same is not None
+    for name, words in same.of_event.items():
+        assert look.of_event[name] == words.replace("the rows", "the rows (weighted)")
+    unweighted = first_look(workspace, loaded(workspace, LOANS))
+    assert unweighted is not None
+    assert look.of_event["left"].replace(" (weighted)", "") != unweighted.of_event["left"]
+
+
+def test_of_a_large_table_some_rows_are_drawn(workspace: Workspace) -> None:
+    review = loaded(workspace, LOANS)
+    look = first_look(workspace, review, most=150)
+    assert look is not None
+    drawn = LOANS.iloc[at_most(N, 150)]
+    rate = (drawn["side"] == "left").mean()
+    assert look.of_event["left"].startswith(
+        f"{rate:.1%} of 150 rows drawn, mean prediction {drawn['p_left'].mean():.1%}, AUROC "
+    )
 
 
 def test_an_event_chosen_before_scoring_is_kept(workspace: Workspace) -> None:
