@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.shared import session
 from app.shared.kept import by_digest
+from app.shared.labels import unique_labels
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review import FirstLook, Review, first_look, set_question
@@ -33,16 +34,18 @@ def event_choice(review: Review) -> None:
         return
     chosen = review.question.event
     event = chosen if chosen in look.of_event else look.event
-    words = escape_markdown(f"{event[:_LONGEST]}, {look.of_event[event]}", 240)
+    names = [escape_markdown(name, _LONGEST) for name in look.of_event]
+    labels = dict(zip(look.of_event, unique_labels(names), strict=True))
+    shows = escape_markdown(look.of_event[event], 240)
     key = f"event_{review.id}_{event}"
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Event: {words}", width="content")
+        st.markdown(f"Event: {labels[event]}, {shows}", width="content")
         st.segmented_control(
             "Which class is the event",
             list(look.of_event),
             default=event,
             required=True,
-            format_func=lambda name: escape_markdown(name, _LONGEST),
+            format_func=labels.__getitem__,
             key=key,
             label_visibility="collapsed",
             on_change=_choose,
@@ -60,4 +63,5 @@ def _look(
 
 def _choose(review: Review, key: str) -> None:
     event = st.session_state[key]
-    set_question(session.workspace(), review.id, replace(review.question, event=event))
+    with session.reporting_errors():  # the review may have been deleted in another tab
+        set_question(session.workspace(), review.id, replace(review.question, event=event))

@@ -590,3 +590,30 @@ def test_the_event_stands_above_the_button_and_can_be_changed(app, texts):
     _assert_healthy(app)
     asked = [unescape(one.proto.popover.label) for one in app.get("popover")]
     assert "Event: 0" in [one.replace("\u200b", "") for one in asked]
+
+
+def test_classes_that_begin_alike_can_both_be_the_event(app):
+    begin = "the customer has not paid the instalment that was due "
+    frame = _loans().drop(columns="default").rename(columns={"p_default": "p_1"})
+    frame["defaulted"] = np.where(frame["defaulted"] == 1, f"{begin}yet", f"{begin}at all")
+    frame = frame.rename(columns={"p_1": f"p_{begin}yet"})
+    _upload(app, "calibration", "loans.csv", _csv(frame))
+    settle(app)
+    assert len({*_event(app).options}) == 2
+    ((review, _),) = Workspace().reviews()
+    for name in (*review.classes, review.classes[0]):
+        _event(app).select(name)
+        app.run()
+        _assert_healthy(app)
+        assert Workspace().read(review.id).question.event == name
+
+
+def test_an_event_chosen_in_a_deleted_review_is_an_error_in_words(app):
+    _upload(app, "calibration", "mine.csv", _csv(_predictions()))
+    settle(app)
+    ((review, _),) = Workspace().reviews()
+    Workspace().delete(review.id)  # in another tab
+    _event(app).select(next(one for one in review.classes if one != _event(app).value))
+    app.run()
+    _assert_healthy(app)
+    assert any("no such review" in one.value for one in app.error)
