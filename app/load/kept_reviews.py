@@ -10,8 +10,8 @@ from kdcal_core.errors import InputError
 from kdcal_core.review import Review, rename_review
 from kdcal_core.text import counted, escape_markdown
 
-_FIRST = 10
-_ALL = "all_kept_reviews"
+_TEN = 10
+_SHOWN = "kept_reviews_shown"
 _ANCHOR = "reviews-on-this-machine"
 _WIDTHS = (4, 4, 2, 3, 3, 2)  # title, model, rows, date, verdict, what can be done with it
 
@@ -24,16 +24,16 @@ def link_to_kept(found: list[Used]) -> None:
 
 
 def kept_reviews(found: list[Used]) -> None:
-    """A row for each review: to open, rename, duplicate and delete it."""
+    """A row for each review, ten at first: to open, rename, duplicate and delete it."""
     if not found:
         return
     st.header("Reviews on this machine", anchor=_ANCHOR)
-    shown = found if st.session_state.get(_ALL) else found[:_FIRST]
+    shown = found[: st.session_state.get(_SHOWN, _TEN)]
     with st.container(gap="xxsmall"):
         for review, used in shown:
             _row(review, used)
-    if len(found) > len(shown) and st.button(f"Show all {len(found):,} reviews", key="kept_all"):
-        st.session_state[_ALL] = True
+    if len(found) > len(shown) and st.button("Show ten more", key="kept_more"):
+        st.session_state[_SHOWN] = len(shown) + _TEN
         st.rerun()
 
 

@@ -158,7 +158,9 @@ class Workspace:
         The last used comes first. Being listed is no use.
         """
         found = []
-        for path in self._states():
+        paths = list(self._states())
+        _reviews.hold(len(paths))
+        for path in paths:
             with contextlib.suppress(InputError):  # damaged, or deleted meanwhile
                 review, identity = self._at(path, path.parent.name)
                 found.append((review, identity.modified))

@@ -163,6 +163,11 @@ class KnownFiles(Generic[T]):
         self._found: OrderedDict[Path, tuple[Identity, T]] = OrderedDict()
         self._lock = threading.Lock()
 
+    def hold(self, least: int) -> None:
+        """Keep at least this many files from now on: all of a list that is read again and again."""
+        with self._lock:
+            self._most = max(self._most, least)
+
     def find(self, path: Path, identity: Identity) -> T | None:
         """What was read from the file in this state; None if that is not known."""
         with self._lock:

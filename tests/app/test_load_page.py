@@ -545,21 +545,24 @@ def test_reviews_of_this_machine_are_opened_renamed_duplicated_and_deleted(app):
 
 
 @pytest.mark.usefixtures("at_this_machine")
-def test_the_newest_ten_reviews_are_listed_and_all_on_demand(app):
+def test_the_newest_ten_reviews_are_listed_and_ten_more_on_demand(app):
     _upload(app, "calibration", "mine.csv", _csv(_predictions()))
     settle(app)
     _press(app, "Start another review")
     workspace = Workspace()
     ((review, _),) = workspace.reviews()
-    for at in range(11):
+    for at in range(21):
         workspace.duplicate(review.id, f"Copy {at}")
     app.run()
     _assert_healthy(app)
     assert len(_kept(app)) == 10
     assert "mine.csv" not in _kept(app)  # the oldest
-    _press(app, "Show all 12 reviews")
-    assert len(_kept(app)) == 12
-    assert not [one for one in app.button if one.label.startswith("Show all")]
+    _press(app, "Show ten more")
+    assert len(_kept(app)) == 20
+    assert "mine.csv" not in _kept(app)
+    _press(app, "Show ten more")
+    assert len(_kept(app)) == 22
+    assert not [one for one in app.button if one.label == "Show ten more"]
 
 
 def test_a_visitor_from_elsewhere_sees_no_list_of_reviews(app):

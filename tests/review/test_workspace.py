@@ -24,7 +24,9 @@ from kdcal_core.review import (
     Workspace,
     rename_review,
 )
+from kdcal_core.review import workspace as workspace_module
 from kdcal_core.store import decode, encode
+from kdcal_core.store.disk import KnownFiles, identity_of
 
 FULL = Review(
     id="a" * 16,
@@ -258,3 +260,16 @@ def test_a_title_is_changed_and_never_blank(workspace):
     for title in (" ", "x" * 201):
         with pytest.raises(InputError, match="needs a title"):
             rename_review(workspace, review_id, title)
+
+
+def test_listed_reviews_are_read_once_however_many(tmp_path, monkeypatch):
+    known = KnownFiles(3)
+    monkeypatch.setattr(workspace_module, "_reviews", known)
+    workspace = Workspace(tmp_path / "home")
+    ids = {workspace.create() for _ in range(8)}
+    monkeypatch.setattr(  # as if they had been written a while ago
+        workspace_module, "identity_of", lambda path: replace(identity_of(path), settled=True)
+    )
+    assert {review.id for review, _ in workspace.reviews()} == ids
+    monkeypatch.setattr(workspace_module, "decode", None)  # nothing is read again
+    assert {review.id for review, _ in workspace.reviews()} == ids
