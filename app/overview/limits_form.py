@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.shared import reviews_here, session
 from app.shared.emphasis import emphasis
+from app.shared.unique_labels import unique_labels
 from kdcal_core.checks import CHECKS
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, Review, alike, set_question
@@ -91,13 +92,16 @@ def _baseline(review: Review) -> str | None:
         return text.rpartition("review=")[2].partition("&")[0].strip() or None
     found = {one.id: (one, used) for one, used in reviews_here.reviews_here()}
     others = [one.id for one in alike(review, (one for one, _ in found.values()))][:_MOST]
+    ordered = sorted(others)  # so that a number stays with its review when another one is used
+    texts = [
+        f"{found[one][0].title[:80]}, {reviews_here.day_text(found[one][1])}" for one in ordered
+    ]
+    labels = dict(zip(ordered, unique_labels(texts), strict=True))
     picked: str | None = st.selectbox(
         label,
         others,
         index=others.index(chosen) if chosen in others else None,
-        format_func=lambda one: (
-            f"{found[one][0].title[:80]}, {reviews_here.day_text(found[one][1])}"
-        ),
+        format_func=labels.__getitem__,
         key=key,
         placeholder="No other review" if others else "No other review has these classes",
         disabled=not others,

@@ -121,6 +121,28 @@ def test_limits_can_compare_with_another_review(
     assert "There is no baseline that answered this check" in words(at)
 
 
+def test_two_reviews_of_one_title_are_told_apart(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.shared import reviews_here
+
+    monkeypatch.setattr(reviews_here, "at_this_machine", lambda: True)
+    monkeypatch.setattr(
+        ExpanderContainer, "open", property(lambda one: True, lambda one, now: None)
+    )
+    twins = [review_of(workspace, calibration=too_sure(300, seed)) for seed in (10, 11)]
+    for one in twins:
+        rename_review(workspace, one, "Twin")
+    review_id = review_of(workspace, calibration=too_sure(300, 12))
+    for one in twins:
+        at = shown(review_id)
+        choice = next(one for one in at.selectbox if one.label == "Review to compare with")
+        assert len(set(choice.options)) == len(choice.options)
+        choice.set_value(one).run()
+        next(one for one in at.button if one.label == "Save the limits").click().run()
+        assert read_review(workspace, review_id).question.baseline == one
+
+
 def test_on_a_shared_server_another_review_is_named_by_its_address(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
