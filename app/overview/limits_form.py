@@ -78,18 +78,11 @@ def limits_form(review: Review) -> None:
 
 
 def _baseline(review: Review) -> str | None:
-    """The id of the review that limits compare with, chosen among those that may be opened.
-
-    Where others visit this server too, it lists no review: whoever has the address of one may give
-    it.
-    """
+    """The id of the review that limits compare with, chosen among those that may be opened."""
     chosen, label = review.question.baseline, "Review to compare with"
     key = f"limits_baseline_{review.id}"
     if not reviews_here.at_this_machine():
-        text = st.text_input(
-            label, value=chosen or "", key=key, placeholder="Its address, or the id in it"
-        )
-        return text.rpartition("review=")[2].partition("&")[0].strip() or None
+        return _by_address(review, label)
     found = {one.id: (one, used) for one, used in reviews_here.reviews_here()}
     others = [one.id for one in alike(review, (one for one, _ in found.values()))][:_MOST]
     ordered = sorted(others)  # so that a number stays with its review when another one is used
@@ -107,6 +100,29 @@ def _baseline(review: Review) -> str | None:
         disabled=not others,
     )
     return picked
+
+
+def _by_address(review: Review, label: str) -> str | None:
+    """As `_baseline`, where others visit this server too: whoever has an address may give it.
+
+    Nothing here names the review that is chosen, because its id is all that is needed to open,
+    change or delete it.
+    """
+    chosen = review.question.baseline
+    removed = False
+    if chosen is not None:
+        st.markdown("Another review is chosen. Give an address only to choose a different one.")
+        removed = st.checkbox("Remove it", key=f"limits_removed_{review.id}")
+    text = st.text_input(
+        label,
+        # empty again once a review is chosen or removed
+        key=f"limits_{'first' if chosen is None else 'new'}_address_{review.id}",
+        placeholder="Its address, or the id in it",
+        disabled=removed,
+    )
+    if removed:
+        return None
+    return text.rpartition("review=")[2].partition("&")[0].strip() or chosen
 
 
 def _save(review: Review, edited: pd.DataFrame, baseline: str | None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from app.overview.check_list import MARKS, check_list
-from app.shared import navigation, pit_results, session, set_results
+from app.shared import navigation, pit_results, reviews_here, session, set_results
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
 from app.shared.group_choice import choose_groups, declared
@@ -36,6 +36,11 @@ from kdcal_core.text import counted, escape_markdown
 
 PICTURE_WIDTH = 380
 """Pixels of the picture's card; the checks take the rest of the line, or stand above it."""
+
+_NOT_COMPARED = (
+    "The review that limits compare with can no longer be compared with this one. Choose another "
+    "review under Limits, or give these checks limits of their own."
+)
 
 _VIEWS: dict[View, str] = {
     "event": "Probability of the event",
@@ -77,17 +82,24 @@ def baseline(review: Review) -> Baseline:
     compared = [code for code, one in review.question.limits.items() if one.against == "baseline"]
     if not compared:
         return Baseline()
+    # whoever may open this review need not be allowed to open the other one
+    named = reviews_here.at_this_machine()
     try:
         other = baseline_of(session.workspace(), review)
         settings = baseline_settings(review, other)
-        found = [set_results.of(other, quick_checks, **settings)]
+        found = [set_results.of(other, quick_checks, owner=review.id, **settings)]
         if not all(CHECKS[code].quick for code in compared):
-            found.append(set_results.in_job(other, thorough_checks, **settings))
+            found.append(set_results.in_job(other, thorough_checks, owner=review.id, **settings))
     except InputError as error:
-        return Baseline(words=escape_markdown(str(error), 600))
+        chosen = review.question.baseline
+        there = chosen is not None and session.workspace().exists(chosen)
+        words = escape_markdown(str(error), 600) if named or not there else _NOT_COMPARED
+        return Baseline(words=words)
     words = (
         f"The baseline is the review {escape_markdown(other.title, 80)}: "
         f"{counted(other.sets[settings['which']].n_rows, 'row')} of its {settings['which']} set."
+        if named
+        else "The baseline is another review."
     )
     return Baseline(_together(found), words, None not in found)
 

@@ -42,6 +42,7 @@ def of(
     measure: ReviewTask[T],
     *,
     offer: Callable[[], bool] | None = None,
+    owner: str | None = None,
     **settings: Any,
 ) -> T | None:
     """A measure of the review's sets; None while a job computes it, whose progress is shown.
@@ -53,13 +54,15 @@ def of(
     offer : callable, optional
         Draws the offer of a new job and returns whether it was accepted; the job waits for that.
         Not used if there is no job.
+    owner : str, optional
+        Id of the review to which a job belongs, if another one than that which is measured.
     settings
         The measure's arguments except the sets, as JSON.
     """
     if not in_worker(review, measure, settings):
         return _here(review, measure, settings)
     asked = measure.request(session.workspace(), review, **settings)
-    return _elsewhere(review, measure, asked, offer)
+    return _elsewhere(owner or review.id, measure, asked, offer)
 
 
 def at_hand(review: Review, measure: ReviewTask[Any], **settings: Any) -> bool:
@@ -85,20 +88,22 @@ def all_of(
             job_results.begin(one, review.id)
     found = []
     for one in asked:
-        answer = _elsewhere(review, measure, one, None)
+        answer = _elsewhere(review.id, measure, one, None)
         if answer is None:
             return None
         found.append(answer)
     return found
 
 
-def in_job(review: Review, measure: ReviewTask[T], **settings: Any) -> T | None:
+def in_job(
+    review: Review, measure: ReviewTask[T], *, owner: str | None = None, **settings: Any
+) -> T | None:
     """A measure that is a job for any review, because it takes long; it starts at once.
 
-    None until it is available; the page shows its progress.
+    None until it is available; the page shows its progress. ``owner`` as for `of`.
     """
     asked = measure.request(session.workspace(), review, **settings)
-    return _elsewhere(review, measure, asked, None)
+    return _elsewhere(owner or review.id, measure, asked, None)
 
 
 def on_demand(
@@ -113,7 +118,7 @@ def on_demand(
         return lambda: _here(review, measure, settings)
     asked = measure.request(session.workspace(), review, **settings)
     found = _elsewhere(
-        review,
+        review.id,
         measure,
         asked,
         lambda: st.button(
@@ -175,9 +180,9 @@ def layer_of(review: Review, name: str) -> Space | None:
 
 
 def _elsewhere(
-    review: Review, measure: ReviewTask[T], asked: Request, offer: Callable[[], bool] | None
+    owner: str, measure: ReviewTask[T], asked: Request, offer: Callable[[], bool] | None
 ) -> T | None:
-    job = job_results.finished(asked, review.id, offer=offer)
+    job = job_results.finished(asked, owner, offer=offer)
     if job is None:
         return None
     return job_results.result_of(job, measure)

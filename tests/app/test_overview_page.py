@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,18 +11,22 @@ from app_pages import healthy, launch, plain, settle, specs, words
 from made_reviews import HOSTILE_CLASS, line, review_of, too_sure
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import TextInput
 
 from kdcal_core.checks import CHECKS
+from kdcal_core.jobs import jobs
 from kdcal_core.review import (
     Limit,
     Question,
     Workspace,
+    add_table,
     note_verdict,
     read_review,
     rename_review,
     score,
     set_question,
 )
+from kdcal_core.tasks import baseline_settings, thorough_checks
 
 PAGE = "overview"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -143,21 +149,71 @@ def test_two_reviews_of_one_title_are_told_apart(
         assert read_review(workspace, review_id).question.baseline == one
 
 
-def test_on_a_shared_server_another_review_is_named_by_its_address(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def on_a_shared_server(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """A review and one to compare it with, where limits are open and no review may be listed."""
     monkeypatch.setattr(
         ExpanderContainer, "open", property(lambda one: True, lambda one, now: None)
     )
-    then = review_of(workspace, calibration=too_sure(500, 8))
-    review_id = review_of(workspace, calibration=too_sure(500, 9))
-    at = shown(review_id)
-    assert not [one for one in at.selectbox if one.label == "Review to compare with"]
-    address = next(one for one in at.text_input if one.label == "Review to compare with")
-    address.set_value(f"https://example.org/overview?review={then}&x=1").run()
+    then = review_of(workspace, calibration=too_sure(471, 8))
+    rename_review(workspace, then, "Secret audit")
+    return review_of(workspace, calibration=too_sure(500, 9)), then
+
+
+def saved(at: AppTest) -> AppTest:
+    """The page after the limits were saved."""
     next(one for one in at.button if one.label == "Save the limits").click().run()
-    healthy(settle(at))
+    return settle(at)
+
+
+def address_field(at: AppTest) -> TextInput:
+    assert not [one for one in at.selectbox if one.label == "Review to compare with"]
+    return next(one for one in at.text_input if one.label == "Review to compare with")
+
+
+def test_on_a_shared_server_another_review_is_chosen_by_its_address(
+    workspace: Workspace, on_a_shared_server: tuple[str, str]
+) -> None:
+    review_id, then = on_a_shared_server
+    at = shown(review_id)
+    address_field(at).set_value(f"https://example.org/overview?review={then}&x=1").run()
+    healthy(saved(at))
     assert read_review(workspace, review_id).question.baseline == then
+    assert address_field(at).value == ""
+    healthy(saved(at))  # an empty field keeps it
+    assert read_review(workspace, review_id).question.baseline == then
+    next(one for one in at.checkbox if one.label == "Remove it").check().run()
+    healthy(saved(at))
+    assert read_review(workspace, review_id).question.baseline is None
+
+
+def test_on_a_shared_server_the_other_review_stays_unknown(
+    workspace: Workspace, on_a_shared_server: tuple[str, str]
+) -> None:
+    review_id, then = on_a_shared_server
+    limits = {
+        "KC001": Limit(high=0.05, against="baseline"),
+        "KC007": Limit(-0.1, 0.1, against="baseline"),
+    }
+    set_question(workspace, review_id, Question(limits=limits, baseline=then))
+    at = shown(review_id)
+    assert "Another review is chosen" in words(at)
+    assert "above the baseline" in words(at)
+    assert then not in str(at.main) + str(at.sidebar)
+    assert "Secret audit" not in str(at.main) + str(at.sidebar)
+    assert "471" not in words(at)
+    review, other = read_review(workspace, review_id), read_review(workspace, then)
+    asked = thorough_checks.request(workspace, other, **baseline_settings(review, other))
+    job = jobs().find(asked.key)
+    assert job is not None
+    assert job.belongs_to(review_id)
+    assert not job.belongs_to(then)
+    add_table(
+        workspace, then, "evaluation", io.BytesIO(too_sure(90, 5).to_csv().encode()), "more.csv"
+    )
+    at = shown(review_id)
+    assert "can no longer be compared" in words(at)
+    assert "Secret audit" not in str(at.main) + str(at.sidebar)
 
 
 def test_the_event_can_be_chosen(workspace: Workspace) -> None:
