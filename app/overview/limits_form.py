@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import re
 from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import streamlit as st
@@ -21,6 +24,7 @@ AGAINST = {
     "chance": "chance",
     "baseline": "another review",
 }
+_ID = re.compile(r"[A-Za-z0-9_-]{16}")
 _MOST = 50  # reviews to choose from
 
 
@@ -103,10 +107,10 @@ def _baseline(review: Review) -> str | None:
 
 
 def _by_address(review: Review, label: str) -> str | None:
-    """As `_baseline`, where others visit this server too: whoever has an address may give it.
+    """As `_baseline`, or an address as it was given, where others visit this server too.
 
-    Nothing here names the review that is chosen, because its id is all that is needed to open,
-    change or delete it.
+    Whoever has an address may give it. Nothing here names the review that is chosen, because its
+    id is all that is needed to open, change or delete it.
     """
     chosen = review.question.baseline
     removed = False
@@ -122,7 +126,32 @@ def _by_address(review: Review, label: str) -> str | None:
     )
     if removed:
         return None
-    return text.rpartition("review=")[2].partition("&")[0].strip() or chosen
+    return text.strip() or chosen
+
+
+def review_in(text: str) -> str:
+    """The id of the review in an address, or the id itself.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+
+    Examples
+    --------
+    >>> review_in("https://example.org/overview?review=AbCdEfGhIjKlMnOp&x=1#limits")
+    'AbCdEfGhIjKlMnOp'
+    >>> review_in("AbCdEfGhIjKlMnOp")
+    'AbCdEfGhIjKlMnOp'
+    """
+    with contextlib.suppress(ValueError):  # of brackets that hold no address
+        given = parse_qs(urlsplit(text.strip()).query).get("review", [text])[-1].strip()
+        if _ID.fullmatch(given):
+            return given
+    raise InputError(
+        "This address names no review",
+        fix='Open the other review and copy its whole address, with "review=" in it.',
+    )
 
 
 def _save(review: Review, edited: pd.DataFrame, baseline: str | None) -> None:
@@ -151,6 +180,17 @@ def _save(review: Review, edited: pd.DataFrame, baseline: str | None) -> None:
             )
         )
         return
+    if baseline is not None and baseline != review.question.baseline:
+        try:
+            baseline = review_in(baseline)
+            if not session.workspace().exists(baseline):
+                raise InputError(
+                    "That review is no longer here",
+                    fix="It was deleted, or its address is of another machine. Choose another one.",
+                )
+        except InputError as error:
+            session.error_box(error)
+            return
     _keep(review, limits, baseline)
 
 

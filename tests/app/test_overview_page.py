@@ -176,7 +176,7 @@ def test_on_a_shared_server_another_review_is_chosen_by_its_address(
 ) -> None:
     review_id, then = on_a_shared_server
     at = shown(review_id)
-    address_field(at).set_value(f"https://example.org/overview?review={then}&x=1").run()
+    address_field(at).set_value(f"https://example.org/overview?review={then}&x=1#limits").run()
     healthy(saved(at))
     assert read_review(workspace, review_id).question.baseline == then
     assert address_field(at).value == ""
@@ -185,6 +185,44 @@ def test_on_a_shared_server_another_review_is_chosen_by_its_address(
     next(one for one in at.checkbox if one.label == "Remove it").check().run()
     healthy(saved(at))
     assert read_review(workspace, review_id).question.baseline is None
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("nonsense", "This address names no review"),
+        ("https://example.org/overview", "This address names no review"),
+        ("https://example.org/overview?review=short", "This address names no review"),
+        ("http://[?review=", "This address names no review"),
+        (f"?review={'x' * 16}", "That review is no longer here"),
+        ("x" * 16, "That review is no longer here"),
+    ],
+)
+def test_an_address_without_a_review_is_told_from_one_of_a_deleted_review(
+    workspace: Workspace, on_a_shared_server: tuple[str, str], address: str, said: str
+) -> None:
+    review_id, _ = on_a_shared_server
+    at = shown(review_id)
+    address_field(at).set_value(address).run()
+    next(one for one in at.button if one.label == "Save the limits").click().run()
+    assert at.error[0].value.startswith(said)
+    assert read_review(workspace, review_id).question.baseline is None
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://example.org/overview?review={}&x=1",
+        "https://example.org/overview?x=1&review={}#limits",
+        "localhost:8501/overview?review={}",
+        " ?review={} ",
+        "{}",
+    ],
+)
+def test_the_review_is_read_out_of_its_address(address: str) -> None:
+    from app.overview.limits_form import review_in
+
+    assert review_in(address.format("AbCdEfGhIjKl_-12")) == "AbCdEfGhIjKl_-12"
 
 
 def test_on_a_shared_server_the_other_review_stays_unknown(
