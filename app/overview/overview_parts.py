@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from app.overview.check_list import MARKS, check_list
-from app.shared import navigation, pit_results, reviews_here, session, set_results
+from app.shared import navigation, pit_results, reviews_here, session, set_results, waiting
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
 from app.shared.group_choice import choose_groups, declared
@@ -26,13 +26,14 @@ from kdcal_core.checks import (
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, View, Which, baseline_of, note_verdict, set_question
 from kdcal_core.tasks import (
+    ReviewTask,
     baseline_settings,
     checks_settings,
     quick_checks,
     set_reliability,
     thorough_checks,
 )
-from kdcal_core.text import counted, escape_markdown
+from kdcal_core.text import counted, escape_markdown, in_sentence
 
 PICTURE_WIDTH = 380
 """Pixels of the picture's card; the checks take the rest of the line, or stand above it."""
@@ -67,13 +68,16 @@ class Baseline:
     measured : MeasuredChecks or None
         What its checks found; None where nothing can be compared, or not yet.
     words : str
-        Which review and which rows it is, or why nothing can be compared. Escaped.
+        Which review and which rows it is. Escaped.
+    why_not : str
+        Why nothing, or not all, can be compared. Escaped.
     complete : bool
         Whether no job is still measuring it.
     """
 
     measured: MeasuredChecks | None = None
     words: str = ""
+    why_not: str = ""
     complete: bool = True
 
 
@@ -87,21 +91,59 @@ def baseline(review: Review) -> Baseline:
     try:
         other = baseline_of(session.workspace(), review)
         settings = baseline_settings(review, other)
-        found = [set_results.of(other, quick_checks, owner=review.id, **settings)]
+        found = [_answer_of(other, review, quick_checks, settings)]
         if not all(CHECKS[code].quick for code in compared):
-            found.append(set_results.in_job(other, thorough_checks, owner=review.id, **settings))
+            found.append(_answer_of(other, review, thorough_checks, settings))
     except InputError as error:
         chosen = review.question.baseline
         there = chosen is not None and session.workspace().exists(chosen)
-        words = escape_markdown(str(error), 600) if named or not there else _NOT_COMPARED
-        return Baseline(words=words)
+        why = escape_markdown(str(error), 600) if named or not there else _NOT_COMPARED
+        return Baseline(why_not=why)
     words = (
         f"The baseline is the review {escape_markdown(other.title, 80)}: "
         f"{counted(other.sets[settings['which']].n_rows, 'row')} of its {settings['which']} set."
         if named
         else "The baseline is another review."
     )
-    return Baseline(_together(found), words, None not in found)
+    reasons = [escape_markdown(one.why_none, 600) for one in found if one.why_none]
+    return Baseline(
+        _together([one.measured for one in found]),
+        words,
+        " ".join(dict.fromkeys(reasons)),
+        not any(one.running for one in found),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """What checks of the other review found, or why they did not; neither while a job runs."""
+
+    measured: MeasuredChecks | None
+    why_none: str = ""
+
+    @property
+    def running(self) -> bool:
+        return self.measured is None and not self.why_none
+
+
+def _answer_of(
+    other: Review, review: Review, task: ReviewTask[MeasuredChecks], settings: dict[str, Any]
+) -> _Answer:
+    """The answer for the limits of this review, to which a job belongs."""
+    get = set_results.of if task is quick_checks else set_results.in_job
+    key = task.request(session.workspace(), other, **settings).key
+    before = waiting.find(key)
+    measured = get(other, task, owner=review.id, **settings)
+    job = waiting.find(key)
+    if measured is not None or job is None or not job.finished:
+        return _Answer(measured)
+    if job.state == "done":  # and was before, with a result that cannot be read; or just now
+        unread = before is not None and before.state == "done"
+        return _Answer(None, "The stored results of the baseline are damaged." if unread else "")
+    if job.error is None:
+        return _Answer(None, "The checks of the baseline were stopped.")
+    reason = f": {in_sentence(str(job.error))}" if reviews_here.at_this_machine() else "."
+    return _Answer(None, f"The checks of the baseline could not be made{reason}")
 
 
 def _together(found: Sequence[MeasuredChecks | None]) -> MeasuredChecks | None:
@@ -177,9 +219,9 @@ def checks(checked: CheckedReview, compared: Baseline) -> None:
     """The list of checks, and which review limits compare with."""
     with st.container(border=True):
         st.subheader("Checks", anchor=False)
-        if compared.complete and compared.words and compared.measured is None:
-            st.warning(compared.words, icon=":material/link_off:")
-        elif compared.words:
+        if compared.why_not:
+            st.warning(compared.why_not, icon=":material/link_off:")
+        if compared.words:
             st.caption(compared.words)
         check_list(checked)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,9 @@ from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import TextInput
 
-from kdcal_core.checks import CHECKS
-from kdcal_core.jobs import jobs
+from kdcal_core.checks import CHECKS, MeasuredChecks
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import Cancelled, jobs
 from kdcal_core.review import (
     Limit,
     Question,
@@ -26,7 +28,7 @@ from kdcal_core.review import (
     score,
     set_question,
 )
-from kdcal_core.tasks import baseline_settings, thorough_checks
+from kdcal_core.tasks import Sets, baseline_settings, thorough_checks
 
 PAGE = "overview"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -252,6 +254,56 @@ def test_on_a_shared_server_the_other_review_stays_unknown(
     at = shown(review_id)
     assert "can no longer be compared" in words(at)
     assert "Secret audit" not in str(at.main) + str(at.sidebar)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (InputError("The disk is full"), "could not be made"),
+        (Cancelled("Checking"), "The checks of the baseline were stopped."),
+    ],
+)
+def test_a_baseline_whose_job_ended_without_a_result_is_like_a_missing_one(
+    workspace: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    said: str,
+    shared: bool,
+) -> None:
+    from app.shared import reviews_here
+    from kdcal_core.tasks import checks
+
+    monkeypatch.setattr(reviews_here, "at_this_machine", lambda: not shared)
+    monkeypatch.setattr(
+        ExpanderContainer, "open", property(lambda one: True, lambda one, now: None)
+    )
+    seed = 20 + 2 * shared + isinstance(error, Cancelled)
+    then = review_of(workspace, calibration=too_sure(400, seed))
+    review_id = review_of(workspace, calibration=too_sure(500, 19))
+    limits = {
+        "KC001": Limit(high=0.05, against="baseline"),
+        "KC007": Limit(-0.1, 0.1, against="baseline"),
+    }
+    set_question(workspace, review_id, Question(limits=limits, baseline=then))
+    measured = checks._measured
+
+    def ends(sets: Sets, *args: Any, quick: bool) -> MeasuredChecks:
+        if sets.reader.review.id == then and not quick:
+            raise error
+        return measured(sets, *args, quick=quick)
+
+    monkeypatch.setattr(checks, "_measured", ends)
+    at = settle(launch(PAGE, review_id))
+    assert not at.exception
+    (warning,) = at.warning
+    assert said in plain(warning.value)
+    assert ("disk is full" in warning.value) == (not shared and "could" in said)
+    assert "Further checks are running" not in words(at)
+    assert "There is no baseline that answered this check" in words(at)
+    assert "ECE minus the baseline's" in words(at)  # of the quick checks, which ended well
+    assert any(one.label == "Start again" for one in at.button)
+    assert read_review(workspace, review_id).verdict == "fail"
 
 
 def test_the_event_can_be_chosen(workspace: Workspace) -> None:
