@@ -8,6 +8,7 @@ from app.shared import session
 from app.shared.reviews_here import Used, day_text
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, rename_review
+from kdcal_core.tasks import verdict_edition
 from kdcal_core.text import counted, escape_markdown
 
 _TEN = 10
@@ -84,4 +85,6 @@ def _rename(review: Review, title: str) -> None:
 def _verdict(review: Review) -> str:
     if not review.scored:
         return "Not scored yet"
-    return review.verdict.capitalize() or "Not checked yet"
+    if not review.verdict or review.verdict_edition != verdict_edition(session.workspace(), review):
+        return "Not checked yet"
+    return review.verdict.capitalize()

@@ -32,6 +32,7 @@ from kdcal_core.tasks import (
     quick_checks,
     set_reliability,
     thorough_checks,
+    verdict_edition,
 )
 from kdcal_core.text import counted, escape_markdown, in_sentence
 
@@ -165,7 +166,8 @@ def keep_verdict(review: Review, which: Which, checked: CheckedReview) -> None:
     judged_on: Which = "evaluation" if review.has_evaluation else "calibration"
     if which == judged_on:
         with contextlib.suppress(InputError, OSError):  # nothing here depends on it
-            note_verdict(session.workspace(), review, checked.verdict)
+            edition = verdict_edition(session.workspace(), review)
+            note_verdict(session.workspace(), review, checked.verdict, edition)
 
 
 def verdict(checked: CheckedReview) -> None:

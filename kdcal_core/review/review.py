@@ -164,6 +164,9 @@ class Review:
         Doubts about the scored rows for which the user confirmed the roles.
     verdict : str
         Of the checks when all were last judged; empty since the rows or the question changed.
+    verdict_edition : str
+        What the verdict depends on beside the review itself (`kdcal_core.tasks.verdict_edition`);
+        empty in reviews of earlier versions.
     """
 
     id: str
@@ -184,6 +187,7 @@ class Review:
     answers: dict[str, str] = field(default_factory=dict)
     accepted: tuple[str, ...] = ()
     verdict: str = ""
+    verdict_edition: str = ""
 
     @property
     def task(self) -> Task:

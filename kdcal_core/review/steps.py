@@ -571,14 +571,23 @@ def set_decision(workspace: Workspace, review_id: str, name: str, **changed: Any
     return change_review(workspace, review_id, change)
 
 
-def note_verdict(workspace: Workspace, review: Review, verdict: str) -> None:
-    """Keep the verdict of a review's checks, unless the review has changed since it was read."""
+def note_verdict(workspace: Workspace, review: Review, verdict: str, edition: str) -> None:
+    """Keep the verdict of a review's checks, unless the review has changed since it was read.
+
+    Parameters
+    ----------
+    edition : str
+        `kdcal_core.tasks.verdict_edition` when the checks were judged.
+    """
+
+    def noted(now: Review, verdict: str, edition: str) -> Review:
+        return replace(now, verdict=verdict, verdict_edition=edition)
 
     def change(now: Review) -> Review:
-        same = replace(now, title=review.title, verdict=review.verdict) == review
-        return replace(now, verdict=verdict) if same else now
+        same = noted(replace(now, title=review.title), review.verdict, review.verdict_edition)
+        return noted(now, verdict, edition) if same == review else now
 
-    if review.verdict != verdict:
+    if noted(review, verdict, edition) != review:
         change_review(workspace, review.id, change)
 
 

@@ -10,6 +10,7 @@ from kdcal_core.tasks.checks import (
     evidence_of,
     quick_checks,
     thorough_checks,
+    verdict_edition,
 )
 from kdcal_core.tasks.comparison import (
     ComparisonRun,
@@ -407,5 +408,6 @@ __all__ = [
     "true_means",
     "try_calibrator",
     "usable_calibrators",
+    "verdict_edition",
     "version_map",
 ]

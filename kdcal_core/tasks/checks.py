@@ -10,7 +10,17 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Space
-from kdcal_core.review import PARTS, Review, ReviewReader, Which, review_data
+from kdcal_core.jobs import job_key
+from kdcal_core.review import (
+    PARTS,
+    Review,
+    ReviewReader,
+    Which,
+    Workspace,
+    baseline_of,
+    identity,
+    review_data,
+)
 from kdcal_core.review.review import input_columns
 from kdcal_core.tasks.decorators import BOTH_SETS, Sets, require_scored, review_task
 from kdcal_core.tasks.set_measures import tables_of
@@ -79,6 +89,25 @@ def baseline_settings(review: Review, other: Review) -> dict[str, Any]:
     groups = review.question.groups
     known = set(groups) <= set(other.tables[which].column_names)
     return {"which": which, "event": event, "groups": list(groups) if known else []}
+
+
+def verdict_edition(workspace: Workspace, review: Review) -> str:
+    """What the verdict of a review's checks depends on beside the review itself, as a digest.
+
+    That is how the checks measure, their default limits, and the rows of the baseline, if limits
+    compare with one. A kept verdict of another edition may no longer be right.
+    """
+    limits = {one.code: str(one.limit) for one in CHECKS.values()}
+    compared: dict[str, Any] = {}
+    if any(one.against == "baseline" for one in review.question.limits.values()):
+        try:
+            other = baseline_of(workspace, review)
+        except InputError as error:
+            compared = {"missing": error.what}
+        else:
+            settings = baseline_settings(review, other)
+            compared = {"settings": settings, "read": identity(other, PARTS)}
+    return job_key("verdict", {"limits": limits, "compared": compared}, _edition())
 
 
 def _space(reader: ReviewReader) -> Space:

@@ -145,7 +145,7 @@ def test_confidence_view_still_has_decisions(workspace: Workspace, review_id: st
 
 
 def test_threshold_and_costs_stay_with_the_review(workspace: Workspace, review_id: str) -> None:
-    note_verdict(workspace, workspace.read(review_id), "pass")
+    note_verdict(workspace, workspace.read(review_id), "pass", "edition")
     at = shown(review_id)
     at.slider[0].set_value(70.0).run()
     next(one for one in at.number_input if one.label == "Missed event").set_value(4.0).run()

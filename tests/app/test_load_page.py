@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
 from html import unescape
 
@@ -11,9 +12,11 @@ import pandas as pd
 import pytest
 import xgboost
 from app_pages import settle
+from made_reviews import review_of
 
-from kdcal_core.review import Workspace, samples
+from kdcal_core.review import Workspace, note_verdict, samples
 from kdcal_core.review.samples import samples_root
+from kdcal_core.tasks import verdict_edition
 from kdcal_core.text import escape_markdown
 
 SAMPLES = [sample.name for sample in samples() if sample.task == "classification"]
@@ -563,6 +566,28 @@ def test_the_newest_ten_reviews_are_listed_and_ten_more_on_demand(app):
     _press(app, "Show ten more")
     assert len(_kept(app)) == 22
     assert not [one for one in app.button if one.label == "Show ten more"]
+
+
+@pytest.mark.usefixtures("at_this_machine")
+def test_the_verdict_of_earlier_checks_is_not_listed(app):
+    workspace = Workspace()
+    review_id = review_of(workspace, calibration=_predictions())
+    path = workspace.folder(review_id) / "review.json"
+    stored = json.loads(path.read_text("utf-8"))
+    del stored["verdict_edition"]  # as before it was kept
+    path.write_text(json.dumps({**stored, "verdict": "pass"}), "utf-8")
+    app.run()
+    _assert_healthy(app)
+    assert "Not checked yet" in [one.value for one in app.caption]
+    review = workspace.read(review_id)
+    for edition, words in (
+        (verdict_edition(workspace, review), "Fail"),
+        ("an earlier one", "Not checked yet"),
+    ):
+        note_verdict(workspace, workspace.read(review_id), "fail", edition)
+        app.run()
+        _assert_healthy(app)
+        assert words in [one.value for one in app.caption]
 
 
 def test_a_visitor_from_elsewhere_sees_no_list_of_reviews(app):

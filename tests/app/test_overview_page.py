@@ -28,7 +28,7 @@ from kdcal_core.review import (
     score,
     set_question,
 )
-from kdcal_core.tasks import Sets, baseline_settings, thorough_checks
+from kdcal_core.tasks import Sets, baseline_settings, thorough_checks, verdict_edition
 
 PAGE = "overview"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -70,10 +70,11 @@ def test_the_verdict_is_kept_until_rows_or_question_change(workspace: Workspace)
     assert "The model fails" in headline(at)
     kept = read_review(workspace, review_id)
     assert kept.verdict == "fail"
+    assert kept.verdict_edition == verdict_edition(workspace, kept)
     assert rename_review(workspace, review_id, "March").verdict == "fail"
     wide = Question(limits={code: Limit() for code in CHECKS})
     assert set_question(workspace, review_id, wide).verdict == ""
-    note_verdict(workspace, kept, "fail")  # of the question before
+    note_verdict(workspace, kept, "fail", kept.verdict_edition)  # of the question before
     assert read_review(workspace, review_id).verdict == ""
     shown(review_id)
     assert read_review(workspace, review_id).verdict == "pass"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +19,12 @@ from kdcal_core.review import (
     ReviewReader,
     View,
     Workspace,
+    add_table,
     alike,
     baseline_of,
     create_review,
     default_event,
+    rename_review,
     set_question,
 )
 from kdcal_core.store import decode
@@ -33,6 +36,7 @@ from kdcal_core.tasks import (
     set_estimates,
     set_pit_groups,
     thorough_checks,
+    verdict_edition,
 )
 from kdcal_core.tasks.decorators import BOTH_SETS
 
@@ -141,6 +145,35 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(workspace: Workspace) 
 
 def test_reviews_of_earlier_versions_have_no_baseline() -> None:
     assert decode(Question, {"event": None, "view": "event", "groups": []}).baseline is None
+
+
+def test_the_edition_of_a_verdict_follows_the_checks_and_the_baseline(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    then = review_of(workspace, calibration=too_sure(300, 3))
+    other = review_of(workspace, calibration=too_sure(300, 4))
+    ours = workspace.read(review_of(workspace, calibration=too_sure(400, 0)))
+    limits = {"KC001": Limit(high=0.05, against="baseline")}
+
+    def compared(baseline: str) -> str:
+        return verdict_edition(
+            workspace, replace(ours, question=Question(limits=limits, baseline=baseline))
+        )
+
+    alone, known = verdict_edition(workspace, ours), compared(then)
+    assert len({alone, known, compared(other), compared("x" * 16)}) == 4
+    rename_review(workspace, then, "March")
+    assert compared(then) == known
+    add_table(workspace, then, "evaluation", io.BytesIO(too_sure(90, 5).to_csv().encode()), "b.csv")
+    assert compared(then) != known
+    workspace.delete(other)
+    assert verdict_edition(workspace, ours) == alone
+    check = CHECKS["KC001"]
+    with monkeypatch.context() as patch:
+        patch.setitem(CHECKS, "KC001", replace(check, limit=Limit(high=0.9)))
+        assert verdict_edition(workspace, ours) != alone
+    monkeypatch.setattr("kdcal_core.tasks.checks._edition", lambda: "another way to measure")
+    assert verdict_edition(workspace, ours) != alone
 
 
 @pytest.mark.parametrize("view", ["event", "confidence"])
