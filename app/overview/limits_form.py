@@ -13,7 +13,7 @@ import streamlit as st
 
 from app.shared import reviews_here, session
 from app.shared.emphasis import emphasis
-from app.shared.unique_labels import unique_labels
+from app.shared.labels import unique_labels
 from kdcal_core.checks import CHECKS
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, Review, alike, set_question
