@@ -155,9 +155,9 @@ def _repair_text(checked: CheckedReview) -> str:
     if found is None or found.check.repairs is None:
         return ""
     name, loss = found.check.repairs.name, found.check.repairs.loss
-    best = max(found.parts, key=lambda part: part.estimate.value)
-    gain, n = estimate_text(best.estimate, chance=False), len(found.parts)
-    if best.estimate.low > 0.0:
+    best = max(found.parts, key=lambda part: part.own.value)
+    gain, n = estimate_text(best.own, chance=False), len(found.parts)
+    if best.own.low > 0.0:
         return f"The best of the {n} {name} tried, {best.name}, lowers {loss} by {gain}."
     return (
         f"None of the {n} {name} tried lowers {loss} beyond chance; {best.name} comes closest, "

@@ -40,6 +40,8 @@ class JudgedPart:
         of rows can be named, because the estimate lies on the limit.
     spared : bool
         Whether the interval is beyond the limit, but not by enough for the number of checks.
+    now : Estimate or None
+        The estimate on these rows alone, where ``estimate`` is a difference from a baseline.
     """
 
     name: str
@@ -47,6 +49,12 @@ class JudgedPart:
     verdict: Verdict
     rows_needed: int | None = None
     spared: bool = False
+    now: Estimate | None = None
+
+    @property
+    def own(self) -> Estimate:
+        """The estimate on these rows alone, whatever the limit compares it with."""
+        return self.estimate if self.now is None else self.now
 
 
 @dataclass(frozen=True)
@@ -327,7 +335,9 @@ class _Answer:
             needed = (rows_for if self.measured.check.of_rows else rows_needed)(
                 estimate, self.limit
             )
-        return JudgedPart(self.parts[at].name, estimate, verdict, needed, spared)
+        part = self.parts[at]
+        now = part.at(estimate.level) if self.limit.against == "baseline" else None
+        return JudgedPart(part.name, estimate, verdict, needed, spared, now)
 
     def _order(self, part: JudgedPart) -> tuple[int, float]:
         """The worst verdict first, and of one verdict the one farthest beyond the limit."""

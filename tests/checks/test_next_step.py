@@ -5,7 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from kdcal_core.checks import CHECKS, CheckedReview, CheckResult, JudgedPart, Verdict, next_step
+import pytest
+
+from kdcal_core.checks import (
+    CHECKS,
+    LEVELS,
+    CheckedReview,
+    CheckResult,
+    JudgedPart,
+    MeasuredCheck,
+    MeasuredChecks,
+    MeasuredPart,
+    Verdict,
+    judge_checks,
+    next_step,
+)
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.review import Limit
 
@@ -52,6 +66,28 @@ def test_the_best_repair_tried_and_its_gain_follow() -> None:
     assert vain.startswith("Nothing. Keep the model")
     assert "None of the 2 recalibrators tried lowers CRPS beyond chance; Isotonic" in vain
     assert "closest, with 2% (-1% to 5%)." in vain
+
+
+@pytest.mark.parametrize(
+    ("code", "loss", "tried"), [("KC103", "log loss", "calibrators"), ("KC123", "CRPS", "recali")]
+)
+def test_against_a_baseline_the_gain_is_still_that_on_these_rows(
+    code: str, loss: str, tried: str
+) -> None:
+    def gains(**values: float) -> MeasuredChecks:
+        parts = []
+        for name, value in values.items():
+            one = replace(GAIN, value=value, low=value - 0.04, high=value + 0.04)
+            ends = ((one.low,) * len(LEVELS), (one.high,) * len(LEVELS))
+            parts.append(MeasuredPart(name, one, *ends))
+        return MeasuredChecks((MeasuredCheck(code, tuple(parts)),), 900)
+
+    limits = {code: Limit(high=0.05, against="baseline")}
+    for then in ({"Beta": 0.34, "Platt": 0.01}, {"Platt": 0.01}):  # Beta was not tried
+        checked = judge_checks(gains(Platt=0.1, Beta=0.2), limits, baseline=gains(**then))
+        step = next_step(checked)
+        assert f"The best of the 2 {tried}" in step
+        assert f"tried, Beta, lowers {loss} by 20% (16% to 24%)." in step
 
 
 def test_rows_are_asked_for_once_every_check_is_made() -> None:
