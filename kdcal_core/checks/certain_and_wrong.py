@@ -8,6 +8,12 @@ from kdcal_core.diagnostics import certain_and_wrong
 from kdcal_core.review import Limit
 
 
+def _needs(evidence: Evidence) -> str | None:
+    if evidence.scored.proba.max() < 1.0:
+        return "No row states exactly 1 of a class, so nothing certain can be wrong."
+    return None
+
+
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
     return [Part(certain_and_wrong(rows.proba, rows.y, level=level))]
@@ -26,5 +32,6 @@ Check(
     page="reliability",
     method="The share of all rows whose largest probability is exactly 1 and whose class is "
     "another, with Clopper and Pearson's interval. Many certain rows are no fault by themselves, "
-    "if they are right.",
+    "if they are right. Not judged where no row is certain.",
+    needs=_needs,
 ).offer()

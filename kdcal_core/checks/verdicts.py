@@ -152,8 +152,18 @@ def rows_needed(estimate: Estimate, limit: Limit) -> int | None:
     3600
     >>> rows_needed(Estimate("Gap", "Gap", 0.04, 0.01, 0.05, 900), Limit(high=0.04)) is None
     True
+
+    Of a share that was never seen, Clopper and Pearson's upper end is known for every n:
+
+    >>> never = Estimate("Lacking", "Lacking", 0, 0, 0.0362, 100, interval="Clopper-Pearson")
+    >>> rows_needed(never, Limit(high=0.02))
+    190
     """
     value = estimate.value
+    never = estimate.low == value == 0.0 and estimate.interval.startswith("Clopper-Pearson")
+    if never and limit.low <= 0.0 < limit.high < 1.0:
+        # the end is 1 - a^(1/n), and the same a holds with more rows
+        return _rounded(estimate.n * math.log1p(-estimate.high) / math.log1p(-limit.high))
     inside = limit.low <= value <= limit.high
     shares = []
     for end, reach in ((limit.low, value - estimate.low), (limit.high, estimate.high - value)):

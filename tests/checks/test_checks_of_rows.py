@@ -106,7 +106,7 @@ def test_a_calibrated_model_of_many_rows_passes(event: int | None) -> None:
     found = verdicts(evidence, [one.code for one in CLASSES if one.quick])
     assert {code for code, one in found.items() if one == "fail"} == set()
     needless = {code for code, one in found.items() if one is None}
-    assert needless <= {"KC003", "KC006", "KC008", "KC203"}
+    assert needless <= {"KC003", "KC006", "KC008", "KC203", "KC208"}  # none is certain
     assert found["KC001"] == found["KC002"] == found["KC004"] == found["KC101"] == "pass"
 
 
@@ -282,8 +282,18 @@ def test_certainty_is_a_fault_where_it_is_wrong() -> None:
             stated = stated if y[~wrong][0] == 1 else stated[:, ::-1]
             rows = ScoredSet(np.ascontiguousarray(stated), y, ("no", "yes"), "d", "x")
             assert verdicts(Evidence(rows, event=1), ["KC208"])["KC208"] == verdict
-    none = Evidence(classified(2000))
-    assert verdicts(none, ["KC208"])["KC208"] == "pass"
+
+
+def test_where_no_row_is_certain_none_can_be_wrong() -> None:
+    for n in (20, 2000):  # few rows, too: no number of them would be asked for in vain
+        (found,) = judge_checks(measure_checks(Evidence(classified(n)), ["KC208"])).results
+        assert found.verdict is None
+        assert found.why_not == (
+            "No row states exactly 1 of a class, so nothing certain can be wrong."
+        )
+    few = ScoredSet(np.tile([[0.0, 1.0]], (20, 1)), np.ones(20, int), ("no", "yes"), "d", "x")
+    (found,) = judge_checks(measure_checks(Evidence(few), ["KC208"])).results
+    assert (found.verdict, found.worst.rows_needed) == ("not enough evidence", 190)
 
 
 def test_sets_that_differ_are_not_stable() -> None:

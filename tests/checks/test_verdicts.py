@@ -86,6 +86,21 @@ def test_the_rows_named_would_decide(value: float, limit: Limit) -> None:
     assert verdict_of(barely, limit) == "not enough evidence"
 
 
+@pytest.mark.parametrize("n", [20, 100, 182])
+def test_the_rows_named_would_decide_on_a_share_that_was_never_seen(n: int) -> None:
+    from kdcal_core.statistics import clopper_pearson
+
+    def never(rows: int) -> Estimate:
+        low, high = clopper_pearson(0.0, rows, 0.95)
+        return Estimate("", "", 0.0, float(low), float(high), rows, interval="Clopper-Pearson")
+
+    limit = Limit(high=0.02)
+    assert verdict_of(never(n), limit) == "not enough evidence"
+    assert rows_needed(never(n), limit) == 190  # 183, with two digits
+    assert verdict_of(never(182), limit) == "not enough evidence"
+    assert verdict_of(never(183), limit) == "pass"
+
+
 def test_limits_need_room_and_a_known_kind() -> None:
     with pytest.raises(InputError, match="No value lies within"):
         Limit(0.2, 0.1)
