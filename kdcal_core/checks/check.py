@@ -206,13 +206,13 @@ def in_form(estimate: Estimate, value: float) -> str:
 
 
 def limit_text(limit: Limit, estimate: Estimate | None = None) -> str:
-    """A limit, in the form of the estimate that it is for, or as the plain number it is.
+    """A limit with all its own digits, in percent where the estimate that it is for is.
 
     Examples
     --------
     >>> gap = Estimate("Gap", "Gap", 0.031, 0.01, 0.05, 900, percent=True)
     >>> limit_text(Limit(-0.05, 0.05), gap), limit_text(Limit(high=0.05), gap)
-    ('-5.0% to 5.0%', 'at most 5.0%')
+    ('-5% to 5%', 'at most 5%')
     >>> limit_text(Limit(-0.05, 0.05))
     '-0.05 to 0.05'
     >>> limit_text(Limit(against="chance"), gap)
@@ -220,9 +220,9 @@ def limit_text(limit: Limit, estimate: Estimate | None = None) -> str:
     """
     if limit.against == "chance":
         return "no more than chance"
+    percent = estimate is not None and estimate.percent
     low, high = (
-        f"{end:g}" if estimate is None else in_form(estimate, end)
-        for end in (limit.low, limit.high)
+        f"{100.0 * end:,.12g}%" if percent else f"{end:,.12g}" for end in (limit.low, limit.high)
     )
     if math.isinf(limit.low):
         ends = f"at most {high}"

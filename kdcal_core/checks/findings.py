@@ -48,7 +48,7 @@ def part_text(result: CheckResult, part: JudgedPart) -> str:
     >>> from kdcal_core.review import Limit
     >>> part = JudgedPart("", Estimate("ECE", "ECE", 0.08, 0.07, 0.09, 900), "fail")
     >>> part_text(CheckResult("KC001", "fail", Limit(high=0.05), (part,)), part)
-    'ECE 0.080 (0.070 to 0.090), limit: at most 0.050'
+    'ECE 0.080 (0.070 to 0.090), limit: at most 0.05'
     """
     estimate = part.estimate
     named = f"{estimate.label}, {part.name}," if part.name else estimate.label

@@ -17,6 +17,7 @@ from kdcal_core.checks import (
     MeasuredPart,
     evidence_text,
     judge_checks,
+    limit_text,
     part_text,
     rows_needed,
     verdict_of,
@@ -287,11 +288,29 @@ def test_a_part_that_the_baseline_lacks_is_not_passed_over() -> None:
     )
     assert part_text(found, found.parts[1]) == (
         "Gap minus the baseline's, north, 0.000 (-0.003 to 0.003), "
-        "limit: at most 0.020 above the baseline"
+        "limit: at most 0.02 above the baseline"
     )
     (none,) = judge_checks(measured((north,)), limits, baseline=measured((south,))).results
     assert none.verdict is None
     assert "The baseline has none of the parts" in none.why_not
+
+
+@pytest.mark.parametrize(
+    ("limit", "percent", "said"),
+    [
+        (Limit(low=0.1), False, "at least 0.1"),
+        (Limit(-0.05, 0.05, "baseline"), False, "-0.05 to 0.05 above the baseline"),
+        (Limit(high=0.07), True, "at most 7%"),
+        (Limit(high=0.0025), True, "at most 0.25%"),
+        (Limit(low=12_500), False, "at least 12,500"),
+        (Limit(high=1234.5678), False, "at most 1,234.5678"),
+    ],
+)
+def test_a_limit_keeps_its_digits_beside_a_wide_interval(
+    limit: Limit, percent: bool, said: str
+) -> None:
+    wide = Estimate("Slope", "Slope", 12.0, -300.0, 300.0, 20, percent=percent)
+    assert limit_text(limit, wide) == said
 
 
 def test_intervals_of_differences_hold_the_truth() -> None:
