@@ -18,7 +18,7 @@ from kdcal_core.data import Task
 from kdcal_core.diagnostics import Estimate, value_text
 from kdcal_core.errors import InputError
 from kdcal_core.offers import offer
-from kdcal_core.review import Limit
+from kdcal_core.review import RETIRED, Limit
 from kdcal_core.statistics import largest_share
 
 Family = Literal["calibration", "usefulness", "data"]
@@ -148,10 +148,12 @@ class Check:
         Raises
         ------
         ValueError
-            The code is of another form, or another check has it.
+            The code is of another form, another check has it, or one had it that is retired.
         """
         if not re.fullmatch(r"KC\d{3}", self.code):
             raise ValueError(f"{self.code!r} is not 'KC' and three digits")
+        if self.code in RETIRED:
+            raise ValueError(f"{self.code} is retired: stored limits for it mean another estimate")
         offer(self, CHECKS, get_args(Family))
         ordered = sorted(
             CHECKS.values(), key=lambda one: (get_args(Family).index(one.family), one.code)

@@ -1,4 +1,4 @@
-"""KC207: whether stated probabilities differ between rows."""
+"""KC209: whether stated probabilities differ between rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 
 Check(
-    code="KC207",
+    code="KC209",
     title="Range of the probabilities",
     question="Do stated probabilities reach towards 0 and 1, or stay near one value?",
     family="data",

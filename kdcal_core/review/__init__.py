@@ -28,7 +28,15 @@ from kdcal_core.review.further_tables import (
     add_training,
     remove_foreign,
 )
-from kdcal_core.review.question import CASES, Decision, Limit, Question, View, default_event
+from kdcal_core.review.question import (
+    CASES,
+    RETIRED,
+    Decision,
+    Limit,
+    Question,
+    View,
+    default_event,
+)
 from kdcal_core.review.reader import (
     PARTS,
     Part,
@@ -71,6 +79,7 @@ from kdcal_core.review.workspace import Workspace
 __all__ = [
     "CASES",
     "PARTS",
+    "RETIRED",
     "TABLE_SUFFIXES",
     "Arrival",
     "ColumnInfo",

@@ -12,6 +12,9 @@ from kdcal_core.errors import InputError
 
 Against = Literal["value", "chance", "baseline"]
 View = Literal["event", "confidence"]
+RETIRED = frozenset({"KC207"})  # a range of probabilities; KC209 asks for one of log odds
+"""Codes of checks that are no longer made. A code whose estimate changes its meaning is retired,
+because limits that were set for it would apply to something else."""
 CASES = ("true_positive", "false_positive", "false_negative", "true_negative")
 
 
@@ -109,7 +112,8 @@ class Question:
     groups : tuple of str
         Columns whose values divide the rows into declared groups. Untrusted text.
     limits : dict of code to Limit
-        They replace the limits of the checks.
+        They replace the limits of the checks. Those of `RETIRED` checks, which a stored review
+        may hold, are left out.
     decisions : dict of class to Decision
         No check depends on them. Untrusted text.
     baseline : str or None
@@ -122,6 +126,10 @@ class Question:
     limits: dict[str, Limit] = field(default_factory=dict)
     decisions: dict[str, Decision] = field(default_factory=dict)
     baseline: str | None = None
+
+    def __post_init__(self) -> None:
+        kept = {code: one for code, one in self.limits.items() if code not in RETIRED}
+        object.__setattr__(self, "limits", kept)
 
 
 def default_event(classes: Sequence[str], rows: Sequence[int] = ()) -> str | None:

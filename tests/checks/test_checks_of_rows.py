@@ -258,8 +258,8 @@ def test_probabilities_that_do_not_differ_are_caught_where_there_are_rows_enough
         rows = classified(n)
         near = 0.5 + 0.01 * (rows.proba - 0.5)
         evidence = Evidence(ScoredSet(near, rows.y, rows.classes, "d", "x"))
-        assert verdicts(evidence, ["KC207"])["KC207"] == verdict
-        assert verdicts(Evidence(rows), ["KC207"])["KC207"] == "pass"
+        assert verdicts(evidence, ["KC209"])["KC209"] == verdict
+        assert verdicts(Evidence(rows), ["KC209"])["KC209"] == "pass"
 
 
 def test_a_model_that_stays_in_the_middle_is_caught_and_a_rare_event_is_not() -> None:
@@ -268,7 +268,7 @@ def test_a_model_that_stays_in_the_middle_is_caught_and_a_rare_event_is_not() ->
         p = rng.uniform(low, high, 3000)
         y = (rng.random(3000) < p).astype(np.int64)
         rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "d", "x")
-        assert verdicts(Evidence(rows, event=1), ["KC207"])["KC207"] == verdict
+        assert verdicts(Evidence(rows, event=1), ["KC209"])["KC209"] == verdict
 
 
 def test_certainty_is_a_fault_where_it_is_wrong() -> None:

@@ -14,6 +14,7 @@ from kdcal_core.checks import CHECKS, MeasuredChecks, judge_checks
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
+    RETIRED,
     Limit,
     Question,
     ReviewReader,
@@ -176,6 +177,25 @@ def test_the_edition_of_a_verdict_follows_the_checks_and_the_baseline(
     assert verdict_edition(workspace, ours) != alone
 
 
+def test_a_limit_of_a_retired_check_is_left_out_of_a_stored_review(workspace: Workspace) -> None:
+    made = review_of(workspace, calibration=too_sure(400, 0))
+    kept = Limit(high=0.1, against="baseline")
+    set_question(workspace, made, Question(limits={"KC001": kept, "KC002": Limit(low=0.5)}))
+    (stored,) = [one for one in workspace.root.rglob("*.json") if '"KC002"' in one.read_text()]
+    stored.write_text(stored.read_text().replace('"KC002"', '"KC207"'))
+    review = Workspace(workspace.root).read(made)
+    assert review.question.limits == {"KC001": kept}
+    found = quick_checks(
+        Sets(ReviewReader(workspace, made, BOTH_SETS)), **checks_settings(review, "calibration")
+    )
+    judged = judge_checks(found, review.question.limits)
+    (wide,) = [one for one in judged.results if one.code == "KC209"]
+    assert (wide.verdict, wide.limit) == ("pass", CHECKS["KC209"].limit)
+    assert not RETIRED & set(CHECKS)
+    with pytest.raises(ValueError, match="KC207 is retired"):
+        replace(CHECKS["KC209"], code="KC207").offer()
+
+
 @pytest.mark.parametrize("view", ["event", "confidence"])
 def test_reliability_shows_every_estimate_of_the_checks_that_link_to_it(
     workspace: Workspace, view: View
@@ -191,7 +211,7 @@ def test_reliability_shows_every_estimate_of_the_checks_that_link_to_it(
     ends = {(one.value, one.low, one.high) for one in shown}
     found = quick_checks(sets, **checks_settings(review, "evaluation"))
     linked = [one for one in found.checks if one.check.page == "reliability" and one.parts]
-    assert {"KC003", "KC004", "KC005", "KC011", "KC102", "KC204", "KC206", "KC207", "KC208"} <= {
+    assert {"KC003", "KC004", "KC005", "KC011", "KC102", "KC204", "KC206", "KC208", "KC209"} <= {
         one.code for one in linked
     }
     for check in linked:
