@@ -84,4 +84,5 @@ Check(
     needs=needs_inputs,
     quick=False,
     place="where",
+    comparable=False,
 ).offer()

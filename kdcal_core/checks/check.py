@@ -35,10 +35,12 @@ class Part:
     """One number that a check judges: its only one, or that of one class, group or level.
 
     ``name`` is empty where there is only one. It may name a class or a column: untrusted text.
+    ``key`` is what the part is known by in other reviews, where the data choose the name.
     """
 
     estimate: Estimate
     name: str = ""
+    key: str | None = None
 
 
 Measured = Callable[[Evidence, float], Sequence[Part]]
@@ -102,6 +104,9 @@ class Check:
         "where" a rule holds. Such a fault stays if all rows are repaired alike. Else empty.
     repairs : Repairs, optional
         Of a check that tries repairs, whose parts are their gains.
+    comparable : bool
+        Whether other reviews have the same parts, so that a limit may apply to the difference
+        from one. Those of a search do not.
     """
 
     code: str
@@ -121,6 +126,7 @@ class Check:
     quick: bool = True
     place: str = ""
     repairs: Repairs | None = None
+    comparable: bool = True
 
     @property
     def key(self) -> str:
@@ -133,12 +139,19 @@ class Check:
         Raises
         ------
         InputError
-            Against chance, where the check has no test of it.
+            Against chance, where the check has no test of it, or against a baseline, where no
+            other review has its parts.
         """
         if limit.against == "chance" and self.by_chance is None:
             raise InputError(
                 f"The check {self.code} ({self.title.lower()}) has no limit against chance",
                 fix="Give it a lower or an upper end.",
+            )
+        if limit.against == "baseline" and not self.comparable:
+            raise InputError(
+                f"The check {self.code} ({self.title.lower()}) cannot be compared with another "
+                "review, because each finds parts of its own",
+                fix="Give it a limit for the estimate itself.",
             )
         return limit
 

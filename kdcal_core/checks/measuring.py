@@ -38,6 +38,8 @@ class MeasuredPart:
         random draws do not resolve the others.
     p_value : float or None
         Against chance, where the check has a test of it.
+    known_as : str or None
+        The key of `kdcal_core.checks.Part`.
     """
 
     name: str
@@ -45,11 +47,12 @@ class MeasuredPart:
     low: tuple[float, ...]
     high: tuple[float, ...]
     p_value: float | None = None
+    known_as: str | None = None
 
     @property
     def key(self) -> tuple[str, str]:
-        """What distinguishes it from the other parts of its check."""
-        return self.estimate.label, self.name
+        """What distinguishes it from the other parts of its check, the same in every review."""
+        return self.estimate.label, self.name if self.known_as is None else self.known_as
 
     def at(self, level: float) -> Estimate:
         """The estimate with its interval at any level.
@@ -185,6 +188,7 @@ def _measured(check: Check, evidence: Evidence) -> MeasuredCheck:
             tuple(one.estimate.low for one in each),
             tuple(one.estimate.high for one in each),
             p_value,
+            each[0].key,
         )
         for p_value, *each in zip(p_values, *at_levels, strict=True)
     )

@@ -17,7 +17,8 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     found = largest(
         "Share of rows without a value", "Missing", [one / n for one in counts], n, level
     )
-    return [Part(found, columns[counts.index(max(counts))] if any(counts) else "")]
+    name = columns[counts.index(max(counts))] if any(counts) else ""
+    return [Part(found, name, key="most missing")]
 
 
 Check(

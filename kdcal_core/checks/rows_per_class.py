@@ -14,7 +14,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
     counts = np.bincount(rows.y, minlength=len(rows.classes))
     part = exact("Rows of the rarest class", "Rarest class", counts.min(), rows.n_rows)
-    return [Part(part.estimate, rows.classes[int(counts.argmin())])]
+    return [Part(part.estimate, rows.classes[int(counts.argmin())], key="rarest")]
 
 
 Check(

@@ -17,6 +17,7 @@ from kdcal_core.checks.measuring import (
 )
 from kdcal_core.diagnostics import Estimate, unpaired_difference
 from kdcal_core.diagnostics.targets import check_level
+from kdcal_core.errors import InputError
 from kdcal_core.review import Limit
 
 Verdict = Literal["pass", "fail", "not enough evidence"]
@@ -225,8 +226,8 @@ def judge_checks(
     Raises
     ------
     InputError
-        For a code that no check has, a limit that a check cannot be held against, or a level
-        outside (0, 1).
+        For a code that no check has, a limit against chance where the check has no test of it, or
+        a level outside (0, 1). A check that cannot be compared with a baseline has no answer.
 
     Notes
     -----
@@ -253,7 +254,7 @@ def judge_checks(
     asked_checks(tuple(limits))  # refuses unknown codes
     before = {one.code: one for one in baseline.checks} if baseline is not None else {}
     answers = [
-        _Answer(one, one.check.limited(limits.get(one.code, one.check.limit)), before, level)
+        _Answer(one, limits.get(one.code, one.check.limit), before, level)
         for one in measured.checks
     ]
     _fail([one for one in answers if one.parts], level)
@@ -272,6 +273,8 @@ class _Answer:
     ) -> None:
         self.measured, self.limit = measured, limit
         self.why_not = measured.why_not
+        if limit.against != "baseline":  # of which a stored one must not keep a review from opening
+            measured.check.limited(limit)
         self._before: dict[tuple[str, str], MeasuredPart] = {}
         if limit.against == "baseline":
             known = before.get(measured.code)
@@ -285,11 +288,15 @@ class _Answer:
 
     def _why_incomparable(self, known: MeasuredCheck | None) -> str:
         """Why nothing can be compared with the baseline; empty where something can."""
+        try:
+            self.measured.check.limited(self.limit)
+        except InputError as error:
+            return str(error)
         if known is None or not known.parts:
             return "There is no baseline that answered this check."
         if any(one.key in self._before for one in self.measured.parts):
             return ""
-        return "The baseline has none of the parts that this check judges, such as these regions."
+        return "The baseline has none of the parts that this check judges, such as these groups."
 
     def _at(self, part: MeasuredPart, level: float) -> Estimate:
         now = part.at(level)

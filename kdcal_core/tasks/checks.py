@@ -30,7 +30,7 @@ from kdcal_core.tasks.spaces import LAYER, regression_space, space_names
 def _edition() -> str:
     return " ".join(
         (
-            "p values by part and with a contrast, range in log odds, ratios with both errors",
+            "p values by part and with a contrast, ratios with both errors, keys, none certain",
             *CHECKS,
         )
     )

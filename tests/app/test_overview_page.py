@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def test_limits_can_compare_with_another_review(
     review_id = review_of(workspace, calibration=too_sure(500, 7))
     limits = {
         "KC001": Limit(high=0.05, against="baseline"),  # quick
-        "KC007": Limit(-0.1, 0.1, against="baseline"),  # thorough, with regions of its own
+        "KC103": Limit(high=0.05, against="baseline"),  # thorough
     }
     set_question(workspace, review_id, Question(limits=limits))
     at = shown(review_id)
@@ -123,7 +124,13 @@ def test_limits_can_compare_with_another_review(
     assert "The baseline is the review March *audit*: 500 rows of its calibration set." in words(at)
     assert "ECE minus the baseline's" in words(at)
     assert "above the baseline" in words(at)
-    assert "The baseline has none of the parts" in words(at)
+    assert "Log loss gained minus the baseline's" in words(at)
+    regions = {"KC007": Limit(-0.1, 0.1, against="baseline")}  # found anew in each review
+    set_question(workspace, review_id, replace(kept, limits=limits | regions))
+    at = shown(review_id)
+    assert "cannot be compared with another review" in words(at)
+    next(one for one in at.button if one.label == "Save the limits").click().run()
+    assert "cannot be compared with another review" in at.error[0].value
     workspace.delete(then)
     at = shown(review_id)
     assert "is no longer on this machine" in words(at)

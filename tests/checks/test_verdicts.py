@@ -12,16 +12,19 @@ from scipy.stats import norm
 from kdcal_core.checks import (
     CHECKS,
     LEVELS,
+    Evidence,
     MeasuredCheck,
     MeasuredChecks,
     MeasuredPart,
     evidence_text,
     judge_checks,
     limit_text,
+    measure_checks,
     part_text,
     rows_needed,
     verdict_of,
 )
+from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import Estimate, unpaired_difference
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit
@@ -293,6 +296,37 @@ def test_a_part_that_the_baseline_lacks_is_not_passed_over() -> None:
     (none,) = judge_checks(measured((north,)), limits, baseline=measured((south,))).results
     assert none.verdict is None
     assert "The baseline has none of the parts" in none.why_not
+
+
+def test_parts_that_the_data_name_are_compared_whatever_their_name() -> None:
+    """The rarest class and the column with most gaps are others in the other review."""
+
+    def found(y: list[int], missing: dict[str, int]) -> MeasuredChecks:
+        n = len(y)
+        rows = ScoredSet(np.full((n, 2), 0.5), np.array(y), ("no", "yes"), "d", "evaluation")
+        return measure_checks(Evidence(rows, missing=missing), ["KC202", "KC203"])
+
+    now = found([0] * 60 + [1] * 40, {"age": 30, "site": 0})
+    then = found([0] * 45 + [1] * 55, {"age": 0, "site": 10})
+    none = found([0] * 45 + [1] * 55, {"age": 0, "site": 0})
+    limits = {code: Limit(-5.0, 5.0, against="baseline") for code in ("KC202", "KC203")}
+    for before, more in ((then, 0.2), (none, 0.3)):
+        rarest, gaps = judge_checks(now, limits, baseline=before).results
+        assert (rarest.worst.name, rarest.worst.estimate.value) == ("yes", -5.0)
+        assert (gaps.worst.name, gaps.worst.estimate.value) == ("age", pytest.approx(more))
+        assert rarest.verdict == gaps.verdict == "pass"
+
+
+@pytest.mark.parametrize("code", ["KC007", "KC024"])
+def test_regions_are_compared_with_no_other_review(code: str) -> None:
+    """A limit of an earlier version may be stored: the review still opens."""
+    limit = Limit(-0.1, 0.1, against="baseline")
+    with pytest.raises(InputError, match="cannot be compared with another review"):
+        CHECKS[code].limited(limit)
+    measured_ = MeasuredChecks((MeasuredCheck(code, (normal_part(0.0, 0.1, "x"),)),), 10)
+    (found,) = judge_checks(measured_, {code: limit}, baseline=measured_).results
+    assert found.verdict is None
+    assert "cannot be compared with another review, because each finds" in found.why_not
 
 
 @pytest.mark.parametrize(
