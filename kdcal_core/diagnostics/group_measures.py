@@ -127,9 +127,8 @@ def groups_finding(found: GroupTable) -> str:
     if wrong:
         worst = max(wrong, key=lambda one: abs(one.gap.value))
         region = worst.region
-        more = f"{len(wrong)} of {len(found.groups)} groups are off by more than chance"
-        one = f"1 of {len(found.groups)} groups is off by more than chance"
-        lead = f"{more}, most of all" if len(wrong) > 1 else f"{one}:"
+        count = _off(len(wrong), len(found.groups))
+        lead = f"{count}, most of all" if len(wrong) > 1 else f"{count}:"
         share = value_text(worst.rate, region.stated)
         return (
             f"{lead} {worst.name}: says {share}, sees "
@@ -145,9 +144,25 @@ def groups_finding(found: GroupTable) -> str:
         else (f"lies between {smallest} and {largest}, by the group's rows")
     )
     return (
-        f"None of {len(found.groups)} groups is off by more than chance. The smallest gap that "
-        f"would have been found four times out of five {only}."
+        f"{_off(0, len(found.groups))}. The smallest gap that would have been found four times "
+        f"out of five {only}."
     )
+
+
+def _off(wrong: int, groups: int) -> str:
+    """How many groups are off by more than chance, without a full stop.
+
+    Examples
+    --------
+    >>> _off(2, 3), _off(0, 3)
+    ('2 of 3 groups are off by more than chance', 'None of 3 groups is off by more than chance')
+    >>> _off(1, 1), _off(0, 1)
+    ('The only group is off by more than chance', 'The only group is not off by more than chance')
+    """
+    if groups == 1:
+        return f"The only group is {'' if wrong else 'not '}off by more than chance"
+    verb = "are" if wrong > 1 else "is"
+    return f"{wrong or 'None'} of {groups} groups {verb} off by more than chance"
 
 
 def pit_groups_finding(found: RegionSearch) -> str:
@@ -167,11 +182,12 @@ def pit_groups_finding(found: RegionSearch) -> str:
     '1 of 2 groups is off by more than chance. Where n'
     """
     judged = [one for one in found.regions if one.n]
+    if not judged:
+        return "No group has rows."
+    count = f"{_off(len(found.faulty), len(judged))}."
     if found.faulty:
-        is_ = "is" if len(found.faulty) == 1 else "are"
-        count = f"{len(found.faulty)} of {len(judged)} groups {is_} off by more than chance"
-        return f"{count}. {region_finding(found.faulty[0], regression=True)}"
-    return f"None of {len(judged)} groups is off by more than chance."
+        return f"{count} {region_finding(found.faulty[0], regression=True)}"
+    return count
 
 
 def _measured(

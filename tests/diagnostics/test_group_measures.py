@@ -11,9 +11,11 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import (
     auroc,
     confidence_calibration_error,
+    describe_pit_regions,
     describe_regions,
     groups_finding,
     measure_groups,
+    pit_groups_finding,
 )
 from kdcal_core.errors import InputError
 
@@ -69,6 +71,24 @@ def test_the_finding_names_the_faulty_group_or_what_could_have_been_found() -> N
     assert "over-confident" in groups_finding(wrong)
     right = measure_groups(rows(3_000, 2), thirds(3_000), ["a", "b", "c"], event=1)
     assert groups_finding(right).startswith("None of 3 groups is off by more than chance. The sm")
+
+
+def test_one_group_has_a_sentence_of_its_own() -> None:
+    alone = np.zeros(3_000, dtype=int)
+    wrong = measure_groups(rows(3_000, 1, 0.3), alone, ["a"], event=1)
+    assert groups_finding(wrong).startswith("The only group is off by more than chance: a: says ")
+    right = measure_groups(rows(3_000, 2), alone, ["a"], event=1)
+    assert groups_finding(right).startswith(
+        "The only group is not off by more than chance. The smallest gap that would have been "
+        "found four times out of five is 0."
+    )
+    u = (np.arange(400) + 0.5) / 400
+    for pit, said in (
+        (u / 2 + 0.5, "The only group is off by more than chance. Where a: the mean PIT"),
+        (u, "The only group is not off by more than chance."),
+    ):
+        found = describe_pit_regions(pit, alone[:400], ("a",))
+        assert pit_groups_finding(found).startswith(said)
 
 
 def test_the_smallest_gap_is_found_four_times_in_five() -> None:
