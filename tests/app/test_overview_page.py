@@ -241,7 +241,7 @@ def test_on_a_shared_server_the_other_review_stays_unknown(
     review_id, then = on_a_shared_server
     limits = {
         "KC001": Limit(high=0.05, against="baseline"),
-        "KC007": Limit(-0.1, 0.1, against="baseline"),
+        "KC103": Limit(high=0.05, against="baseline"),  # thorough
     }
     set_question(workspace, review_id, Question(limits=limits, baseline=then))
     at = shown(review_id)
@@ -291,7 +291,7 @@ def test_a_baseline_whose_job_ended_without_a_result_is_like_a_missing_one(
     review_id = review_of(workspace, calibration=too_sure(500, 19))
     limits = {
         "KC001": Limit(high=0.05, against="baseline"),
-        "KC007": Limit(-0.1, 0.1, against="baseline"),
+        "KC103": Limit(high=0.05, against="baseline"),  # thorough
     }
     set_question(workspace, review_id, Question(limits=limits, baseline=then))
     measured = checks._measured
