@@ -23,15 +23,14 @@ if review is not None:
         with right:
             parts.picture(review, which)
         with running:
-            thorough = parts.thorough(review, which)
+            further = parts.thorough(review, which)
             compared = parts.baseline(review)
-        done = thorough is not None and compared.complete
-        checked = parts.judged(review, compared, quick, thorough)
-        if done:
+        checked = parts.judged(review, compared, quick, further.measured)
+        if further.measured is not None and compared.complete:
             parts.keep_verdict(review, which, checked)
         with above:
             parts.verdict(checked)
-            parts.what_next(checked, done)
+            parts.what_next(checked, further, compared)
         with listed:
             parts.checks(checked, compared)
         with after:

@@ -55,9 +55,9 @@ def quick(review: Review, which: Which) -> MeasuredChecks | None:
     return set_results.of(review, quick_checks, **checks_settings(review, which))
 
 
-def thorough(review: Review, which: Which) -> MeasuredChecks | None:
-    """What the other checks found; None while a job finds it, whose progress is shown."""
-    return set_results.in_job(review, thorough_checks, **checks_settings(review, which))
+def thorough(review: Review, which: Which) -> Answer:
+    """What the other checks found, by a job whose progress or end is shown."""
+    return _answer_of(review, review, thorough_checks, checks_settings(review, which))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +116,8 @@ def baseline(review: Review) -> Baseline:
 
 
 @dataclass(frozen=True, eq=False)
-class _Answer:
-    """What checks of the other review found, or why they did not; neither while a job runs."""
+class Answer:
+    """What checks of a review found, or why they did not; neither while a job runs."""
 
     measured: MeasuredChecks | None
     why_none: str = ""
@@ -129,22 +129,23 @@ class _Answer:
 
 def _answer_of(
     other: Review, review: Review, task: ReviewTask[MeasuredChecks], settings: dict[str, Any]
-) -> _Answer:
-    """The answer for the limits of this review, to which a job belongs."""
+) -> Answer:
+    """The answer about this review or the baseline of its limits; a job belongs to this one."""
     get = set_results.of if task is quick_checks else set_results.in_job
+    whose = "this review" if other.id == review.id else "the baseline"
     key = task.request(session.workspace(), other, **settings).key
     before = waiting.find(key)
     measured = get(other, task, owner=review.id, **settings)
     job = waiting.find(key)
     if measured is not None or job is None or not job.finished:
-        return _Answer(measured)
+        return Answer(measured)
     if job.state == "done":  # and was before, with a result that cannot be read; or just now
         unread = before is not None and before.state == "done"
-        return _Answer(None, "The stored results of the baseline are damaged." if unread else "")
+        return Answer(None, f"The stored results of {whose} are damaged." if unread else "")
     if job.error is None:
-        return _Answer(None, "The checks of the baseline were stopped.")
+        return Answer(None, f"The checks of {whose} were stopped.")
     reason = f": {in_sentence(str(job.error))}" if reviews_here.at_this_machine() else "."
-    return _Answer(None, f"The checks of the baseline could not be made{reason}")
+    return Answer(None, f"The checks of {whose} could not be made{reason}")
 
 
 def _together(found: Sequence[MeasuredChecks | None]) -> MeasuredChecks | None:
@@ -253,9 +254,14 @@ def picture(review: Review, which: Which) -> None:
             )
 
 
-def what_next(checked: CheckedReview, done: bool) -> None:
+def what_next(checked: CheckedReview, further: Answer, compared: Baseline) -> None:
     """What to do, in a paragraph."""
-    said = [next_step(checked, complete=done), "" if done else "Further checks are running."]
+    running = further.running or not compared.complete
+    said = [next_step(checked, complete=not running and further.measured is not None)]
+    if running:
+        said.append("Further checks are running.")
+    elif further.measured is None:
+        said.append("Further checks have ended without a result: start them again below.")
     words = escape_markdown(" ".join(filter(None, said)), 800)
     st.markdown(f"**What to do next.** {words}")
 

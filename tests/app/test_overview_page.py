@@ -314,6 +314,28 @@ def test_a_baseline_whose_job_ended_without_a_result_is_like_a_missing_one(
     assert read_review(workspace, review_id).verdict == "fail"
 
 
+def test_further_checks_that_were_stopped_do_not_run_for_ever(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kdcal_core.tasks import checks
+
+    measured = checks._measured
+
+    def stops(sets: Sets, *args: Any, quick: bool) -> MeasuredChecks:
+        if not quick:
+            raise Cancelled("Checking")
+        return measured(sets, *args, quick=quick)
+
+    monkeypatch.setattr(checks, "_measured", stops)
+    review_id = review_of(workspace, calibration=too_sure(500, 31))
+    at = settle(launch(PAGE, review_id))
+    assert not at.exception
+    assert "Further checks are running" not in words(at)
+    assert "Further checks have ended without a result: start them again below." in words(at)
+    assert any(one.label == "Start again" for one in at.button)
+    assert read_review(workspace, review_id).verdict == ""  # of all checks, which it has not had
+
+
 def test_the_event_can_be_chosen(workspace: Workspace) -> None:
     review_id = review_of(workspace, calibration=too_sure(500, 0))
     assert read_review(workspace, review_id).event == 1  # "yes"
