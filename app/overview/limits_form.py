@@ -17,7 +17,7 @@ from app.shared.labels import unique_labels
 from kdcal_core.checks import CHECKS
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, Review, alike, set_question
-from kdcal_core.text import in_sentence
+from kdcal_core.text import in_sentence, listed
 
 AGAINST = {
     "value": "the estimate",
@@ -48,8 +48,13 @@ def limits_form(review: Review) -> None:
             "takes the rows of both as independent. If both hold the same rows, the interval is "
             "too wide, so that verdicts come too rarely, not wrongly."
         )
-        baseline = _baseline(review)
         checks = [one for one in CHECKS.values() if review.task in one.tasks]
+        alone = [one.title for one in checks if not one.comparable]
+        if alone:
+            st.markdown(
+                f"{listed(alone)} cannot be compared so, because each review finds its own regions."
+            )
+        baseline = _baseline(review)
         limits = [own.get(one.code, one.limit) for one in checks]
         table = pd.DataFrame(
             {
