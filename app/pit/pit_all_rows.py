@@ -10,7 +10,7 @@ import streamlit as st
 from app.shared import pit_results, tiles
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.pit_results import BINS, Judged
-from app.shared.tables import show_table
+from app.shared.tables import show_estimates, show_table
 from kdcal_core.charts import (
     coverage_chart,
     ecdf_chart,
@@ -23,8 +23,6 @@ from kdcal_core.diagnostics import (
     LocalPit,
     UniformityTest,
     estimate_text,
-    interval_text,
-    reference_text,
     value_text,
 )
 from kdcal_core.evaluation import MEASURES
@@ -239,25 +237,8 @@ def every_measure(judged: Judged, whole: PitOverview) -> None:
     """The table of all measures with full names."""
     with st.container(border=True):
         estimates = [one for key, one in whole.scores.rows.items() if _is_known(key, whole)]
-        show_table(
-            pd.DataFrame(
-                {
-                    "Measure": [e.name for e in estimates],
-                    "Value": [value_text(e) for e in estimates],
-                    "Interval": [interval_text(e) for e in estimates],
-                    "Compare with": [reference_text(e) for e in estimates],
-                    "Rows": [e.n for e in estimates],
-                    "Method": [e.interval for e in estimates],
-                }
-            ),
-            key="pit_measures",
-            column_config={"Rows": st.column_config.NumberColumn(format="localized")},
-            alt="Every measure with its value, its interval and the value to compare it with",
-        )
-        csv_button(
-            lambda: pd.DataFrame([vars(e) for e in estimates]),
-            key="pit_measures_csv",
-            name=f"{judged.review.title} {judged.which} measures",
+        show_estimates(
+            estimates, key="pit_measures", name=f"{judged.review.title} {judged.which} measures"
         )
 
 

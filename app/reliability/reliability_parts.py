@@ -11,9 +11,9 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import set_results, tiles
-from app.shared.charts import csv_button, drawn_once, is_dark, show
+from app.shared.charts import drawn_once, is_dark, show
 from app.shared.question_choice import Asked, choose_kind, choose_label, question_fold
-from app.shared.tables import show_table
+from app.shared.tables import show_estimates, show_table
 from kdcal_core.charts import (
     confusion_chart,
     largest_curves,
@@ -27,9 +27,7 @@ from kdcal_core.diagnostics import (
     Reliability,
     Strategy,
     headline_estimate,
-    interval_text,
     reliability_finding,
-    value_text,
 )
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import (
@@ -251,31 +249,10 @@ def every_estimate(review: Review, which: Which) -> None:
         found = set_results.of(review, set_estimates, which=which, event=review.event)
         if found is None:
             return
-        estimates = found.estimates
-        table = pd.DataFrame(
-            {
-                "Estimate": [e.name for e in estimates],
-                "Value": [value_text(e) for e in estimates],
-                "Interval": [interval_text(e) for e in estimates],
-                "Expected by chance": [
-                    value_text(e, e.expected) if e.expected is not None else "" for e in estimates
-                ],
-                "Rows": [e.n for e in estimates],
-                "Made by": [e.interval for e in estimates],
-            }
-        )
         st.caption(
-            "Expected by chance: what a perfectly calibrated model with these confidences and "
-            "this number of rows would show on average. An error near it is no evidence."
+            "Expected by chance: what a perfectly calibrated model with these confidences and this "
+            "number of rows would show on average. An error near it is no evidence."
         )
-        show_table(
-            table,
-            key="estimates_table",
-            column_config={"Rows": st.column_config.NumberColumn(format="localized")},
-            alt="Every estimate with its value, interval and the value expected by chance",
-        )
-        csv_button(
-            lambda: pd.DataFrame([vars(e) for e in estimates]),
-            key="estimates_csv",
-            name=f"{review.title} {which} estimates",
+        show_estimates(
+            found.estimates, key="estimates_table", name=f"{review.title} {which} estimates"
         )

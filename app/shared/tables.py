@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+
+from app.shared.charts import csv_button
+from kdcal_core.diagnostics import Estimate, interval_text, reference_text, value_text
 
 _ONE = r"[+\-]?[\d,]*\.?\d+(?:e[+\-]\d+)?%?"
 _NUMBER = re.compile(
@@ -29,6 +33,26 @@ def show_table(
         if given and given["type_config"]["type"] == "text" and holds_numbers(frame[name]):
             config[name] = {**given, "alignment": "right"}
     return st.dataframe(frame, column_config=config, hide_index=True, **options)
+
+
+def show_estimates(estimates: Sequence[Estimate], *, key: str, name: str) -> None:
+    """Every estimate with its full name, and what its interval was made by; also as CSV."""
+    show_table(
+        pd.DataFrame(
+            {
+                "Estimate": [one.name for one in estimates],
+                "Value": [value_text(one) for one in estimates],
+                "Interval": [interval_text(one) for one in estimates],
+                "Compare with": [reference_text(one) for one in estimates],
+                "Rows": [one.n for one in estimates],
+                "Made by": [one.interval for one in estimates],
+            }
+        ),
+        key=key,
+        column_config={"Rows": st.column_config.NumberColumn(format="localized")},
+        alt="Every estimate with its value, its interval and the value to compare it with",
+    )
+    csv_button(lambda: pd.DataFrame([vars(one) for one in estimates]), key=f"{key}_csv", name=name)
 
 
 def holds_numbers(column: pd.Series) -> bool:
