@@ -41,6 +41,7 @@ def run() -> list[dict[str, Any]]:
                 review = start_sample(Workspace(Path(home)), sample.name)
                 page.goto(f"http://127.0.0.1:{port}/?review={review.id}")
                 page.locator("h1").first.wait_for(timeout=60_000)
+                _still(page)  # the links are those of the review's task
                 for name, place in places().items():
                     if review.task in place.tasks:
                         rows.append(_measured(page, name, place.title, review))
@@ -59,9 +60,10 @@ def _measured(page: Page, name: str, title: str, review: Review) -> dict[str, An
         _still(page)
     plot = page.locator("[data-testid='stMain'] .js-plotly-plot .main-svg").first
     drawn = plot.count() and plot.is_visible()
-    height, picture = page.evaluate(HEIGHT), page.evaluate(PICTURE) if drawn else None
-    words = f"{review.title}: {height} px high, picture down to {picture or 'none'}"
-    fits = height <= MOST and (picture or 0) <= FIRST
+    height, picture = page.evaluate(HEIGHT), page.evaluate(PICTURE) if drawn else 0
+    shown = f"picture down to {picture}" if picture > 0 else "no main picture"  # or no axis
+    words = f"{review.title}: {height} px high, {shown}"
+    fits = height <= MOST and picture <= FIRST
     return {"name": f"screens: {name}", "what": words, "goal": "fits" if fits else "too high"}
 
 
