@@ -67,6 +67,7 @@ def test_own_model_and_table_are_scored_and_diagnosed(app):
     app.open()
     _upload(app, folder / "calibration.parquet", folder / "model.skops")
     app.wait_for_text("30 inputs")  # a sample's card speaks of a random forest too
+    app.idle()
     app.page.get_by_role("button", name="Score the rows").click()
     app.wait_for_overview()
     app.assert_healthy()
@@ -84,6 +85,8 @@ def test_predictions_as_csv_and_a_refused_pickle(app, tmp_path):
     app.wait_for_text("pickle")
     app.assert_healthy()
     _upload(app, table)
+    app.page.get_by_role("button", name="Score the rows").wait_for(timeout=60_000)
+    app.idle()
     app.page.get_by_role("button", name="Score the rows").click()
     app.wait_for_overview()
     app.visit("Confidence by class")

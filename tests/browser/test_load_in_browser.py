@@ -71,8 +71,8 @@ def place(app, name: str):
 
 def shown_place(app, name: str) -> str:
     """Nothing while a run draws the choice anew, and the one before is still there."""
-    found = place(app, name)
-    return str(found.input_value()) if found.count() == 1 else ""
+    shown = place(app, name).evaluate_all("found => found.map(one => one.value)")
+    return str(shown[0]) if len(shown) == 1 else ""
 
 
 def give(app, name: str, to: str) -> None:
