@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,13 @@ from kdcal_core.cli.review_of_options import (
     scored_review,
     table_notes,
 )
-from kdcal_core.cli.terminal import check_out, progress_line, table, with_standard_input
+from kdcal_core.cli.terminal import (
+    check_out,
+    progress_line,
+    table,
+    temporary_folder,
+    with_standard_input,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.progress import Progress
@@ -58,8 +63,8 @@ def _fit(options: argparse.Namespace) -> str:
     _check(options)
     settings = _settings(options)
     # Files are read in worker processes with limits, because they may be hostile.
-    with tempfile.TemporaryDirectory(prefix="kdcal-") as folder, progress_line() as progress:
-        workspace = Workspace(Path(folder))
+    with temporary_folder() as folder, progress_line() as progress:
+        workspace = Workspace(folder)
         review = scored_review(workspace, options)
         if options.training:
             training = Path(options.training)
@@ -67,7 +72,7 @@ def _fit(options: argparse.Namespace) -> str:
         found = run_limited(
             "kdcal_core.cli.calibrate:fit_and_save",
             {
-                "home": folder,
+                "home": str(folder),
                 "review_id": review.id,
                 "key": options.calibrator,
                 "settings": settings,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from kdcal_core.cli.review_of_options import (
     scored_review,
     table_notes,
 )
-from kdcal_core.cli.terminal import check_out, with_standard_input
+from kdcal_core.cli.terminal import check_out, temporary_folder, with_standard_input
 from kdcal_core.data import Roles
 from kdcal_core.diagnostics import mean_scale
 from kdcal_core.review import Review, ReviewReader, Which, Workspace
@@ -59,8 +58,8 @@ def _run(options: argparse.Namespace) -> str:
         read = (options.data, options.predictions, options.model, options.evaluation)
         check_out(options.json, read, force=options.force)
     # Files are read in a worker process with limits, because they may be hostile.
-    with tempfile.TemporaryDirectory(prefix="kdcal-") as folder:
-        workspace = Workspace(Path(folder))
+    with temporary_folder() as folder:
+        workspace = Workspace(folder)
         review = scored_review(workspace, options)
         measured = _measured(ReviewReader(workspace, review.id, review=review), options)
         doubts = (*doubts_words(review), *copies_words(workspace, review))

@@ -7,12 +7,13 @@ checked before anything is computed.
 from __future__ import annotations
 
 import argparse
+import secrets
 import shutil
 import sys
 import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from textwrap import wrap
 
@@ -145,11 +146,33 @@ def with_standard_input(options: argparse.Namespace) -> Iterator[argparse.Namesp
             f"--{asked[0]} - reads standard input, and nothing is piped in",
             fix="Pipe a table in, or name a file.",
         )
-    with tempfile.TemporaryDirectory(prefix="kdcal-") as folder:
-        path = Path(folder) / _FILE
+    with temporary_folder() as folder:
+        path = folder / _FILE
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         yield argparse.Namespace(**{**vars(options), asked[0]: str(path)})
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder of this user alone, which is deleted afterwards, whenever a signal ends the work.
+
+    `tempfile.TemporaryDirectory` leaves it behind if the signal comes between its making and the
+    note that it must go.
+
+    Examples
+    --------
+    >>> with temporary_folder() as folder:
+    ...     folder.is_dir()
+    True
+    >>> folder.exists()
+    False
+    """
+    folder = Path(tempfile.gettempdir()) / f"kdcal-{secrets.token_hex(16)}"  # a name of its own
+    with ExitStack() as after:
+        after.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        yield folder
 
 
 def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> None:

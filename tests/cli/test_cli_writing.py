@@ -14,7 +14,7 @@ import pytest
 from texts.snapshot import Texts
 
 from kdcal_core.cli import main
-from kdcal_core.cli.terminal import check_out
+from kdcal_core.cli.terminal import check_out, temporary_folder
 from kdcal_core.errors import InputError
 from kdcal_core.store.archive import new_file, write_archive
 
@@ -152,3 +152,20 @@ def test_an_empty_name_is_no_file_to_write(
     rows.write_text(ROWS)
     words = ("diagnose", "--predictions", rows, "--target", "answer")
     assert "is a folder" in refused(capsys, *words, "--json", "")
+
+
+def test_a_signal_right_after_the_folder_was_made_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    mkdir = Path.mkdir
+
+    def ended(path: Path, mode: int = 0o777) -> None:
+        mkdir(path, mode)
+        assert [one.name[:6] for one in tmp_path.iterdir()] == ["kdcal-"]
+        raise SystemExit(128 + signal.SIGTERM)
+
+    monkeypatch.setattr(Path, "mkdir", ended)
+    with pytest.raises(SystemExit), temporary_folder():
+        pytest.fail("not reached")
+    assert not list(tmp_path.iterdir())
