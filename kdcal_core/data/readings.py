@@ -50,6 +50,7 @@ About = Literal["target", "classes", "scale", "order", "level", "outputs"]
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # of an interval whose level no name says
 NO_LEVEL = "none"
 _MOST_CHOICES = 6
+_CLEARLY = 0.05  # of the area under the ROC curve: a smaller lead is often chance
 _LOOKED_AT = 20_000  # rows, evenly spread
 _CONFIDENCES = (
     *("confidence", "conf", "max_prob", "max_proba", "top_prob", "pred_prob", "certainty"),
@@ -379,18 +380,42 @@ class _Classification(_Reader):
             taken -= {*roles.features}
         outputs = [name for name, _ in roles.outputs]
         known = self.classes or (tuple(outputs) if len(outputs) > 1 else ())
-        free = class_columns(self.frame, taken, known, self.n_classes)
-        plausible = [name for name in free if self._is_plausible(name, roles)]
-        # a column named as a target may hold more classes than the model knows
-        many = self.n_classes is not None and self.frame[roles.target].nunique() > self.n_classes
-        if not certain or many:
-            plausible = free
+        most = 2 if len(outputs) == 1 else self.n_classes  # one probability is of two classes
+        free = class_columns(self.frame, taken, known, most)
+        # a column named as a target may hold more classes than are predicted
+        many = most is not None and self.frame[roles.target].nunique() > most
         named = [] if many and free else [roles.target]
-        names = dict.fromkeys([*named, *plausible])
+        names = dict.fromkeys([*named, *free])
         found = [roles if name == roles.target else self.guess(name) for name in names]
         if not self.model and any(one.outputs for one in found):
             found = [one for one in found if one.outputs]
-        return found
+        if many or not certain:
+            return sorted(found, key=lambda one: -self._separated(one)) if many else found
+        least = self._separated(roles) + _CLEARLY
+        return [
+            one
+            for one in found
+            if one is roles
+            or self._is_plausible(str(one.target), roles)
+            or self._separated(one) > least
+        ]
+
+    def _separated(self, roles: Roles) -> float:
+        """How far from one half the AUROC of the predictions is; 0 without two classes."""
+        columns = [name for name in (roles.target, *_columns(roles)) if name]
+        rows = self._rows(self.frame).dropna(subset=columns)
+        classes = classes_of(rows[roles.target])
+        if not roles.outputs or len(classes) != 2:
+            return 0.0
+        names = classes if len(roles.outputs) == 1 else tuple(name for name, _ in roles.outputs)
+        try:
+            area, _ = rank_area(
+                output_matrix(rows, roles, names)[:, -1],
+                encode_labels(rows[roles.target], names) == len(names) - 1,
+            )
+        except InputError:  # the predictions are of other classes
+            return 0.0
+        return abs(area - 0.5)
 
     def _class_names(self, roles: Roles) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
         """The labels as names of a model's classes where its file only counts them."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib.format import open_memmap
 from numpy.typing import ArrayLike, NDArray
 
 from kdcal_core.data import Family, FloatArray, stratified_folds
@@ -23,7 +22,7 @@ from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, Studen
 from kdcal_core.distributions.sampled import Empirical, Quantiles, Weighted
 from kdcal_core.distributions.wrapped import Mapped
 from kdcal_core.errors import InputError
-from kdcal_core.store import decode, encode
+from kdcal_core.store import decode, encode, read_array, write_arrays
 from kdcal_core.store.disk import write_json
 
 
@@ -312,14 +311,13 @@ def save_distribution(distribution: PredictiveDistribution, folder: Path) -> Non
     Normal(2 rows)
     """
     arrays = distribution.arrays()
-    for name, values in arrays.items():
-        np.save(folder / f"{name}.npy", values, allow_pickle=False)
+    write_arrays(folder, arrays)
     shapes = {name: values.shape for name, values in arrays.items()}
     write_json(folder / DESCRIPTION, encode(_Described(distribution.family, shapes)))
 
 
 def load_distribution(folder: Path, *, n_rows: int | None = None) -> PredictiveDistribution:
-    """The distributions stored in ``folder``, with memory-mapped, read-only arrays.
+    """The distributions stored in ``folder``, with read-only arrays; large ones are mapped.
 
     Parameters
     ----------
@@ -362,8 +360,7 @@ def _read(folder: Path) -> PredictiveDistribution:
     for name, shape in described.shapes.items():
         if not _NAME.fullmatch(name):
             raise ValueError("an array of an unknown name")
-        # np.load would read a zip file or a pickle if the first bytes look like one
-        values = open_memmap(folder / f"{name}.npy", mode="r")
+        values = read_array(folder / f"{name}.npy")
         if values.dtype != np.float64 or values.shape != shape:
             raise ValueError("an array of another shape")
         arrays[name] = values

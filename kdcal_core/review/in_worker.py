@@ -42,7 +42,7 @@ from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review.review import ColumnInfo, SetInfo, TableInfo
 from kdcal_core.review.scoring import in_file, in_rows_of, predict, read_frame, score_regression
 from kdcal_core.review.sealed_files import seal, seal_folder
-from kdcal_core.store import decode
+from kdcal_core.store import decode, write_arrays
 from kdcal_core.store.disk import digest_of
 
 _LOOKED_AT = 10_000  # rows; enough to separate labels from measurements
@@ -376,10 +376,7 @@ def _score(
             proba = predict(model, feature_frame(table, roles), names, progress)
     path = Path(folder)
     path.mkdir(mode=0o700)
-    np.save(path / "proba.npy", proba)
-    np.save(path / "y.npy", y)
-    if weight is not None:
-        np.save(path / "weight.npy", weight)
+    write_arrays(path, {"proba": proba, "y": y, "weight": weight})
     seal_folder(path)
     odd = odd_answers(proba, y, names)
     return SetInfo(

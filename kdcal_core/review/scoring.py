@@ -53,6 +53,7 @@ from kdcal_core.review.sealed_files import (
     seal,
     seal_folder,
 )
+from kdcal_core.store import write_arrays
 from kdcal_core.text import counted, listed
 
 _BLOCK_ROWS = 50_000
@@ -218,9 +219,7 @@ def score_regression(
     path = Path(folder)
     (path / DISTRIBUTION).mkdir(mode=0o700, parents=True)
     save_distribution(distribution, path / DISTRIBUTION)
-    for name, values in (("y", y), ("weight", weight), ("true_mean", true_mean)):
-        if values is not None:
-            np.save(path / f"{name}.npy", values)
+    write_arrays(path, {"y": y, "weight": weight, "true_mean": true_mean})
     seal_folder(path)
     return SetInfo(
         digest=regression_digest(y, weight, true_mean, distribution),

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
         read_archive,
         write_archive,
     )
-    from kdcal_core.store.folder import damaged, keep_array, load, load_part, read_array, save
+    from kdcal_core.store.folder import (
+        damaged,
+        keep_array,
+        load,
+        load_part,
+        read_array,
+        save,
+        write_arrays,
+    )
     from kdcal_core.store.named import Describer, Maker, is_storable, storable, storable_class
     from kdcal_core.store.values import decode, encode
 
@@ -38,11 +46,15 @@ __all__ = [
     "storable",
     "storable_class",
     "write_archive",
+    "write_arrays",
 ]
 
 _HOME = {
     **dict.fromkeys(("new_file", "read_archive", "errors_name_file", "write_archive"), "archive"),
-    **dict.fromkeys(("damaged", "keep_array", "load", "load_part", "read_array", "save"), "folder"),
+    **dict.fromkeys(
+        ("damaged", "keep_array", "load", "load_part", "read_array", "save", "write_arrays"),
+        "folder",
+    ),
     **dict.fromkeys(("Describer", "Maker", "is_storable", "storable", "storable_class"), "named"),
     **dict.fromkeys(("decode", "encode"), "values"),
 }

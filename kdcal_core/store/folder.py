@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -50,7 +51,7 @@ class NpyFolder:
         name = digest.hexdigest()[:16]
         path = self.folder / f"{name}.npy"
         if not path.exists():
-            np.save(path, array, allow_pickle=False)
+            write_arrays(self.folder, {name: array})
         return name
 
     def get(self, at: Any) -> NDArray[Any]:
@@ -66,6 +67,22 @@ class NpyFolder:
         return array
 
 
+def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any] | None]) -> None:
+    """Write arrays of numbers as ``.npy`` files of their names; None is left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_arrays(folder, {"y": np.array([0, 1]), "weight": None})
+    >>> [path.name for path in folder.iterdir()]
+    ['y.npy']
+    """
+    for name, array in arrays.items():
+        if array is not None:
+            np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+
 def read_array(path: Path) -> NDArray[Any]:
     """The array of a ``.npy`` file, read-only; a large one is mapped and read on use.
 
@@ -77,9 +94,9 @@ def read_array(path: Path) -> NDArray[Any]:
     Examples
     --------
     >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "radii.npy"
-    >>> np.save(path, np.array([0.0, 1.0]))
-    >>> read_array(path)
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_arrays(folder, {"radii": np.array([0.0, 1.0])})
+    >>> read_array(folder / "radii.npy")
     array([0., 1.])
     """
     # np.load would read a zip file or a pickle if the first bytes look like one

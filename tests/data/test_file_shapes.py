@@ -139,6 +139,18 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(LOANS.assign(default=np.resize(["yes", "no", "unknown"], N))),
         {"target": "defaulted", "outputs": {"1": "p_default"}, "notes": "and not 'default'"},
     ),
+    "income beside defaulted, in numbers": (
+        csv(frame(age=AGE, income=1000 * AGE, defaulted=EVENT, probability=P)),
+        {"target": "defaulted", "outputs": {"1": "probability"}, "notes": "and not 'income'"},
+    ),
+    "income of two values, of which the predictions know nothing": (
+        csv(frame(age=AGE, income=yes_no(OTHER, "high", "low"), defaulted=EVENT, probability=P)),
+        {"asks": ["target"], "choices": ["income", "defaulted"], "class_by": "order"},
+    ),
+    "income, and nothing that the predictions follow more": (
+        csv(frame(sex=yes_no(OTHER, "f", "m"), income=EVENT, probability=P)),
+        {"target": "income", "asks": [], "outputs": {"1": "probability"}},
+    ),
     "a feature called default": (
         csv(frame(age=AGE, default=yes_no(OTHER), y=yes_no(EVENT), p_yes=P)),
         {"target": "y", "asks": ["target"], "choices": ["y", "default"]},

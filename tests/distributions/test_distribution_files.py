@@ -49,8 +49,8 @@ def test_distributions_come_back_from_arrays_and_files(kept, tmp_path):
         assert_allclose(back.ppf(0.3), kept.ppf(0.3), rtol=1e-14)
 
 
-def test_samples_from_files_stay_in_their_files(tmp_path):
-    save_distribution(KEPT[4], tmp_path)
+def test_many_samples_from_files_stay_in_their_files(tmp_path):
+    save_distribution(Empirical(np.tile(KEPT[4].samples, (40_000, 1))), tmp_path)
     samples = load_distribution(tmp_path).samples
     while not isinstance(samples, np.memmap):
         assert samples.base is not None
