@@ -16,7 +16,7 @@ def main() -> None:
 
     import streamlit as st
 
-    from app.shared import jobs_badge, server_process, theme_watch
+    from app.shared import in_browser, jobs_badge, server_process
     from app.shared.navigation import pages
     from app.shared.session import reporting_errors
 
@@ -32,7 +32,7 @@ def main() -> None:
             shown.run()
     finally:  # the jobs of the page are shown even if it fails
         jobs_badge.show()
-        theme_watch.show()
+        in_browser.show()
 
 
 # child processes of the core import this file as "__mp_main__" and must not draw the app

@@ -22,8 +22,12 @@ _SIGNS = {ord(sign): f"&#{ord(sign)};" for sign in "\\`*_{}[]()#+-!|<>~$:&\"'=^@
 # entities are resolved; an invisible character keeps these from forming.
 _LATE_SIGNS = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})  # control, format, surrogate, no character
-# Words that none of them reads as a sign: letters first, and only marks that are signs elsewhere.
-_PLAIN_WORDS = re.compile(r"[^\W\d_](?:[^\W_]|[ ,'%]|(?<=\w)[-./](?=\w)|:(?= ))*")
+# Words that none of them reads as a sign: letters first, and only marks that are signs elsewhere,
+# such as an @ without the full stop of an address after it, or parentheses without brackets.
+_PLAIN_WORDS = re.compile(
+    r"[^\W\d_](?:[^\W_]|[ ,'%]|(?<=\w)[-./](?=\w)|:(?= )|(?<=\w)@(?=[^\W_]+(?: |$))"
+    r"|(?<= )\((?=\w)|(?<=\w)\)(?=[ ,]|$))*"
+)
 _LONG = 1e15  # numbers of more digits are not read as digits
 
 
@@ -239,11 +243,13 @@ def escape_label(text: object, limit: int = 80) -> str:
     --------
     >>> escape_label("Top-label log loss"), escape_label("Coverage 95%")
     ('Top-label log loss', 'Coverage 95%')
+    >>> escape_label("FPR@95"), escape_label("ECE, debiased (l1, 15 equal-width bins)")
+    ('FPR@95', 'ECE, debiased (l1, 15 equal-width bins)')
     >>> escape_label("a*b"), escape_label("- a")
     ('a&#42;b', '&#45; a')
     """
     plain = _plain(text, limit)
-    words = _PLAIN_WORDS.fullmatch(plain) and not _LATE_SIGNS.search(plain.replace(": ", " "))
+    words = _PLAIN_WORDS.fullmatch(plain) and not re.search(r"www\.", plain, re.IGNORECASE)
     return plain if words else escape_markdown(text, limit)
 
 

@@ -14,6 +14,7 @@ from app.compare import compare_settings
 from app.compare import compare_text as text
 from app.shared import job_results, navigation, session, tiles
 from app.shared.charts import csv_button, drawn_once, is_dark, show
+from app.shared.emphasis import quiet
 from app.shared.equal_notes import copies, show_note
 from app.shared.tables import show_table
 from kdcal_core.charts import (
@@ -170,7 +171,7 @@ def dots(view: View) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader(f"{text.GROUPS[view.group]}", anchor=False, width="content")
-            with st.popover("What these groups mean", icon=":material/help:", type="tertiary"):
+            with st.popover("What these groups mean", icon=":material/help:", type=quiet()):
                 st.markdown(text.MATTERS)
         show(
             drawn_once(comparison_chart, found, view.measures, view.order, dark=is_dark()),

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import streamlit as st
 
 from app.compare import compare_text as text
+from app.shared.emphasis import quiet
 from app.shared.question_choice import Asked, choose_question
 from kdcal_core.calibration import CALIBRATOR_FAMILIES, CALIBRATORS, Family
 from kdcal_core.evaluation import Judge
@@ -87,7 +88,7 @@ def _judge(review: Review) -> Judge:
 
 def _more(usable: Mapping[str, str | None]) -> tuple[int, int]:
     with st.container(horizontal=True, gap="small"):
-        with st.popover("More settings", icon=":material/tune:", type="tertiary"):
+        with st.popover("More settings", icon=":material/tune:", type=quiet()):
             folds: int = st.slider(
                 "Folds",
                 min_value=2,
@@ -100,6 +101,6 @@ def _more(usable: Mapping[str, str | None]) -> tuple[int, int]:
             seed: int = st.number_input(
                 "Seed", min_value=0, max_value=2**31 - 1, value=0, key="compare_seed", **_KEPT
             )
-        with st.popover("What each one does", icon=":material/help:", type="tertiary"):
+        with st.popover("What each one does", icon=":material/help:", type=quiet()):
             st.markdown(text.descriptions(usable))
     return folds, seed

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.shared import set_results, tiles
 from app.shared.charts import drawn_once, is_dark, show
+from app.shared.emphasis import quiet
 from app.shared.papers import cited_in
 from app.shared.question_choice import Asked, choose_question
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve, methods_by_class
@@ -179,7 +180,7 @@ class CurveSettings:
 
 def settings(review: Review) -> CurveSettings:
     """The settings of the curve, in one fold."""
-    with st.popover("Curve and histogram", icon=":material/tune:", type="tertiary"):
+    with st.popover("Curve and histogram", icon=":material/tune:", type=quiet()):
         bandwidth = _bandwidth()
         n_bins = st.slider("Histogram bins", 5, 25, 10, key="anchor_bins", persist_state="session")
         return CurveSettings(bandwidth, n_bins, _histogram_rows(review))

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app.shared import session, set_results, tiles
 from app.shared.charts import drawn_once, is_dark, show
+from app.shared.emphasis import quiet
 from app.shared.version_choice import choose_version
 from kdcal_core.charts import confusion_chart, cost_chart, net_benefit_chart
 from kdcal_core.diagnostics import (
@@ -234,7 +235,7 @@ def _repaired(view: Decided, method: str | None) -> RepairedDecisions | None:
 
 def _cost(view: Decided) -> None:
     st.subheader("Which threshold costs least?", anchor=False)
-    with st.popover("Cost of a row in each case", icon=":material/tune:", type="tertiary"):
+    with st.popover("Cost of a row in each case", icon=":material/tune:", type=quiet()):
         costs = _costs(view)
     if costs is None:
         return

@@ -15,7 +15,7 @@ from app.export import export_text as text
 from app.export.export_results import View
 from app.shared import job_results, session
 from app.shared.charts import csv_button
-from app.shared.emphasis import emphasis
+from app.shared.emphasis import emphasis, quiet
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.charts import gain_finding
@@ -57,7 +57,7 @@ def how_to_use(view: View) -> None:
             why = escape_markdown(run.record.why_no_onnx or "", 600)
             st.caption(f"There is no ONNX file. {why}")
         _usage(view, _name(view))
-        with st.popover("Who may use it, and where", type="tertiary", icon=":material/help:"):
+        with st.popover("Who may use it, and where", type=quiet(), icon=":material/help:"):
             st.markdown(text.use(review))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.shared import session
+from app.shared import in_browser, session
+from app.shared.emphasis import quiet
 from app.shared.reviews_here import Used, day_text
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, rename_review
@@ -48,13 +49,14 @@ def _row(review: Review, used: float) -> None:
         help="Open this review",
     ):
         session.open_review(review.id)
+        in_browser.focus_title()
         st.rerun()
     n_rows = sum(table.n_rows for table in review.tables.values())
     model.caption(escape_markdown(review.model.kind) if review.model else "Predictions only")
     rows.caption(counted(n_rows, "row"))
     day.caption(day_text(used))
     verdict.caption(_verdict(review))
-    with more.popover("Change", type="tertiary"):
+    with more.popover("Change", type=quiet()):
         _changes(review)
 
 

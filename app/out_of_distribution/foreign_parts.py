@@ -18,6 +18,7 @@ from app.shared import (
     waiting,
 )
 from app.shared.charts import drawn_once, is_dark, show
+from app.shared.emphasis import quiet
 from app.shared.equal_notes import equal_notes
 from app.shared.foreign_results import Method, View
 from app.shared.graph_results import Fit, Foreign, Version
@@ -258,7 +259,7 @@ def _further_words(view: View, about: str, answers: ForeignAnswers | None) -> No
     else:
         ranked = answers.version.estimates[1]
         st.caption(by_confidence_words(ranked, answers.version.by_confidence, largest))
-    with st.popover("How to read the estimates", type="tertiary", icon=":material/help:"):
+    with st.popover("How to read the estimates", type=quiet(), icon=":material/help:"):
         st.markdown(TILES)
         st.caption(cited_in(TILES))
 
@@ -270,7 +271,7 @@ def _distance(view: View, far: ByDistance | None) -> None:
         st.caption(escape_markdown(" ".join(record.notes), 600))
         return
     optional = [key for key in _OPTIONAL if view.version is not None or key != "euclidean"]
-    with st.popover("Compare with", icon=":material/tune:", type="tertiary"):
+    with st.popover("Compare with", icon=":material/tune:", type=quiet()):
         shown = st.pills(
             "Compare with",
             options=optional,

@@ -81,7 +81,7 @@ def _row(result: CheckResult) -> None:
             st.badge(mark.word, icon=mark.icon, color=mark.colour)  # type: ignore[arg-type]
             details = st.popover(
                 result.check.title,
-                type="tertiary",
+                type="tertiary",  # in dark too: twenty frames would hide the list
                 key=f"check_{result.code}",
                 on_change="rerun",
                 help=result.check.question,

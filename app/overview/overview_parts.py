@@ -12,7 +12,7 @@ import streamlit as st
 from app.overview.check_list import MARKS, check_list
 from app.shared import navigation, pit_results, reviews_here, session, set_results, waiting
 from app.shared.charts import drawn_once, is_dark, show
-from app.shared.emphasis import emphasis
+from app.shared.emphasis import emphasis, quiet
 from app.shared.group_choice import choose_groups, declared
 from kdcal_core.charts import pit_chart, reliability_chart
 from kdcal_core.checks import (
@@ -183,7 +183,7 @@ def question(review: Review) -> None:
     asked = review.question
     event = review.classes[review.event] if review.event is not None else None
     label = "Question" if event is None else f"Event: {event}"
-    with st.popover(escape_markdown(label, 60), icon=":material/target:", type="tertiary"):
+    with st.popover(escape_markdown(label, 60), icon=":material/target:", type=quiet()):
         groups = choose_groups(
             review,
             f"question_groups_{review.id}",

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app.shared import pit_results, tiles
 from app.shared.charts import csv_button, drawn_once, is_dark, show
+from app.shared.emphasis import quiet
 from app.shared.pit_results import BINS, Judged
 from app.shared.tables import show_estimates, show_table
 from kdcal_core.charts import (
@@ -164,7 +165,7 @@ def uniformity(judged: Judged, whole: PitOverview) -> None:
         alt="Tests of uniformity of the PIT values with statistic and p value",
     )
     with st.container(horizontal=True, gap="small"):
-        with st.popover("How these tests work", type="tertiary", icon=":material/help:"):
+        with st.popover("How these tests work", type=quiet(), icon=":material/help:"):
             st.markdown(TESTS)
         csv_button(
             lambda: table, key="pit_tests_csv", name=f"{judged.review.title} uniformity tests"

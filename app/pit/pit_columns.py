@@ -11,6 +11,7 @@ import streamlit as st
 from app.pit.pit_map import column_title
 from app.shared import pit_results
 from app.shared.charts import csv_button, drawn_once, is_dark, show
+from app.shared.emphasis import quiet
 from app.shared.pit_results import Judged
 from app.shared.tables import show_table
 from kdcal_core.charts import FAULT_TITLES, PitPanel, coverage_by_chart, pit_panels_chart
@@ -117,7 +118,7 @@ def _table(judged: Judged, regions: Sequence[RegionPit]) -> None:
         alt="Regions of the column with rows, fault, coverage and corrected p value",
     )
     with st.container(horizontal=True, gap="small"):
-        with st.popover("How p values are corrected", type="tertiary", icon=":material/help:"):
+        with st.popover("How p values are corrected", type=quiet(), icon=":material/help:"):
             st.markdown(CORRECTION)
         csv_button(
             lambda: full_table(regions),

@@ -14,6 +14,7 @@ from app.pit import pit_picks
 from app.pit.pit_picks import Box, Pick
 from app.shared import pit_results, session, set_results
 from app.shared.charts import dragged, drawn_once, is_dark, show
+from app.shared.emphasis import quiet
 from app.shared.pit_results import Judged
 from kdcal_core.charts import (
     FAULT_TITLES,
@@ -108,7 +109,7 @@ def settings(judged: Judged) -> MapSettings | None:
     n = len(local_rows(judged.n_rows))
     if n < LEAST_ROWS:
         return None
-    with st.popover("Map and neighbourhoods", icon=":material/tune:", type="tertiary"):
+    with st.popover("Map and neighbourhoods", icon=":material/tune:", type=quiet()):
         space = _space_name(judged)
         kind = _map_kind(judged, space)
         x, y = _columns(judged) if kind == "columns" else ("", "")

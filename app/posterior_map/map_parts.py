@@ -13,6 +13,7 @@ from app.posterior_map import map_results
 from app.posterior_map.map_results import Map
 from app.shared import graph_results, job_results, navigation, session
 from app.shared.charts import drawn_once, is_dark, show
+from app.shared.emphasis import quiet
 from app.shared.graph_results import Fit, Version
 from kdcal_core.charts import (
     MapPoints,
@@ -267,7 +268,7 @@ def set_again(fit: Fit) -> Version:
             help="Back to the settings chosen from the data.",
         )
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        with st.popover("What these settings do", type="tertiary", icon=":material/help:"):
+        with st.popover("What these settings do", type=quiet(), icon=":material/help:"):
             st.markdown(SETTINGS)
             if (blend := facts.blend) is not None:
                 st.markdown(blend_words(blend.model, blend.graph))

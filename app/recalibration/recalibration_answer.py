@@ -14,6 +14,7 @@ from app.recalibration.recalibration_results import Finished, View
 from app.shared import job_results, session, tiles
 from app.shared.box_selection import Box
 from app.shared.charts import dragged, drawn_once, is_dark, show
+from app.shared.emphasis import quiet
 from app.shared.papers import PAPERS
 from kdcal_core.charts import (
     coverage_by_chart,
@@ -115,7 +116,7 @@ def _further_words(view: View) -> None:
     outside = view.review.sets[view.judged.which].outside
     notes = (text.how_judged(record), *method.notes, *text.outside_notes(outside))
     st.caption(" ".join(escape_markdown(note, 400) for note in notes))
-    with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+    with st.popover("How to read this", type=quiet(), icon=":material/help:"):
         st.markdown(meanings(text.TILES) + text.BEFORE)
         st.markdown(text.WORK)
         st.caption(f"Summarised from {PAPERS['Torres et al.']}.")
@@ -144,7 +145,7 @@ def _maps(view: View) -> Places | None:
     """Outcomes outside their intervals, on maps before and after; None while a job runs."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Missed outcomes, before and after", anchor=False, width="content")
-        with st.popover("Axes and intervals", icon=":material/tune:", type="tertiary"):
+        with st.popover("Axes and intervals", icon=":material/tune:", type=quiet()):
             across, up = _axes(view)
             level = _level()
     shown = found.map_of(view, across, up, level)

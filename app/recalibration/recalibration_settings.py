@@ -7,6 +7,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from app.recalibration import recalibration_text as text
+from app.shared.emphasis import quiet
 from app.shared.papers import PAPERS
 from kdcal_core.charts import recalibrator_title
 from kdcal_core.regression import RECALIBRATORS
@@ -114,7 +115,7 @@ def _distance() -> float:
 
 def _more() -> dict[str, Any]:
     with st.container(horizontal=True, gap="small"):
-        with st.popover("More settings", icon=":material/tune:", type="tertiary"):
+        with st.popover("More settings", icon=":material/tune:", type=quiet()):
             kernel = st.radio(
                 "Weights of the neighbours",
                 options=list(KERNELS),
@@ -149,7 +150,7 @@ def _more() -> dict[str, Any]:
             seed = st.number_input(
                 "Seed", min_value=0, max_value=2**31 - 1, value=0, key="recalibration_seed", **_KEPT
             )
-        with st.popover("What the settings mean", icon=":material/help:", type="tertiary"):
+        with st.popover("What the settings mean", icon=":material/help:", type=quiet()):
             st.markdown(text.SETTINGS)
             st.markdown(text.WORK)
             st.caption(f"Summarised from {PAPERS['Torres et al.']}.")

@@ -14,7 +14,7 @@ from app.regions import regions_text as text
 from app.regions.regions_found import View
 from app.shared import job_results, navigation, session, waiting
 from app.shared.charts import csv_button, drawn_once, is_dark, show
-from app.shared.emphasis import emphasis
+from app.shared.emphasis import emphasis, quiet
 from app.shared.equal_notes import copies, show_note
 from app.shared.tables import show_table
 from kdcal_core.calibration.regions import RegionFit
@@ -97,7 +97,7 @@ def _settings(view: View) -> RegionsSettings:
         help="One map for all rows is fitted too, for comparison.",
         **_KEPT,
     )
-    with st.popover("What these do", type="tertiary", icon=":material/help:"):
+    with st.popover("What these do", type=quiet(), icon=":material/help:"):
         st.markdown(text.SETTINGS)
     depth = view.asked.max_depth
     return RegionsSettings(
@@ -298,7 +298,7 @@ def conditions(
         for holds, words in _checked(view, whole.gap, [one for one in fits if one.n], repair):
             icon = ":material/check:" if holds else ":material/close:"
             st.markdown(f"{icon} {escape_markdown(words, 600)}")
-        with st.popover("When it is worthwhile", type="tertiary"):
+        with st.popover("When it is worthwhile", type=quiet()):
             st.markdown(text.ADVICE)
 
 

@@ -10,6 +10,7 @@ from app.regions import regions_search
 from app.regions import regions_text as text
 from app.regions.regions_search import Found, Looked, search_of
 from app.shared import job_results, session, waiting
+from app.shared.emphasis import quiet
 from app.shared.question_choice import Asked, choose_question
 from kdcal_core.tasks import Purpose, RegionQuestion, RegionSearchSettings, Request, search_regions
 
@@ -29,7 +30,7 @@ def asked_for(looked: Looked) -> RegionQuestion:
     if purpose == "column":
         column = _column(looked)
         return RegionQuestion("column", label=_label(looked, width=260), column=column)
-    with st.popover("Question and size", icon=":material/tune:", type="tertiary"):
+    with st.popover("Question and size", icon=":material/tune:", type=quiet()):
         label = _label(looked)
         depth = st.slider(
             "Depth",
@@ -163,7 +164,7 @@ def _chosen(looked: Looked, request: Request) -> Kind:
             width="content",
             **kept,
         )
-        with st.popover("Which search?", icon=":material/help:", type="tertiary"):
+        with st.popover("Which search?", icon=":material/help:", type=quiet()):
             st.markdown(text.SEARCHES)
         if waiting.find(request.key) is None and st.button(
             "Search harder",

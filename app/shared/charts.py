@@ -14,6 +14,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from app.shared.emphasis import quiet
 from app.shared.papers import cited_in
 from kdcal_core.charts import FEW_PANELS, PANEL_WIDTH, Chart, Panels
 from kdcal_core.data import to_csv
@@ -147,7 +148,7 @@ def show(
             alt=shown.alt,
         )
     with st.container(horizontal=True, gap="small"):
-        with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+        with st.popover("How to read this", type=quiet(), icon=":material/help:"):
             st.markdown(shown.how_to_read)
             if papers := cited_in(shown.how_to_read):
                 st.caption(papers)

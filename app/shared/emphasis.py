@@ -1,4 +1,4 @@
-"""The type of a page's main button, readable in both themes."""
+"""The types of buttons that are readable in both themes."""
 
 from __future__ import annotations
 
@@ -14,3 +14,12 @@ def emphasis(*, wanted: bool = True) -> Literal["primary", "secondary"]:
     gives both white text on it and selected labels in it a contrast of 4.5 there.
     """
     return "primary" if wanted and st.context.theme.type != "dark" else "secondary"
+
+
+def quiet() -> Literal["tertiary", "secondary"]:
+    """The type of a button that opens a few words or settings; without a frame where it may be.
+
+    In the dark theme it has one: Streamlit darkens the label of an open one without a frame until
+    it can hardly be read there.
+    """
+    return "tertiary" if st.context.theme.type != "dark" else "secondary"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from app.shared import session, waiting
-from app.shared.emphasis import emphasis
+from app.shared.emphasis import emphasis, quiet
 from app.shared.kept import by_digest
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, jobs
@@ -64,7 +64,7 @@ def settings_card(review: Review, name: str, label: str = "Settings") -> Any:
         Of the fold.
     """
     if review.id in st.session_state.get(f"{name}_last", {}):
-        return st.popover(label, icon=":material/tune:", type="tertiary")
+        return st.popover(label, icon=":material/tune:", type=quiet())
     return st.container(border=True)
 
 

@@ -12,7 +12,7 @@ from importlib import import_module
 
 import streamlit as st
 
-from app.shared import session
+from app.shared import in_browser, session
 from kdcal_core.data import Task
 
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -124,4 +124,5 @@ def page_link(name: str, label: str) -> None:
 
 def go_to(name: str) -> None:
     """Open another page with the open review, and end this run."""
+    in_browser.focus_title()
     st.switch_page(_path(name), query_params=session.in_address())

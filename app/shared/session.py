@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from app.shared import in_browser
 from kdcal_core.data import Task
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
@@ -112,6 +113,7 @@ def open_sample(sample: str, then: Callable[[], None] = st.rerun) -> None:
             error_box(error)
             return
     open_review(opened.id)
+    in_browser.focus_title()
     then()
 
 

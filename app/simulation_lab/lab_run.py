@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app.shared.charts import dragged, drawn_once, is_dark, show
-from app.shared.emphasis import emphasis
+from app.shared.emphasis import emphasis, quiet
 from app.shared.papers import cited_in
 from app.shared.tables import show_table
 from app.shared.tiles import estimate_row
@@ -187,7 +187,7 @@ def _presets(prefix: str, by_data: dict[str, Any]) -> None:
                 on_click=st.session_state.update,
                 args=(values,),
             )
-        with st.popover("What these do", type="tertiary", icon=":material/help:"):
+        with st.popover("What these do", type=quiet(), icon=":material/help:"):
             st.markdown(text.SETTINGS)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+import axe_playwright_python
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +36,16 @@ FLAGS = [
     "--proxy-server=127.0.0.1:9",
     "--proxy-bypass-list=127.0.0.1;localhost",
 ]
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
+# Streamlit's own markup, which the app cannot change
+NOT_OURS = ("[data-testid='stSidebarNav']", "[data-testid='stFileUploaderDropzone']")
+FAULTS = """async (left_out) => {
+  const found = await axe.run({exclude: left_out.map(one => [one])}, {resultTypes: ["violations"]})
+  const labels = [...document.querySelectorAll("[aria-label]")].map(one => one.ariaLabel)
+  return found.violations.flatMap(
+    rule => rule.nodes.map(node => `${rule.id}: ${node.html.slice(0, 200)}`)
+  ).concat(labels.filter(label => /&#?\\w+;/.test(label)).map(label => `read aloud: ${label}`))
+}"""
 TICK = ".js-plotly-plot .xtick text"
 IDLE = (
     "[data-testid='stApp'][data-test-connection-state='CONNECTED']"
@@ -207,6 +218,13 @@ class App:
         self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         self.until(lambda: all(colour(one) != was for one, was in zip(shown, before, strict=True)))
         self.idle()
+
+    def faults(self) -> list[str]:
+        """What axe-core finds wrong with the page as it is."""
+        if not self.page.evaluate("() => 'axe' in window"):
+            self.page.add_script_tag(path=AXE)
+        found: list[str] = self.page.evaluate(FAULTS, list(NOT_OURS))
+        return found
 
     def assert_healthy(self) -> None:
         """No exception on the page or in the console, and no request off this machine."""

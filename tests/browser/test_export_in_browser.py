@@ -49,3 +49,4 @@ def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path)
     app.page.locator(upload).set_input_files(broken)
     app.wait_for_text(re.compile("broken.kdcal"), 120)
     app.assert_healthy()
+    assert app.faults() == []

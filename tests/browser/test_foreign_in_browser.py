@@ -55,3 +55,4 @@ def test_a_sample_is_fitted_asked_and_compared_with_own_rows(app, tmp_path: Path
     app.page.get_by_role("button", name="Your own rows").click()
     app.wait_for_text("20 rows")
     app.assert_healthy()
+    assert app.faults() == []

@@ -34,9 +34,12 @@ def _predictions(path, n=400):
 
 def test_a_sample_opens_in_one_click_and_survives_pages_themes_and_a_reload(app):
     app.open()
-    app.page.locator(".st-key-open_digits button").click()
+    app.page.locator(".st-key-open_digits button").focus()
+    app.page.keyboard.press("Enter")
     app.wait_for_overview()
     app.idle()
+    # the button is gone, and the keyboard goes on from the page that it opened
+    app.until(lambda: app.page.evaluate("document.activeElement.textContent") == "Overview")
     app.assert_healthy()
     for title in PAGES:
         app.visit(title)

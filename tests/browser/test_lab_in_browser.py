@@ -23,6 +23,7 @@ def test_the_lab_is_the_first_page_of_a_newcomer(app):
     app.idle()
     assert re.match(r"At radius 2 the forest (still )?says \d\d\.\d% \(\d\d\.\d% to", finding(app))
     app.assert_healthy()
+    assert app.faults() == []
     app.turn("dark")  # for what follows
     app.assert_healthy()
 

@@ -27,6 +27,7 @@ def test_one_click_recalibrates_and_a_box_chooses_rows(app, home: Path, tmp_path
     app.section("Intervals")
     app.wait_for_text("Rows spread evenly over what was predicted")
     app.assert_healthy()
+    assert app.faults() == []
 
     panel.scroll_into_view_if_needed()
     area = panel.bounding_box()

@@ -1,0 +1,60 @@
+"""The two things that Streamlit leaves to a script in the browser; nothing of it is seen.
+
+The page runs again when the theme changes between light and dark: figures have the colours of one
+theme, and Streamlit runs nothing then, so that their text would have the other theme's colour until
+the next click. And the keyboard's focus goes to the page's title after another page or review was
+opened by a button: the button is gone by then, and the focus would start again at the top.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+_OPENED = "opened_by_button"
+_SCRIPT = """
+let last // outlives runs: a change of theme may itself call the function below again
+let focused = 0
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const title = document.querySelector("[data-testid='stMain'] h1")
+  const lost = document.activeElement === null || document.activeElement === document.body
+  if (data.opened > focused && title) {
+    focused = data.opened
+    if (lost) {
+      title.tabIndex = -1
+      title.focus()
+    }
+  }
+  const app = document.querySelector("[data-testid='stApp']") ?? parentElement
+  const look = () => {
+    const now = getComputedStyle(app).backgroundColor
+    if (last !== undefined && now !== last) setTriggerValue("changed", now)
+    last = now
+  }
+  look()
+  const timer = setInterval(look, 500)
+  return () => clearInterval(timer)
+}
+"""
+
+
+def focus_title() -> None:
+    """Move the focus to the title of the page that is drawn next."""
+    st.session_state[_OPENED] = st.session_state.get(_OPENED, 0) + 1
+
+
+def show() -> None:
+    """Send the script its data; what the browser sends back is ignored."""
+    script: Any = st.components.v2.component("kdcal_in_browser", js=_SCRIPT)
+    script(
+        key="in_browser",
+        height=1,
+        data={"opened": st.session_state.get(_OPENED, 0)},
+        on_changed_change=_nothing,
+    )
+
+
+def _nothing() -> None:
+    """Callback that does nothing: only the page's run is needed."""
