@@ -16,17 +16,23 @@ def main() -> None:
 
     import streamlit as st
 
-    from app.shared import in_browser, jobs_badge, server_process
+    from app.shared import account, in_browser, jobs_badge, server_process
     from app.shared.navigation import pages
-    from app.shared.session import reporting_errors
+    from app.shared.session import open_task, reporting_errors
 
     server_process.begin()
     assets = ROOT / "app" / "assets"
     # before the navigation, which would fetch the icon of a page from elsewhere
     st.set_page_config(page_icon=str(assets / "mark.svg"), layout="wide")
-    shown = st.navigation(pages(), expanded=True)
-    st.set_page_config(page_title=f"{shown.title} - kdcal")
     st.logo(str(assets / "logo.svg"), size="large", icon_image=str(assets / "mark.svg"))
+    if account.must_sign_in():
+        st.navigation(pages(None), position="hidden")  # every address leads to the same screen
+        account.first_screen()
+        in_browser.show()
+        return
+    shown = st.navigation(pages(open_task()), expanded=True)
+    st.set_page_config(page_title=f"{shown.title} - kdcal")
+    account.in_sidebar()
     try:
         with reporting_errors():
             shown.run()

@@ -66,7 +66,7 @@ class InputError(ValueError):
         self, *, file: str | None = None, column: str | None = None, row: int | None = None
     ) -> InputError:
         """The same error with the places filled in that it did not know yet."""
-        return InputError(
+        return type(self)(
             self.what,
             fix=self.fix,
             file=self.file if self.file is not None else file,
@@ -77,7 +77,11 @@ class InputError(ValueError):
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions with keyword-only arguments do not pickle by themselves, and this one
         # has to cross from the worker process that parses a file.
-        return _rebuild, (self.what, self.fix, self.file, self.column, self.row)
+        return _rebuild, (type(self), self.what, self.fix, self.file, self.column, self.row)
+
+
+class NewerVersionError(InputError):
+    """Input that a newer version of kdcal wrote: it may hold, and this version cannot say so."""
 
 
 def _short(name: str) -> str:
@@ -86,9 +90,14 @@ def _short(name: str) -> str:
 
 
 def _rebuild(
-    what: str, fix: str, file: str | None, column: str | None, row: int | None
+    kind: type[InputError],
+    what: str,
+    fix: str,
+    file: str | None,
+    column: str | None,
+    row: int | None,
 ) -> InputError:
-    return InputError(what, fix=fix, file=file, column=column, row=row)
+    return kind(what, fix=fix, file=file, column=column, row=row)
 
 
 class InputWarning(UserWarning):

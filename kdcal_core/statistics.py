@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri, stdtrit
+from scipy.special import betainc, betaincinv, ndtri, stdtrit
 
 from kdcal_core.errors import InputError
 
@@ -19,6 +19,7 @@ __all__ = [
     "brier_losses",
     "clopper_pearson",
     "holm",
+    "jeffreys_test",
     "kish",
     "largest_share",
     "log_losses",
@@ -131,6 +132,27 @@ def normal_quantile(level: float) -> float:
     1.96
     """
     return float(ndtri(0.5 + level / 2.0))
+
+
+def jeffreys_test(hits: float, n: float, stated: float) -> float:
+    """One-sided p value of the hypothesis that events happen at most as often as stated.
+
+    The posterior probability, with Jeffreys's prior, that the true rate is at most ``stated``, as
+    banks report it for each rating grade (European Central Bank, *Instructions for reporting the
+    validation results of internal models*, 2019). Small where the stated probability is too low.
+
+    Parameters
+    ----------
+    hits, n : float
+        Events and rows; with row weights, shares of Kish's effective number.
+    stated : float in [0, 1]
+
+    Examples
+    --------
+    >>> jeffreys_test(5, 100, 0.02) < 0.05 < jeffreys_test(3, 100, 0.02)
+    True
+    """
+    return float(betainc(hits + 0.5, n - hits + 0.5, stated))
 
 
 def kish(weight: FloatArray) -> float:

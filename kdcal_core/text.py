@@ -12,6 +12,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable
+from decimal import Decimal
 
 _INVISIBLE = "\u200b"  # zero-width space
 # Everything that Markdown, Streamlit's directives, HTML or plotly's pseudo-HTML may read as a
@@ -29,6 +30,56 @@ _PLAIN_WORDS = re.compile(
     r"|(?<= )\((?=\w)|(?<=\w)\)(?=[ ,]|$))*"
 )
 _LONG = 1e15  # numbers of more digits are not read as digits
+MINUS = "\N{MINUS SIGN}"  # as plotly writes it on every axis, and not the hyphen of a keyboard
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LOWERED = {raised: chr(plain) for plain, raised in _RAISED.items() if isinstance(raised, int)}
+NUMBER = rf"[+\-{MINUS}]?[\d,]*\.?\d+(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?%?"
+"""The pattern of a number as it is written here. A user's own text may have a hyphen."""
+_POWER = re.compile("(?<=\\d) × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+
+
+def formatted(value: float | Decimal, form: str) -> str:
+    """A number in one of Python's formats, for people to read: with a minus sign, and powers of ten
+    as on the axes of charts.
+
+    Programs read what Python writes: JSON, files and controls take the number itself.
+
+    Examples
+    --------
+    >>> formatted(-0.512, "+.2f"), formatted(3.0, "+g"), formatted(-1234.5, ",.0f")
+    ('−0.51', '+3', '−1,234')
+    >>> formatted(-2.4e-07, ".2g"), formatted(1e300, "g")
+    ('−2.4 × 10⁻⁷', '1 × 10³⁰⁰')
+    """
+    digits, _, power = format(value, form).partition("e")
+    signed = f"{MINUS}{digits[1:]}" if digits.startswith("-") else digits
+    return f"{signed} × 10{str(int(power)).translate(_RAISED)}" if power else signed
+
+
+def figures_text(value: float) -> str:
+    """A number of unknown size and unit to four figures, thousands separated.
+
+    Examples
+    --------
+    >>> figures_text(14546.2), figures_text(0.012345), figures_text(-2.0), figures_text(1.5e12)
+    ('14,546', '0.01235', '−2', '1.5 × 10¹²')
+    """
+    return formatted(value, ",.0f" if 1000 <= abs(value) < 1e9 else ".4g")
+
+
+def typed(text: str) -> str:
+    """A number as :func:`formatted` writes it, in the characters of a keyboard, for programs.
+
+    Examples
+    --------
+    >>> typed("−2.4 × 10⁻⁷"), typed("−0.5 (−0.9 to −0.1)")
+    ('-2.4e-07', '-0.5 (-0.9 to -0.1)')
+    """
+    return _POWER.sub(_typed_power, text).replace(MINUS, "-")
+
+
+def _typed_power(power: re.Match[str]) -> str:
+    return f"e{int(power[1].translate(_LOWERED)):+03d}"
 
 
 def number_text(value: float, width: float, percent: bool = False, largest: float = 0.0) -> str:
@@ -43,11 +94,13 @@ def number_text(value: float, width: float, percent: bool = False, largest: floa
     >>> number_text(0.04312, 0.02), number_text(0.9312, 0.02, percent=True)
     ('0.043', '93.1%')
     >>> number_text(2.41e-7, 1e-8), number_text(1.5e28, 1e27)
-    ('2.4e-07', '1.5e+28')
+    ('2.4 × 10⁻⁷', '1.5 × 10²⁸')
     >>> number_text(0.412, 0.8), number_text(0.412, math.nan)  # the second has no interval
     ('0.41', '0.412')
     >>> number_text(0.9, 0.6, largest=1.2), number_text(0.0, 2e-6, largest=2e-6)
     ('0.9', '0')
+    >>> number_text(-0.0431, 0.02), number_text(-0.0001, 0.02)
+    ('−0.043', '0.000')
     """
     if not math.isfinite(value):
         return "not defined"
@@ -56,16 +109,14 @@ def number_text(value: float, width: float, percent: bool = False, largest: floa
     spread, shown = width * factor, value * factor
     most = 3 if percent else 5
     if not percent and (abs(value) >= _LONG or (0 < size < 1e-3 and width < 1e-4)):
-        return f"{value:.2g}"
+        return formatted(value, ".2g")
     if math.isfinite(spread) and spread > 1e-9 * abs(shown):  # less is rounding
         # one decimal of a number below 1 says too little, however wide its interval
         least = 2 if not percent and size <= 1.0 and width <= 1.0 else 0
         decimals = min(max(1 - math.floor(math.log10(2.0 * spread)), least), most)
     else:  # four figures
         decimals = min(max(3 - math.floor(math.log10(max(abs(shown), 1.0))), 0), most - 2)
-    text = f"{shown:,.{decimals}f}"
-    text = text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
-    return text + "%" * percent
+    return formatted(shown, f"z,.{decimals}f") + "%" * percent  # z: a rounded zero has no sign
 
 
 def range_text(low: float, high: float, percent: bool = False) -> str:
@@ -231,6 +282,32 @@ def escape_markdown(text: object, limit: int = 80) -> str:
     """
     late = _LATE_SIGNS.sub(lambda sign: sign.group() + _INVISIBLE, _plain(text, limit))
     return late.translate(_SIGNS)
+
+
+_LINKS = (
+    (re.compile(r"&(?=#|\w)"), "&amp;"),  # an entity may hide any sign below
+    (re.compile(r"\\(?=[/.:@])"), r"\\" + _INVISIBLE),
+    (re.compile(r"\](?=[(\[:])"), "]" + _INVISIBLE),
+    (re.compile(r"<(?=[a-z/!?])", re.IGNORECASE), "&lt;"),
+    (re.compile(r"(?<=:)(?=[/\\])|(?<=www)(?=\.)|(?<=@)(?=\w)", re.IGNORECASE), _INVISIBLE),
+)
+
+
+def without_links(markdown: str) -> str:
+    """Markdown that keeps its emphasis, lists and formulas, but has no link, image or HTML.
+
+    Examples
+    --------
+    >>> printed = without_links("**Bold** [text](https://example.org) <img src=x>")
+    >>> printed.replace("\u200b", "~")
+    '**Bold** [text]~(https:~//example.org) &lt;img src=x>'
+    """
+    markdown = "".join(
+        sign for sign in markdown if sign == "\n" or unicodedata.category(sign) not in _UNSEEN
+    )
+    for pattern, instead in _LINKS:
+        markdown = pattern.sub(instead, markdown)
+    return markdown
 
 
 def escape_label(text: object, limit: int = 80) -> str:

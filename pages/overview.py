@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.overview import limits_form
 from app.overview import overview_parts as parts
-from app.shared import page_top
+from app.shared import audits_here, checked, page_top
 from app.shared.set_choice import choose_set
 
 review = page_top.scored_review("overview")
@@ -14,7 +14,8 @@ if review is not None:
     with st.container(horizontal=True, vertical_alignment="center"):
         which = choose_set(review, "overview")
         parts.question(review)
-    quick = parts.quick(review, which)
+        audits_here.record_button(review)
+    quick = checked.quick(review, which)
     if quick is not None:
         above = st.container()
         line = st.container(horizontal=True)
@@ -23,16 +24,16 @@ if review is not None:
         with right:
             parts.picture(review, which)
         with running:
-            further = parts.thorough(review, which)
-            compared = parts.baseline(review)
-        checked = parts.judged(review, compared, quick, further.measured)
+            further = checked.thorough(review, which)
+            compared = checked.baseline(review)
+        judged = parts.judged(review, compared, quick, further.measured)
         if further.measured is not None and compared.complete:
-            parts.keep_verdict(review, which, checked)
+            parts.keep_verdict(review, which, judged)
         with above:
-            parts.verdict(checked)
-            parts.what_next(checked, further, compared)
+            parts.verdict(judged)
+            parts.what_next(judged, further, compared)
         with listed:
-            parts.checks(checked, compared)
+            parts.checks(judged, compared)
         with after:
             parts.onward(review)
         limits_form.limits_form(review)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import os
+import secrets
 from pathlib import Path
 
 # Tests run side by side: threads of BLAS would wait for each other longer than they compute.
@@ -34,6 +35,7 @@ from app.shared import server_process
 from app.shared.server_process import WORKERS_IMPORT
 from kdcal_core.jobs import run_limited, runner
 from kdcal_core.models import model_formats
+from kdcal_core.review import known_results
 
 __all__ = ["texts"]  # a fixture
 
@@ -118,6 +120,26 @@ def _workers_are_forked() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "_started", prepare_and_start)
         patch.setattr(server_process, "_prepare", lambda: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _results_are_noted_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what tests compute out of the user's own list of known results."""
+    folder = tmp_path_factory.getbasetemp() / "known_results"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known_results, "root_of_audits", lambda: folder / "of_no_test")
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _no_test_knows_results_of_another(
+    tmp_path_factory: pytest.TempPathFactory, _results_are_noted_elsewhere: None
+) -> Iterator[None]:
+    """Several tests compute results of the same rows."""
+    folder = tmp_path_factory.getbasetemp() / "known_results" / secrets.token_hex(8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known_results, "root_of_audits", lambda: folder)
         yield
 
 

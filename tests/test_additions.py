@@ -270,6 +270,9 @@ def _on_pages() -> dict[str, Any]:
         ]
         for name in ("rates", "compare", "export", "overview", "help")
     }
+    tabs = next(one for one in at.tabs if one.label == "The checks")  # opened by a reader
+    at.session_state["guide_checks"] = tabs.label
+    shown["help"] += [text.value for text in at.run().markdown]
     return {"sections": SECTIONS, "uploaded": [*files.type, files.help], **shown}
 
 

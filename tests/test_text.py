@@ -4,7 +4,18 @@ import math
 
 import pytest
 
-from kdcal_core.text import and_more, bytes_text, counted, listed, p_text, range_text
+from kdcal_core.text import (
+    MINUS,
+    and_more,
+    bytes_text,
+    counted,
+    formatted,
+    listed,
+    number_text,
+    p_text,
+    range_text,
+    typed,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +48,28 @@ def test_counts_and_ranges_have_separators() -> None:
     assert counted(0, "row") == "0 rows"
     assert range_text(1200.0, 3400.0) == "1,200 to 3,400"
     assert range_text(0.1, math.nan) == "no interval"
+
+
+@pytest.mark.parametrize("form", [".3g", "+.2f", ",.0f", ".0%", "g", ".2e"])
+@pytest.mark.parametrize("value", [-12345.678, -0.25, -3.1e-8, 0.0, 0.25, 12345.678])
+def test_a_number_differs_from_python_s_in_its_signs_alone(value: float, form: str) -> None:
+    text = formatted(value, form)
+    assert typed(text) == format(value, form)
+    assert text.startswith(MINUS) == (value < 0)
+    assert not set(text) & {"-", "e"}
+
+
+def test_every_form_of_a_number_has_the_minus_sign() -> None:
+    assert MINUS == "\u2212"
+    assert number_text(-0.0412, 0.02) == f"{MINUS}0.041"
+    assert number_text(-1204.0, 300.0) == f"{MINUS}1,204"
+    assert number_text(-2.41e-7, 1e-8) == f"{MINUS}2.4 × 10⁻⁷"
+    assert range_text(-0.07, -0.01, percent=True) == f"{MINUS}7% to {MINUS}1%"
+
+
+def test_a_rounded_zero_has_no_sign() -> None:
+    assert number_text(-0.00001, 0.02) == "0.000"
+    assert range_text(-0.0001, 0.0312, percent=True) == "0.0% to 3.1%"
 
 
 def test_bytes_keep_two_figures() -> None:

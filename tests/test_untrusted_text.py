@@ -8,8 +8,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
-from kdcal_core.text import escape_html, escape_markdown
+from kdcal_core.text import escape_html, escape_markdown, without_links
 
 ENTITY = re.compile(r"&#\d+;")
 
@@ -48,6 +49,28 @@ def test_late_transforms_find_nothing(text: str) -> None:
     assert not re.search(r":[\w/+-]+:", seen)
     assert not re.search(r"https?://|www\.", seen, re.IGNORECASE)
     assert not re.search(r"@[-\w]", seen)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[a](http://a.b)",
+        "![a][b]\n\n[b]: http://a.b",
+        "http:\\//a.b",
+        "http:&#47;/a.b",
+        "<a.b@c.d>",
+    ],
+)
+def test_markdown_without_links_has_none(text: str) -> None:
+    rendered = MarkdownIt("commonmark").render(without_links(text))
+    assert "<a" not in rendered
+    assert "<img" not in rendered
+    assert not re.search(r"https?://|www\.", html.unescape(rendered), re.IGNORECASE)
+
+
+def test_markdown_without_links_keeps_its_form() -> None:
+    text = "**Bold**, *k*, and $\\{a, b\\} \\, c_{1}$ & more\n\n- one"
+    assert without_links(text) == text
 
 
 @given(st.text(), st.integers(1, 100))

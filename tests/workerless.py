@@ -22,13 +22,15 @@ from kdcal_core.jobs.outcome import answer, value_of
 from kdcal_core.jobs.runner import parse
 from kdcal_core.progress import Progress
 
-# where files are read, where the jobs of pages are carried out, and two commands
+# where files are read, where the jobs of pages are carried out, two commands, gates, and watches
 USERS = (
     "kdcal_core.review.steps",
     "kdcal_core.review.samples",
     "kdcal_core.jobs.carrier",
     "kdcal_core.cli.calibrate",
     "kdcal_core.cli.score",
+    "kdcal_core.audit.gate",
+    "kdcal_core.audit.watch_files",
 )
 
 

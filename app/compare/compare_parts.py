@@ -28,6 +28,7 @@ from kdcal_core.charts import (
     method_reliability_chart,
     paired_chart,
     ranked,
+    split_chart,
 )
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.errors import InputError
@@ -187,6 +188,7 @@ def further(view: View) -> dict[str, Callable[[], None]]:
         "Every measure": partial(dots, view),
         **differences,
         "Reliability diagrams": partial(pictures, view),
+        "Calibration or knowledge": partial(parts, view),
         "All numbers": partial(table, view),
     }
 
@@ -242,6 +244,17 @@ def pictures(view: View) -> None:
         show(
             drawn_once(method_reliability_chart, view.found, view.order, dark=is_dark()),
             key="compare_pictures",
+            of=view.review.title,
+        )
+
+
+def parts(view: View) -> None:
+    """The Brier score of every method, split into miscalibration and discrimination."""
+    with st.container(border=True):
+        st.subheader("What calibration corrects, and what is new knowledge", anchor=False)
+        show(
+            drawn_once(split_chart, view.found, view.order, dark=is_dark()),
+            key="compare_parts",
             of=view.review.title,
         )
 

@@ -11,12 +11,12 @@ import streamlit as st
 from app.shared import set_results, tiles
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import quiet
-from app.shared.papers import cited_in
 from app.shared.question_choice import Asked, choose_question
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve, methods_by_class
 from kdcal_core.charts import (
     bandwidth_chart,
     bandwidth_text,
+    cited_in,
     confidence_curve_chart,
     confidence_words,
     losses_chart,

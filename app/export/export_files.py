@@ -13,7 +13,7 @@ from app.export import export_gain
 from app.export import export_results as found
 from app.export import export_text as text
 from app.export.export_results import View
-from app.shared import job_results, session
+from app.shared import job_results, session, sign_in
 from app.shared.charts import csv_button
 from app.shared.emphasis import emphasis, quiet
 from kdcal_core.calibration import CALIBRATORS
@@ -36,7 +36,6 @@ def take_away(view: View) -> None:
         if run.onnx_file is not None:
             onnx = text.file_name(review, key, ".onnx")
             _download("Model and calibrator as ONNX", run.onnx_file, onnx, "onnx")
-        st.caption(text.fitted_on(run.record))
 
 
 def _name(view: View) -> str:
@@ -71,7 +70,7 @@ def card(view: View) -> None:
 def _download(label: str, path: Path, name: str, key: str, *, primary: bool = False) -> None:
     st.download_button(
         f"{label} ({bytes_text(path.stat().st_size)})",
-        data=path.read_bytes,  # read on download, and not kept
+        data=sign_in.while_it_lasts(path.read_bytes),  # read on download, and not kept
         file_name=name,
         mime="application/octet-stream",
         key=f"export_download_{key}",

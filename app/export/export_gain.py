@@ -73,12 +73,14 @@ def answer(view: View) -> None:
         why = run.record.why_not_judged or ""
         st.header("The gain could not be judged", anchor=False)
         st.warning(escape_markdown(why, 600), icon=":material/visibility:")
+        st.caption(text.fitted_on(run.record))
         return
     key = run.record.settings.key
     st.header(escape_markdown(gain_finding(run.record.title, run.gain), 600), anchor=False)
     gained(run.gain, key, f"{view.review.title} {key}", "export")
     st.markdown(gain_further(run.gain))
-    notes = [escape_markdown(note.sentence, 400) for note in run.gain.comparison.notes]
+    notes = [text.fitted_on(run.record)]
+    notes += [escape_markdown(note.sentence, 400) for note in run.gain.comparison.notes]
     if CALIBRATORS[key].family == "kernel density":
         notes.insert(0, text.FAR)
     compared = found.comparison_of(view.review)

@@ -157,6 +157,11 @@ def table(found: GroupTable, repaired: RepairedBy | None) -> None:
                 help="The gap that four of five samples of this size would have shown, after the "
                 "correction for all groups."
             ),
+            "Jeffreys p value": st.column_config.TextColumn(
+                help="The probability that the event happens at most as often as stated, given "
+                "these rows. A small one means that the stated probability is too low. Banks "
+                "report it for each rating grade (ECB 2019); it is not corrected for all groups."
+            ),
         },
         alt="Every group with its rows, rate, gap, calibration error and AUC",
     )
@@ -190,4 +195,5 @@ def _row(one: GroupMeasures) -> dict[str, object]:
         "AUROC": said(one.area),
         "Smallest gap found": f"{min(region.minimum_detectable, 1.0):.3f}",
         "Corrected p value": p_text(region.adjusted_p),
+        **({} if one.jeffreys is None else {"Jeffreys p value": p_text(one.jeffreys)}),
     }

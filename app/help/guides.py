@@ -15,11 +15,15 @@ FOLDER = Path(__file__).parents[1] / "guides"
 # in the order in which the Help page lists them
 NAMES = (
     "loading",
+    "predictions",
     "pages",
     "glossary",
     "checks",
+    "audits",
     "calibrators",
     "command_line",
+    "gates",
+    "watch",
     "python",
     "measured",
     "deploying",
@@ -27,6 +31,7 @@ NAMES = (
 _CHECKS = re.compile(r"<!-- table of checks -->.*?<!-- end of the table -->", re.DOTALL)
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)
+_SECTION = re.compile(r"^### (.*)\n+", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 
@@ -95,6 +100,18 @@ def on_screen(text: str, review: str | None = None) -> str:
         parts += [_prose(text[end : code.start()], review), code.group()]
         end = code.end()
     return "".join([*parts, _prose(text[end:], review)])
+
+
+def cut(shown: str) -> tuple[str, dict[str, str]]:
+    """The title and introduction of a guide on the Help page, and its sections by their headings.
+
+    Examples
+    --------
+    >>> cut(on_screen("# Title\\n\\nTo begin.\\n\\n## One\\n\\nText.\\n\\n## Two\\n\\nMore.\\n"))
+    ('## Title\\n\\nTo begin.\\n\\n', {'One': 'Text.\\n\\n', 'Two': 'More.\\n'})
+    """
+    lead, *rest = _SECTION.split(shown)
+    return lead, dict(zip(rest[::2], rest[1::2], strict=True))
 
 
 def _prose(text: str, review: str | None) -> str:

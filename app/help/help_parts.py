@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
-from app.help.guides import NAMES, on_screen, read_guide
+from app.help.guides import NAMES, cut, on_screen, read_guide
 from app.shared import navigation
+from app.shared.sections import sections
 from kdcal_core.review import Review
 
 _GUIDE = "guide"
@@ -38,6 +41,12 @@ def _to_address() -> None:
 
 
 def guide(name: str, review: Review | None) -> None:
-    """A guide, in a readable width; its links keep the open review."""
+    """A guide, section by section in a readable width; its links keep the open review."""
     text = on_screen(read_guide(name).text, review.id if review is not None else None)
+    lead, parts = cut(text)
+    _markdown(lead)
+    sections(f"guide_{name}", {title: partial(_markdown, part) for title, part in parts.items()})
+
+
+def _markdown(text: str) -> None:
     st.markdown(text, width=_WIDTH)

@@ -12,7 +12,7 @@ from app.shared.tables import show_table
 from kdcal_core.data import Fitness, RegressionFitness
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import set_fitness
-from kdcal_core.text import escape_markdown, number_text
+from kdcal_core.text import escape_markdown, figures_text, number_text
 
 
 def fitness_card(review: Review, which: Which) -> None:
@@ -58,35 +58,22 @@ def _regression(review: Review, which: Which, fitness: RegressionFitness) -> Non
         "There are enough rows, and every outcome is possible under its predicted distribution.",
     )
     st.caption(
-        f"Outcomes from {plain(fitness.low)} to {plain(fitness.high)}, "
-        f"median {plain(fitness.median)}, {fitness.n_distinct:,} different values."
+        f"Outcomes from {figures_text(fitness.low)} to {figures_text(fitness.high)}, "
+        f"median {figures_text(fitness.median)}, {fitness.n_distinct:,} different values."
     )
     spread = review.sets[which].spread
     if spread is not None and which == "calibration":
         log = " of the logarithm" if review.roles and review.roles.family == "log_point" else ""
         st.caption(
             f"The model gives a single number a row. All rows share one standard deviation{log}, "
-            f"{plain(spread)}, fitted to the {fitness.n_rows:,} residuals of this "
+            f"{figures_text(spread)}, fitted to the {fitness.n_rows:,} residuals of this "
             "set; its own rows are judged with that of the other folds."
         )
 
 
-def plain(value: float) -> str:
-    """A quantity of unknown size to four digits, thousands separated.
-
-    Examples
-    --------
-    >>> plain(14546.2), plain(0.012345), plain(-2.0), plain(1.5e12)
-    ('14,546', '0.01235', '-2', '1.5e+12')
-    """
-    if 1000 <= abs(value) < 1e9:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
-
-
 def _as_sure(value: float, width: float) -> str:
     """Decimals as the interval warrants, for numbers that people write in full."""
-    return number_text(value, width) if width > 1e-3 and abs(value) < 1e9 else plain(value)
+    return number_text(value, width) if width > 1e-3 and abs(value) < 1e9 else figures_text(value)
 
 
 def _flags(flags: tuple[str, ...], none: str) -> None:

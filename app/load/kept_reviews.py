@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.shared import in_browser, session
+from app.shared import in_browser, session, sign_in
 from app.shared.emphasis import quiet
 from app.shared.reviews_here import Used, day_text
 from kdcal_core.errors import InputError
@@ -21,7 +21,8 @@ _WIDTHS = (4, 4, 2, 3, 3, 2)  # title, model, rows, date, verdict, what can be d
 def link_to_kept(found: list[Used]) -> None:
     """How many there are, as a link to their list further down; nothing where there are none."""
     if found:
-        words = f"{counted(len(found), 'review')} on this machine"
+        whose = "of yours" if sign_in.is_on() else "on this machine"
+        words = f"{counted(len(found), 'review')} {whose}"
         st.markdown(f":material/folder_open: [{words}](#{_ANCHOR})", width="content")
 
 
@@ -29,7 +30,8 @@ def kept_reviews(found: list[Used]) -> None:
     """A row for each review, ten at first: to open, rename, duplicate and delete it."""
     if not found:
         return
-    st.header("Reviews on this machine", anchor=_ANCHOR)
+    title = "Your reviews" if sign_in.is_on() else "Reviews on this machine"
+    st.header(title, anchor=_ANCHOR)
     shown = found[: st.session_state.get(_SHOWN, _TEN)]
     with st.container(gap="xxsmall"):
         for review, used in shown:

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from app.load.event_choice import event_choice
-from app.load.fitness_card import fitness_card, plain
+from app.load.fitness_card import fitness_card
 from app.load.kept_reviews import link_to_kept
 from app.load.role_form import OUTPUT, TARGET, roles_sentence
 from app.shared import navigation, session, tour, uploads, waiting
@@ -43,7 +43,14 @@ from kdcal_core.review import (
     split_table,
     swap_classes,
 )
-from kdcal_core.text import counted, escape_label, escape_markdown, in_sentence, listed
+from kdcal_core.text import (
+    counted,
+    escape_label,
+    escape_markdown,
+    figures_text,
+    in_sentence,
+    listed,
+)
 
 _SAMPLES_PER_ROW = 3
 _CHOICES = 6  # in a row
@@ -123,7 +130,7 @@ def _kind_of(sample: Sample) -> str:
     if sample.task == "classification" and sample.accuracy is not None:
         kind = f"{sample.n_classes} classes, accuracy {sample.accuracy:.0%}"
     else:
-        error = "" if sample.rmse is None else f", error {plain(sample.rmse)}"
+        error = "" if sample.rmse is None else f", error {figures_text(sample.rmse)}"
         kind = f"{sample.task}{error}"
     return f"{kind}, {rows:,} held-out rows"
 
@@ -149,6 +156,8 @@ def settle_doubts(review: Review) -> None:
         return
     for doubt in review.doubts:
         _choices(review, doubt)
+    for at, name in enumerate(review.unplaced):
+        _unplaced(review, at, name)
     roles = review.roles
     guessed = roles is not None and roles.class_by != "name"
     with st.container(horizontal=True):
@@ -177,6 +186,20 @@ def settle_doubts(review: Review) -> None:
             "they find.",
         ):
             accept_rows(session.workspace(), review.id)
+            st.rerun()
+
+
+def _unplaced(review: Review, at: int, name: str) -> None:
+    """A button for each use of a table without a place; any other place can be chosen below."""
+    table = escape_markdown(review.unplaced[name].name, 40)
+    with st.container(horizontal=True):
+        if st.button(
+            f"Use {table} as foreign rows", key=f"unplaced_{at}_foreign", icon=":material/check:"
+        ):
+            _start_move(review, "unplaced", "foreign", name)
+            st.rerun()
+        if st.button(f"Leave {table} out", key=f"unplaced_{at}_out", icon=":material/close:"):
+            _start_move(review, "unplaced", None, name)
             st.rerun()
 
 
@@ -257,6 +280,8 @@ def own_files(review: Review | None, kept: list[Used]) -> None:
         _place_of(review, "training", review.training)
     for at, name in enumerate(review.foreign):
         _place_of(review, "foreign", review.foreign[name], at, name)
+    for at, name in enumerate(review.unplaced):
+        _place_of(review, "unplaced", review.unplaced[name], at, name)
     for note in review.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
     _first_rows(review)
@@ -294,14 +319,15 @@ def _place_of(
 ) -> None:
     """What a table was taken for, which can be changed.
 
-    Of the foreign tables this is number ``at``, kept under ``name``.
+    Of the foreign tables, or of those without a place, it is number ``at``, kept under ``name``.
     """
     key = f"place_{review.id}_{place}_{at}_{table.digest[:8]}"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.selectbox(
             f"What {escape_label(table.name)} is",
             list(_PLACES),
-            index=list(_PLACES).index(place),
+            index=None if place == "unplaced" else list(_PLACES).index(place),
+            placeholder="Not used yet",
             format_func=_PLACES.__getitem__,
             key=key,
             label_visibility="collapsed",
@@ -316,13 +342,17 @@ def _place_of(
 def _move(review: Review, place: TablePlace, name: str, key: str) -> None:
     """Begin the change; until it has succeeded the place is shown as it is."""
     chosen = st.session_state.pop(key)
-    to: TablePlace | None = None if chosen == _OUT else chosen
+    if chosen is not None:  # the cross of a table without a place
+        _start_move(review, place, None if chosen == _OUT else chosen, name)
+
+
+def _start_move(review: Review, place: TablePlace, to: TablePlace | None, name: str) -> None:
     workspace = session.workspace()
 
     def work(progress: Progress, cancelled: Callable[[], bool]) -> Review:
         return move_table(workspace, review.id, place, to, name=name)
 
-    title = f"Reading the columns of the {in_sentence(_PLACES[to or place])}"
+    title = f"Reading the columns of the {in_sentence(_PLACES.get(to or place, 'table'))}"
     waiting.start(work, title=title, owner=review.id, short=True)
 
 

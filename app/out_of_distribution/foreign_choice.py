@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -11,7 +13,7 @@ from app.shared.foreign_results import Chosen
 from app.shared.graph_results import Fit, Foreign
 from kdcal_core.review import Review, remove_foreign
 from kdcal_core.tasks import ForeignKind, ForeignSettings, score_foreign
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_markdown, formatted
 
 SHIFTS = (-50.0, -20.0, -10.0, -5.0, -2.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 _NAMES = {
@@ -159,7 +161,7 @@ def _shifted(review: Review, fit: Fit | None, below: DeltaGenerator) -> Chosen |
         "Standard deviations",
         options=SHIFTS,
         value=10.0,
-        format_func=lambda at: f"{at:+g}",
+        format_func=lambda at: formatted(at, "+g"),
         key="foreign_shift",
         persist_state="session",
     )
@@ -178,7 +180,9 @@ def _shifted(review: Review, fit: Fit | None, below: DeltaGenerator) -> Chosen |
     if by not in sets:
         below.caption(escape_markdown(" ".join(foreign.record.notes), 400))
         return None
-    return Chosen(foreign, sets[by], f"{feature[:60]} shifted by {by:+g} standard deviations")
+    return Chosen(
+        foreign, sets[by], f"{feature[:60]} shifted by {formatted(by, '+g')} standard deviations"
+    )
 
 
 def _numeric(review: Review) -> list[str]:
@@ -191,18 +195,7 @@ def _numeric(review: Review) -> list[str]:
 def _own_rows(review: Review) -> None:
     """The uploader, and the loaded tables, each with a way to remove it."""
     uploads.foreign_uploader(review)
-    for at, name in enumerate(review.foreign):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{escape_markdown(name, 60)} · {review.foreign[name].n_rows:,} rows")
-            st.button(
-                "Remove",
-                key=f"remove_foreign_{at}",
-                icon=":material/close:",
-                type="tertiary",
-                on_click=_remove,
-                args=(review.id, name),
-                disabled=waiting.busy(review.id),
-            )
+    uploads.loaded_tables(review, "foreign", partial(_remove, review.id))
 
 
 def _remove(review_id: str, name: str) -> None:

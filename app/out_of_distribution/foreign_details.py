@@ -9,10 +9,9 @@ from app.shared import foreign_results, session
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.foreign_results import Chosen, View
 from app.shared.graph_results import Version
-from app.shared.papers import cited_in
 from app.shared.row_tables import most_text
 from app.shared.tables import show_table
-from kdcal_core.charts import blend_words, exponent_chart, inside_words, surest_words
+from kdcal_core.charts import blend_words, cited_in, exponent_chart, inside_words, surest_words
 from kdcal_core.diagnostics import Estimate, Surest, estimate_text
 from kdcal_core.errors import InputError
 from kdcal_core.tasks import SAYS, VERSION_SAYS, SurestRows

@@ -22,10 +22,10 @@ from app.shared.emphasis import quiet
 from app.shared.equal_notes import equal_notes
 from app.shared.foreign_results import Method, View
 from app.shared.graph_results import Fit, Foreign, Version
-from app.shared.papers import cited_in
 from app.shared.sections import sections
 from kdcal_core.charts import (
     by_confidence_words,
+    cited_in,
     confidence_only_words,
     density_chart,
     distance_chart,

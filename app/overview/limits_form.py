@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
@@ -14,10 +16,10 @@ import streamlit as st
 from app.shared import reviews_here, session
 from app.shared.emphasis import emphasis
 from app.shared.labels import unique_labels
-from kdcal_core.checks import CHECKS
+from kdcal_core.checks import CHECKS, Check
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, Review, alike, set_question
-from kdcal_core.text import in_sentence, listed
+from kdcal_core.text import counted, in_sentence, listed
 
 AGAINST = {
     "value": "the estimate",
@@ -48,49 +50,76 @@ def limits_form(review: Review) -> None:
             "takes the rows of both as independent. If both hold the same rows, the interval is "
             "too wide, so that verdicts come too rarely, not wrongly."
         )
-        checks = [one for one in CHECKS.values() if review.task in one.tasks]
-        alone = [one.title for one in checks if not one.comparable]
-        if alone:
-            st.markdown(
-                f"{listed(alone)} cannot be compared so, because each review finds its own regions."
-            )
         baseline = _baseline(review)
-        limits = [own.get(one.code, one.limit) for one in checks]
-        table = pd.DataFrame(
-            {
-                "Check": [one.title for one in checks],
-                "At least": [_end(one.low) for one in limits],
-                "At most": [_end(one.high) for one in limits],
-                "Compared with": [AGAINST[one.against] for one in limits],
-                "Set by": ["you" if one.code in own else "default" for one in checks],
-            }
-        )
-        edited = st.data_editor(
-            table,
-            hide_index=True,
-            key=f"limits_table_{review.id}_{len(own)}",
-            disabled=["Check", "Set by"],
-            column_config={
-                "Compared with": st.column_config.SelectboxColumn(
-                    options=list(AGAINST.values()), required=True
-                ),
-                "At least": st.column_config.NumberColumn(format="%g"),
-                "At most": st.column_config.NumberColumn(format="%g"),
-            },
-            alt="The limits of every check, which can be changed",
-        )
+        rows: list[tuple[Check, dict[Hashable, Any]]] = []
+        for ways, checks in _by_ways(review).items():
+            if "baseline" in ways:
+                st.caption(f"Compared with {listed((AGAINST[way] for way in ways), last='or')}:")
+            else:
+                titles = listed(one.title for one in checks)
+                st.caption(
+                    f"{titles} cannot be compared with another review, because each review finds "
+                    "its own regions:"
+                )
+            edited = _table(review, ways, checks)
+            rows += zip(checks, edited.to_dict("records"), strict=True)
         with st.container(horizontal=True):
             if st.button("Save the limits", type=emphasis(), icon=":material/save:"):
-                _save(review, edited, baseline)
+                _save(review, rows, baseline)
             if st.button("Use the defaults", icon=":material/restart_alt:", disabled=not own):
                 _keep(review, {}, None)
+
+
+def _by_ways(review: Review) -> dict[tuple[str, ...], list[Check]]:
+    """The checks of the review's task, by what their limits may be compared with.
+
+    Those with the most ways come first, because these are most checks.
+    """
+    found: dict[tuple[str, ...], list[Check]] = {}
+    for check in CHECKS.values():
+        if review.task in check.tasks:
+            own = review.question.limits.get(check.code)
+            chosen = () if own is None else (own.against,)  # a file may have any
+            ways = tuple(way for way in AGAINST if way in (*check.ways, *chosen))
+            found.setdefault(ways, []).append(check)
+    return dict(sorted(found.items(), key=lambda one: -len(one[0])))
+
+
+def _table(review: Review, ways: tuple[str, ...], checks: list[Check]) -> pd.DataFrame:
+    """The limits of some checks to edit, which may all be compared in the same ways."""
+    own = review.question.limits
+    limits = [own.get(one.code, one.limit) for one in checks]
+    table = pd.DataFrame(
+        {
+            "Check": [one.title for one in checks],
+            "At least": [_end(one.low) for one in limits],
+            "At most": [_end(one.high) for one in limits],
+            "Compared with": [AGAINST[one.against] for one in limits],
+            "Set by": ["you" if one.code in own else "default" for one in checks],
+        }
+    )
+    edited: pd.DataFrame = st.data_editor(
+        table,
+        hide_index=True,
+        key=f"limits_table_{'_'.join(ways)}_{review.id}_{len(own)}",
+        disabled=["Check", "Set by"],
+        column_config={
+            "Compared with": st.column_config.SelectboxColumn(
+                options=[AGAINST[way] for way in ways], required=True
+            ),
+            "At least": st.column_config.NumberColumn(format="%g"),
+            "At most": st.column_config.NumberColumn(format="%g"),
+        },
+        alt=f"The limits of {counted(len(checks), 'check')}, which can be changed",
+    )
+    return edited
 
 
 def _baseline(review: Review) -> str | None:
     """The id of the review that limits compare with, chosen among those that may be opened."""
     chosen, label = review.question.baseline, "Review to compare with"
     key = f"limits_baseline_{review.id}"
-    if not reviews_here.at_this_machine():
+    if not reviews_here.may_be_named():
         return _by_address(review, label)
     found = {one.id: (one, used) for one, used in reviews_here.reviews_here()}
     others = [one.id for one in alike(review, (one for one, _ in found.values()))][:_MOST]
@@ -159,10 +188,11 @@ def review_in(text: str) -> str:
     )
 
 
-def _save(review: Review, edited: pd.DataFrame, baseline: str | None) -> None:
-    checks = [one for one in CHECKS.values() if review.task in one.tasks]
+def _save(
+    review: Review, rows: Sequence[tuple[Check, dict[Hashable, Any]]], baseline: str | None
+) -> None:
     limits: dict[str, Limit] = {}
-    for check, row in zip(checks, edited.to_dict("records"), strict=True):
+    for check, row in rows:
         against = next(key for key, word in AGAINST.items() if word == row["Compared with"])
         try:
             chosen = Limit(

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from app.overview.check_list import MARKS, check_list
-from app.shared import navigation, pit_results, reviews_here, session, set_results, waiting
+from app.shared import navigation, pit_results, session, set_results
 from app.shared.charts import drawn_once, is_dark, show
+from app.shared.check_list import MARKS, check_list
+from app.shared.checked import Answer, Baseline, together
 from app.shared.emphasis import emphasis, quiet
 from app.shared.group_choice import choose_groups, declared
 from kdcal_core.charts import pit_chart, reliability_chart
 from kdcal_core.checks import (
-    CHECKS,
     CheckedReview,
     MeasuredChecks,
     headline,
@@ -24,25 +23,12 @@ from kdcal_core.checks import (
     next_step,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, View, Which, baseline_of, note_verdict, set_question
-from kdcal_core.tasks import (
-    ReviewTask,
-    baseline_settings,
-    checks_settings,
-    quick_checks,
-    set_reliability,
-    thorough_checks,
-    verdict_edition,
-)
-from kdcal_core.text import counted, escape_markdown, in_sentence
+from kdcal_core.review import Review, View, Which, note_verdict, set_question
+from kdcal_core.tasks import set_reliability, verdict_edition
+from kdcal_core.text import escape_markdown
 
 PICTURE_WIDTH = 380
 """Pixels of the picture's card; the checks take the rest of the line, or stand above it."""
-
-_NOT_COMPARED = (
-    "The review that limits compare with can no longer be compared with this one. Choose another "
-    "review under Limits, or give these checks limits of their own."
-)
 
 _VIEWS: dict[View, str] = {
     "event": "Probability of the event",
@@ -50,114 +36,9 @@ _VIEWS: dict[View, str] = {
 }
 
 
-def quick(review: Review, which: Which) -> MeasuredChecks | None:
-    """What the quick checks found; None while a job finds it."""
-    return set_results.of(review, quick_checks, **checks_settings(review, which))
-
-
-def thorough(review: Review, which: Which) -> Answer:
-    """What the other checks found, by a job whose progress or end is shown."""
-    return _answer_of(review, review, thorough_checks, checks_settings(review, which))
-
-
-@dataclass(frozen=True, eq=False)
-class Baseline:
-    """The other review that limits compare with.
-
-    Attributes
-    ----------
-    measured : MeasuredChecks or None
-        What its checks found; None where nothing can be compared, or not yet.
-    words : str
-        Which review and which rows it is. Escaped.
-    why_not : str
-        Why nothing, or not all, can be compared. Escaped.
-    complete : bool
-        Whether no job is still measuring it.
-    """
-
-    measured: MeasuredChecks | None = None
-    words: str = ""
-    why_not: str = ""
-    complete: bool = True
-
-
-def baseline(review: Review) -> Baseline:
-    """The other review of this review's limits, measured; while a job does so, its progress."""
-    compared = [code for code, one in review.question.limits.items() if one.against == "baseline"]
-    if not compared:
-        return Baseline()
-    # whoever may open this review need not be allowed to open the other one
-    named = reviews_here.at_this_machine()
-    try:
-        other = baseline_of(session.workspace(), review)
-        settings = baseline_settings(review, other)
-        found = [_answer_of(other, review, quick_checks, settings)]
-        if not all(CHECKS[code].quick for code in compared):
-            found.append(_answer_of(other, review, thorough_checks, settings))
-    except InputError as error:
-        chosen = review.question.baseline
-        there = chosen is not None and session.workspace().exists(chosen)
-        why = escape_markdown(str(error), 600) if named or not there else _NOT_COMPARED
-        return Baseline(why_not=why)
-    words = (
-        f"The baseline is the review {escape_markdown(other.title, 80)}: "
-        f"{counted(other.sets[settings['which']].n_rows, 'row')} of its {settings['which']} set."
-        if named
-        else "The baseline is another review."
-    )
-    reasons = [escape_markdown(one.why_none, 600) for one in found if one.why_none]
-    return Baseline(
-        _together([one.measured for one in found]),
-        words,
-        " ".join(dict.fromkeys(reasons)),
-        not any(one.running for one in found),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """What checks of a review found, or why they did not; neither while a job runs."""
-
-    measured: MeasuredChecks | None
-    why_none: str = ""
-
-    @property
-    def running(self) -> bool:
-        return self.measured is None and not self.why_none
-
-
-def _answer_of(
-    other: Review, review: Review, task: ReviewTask[MeasuredChecks], settings: dict[str, Any]
-) -> Answer:
-    """The answer about this review or the baseline of its limits; a job belongs to this one."""
-    get = set_results.of if task is quick_checks else set_results.in_job
-    whose = "this review" if other.id == review.id else "the baseline"
-    key = task.request(session.workspace(), other, **settings).key
-    before = waiting.find(key)
-    measured = get(other, task, owner=review.id, **settings)
-    job = waiting.find(key)
-    if measured is not None or job is None or not job.finished:
-        return Answer(measured)
-    if job.state == "done":  # and was before, with a result that cannot be read; or just now
-        unread = before is not None and before.state == "done"
-        return Answer(None, f"The stored results of {whose} are damaged." if unread else "")
-    if job.error is None:
-        return Answer(None, f"The checks of {whose} were stopped.")
-    reason = f": {in_sentence(str(job.error))}" if reviews_here.at_this_machine() else "."
-    return Answer(None, f"The checks of {whose} could not be made{reason}")
-
-
-def _together(found: Sequence[MeasuredChecks | None]) -> MeasuredChecks | None:
-    there = [one for one in found if one is not None]
-    checks = {one.code: one for each in there for one in each.checks}
-    ordered = tuple(checks[code] for code in CHECKS if code in checks)
-    return MeasuredChecks(ordered, there[0].n) if there else None
-
-
 def judged(review: Review, compared: Baseline, *found: MeasuredChecks | None) -> CheckedReview:
     """The checks that are there, held together against the review's limits."""
-    measured = _together(found)
+    measured = together(found)
     assert measured is not None  # the quick checks, at least
     return judge_checks(measured, review.question.limits, baseline=compared.measured)
 

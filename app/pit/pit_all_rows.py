@@ -28,7 +28,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.evaluation import MEASURES
 from kdcal_core.tasks import PitOverview
-from kdcal_core.text import escape_markdown, p_text
+from kdcal_core.text import escape_markdown, figures_text, p_text
 
 TESTS = """
 Four tests of whether the PIT values of all rows could come from the uniform distribution, as they
@@ -156,12 +156,14 @@ def uniformity(judged: Judged, whole: PitOverview) -> None:
     """The tests of uniformity."""
     table = _test_table(whole.tests)
     show_table(
-        table.assign(**{"p value": [p_text(test.p_value) for test in whole.tests]}),
+        table.assign(
+            **{
+                "Statistic": [figures_text(test.statistic) for test in whole.tests],
+                "p value": [p_text(test.p_value) for test in whole.tests],
+            }
+        ),
         key="pit_tests",
-        column_config={
-            "Statistic": st.column_config.NumberColumn(format="%.4g"),
-            "Rows": st.column_config.NumberColumn(format="localized"),
-        },
+        column_config={"Rows": st.column_config.NumberColumn(format="localized")},
         alt="Tests of uniformity of the PIT values with statistic and p value",
     )
     with st.container(horizontal=True, gap="small"):
@@ -230,7 +232,7 @@ def _width_table(whole: PitOverview) -> None:
 
 def _width(width: Estimate) -> str:
     """The mean width, with decimals if all intervals have the same width."""
-    return value_text(width) if width.high > width.low else f"{width.value:,.5g}"
+    return value_text(width) if width.high > width.low else figures_text(width.value)
 
 
 @st.fragment

@@ -106,11 +106,10 @@ def _table(judged: Judged, regions: Sequence[RegionPit]) -> None:
         key="pit_region_table",
         column_config={
             "Rows": st.column_config.NumberColumn(format="localized"),
-            "Bias": st.column_config.NumberColumn(
-                format="%+.2f", help="Mean PIT minus 0.5: above 0 predictions are too low."
+            "Bias": st.column_config.TextColumn(
+                help="Mean PIT minus 0.5: above 0 predictions are too low."
             ),
-            "Spread": st.column_config.NumberColumn(
-                format="%+.2f",
+            "Spread": st.column_config.TextColumn(
                 help="Standard deviation of the PIT over uniform's, minus 1: above 0 the stated "
                 "spread is too narrow.",
             ),
@@ -138,8 +137,8 @@ def region_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
                 estimate_text(one.coverage.coverage, chance=False) if one.coverage else ""
                 for one in regions
             ],
-            "Bias": [one.fault.bias.value for one in regions],
-            "Spread": [one.fault.spread.value for one in regions],
+            "Bias": [estimate_text(one.fault.bias, chance=False) for one in regions],
+            "Spread": [estimate_text(one.fault.spread, chance=False) for one in regions],
             "Corrected p": [p_text(one.adjusted_p) for one in regions],
         }
     )

@@ -427,9 +427,8 @@ def _how_picked(count: int, chosen: bool) -> None:
         )
     elif count:
         st.caption(
-            "Until you pick, these are the places furthest off, with opposite faults if there are "
-            "any. To pick, click a mark on the map, choose the box and drag it, or take a place "
-            "from the list; the last two picks are shown."
+            "Until you pick, these are the places furthest off. Click a mark, drag a box, or take "
+            "a place from the list: the last two picks are shown."
         )
     else:
         st.caption(

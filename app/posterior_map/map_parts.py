@@ -52,8 +52,9 @@ OFFER = (
     "outside. The page shows both side by side."
 )
 SETTINGS = """
-* **Alpha** sets the floor $c$ from held-out rows: the share of ordinary rows that may count as
-  unknown. With a larger alpha the prior begins closer to the data. (The constant that Dey et al.
+* **Alpha** sets the floor from held-out rows: the share of ordinary rows that may count as
+  unknown. About a tenth of them also falls back to the prior, or more where rows made far away
+  need it. With a larger alpha the prior begins closer to the data. (The constant that Dey et al.
   print would lower the accuracy inside.)
 * **The exponent** of the kernel (Dey et al., Eq. 18: gamma times log n) determines how fast the
   rows of other polytopes stop counting: small exponents smooth, while with large ones each polytope

@@ -15,8 +15,8 @@ from app.shared import job_results, session, tiles
 from app.shared.box_selection import Box
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
-from app.shared.papers import PAPERS
 from kdcal_core.charts import (
+    PAPERS,
     coverage_by_chart,
     misses_chart,
     recalibration_advice,
@@ -64,9 +64,8 @@ def recalibrated(review: Review) -> View | None:
 
 def _view(review: Review, key: str, run: Finished, row: Any) -> View | None:
     methods = [one for one in run.record.keys if one != MODEL]
-    for note in run.record.notes:
-        st.warning(escape_markdown(note, 600), icon=":material/visibility:")
     if not methods:
+        _warnings(run)
         return None
     best = recommended(run.record.methods)
     titles = {one.key: recalibrator_title(one.key, one.title) for one in run.record.methods}
@@ -93,8 +92,14 @@ def answer(view: View) -> Places | None:
         places = _maps(view)
     with beside:
         _tiles(view)
+    _warnings(view.run)  # below the picture, which they would push out of the first screen
     _further_words(view)
     return places
+
+
+def _warnings(run: Finished) -> None:
+    for note in run.record.notes:
+        st.warning(escape_markdown(note, 600), icon=":material/visibility:")
 
 
 def _tiles(view: View) -> None:

@@ -10,9 +10,9 @@ from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import View
 from app.recalibration.recalibration_text import TILES
 from app.shared.charts import csv_button, drawn_once, is_dark, show
-from app.shared.papers import PAPERS
 from app.shared.tables import show_table
 from kdcal_core.charts import (
+    PAPERS,
     MeasuredRecalibration,
     Moments,
     PitPanel,
@@ -27,7 +27,7 @@ from kdcal_core.charts import (
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.evaluation import MEASURES, MODEL, RecalibratorScores
 from kdcal_core.tasks import space_title
-from kdcal_core.text import seconds_text
+from kdcal_core.text import seconds_text, typed
 
 
 def pit_and_quantiles(view: View) -> None:
@@ -103,7 +103,9 @@ def every_method(view: View) -> None:
             alt="Measures, paired differences and times of every method",
         )
         csv_button(
-            lambda: table, key="recalibration_table_csv", name=f"{view.review.title} methods"
+            lambda: table.map(typed),
+            key="recalibration_table_csv",
+            name=f"{view.review.title} methods",
         )
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 from app.recalibration import recalibration_results as found
 from app.recalibration.recalibration_answer import MAP, Places, level_of
 from app.recalibration.recalibration_results import View
+from app.shared import sign_in
 from app.shared.box_selection import dragged_box
 from app.shared.charts import drawn_once, file_stem, is_dark, show
 from app.shared.row_tables import column_format
@@ -190,7 +191,7 @@ def _download(view: View, what: str, n: int, rows: IntArray | None) -> None:
     held = f"{n:,}" if n <= MAX_ROWS else f"the first {MAX_ROWS:,} of {n:,}"
     st.download_button(
         f"Intervals of {what} as CSV ({held})",
-        data=lambda: to_csv(every().table),
+        data=sign_in.while_it_lasts(lambda: to_csv(every().table)),
         file_name=f"{file_stem(f'{view.review.title} {view.chosen} intervals {what}')}.csv",
         mime="text/csv",
         key=f"recalibration_csv_{file_stem(what)}",

@@ -8,8 +8,7 @@ import streamlit as st
 
 from app.recalibration import recalibration_text as text
 from app.shared.emphasis import quiet
-from app.shared.papers import PAPERS
-from kdcal_core.charts import recalibrator_title
+from kdcal_core.charts import PAPERS, recalibrator_title
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import Review
 from kdcal_core.tasks import RecalibrationSettings, space_names, space_title

@@ -23,7 +23,7 @@ from kdcal_core.charts import (
 )
 from kdcal_core.diagnostics import region_finding
 from kdcal_core.tasks import PitRows, RegionPanels, RegionRows
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_markdown, formatted
 
 PAGE_ROWS = 100
 
@@ -126,17 +126,13 @@ def _every_class(view: View, fit: RegionFit) -> None:
                     {
                         "Class": list(view.looked.review.classes),
                         "Rows": list(fit.n_by_class),
-                        "Slope": fit.parameters["slope"],
-                        "Offset": fit.parameters["offset"],
+                        "Slope": [formatted(one, ".2f") for one in fit.parameters["slope"]],
+                        "Offset": [formatted(one, ".2f") for one in fit.parameters["offset"]],
                         "Borrowed": [f"{one:.0%}" for one in fit.borrowed],
                     }
                 ),
                 key="regions_class_maps",
-                column_config={
-                    "Rows": st.column_config.NumberColumn(format="localized"),
-                    "Slope": st.column_config.NumberColumn(format="%.2f"),
-                    "Offset": st.column_config.NumberColumn(format="%.2f"),
-                },
+                column_config={"Rows": st.column_config.NumberColumn(format="localized")},
                 alt="Slope and offset of the region's map of every class",
             )
 

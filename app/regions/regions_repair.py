@@ -43,7 +43,7 @@ from kdcal_core.tasks import (
     Request,
     calibrate_regions,
 )
-from kdcal_core.text import escape_markdown, seconds_text
+from kdcal_core.text import escape_markdown, seconds_text, typed
 
 DEFAULT = ("tree", "boosted", "auc")
 AS_IS = "reference"
@@ -259,7 +259,11 @@ def _methods_table(view: View, repair: Repair) -> None:
         },
         alt="Log loss, its change, AUROC lift, regions and time of every way to calibrate",
     )
-    csv_button(lambda: table, key="regions_methods_csv", name=f"{view.looked.review.title} methods")
+    csv_button(
+        lambda: table.map(typed),
+        key="regions_methods_csv",
+        name=f"{view.looked.review.title} methods",
+    )
 
 
 def _scores(view: View, event: str, model: RepairScores, repaired: RepairScores) -> None:

@@ -16,6 +16,7 @@ from app.shared.question_choice import Asked, choose_kind, choose_label, questio
 from app.shared.tables import show_estimates, show_table
 from kdcal_core.charts import (
     confusion_chart,
+    cumulative_chart,
     largest_curves,
     reliability_by_class_chart,
     reliability_chart,
@@ -33,6 +34,7 @@ from kdcal_core.review import Review, Which
 from kdcal_core.tasks import (
     SetOverview,
     predicted_class,
+    set_differences,
     set_estimates,
     set_overview,
     set_reliability,
@@ -167,6 +169,7 @@ def further(
     return {
         **classes,
         "Right and wrong predictions": partial(scores_and_confusion, review, which, found),
+        "Without bins": partial(differences, review, which, drawn),
         "Every estimate": partial(every_estimate, review, which),
     }
 
@@ -212,6 +215,21 @@ def _panels(drawn: int, some: int, classes: int) -> str:
     never = f"{classes - some:,} of {classes:,} classes have no rows here. " * (some < classes)
     most = f"The {drawn} classes with most rows of {some:,} are drawn. " * (drawn < some)
     return f"{never}{most}The CSV holds all."
+
+
+def differences(review: Review, which: Which, drawn: Drawn) -> None:
+    """Stated minus seen, added up over the rows."""
+    with st.container(border=True):
+        st.subheader("Stated minus seen, added up by stated probability", anchor=False)
+        found = set_results.of(
+            review, set_differences, which=which, kind=drawn.asked.kind, label=drawn.asked.label
+        )
+        if found is not None:
+            show(
+                drawn_once(cumulative_chart, found, review.classes, dark=is_dark()),
+                key="reliability_differences",
+                of=f"{review.title} {which}",
+            )
 
 
 def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> None:

@@ -14,9 +14,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from app.shared import sign_in
 from app.shared.emphasis import quiet
-from app.shared.papers import cited_in
-from kdcal_core.charts import FEW_PANELS, PANEL_WIDTH, Chart, Panels
+from kdcal_core.charts import FEW_PANELS, PANEL_WIDTH, Chart, Panels, cited_in
 from kdcal_core.data import to_csv
 from kdcal_core.text import escape_markdown
 
@@ -184,7 +184,7 @@ def csv_button(table: Callable[[], pd.DataFrame], *, key: str, name: str) -> Non
     """Offer a table as CSV, which is made on request."""
     st.download_button(
         "Data as CSV",
-        data=lambda: to_csv(table()),
+        data=sign_in.while_it_lasts(lambda: to_csv(table())),
         file_name=f"{file_stem(name)}.csv",
         mime="text/csv",
         key=key,

@@ -16,25 +16,35 @@ _OPENED = "opened_by_button"
 _SCRIPT = """
 let last // outlives runs: a change of theme may itself call the function below again
 let focused = 0
+let left // what had the focus when the other page began: it stands until the page is drawn
+let tries = 0 // a control that stays where it was keeps the focus
+
+function focusTitle() {
+  const title = document.querySelector("[data-testid='stMain'] h1")
+  const active = document.activeElement
+  const lost = active === null || active === document.body
+  if (title && lost) {
+    title.tabIndex = -1
+    title.focus()
+  }
+  tries = (title && lost) || (!lost && active !== left) ? 0 : tries - 1
+}
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  const title = document.querySelector("[data-testid='stMain'] h1")
-  const lost = document.activeElement === null || document.activeElement === document.body
-  if (data.opened > focused && title) {
+  if (data.opened > focused) {
     focused = data.opened
-    if (lost) {
-      title.tabIndex = -1
-      title.focus()
-    }
+    left = document.activeElement
+    tries = 40 // ten seconds
   }
   const app = document.querySelector("[data-testid='stApp']") ?? parentElement
   const look = () => {
+    if (tries > 0) focusTitle()
     const now = getComputedStyle(app).backgroundColor
     if (last !== undefined && now !== last) setTriggerValue("changed", now)
     last = now
   }
   look()
-  const timer = setInterval(look, 500)
+  const timer = setInterval(look, 250)
   return () => clearInterval(timer)
 }
 """

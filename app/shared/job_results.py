@@ -115,7 +115,14 @@ def asked_for(
 
 def begin(asked: Request, owner: str) -> JobSnapshot:
     """Start the job of a request, or join it; ``owner`` as for `finished`."""
-    return waiting.run(asked.target, asked.kwargs, key=asked.key, title=asked.title, owner=owner)
+    return waiting.run(
+        asked.target,
+        asked.kwargs,
+        key=asked.key,
+        title=asked.title,
+        owner=owner,
+        about=asked.review,
+    )
 
 
 def answer_of(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:

@@ -47,6 +47,6 @@ def _outcome(job: JobSnapshot) -> str:
     title = escape_markdown(job.title, 120)
     if job.state == "done":
         return f":material/check_circle: {title}: done"
-    if job.error is not None:
-        return f":material/error: {escape_markdown(str(job.error), 600)}"
+    if (error := waiting.error_of(job)) is not None:
+        return f":material/error: {escape_markdown(str(error), 600)}"
     return f":material/stop_circle: {title}: stopped"

@@ -19,6 +19,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Review": (
         "load",
         "overview",
+        "audits",
+        "versions",
+        "watch",
     ),
     "Diagnose": (
         "reliability",
@@ -74,12 +77,16 @@ def places() -> dict[str, Place]:
     return {name: import_module(f"app.{name}").PLACE for name in names}
 
 
-def pages() -> dict[str, list[st.Page]]:
+def pages(task: Task | None) -> dict[str, list[st.Page]]:
     """Every page under its section. Those for another task than the open review's stay hidden.
 
     A hidden page can still be opened by its address, and then shows its purpose.
+
+    Parameters
+    ----------
+    task : str or None
+        Of the open review; None lists every page.
     """
-    task = session.open_task()
     shown = {section: [_page(name, task) for name in names] for section, names in SECTIONS.items()}
     shown[next(iter(shown))].append(_first_by_name())
     return shown

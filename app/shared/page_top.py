@@ -9,7 +9,7 @@ from app.shared.emphasis import emphasis
 from app.shared.equal_notes import LONGEST_NOTE, copies
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, check_scored, open_doubts, samples
+from kdcal_core.review import Review, check_scored, note_results, open_doubts, samples
 from kdcal_core.text import counted, escape_markdown, in_sentence
 
 
@@ -31,11 +31,14 @@ def scored_review(page_name: str) -> Review | None:
         except InputError as error:  # deleted outside the app
             session.error_box(error)
         else:
+            note_results(review)
             header(review)
             if open_doubts(review):
                 navigation.page_link("load", "Settle it on the Load page")
             tour.show(page_name)
             return review
+    else:
+        header(review)
     empty_state(page_name, unfinished=review is not None)
     return None
 

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from app.shared import in_browser
+from app.shared import in_browser, sign_in
 from kdcal_core.data import Task
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
+    PersonalWorkspace,
     Review,
     Workspace,
     create_review,
@@ -46,8 +47,8 @@ def in_address() -> dict[str, str] | None:
 
 
 def workspace() -> Workspace:
-    """The workspace that stores reviews on this machine."""
-    return Workspace()
+    """The reviews of the person in front of the page; those of others do not exist in it."""
+    return PersonalWorkspace(sign_in.person_in_front().identity)
 
 
 def current_review() -> Review | None:

@@ -11,10 +11,10 @@ import streamlit as st
 
 from app.shared.charts import csv_button
 from kdcal_core.diagnostics import Estimate, interval_text, reference_text, value_text
+from kdcal_core.text import NUMBER
 
-_ONE = r"[+\-]?[\d,]*\.?\d+(?:e[+\-]\d+)?%?"
 _NUMBER = re.compile(
-    rf"(?:[<>] ?|below |about |at most |at least )?{_ONE}(?: to {_ONE})?(?: of {_ONE})?"
+    rf"(?:[<>] ?|below |about |at most |at least )?{NUMBER}(?: to {NUMBER})?(?: of {NUMBER})?"
     r"(?: \([^()]*\))?(?: (?:s|ms|rows?|bytes|[KMG]iB))?|no interval|not defined"
 )
 
@@ -25,6 +25,8 @@ def show_table(
     """Show a table without its index; returns the selection, as `st.dataframe` does.
 
     Numbers stand on the right, those with an interval or a unit too, which are text to Streamlit.
+    Estimates are text (`kdcal_core.text`). Numbers of single rows stay numbers, so that they can be
+    sorted, in Streamlit's notation, which is that of the table's own columns beside them.
     The first column names its row and stays on the left.
     """
     config = dict(column_config or {})
@@ -60,7 +62,7 @@ def holds_numbers(column: pd.Series) -> bool:
 
     Examples
     --------
-    >>> holds_numbers(pd.Series(["0.2 (0.1 to 0.3)", "", "+3.1%"]))
+    >>> holds_numbers(pd.Series(["−0.2 (-0.3 to 0.1)", "", "+3.1%"]))
     True
     >>> holds_numbers(pd.Series(["0.2", "1 Main Street"])), holds_numbers(pd.Series([1.5, 2.5]))
     (False, False)

@@ -11,9 +11,9 @@ SAMPLE = "adult"
 """The sample of the tour: two classes, over-confident, enough rows to show it."""
 
 STEPS: dict[str, str] = {
-    "overview": "The verdict stands first. Below it, every check has a question, an estimate with "
-    "its interval, and a limit; the link leads to the page that shows it. This model fails, and "
-    "the card below the list says what to do.",
+    "overview": "The verdict stands first, and below it what to do next: this model fails. In the "
+    "list, every check has a question, an estimate with its interval, and a limit; the link leads "
+    "to the page that shows it.",
     "reliability": "Where is it wrong? Points below the diagonal state more than happens: red is "
     "over-confident, blue under-confident. Grey boxes show what chance alone explains.",
     "decisions": "What follows from it? Move the threshold: the table counts found events, false "

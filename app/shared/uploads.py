@@ -17,11 +17,12 @@ from kdcal_core.review import (
     Review,
     add_files,
     add_foreign,
+    add_watched,
     set_task,
 )
-from kdcal_core.text import listed
+from kdcal_core.text import counted, escape_markdown, listed
 
-Upload = Literal["files", "foreign"]
+Upload = Literal["files", "foreign", "watched"]
 
 # Listed so that choosing a pickle shows the reason and the remedy, not a greyed-out file.
 REFUSED_SUFFIXES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
@@ -36,11 +37,40 @@ FOREIGN_HELP = (
     "Rows unlike the data, with the model's features under the same names. They need no true "
     "class. Nothing is fitted on them."
 )
+WATCHED_HELP = (
+    "Rows for the model, or its predictions, in the columns of the audited table. The column of "
+    "the true class may be missing, wholly or in some rows. Rows stand in the order in which they "
+    "came."
+)
+
+
+def watched_uploader(review: Review) -> None:
+    """One uploader for a new table that the Watch page holds against the review's rows."""
+    _uploader("watched", "A new table", WATCHED_HELP, TABLE_SUFFIXES, review)
 
 
 def foreign_uploader(review: Review) -> None:
     """One uploader for a table of foreign rows; the Out of distribution page shows them."""
     _uploader("foreign", "A table of foreign rows", FOREIGN_HELP, TABLE_SUFFIXES, review)
+
+
+def loaded_tables(
+    review: Review, which: Literal["foreign", "watched"], remove: Callable[[str], None]
+) -> None:
+    """The loaded tables of a kind, each with a button to remove it."""
+    tables = review.foreign if which == "foreign" else review.watched
+    for at, (name, table) in enumerate(tables.items()):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"{escape_markdown(name, 60)} · {counted(table.n_rows, 'row')}")
+            st.button(
+                "Remove",
+                key=f"remove_{which}_{at}",
+                icon=":material/close:",
+                type="tertiary",
+                on_click=remove,
+                args=(name,),
+                disabled=waiting.busy(review.id),
+            )
 
 
 def drop_zone(review: Review | None) -> None:
@@ -71,8 +101,8 @@ def _uploader(
     several: bool = False,
 ) -> None:
     generation = st.session_state.setdefault(f"{which}_uploads", 0)
-    # no other computation reads a new foreign table meanwhile
-    busy = waiting.reading if which == "foreign" else waiting.busy
+    # no other computation reads a new table beside the sets meanwhile
+    busy = waiting.busy if which == "files" else waiting.reading
     waits = review is not None and busy(review.id)
     uploaded = st.file_uploader(
         label,
@@ -106,9 +136,10 @@ def _step(
     workspace = session.workspace()
 
     def work(progress: Progress, cancelled: Callable[[], bool]) -> Review:
-        if which == "foreign":
+        if which != "files":
             (one,) = files
-            return add_foreign(
+            add = add_foreign if which == "foreign" else add_watched
+            return add(
                 workspace, review_id, one.source, one.name, progress=progress, cancelled=cancelled
             )
         return add_files(workspace, review_id, files, progress=progress, cancelled=cancelled)

@@ -12,16 +12,23 @@ from kdcal_core.tasks import usable_calibrators
 _AS_IT_IS = "none"
 
 
-def choose_version(review: Review, page: str) -> str | None:
+def choose_version(
+    review: Review,
+    page: str,
+    *,
+    regions: bool = True,
+    label: str = "Beside a calibrated version",
+) -> str | None:
     """The key of a calibrator, or None for the model alone, which is the default.
 
-    Calibrators that treat all rows alike come first, then those that tell regions apart.
+    Calibrators that treat all rows alike come first, then those that tell regions apart, unless
+    ``regions`` is False. The label is read aloud.
     """
     usable = usable_calibrators(review)
-    regions = [key for key, one in CALIBRATORS.items() if one.family == "partition"]
-    keys = [key for key in (*QUICK_CALIBRATORS, *regions) if usable.get(key, "") is None]
+    by_region = [key for key, one in CALIBRATORS.items() if regions and one.family == "partition"]
+    keys = [key for key in (*QUICK_CALIBRATORS, *by_region) if usable.get(key, "") is None]
     chosen: str = st.selectbox(
-        "Beside a calibrated version",
+        label,
         options=[_AS_IT_IS, *keys],
         format_func=lambda key: "Model only" if key == _AS_IT_IS else CALIBRATORS[key].label,
         key=f"{page}_method_{review.id}",

@@ -22,7 +22,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.shared import session
+from app.shared import reviews_here, session
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.progress import Progress
@@ -46,7 +46,15 @@ def start(work: Work, *, title: str, owner: str, short: bool = False) -> None:
     st.session_state[_LAST] = jobs().start(work, title=title, owner=owner, short=short)
 
 
-def run(target: str, kwargs: Mapping[str, Any], *, key: str, title: str, owner: str) -> JobSnapshot:
+def run(
+    target: str,
+    kwargs: Mapping[str, Any],
+    *,
+    key: str,
+    title: str,
+    owner: str,
+    about: str = "",
+) -> JobSnapshot:
     """Start a function of the core as a job, or join the job of this key.
 
     Parameters
@@ -57,6 +65,8 @@ def run(target: str, kwargs: Mapping[str, Any], *, key: str, title: str, owner: 
         Description of the job for users.
     owner : str
         The review's id, or `EVERYBODY`.
+    about : str
+        The id of the review whose rows it reads; empty if it reads none.
 
     Returns
     -------
@@ -64,7 +74,7 @@ def run(target: str, kwargs: Mapping[str, Any], *, key: str, title: str, owner: 
         Already done if the result is stored.
     """
     _remember(owner)
-    job = jobs().get(jobs().submit(target, kwargs, key=key, title=title, owner=owner))
+    job = jobs().get(jobs().submit(target, kwargs, key=key, title=title, owner=owner, about=about))
     assert job is not None
     _ask_for(job)
     return job
@@ -164,13 +174,39 @@ def start_again(job: JobSnapshot) -> bool:
     There is no button if a file was refused, because it would be refused again.
     """
     _ask_for(job)
-    if job.error is not None:
-        session.error_box(job.error)
+    error = error_of(job)
+    if job.error is not None and error is not None:
+        session.error_box(error)
         if job.error.file is not None:
             return False
     else:
         st.info("Stopped before it ended.", icon=":material/stop_circle:")
     return st.button("Start again", key=f"again_{job.id}", icon=":material/refresh:")
+
+
+def error_of(job: JobSnapshot) -> InputError | None:
+    """Why the job failed, as this visitor may read it; None if it did not fail."""
+    if job.error is None or job.about in ("", *owners()):
+        return job.error
+    return of_another_review(job.error)
+
+
+def of_another_review(error: InputError) -> InputError:
+    """An error about the rows of another review, as this visitor may read it.
+
+    Where others visit this server too it names neither that review nor its files: a review is open
+    to whoever has its address, and an error may hold it.
+    """
+    if reviews_here.at_this_machine():
+        return error
+    what = "The results of another review cannot be computed"
+    if error.file is not None:
+        what = "A file of another review cannot be used"
+    return InputError(
+        what,
+        fix="This one is compared with it, or is a copy of it. Load the rows again there, or "
+        "compare with another review under Limits.",
+    )
 
 
 def owners() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -9,7 +10,6 @@ import streamlit as st
 
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import emphasis, quiet
-from app.shared.papers import cited_in
 from app.shared.tables import show_table
 from app.shared.tiles import estimate_row
 from app.simulation_lab import lab_text as text
@@ -20,6 +20,7 @@ from kdcal_core.charts import (
     MapPoints,
     MeasuredMethod,
     PosteriorPanel,
+    cited_in,
     exponent_chart,
     lab_blend_words,
     lab_distance_chart,
@@ -49,6 +50,7 @@ from kdcal_core.tasks import (
     sure_outside,
     switch_distances,
 )
+from kdcal_core.text import formatted
 
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 LOG_FLOORS = (
@@ -165,13 +167,13 @@ def _presets(prefix: str, by_data: dict[str, Any]) -> None:
         "As the papers mean": (
             {**by_data, **fixed, f"{prefix}_log_b": PAPER_LOG_FLOOR},
             "vertical_align_bottom",
-            "The papers' own fit: b = exp(-10,000,000), their variance floor, the class ratio "
+            "The papers' own fit: b = exp(−10,000,000), their variance floor, the class ratio "
             "alone, and the exponent that held-out rows choose under that floor.",
         ),
         "As printed": (
             {**by_data, **fixed, f"{prefix}_log_b": PRINTED_LOG_FLOOR},
             "vertical_align_top",
-            "The same with b = exp(-0.0000001), as printed in their tables: confidence collapses "
+            "The same with b = exp(−0.0000001), as printed in their tables: confidence collapses "
             "inside the data.",
         ),
     }
@@ -244,12 +246,12 @@ def _variance(graph: KernelDensityGraph, prefix: str) -> float | None:
     variance: float = st.select_slider(
         "Variance floor",
         options=_with(VARIANCES, graph.variance_floor),
-        format_func="{:.2g}".format,
+        format_func=partial(formatted, form=".2g"),
         key=f"{prefix}_variance",
         persist_state="session",
-        help="In units in which the farthest row is at 1. The papers add 1e-06.",
+        help="In units in which the farthest row is at 1. The papers add 10⁻⁶.",
     )
-    st.caption(f"By data: {graph.variance_floor:.2g}")
+    st.caption(f"By data: {formatted(graph.variance_floor, '.2g')}")
     return None if variance == graph.variance_floor else variance
 
 
@@ -380,5 +382,5 @@ def _file(run: LabRun) -> str:
 
 
 def _log_b(value: float) -> str:
-    """log b in a short form: -300, -1e+07, -1e-07."""
-    return f"{value:,.0f}" if 1 <= abs(value) < 1e6 else f"{value:.3g}"
+    """log b in a short form: −300, −1 × 10⁷, −1 × 10⁻⁷."""
+    return formatted(value, ",.0f" if 1 <= abs(value) < 1e6 else ".3g")

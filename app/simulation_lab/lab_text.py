@@ -41,11 +41,14 @@ new fit:
 * **Inside the data**: the papers use only the class ratio of the polytope. **Class ratio alone**
   shows their fit: the output layer of a network belongs to the paths, and the exponent is chosen
   under the floor in use. **With the model** blends it with the model's own probability,
-  $\mathrm{softmax}(a\log p+b\log g)$, with the weights of the lowest log loss on the held-out rows.
+  $\mathrm{softmax}(a\log p+b\log g)$, with the weights of the lowest log loss on the held-out rows;
+  $b$ is zero unless the class ratio lowers that loss by more than two standard errors.
   Densities, floor and prior do not change.
 
 **From data** sets the floor to the density below which a given share of the held-out rows lie: the
-share of ordinary rows that you accept to be called unknown.
+share of ordinary rows that you accept to be called unknown. The constant that is added is lower, so
+that only about a tenth of them falls back to the prior, unless rows made at 1.5 times the distance
+of the farthest row need more. A row that falls back loses its confidence, but keeps its class.
 """
 SIZES_LAST = (
     "{} runs, each with its own rows and its own model: about a minute for forests up to 1,000 "

@@ -12,12 +12,14 @@ from kdcal_core.calibration.calibrators import (
     methods_by_class,
     score_calibrator,
 )
+from kdcal_core.calibration.centred_isotonic import CentredIsotonic
 from kdcal_core.calibration.class_rates import (
     CumulativeConfidence,
     TopLabelConfidence,
     TopLabelHistogram,
     UncalibratedConfidence,
 )
+from kdcal_core.calibration.ensemble_temperature import EnsembleTemperature
 from kdcal_core.calibration.fitting import Calibrated, calibrated, fit_calibrator
 from kdcal_core.calibration.graph import (
     KernelDensityForest,
@@ -28,14 +30,24 @@ from kdcal_core.calibration.graph import (
 )
 from kdcal_core.calibration.graph.forest_and_network import KernelDensityCalibrator
 from kdcal_core.calibration.kde import ConfidenceCurve, EventCurve, TopLabelKDE
-from kdcal_core.calibration.log_odds_maps import BetaCalibration, PlattScaling
+from kdcal_core.calibration.log_odds_maps import (
+    BetaCalibration,
+    PlattScaling,
+    QuadraticScaling,
+)
 from kdcal_core.calibration.one_vs_rest import (
     ClasswiseHistogram,
     IsotonicConfidence,
     SigmoidConfidence,
 )
+from kdcal_core.calibration.recommended import RecommendedCalibrator
 from kdcal_core.calibration.settings import BY_TREE, INNER_MAPS
 from kdcal_core.calibration.softmax_maps import DirichletScaling, VectorScaling
+from kdcal_core.calibration.spline_map import SplineCalibration
+from kdcal_core.calibration.structured_scaling import (
+    StructuredMatrixScaling,
+    StructuredVectorScaling,
+)
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.venn_abers import VennAbers
 from kdcal_core.offers import import_modules
@@ -52,10 +64,12 @@ __all__ = [
     "Calibrated",
     "Calibrator",
     "CalibratorEntry",
+    "CentredIsotonic",
     "ClasswiseHistogram",
     "ConfidenceCurve",
     "CumulativeConfidence",
     "DirichletScaling",
+    "EnsembleTemperature",
     "EventCurve",
     "Family",
     "IsotonicConfidence",
@@ -65,8 +79,13 @@ __all__ = [
     "KernelDensityNetwork",
     "Located",
     "PlattScaling",
+    "QuadraticScaling",
+    "RecommendedCalibrator",
     "Selection",
     "SigmoidConfidence",
+    "SplineCalibration",
+    "StructuredMatrixScaling",
+    "StructuredVectorScaling",
     "TemperatureScaling",
     "TopLabelCalibrator",
     "TopLabelConfidence",

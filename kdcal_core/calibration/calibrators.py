@@ -15,10 +15,16 @@ from kdcal_core.calibration.calibrator_base import Calibrator, TopLabelCalibrato
 from kdcal_core.errors import InputError
 from kdcal_core.offers import offer
 
-Family = Literal["model", "top-label", "temperature", "standard", "partition", "kernel density"]
+Family = Literal[
+    "model", "recommended", "top-label", "temperature", "standard", "partition", "kernel density"
+]
 Need = Literal["inputs", "model"]
 CALIBRATOR_FAMILIES: dict[Family, tuple[str, str]] = {
     "model": ("The model", "Its own probabilities, as they are."),
+    "recommended": (
+        "Recommended",
+        "kdcal chooses a calibrator by its log loss on rows that it did not see, and says why.",
+    ),
     "top-label": (
         "Confidence of the predicted class",
         "Salamon et al.: how often a prediction of this class is right at this score. The "
@@ -65,8 +71,9 @@ class CalibratorEntry:
     description : str
         What it does, in one sentence.
     family : str
-        "model" (no calibrator), "top-label" (Salamon et al.), "temperature", "standard" (from
-        outside the five papers), "partition" (Durfee et al.) or "kernel density" (Dey et al.).
+        "model" (no calibrator), "recommended" (chosen among others), "top-label" (Salamon et al.),
+        "temperature", "standard" (from outside the five papers), "partition" (Durfee et al.) or
+        "kernel density" (Dey et al.).
     compared : bool
         Whether the page Confidence by class offers it for comparison. The families "model",
         "top-label" and "temperature" are offered there in any case.

@@ -1,25 +1,29 @@
-"""Platt scaling and beta calibration: curves of each class's log odds against the rest."""
+"""Platt, beta and quadratic scaling: curves of each class's log odds against the rest."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils._param_validation import Interval
 
 from kdcal_core.calibration.calibrator_base import (
     ROWS_PER_PARAMETER,
     check_array,
+    demand,
     n_maps,
     top_label,
 )
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.one_vs_rest import RarerRows, fit_logistic
+from kdcal_core.calibration.one_vs_rest import RarerRows, Ridge, fit_logistic
 from kdcal_core.calibration.shrinkage import SHRINKAGE
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
+from kdcal_core.text import formatted
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes
@@ -59,7 +63,7 @@ def _log_odds_nodes(nodes: Nodes, proba: str, n_classes: int) -> str:
     return nodes.node("Sub", nodes.log(proba, CLIP), nodes.log(rest, CLIP))
 
 
-class _LogOddsMaps(RarerRows):
+class LogOddsCurves(RarerRows):
     """Maps the log odds of each class against the rest, then scales rows to sum to one.
 
     With two classes only the second is mapped and the first is its complement.
@@ -74,34 +78,9 @@ class _LogOddsMaps(RarerRows):
     def _mapped(self) -> tuple[int, ...]:
         return (1,) if self.n_classes_ == 2 else tuple(range(self.n_classes_))
 
-    def rows_needed(self, n_classes: int) -> int:
-        return ROWS_PER_PARAMETER * self._n_parameters * n_maps(n_classes)
-
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._note_absent(y)
         super()._fit(proba, y, weight)
-
-    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self._count(proba, y, weight)
-        odds = log_odds(proba)
-        self._keep(
-            np.stack(
-                [
-                    self._fit_class(odds[:, label], (y == label).astype(np.float64), weight)
-                    for label in self._mapped
-                ]
-            )
-        )
-
-    _n_parameters: int
-
-    @abstractmethod
-    def _fit_class(
-        self, odds: FloatArray, target: FloatArray, weight: FloatArray
-    ) -> FloatArray: ...
-
-    @abstractmethod
-    def _keep(self, parameters: FloatArray) -> None: ...
 
     @abstractmethod
     def _new_odds(self, odds: FloatArray) -> FloatArray:
@@ -142,6 +121,35 @@ class _LogOddsMaps(RarerRows):
     @abstractmethod
     def _new_odds_nodes(self, nodes: Nodes, odds: str) -> str:
         """Nodes of the new log odds, (n, C)."""
+
+
+class _LogOddsMaps(LogOddsCurves):
+    """Curves with a few parameters, the same number for each class."""
+
+    _n_parameters: int
+
+    def rows_needed(self, n_classes: int) -> int:
+        return ROWS_PER_PARAMETER * self._n_parameters * n_maps(n_classes)
+
+    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._count(proba, y, weight)
+        odds = log_odds(proba)
+        self._keep(
+            np.stack(
+                [
+                    self._fit_class(odds[:, label], (y == label).astype(np.float64), weight)
+                    for label in self._mapped
+                ]
+            )
+        )
+
+    @abstractmethod
+    def _fit_class(
+        self, odds: FloatArray, target: FloatArray, weight: FloatArray
+    ) -> FloatArray: ...
+
+    @abstractmethod
+    def _keep(self, parameters: FloatArray) -> None: ...
 
 
 @storable
@@ -192,8 +200,9 @@ class PlattScaling(_LogOddsMaps):
         for at, label in enumerate(self._mapped):
             if self.slopes_[at] < -1e-6:  # less is rounding at the 0 of a class without rows
                 self._note(
-                    f"{self._class(label)}: the slope is negative ({self.slopes_[at]:.3g}), so "
-                    "a higher score means a lower probability.",
+                    f"{self._class(label)}: the slope is negative "
+                    f"({formatted(self.slopes_[at], '.3g')}), so a higher score means a lower "
+                    "probability.",
                     warn=True,
                 )
 
@@ -283,6 +292,91 @@ class BetaCalibration(_LogOddsMaps):
         return nodes.add(nodes.add(low, high), self.c_[None, :])
 
 
+@storable
+class QuadraticScaling(_LogOddsMaps):
+    """expit(a s + c s^2 + b) of the log odds s of each class against the rest.
+
+    Platt's scaling with a bend: one end of the scale can be sharpened while the other is softened.
+    a = 1, b = c = 0 do not change a model of two classes. With more, rows are scaled to sum to one
+    afterwards. Beyond the log odds of the calibration rows the answer stays that of the nearest
+    one, because a parabola turns.
+
+    Parameters
+    ----------
+    strength : float, default=1.0
+        Strength of the penalty, in rows: half of it times (a - 1)^2 + b^2 + c^2 is added to the sum
+        of the rows' log losses. It keeps everything finite where classes are separated; a tiny one
+        gives the maximum of the likelihood.
+    shrinkage : "auto", float or None, default="auto"
+        As in :class:`~kdcal_core.calibration.one_vs_rest.OneVersusRest`.
+
+    Attributes
+    ----------
+    slopes_, bends_, offsets_ : (K,) arrays, or (1,) for two classes
+        a, c and b of each class; with two classes, of the second.
+    lowest_, highest_ : (K,) arrays, or (1,) for two classes
+        Range of the log odds of the calibration rows.
+
+    Notes
+    -----
+    Newton's method. Nothing keeps the curve from falling; where it falls, a note says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> s = 2 * rng.normal(size=20000)
+    >>> y = (rng.random(20000) < 1 / (1 + np.exp(-(0.5 * s - 0.1 * s**2)))).astype(int)
+    >>> p = 1 / (1 + np.exp(-s))
+    >>> fitted = QuadraticScaling().fit(np.c_[1 - p, p], y)
+    >>> fitted.slopes_.round(1).tolist(), fitted.bends_.round(1).tolist()
+    ([0.5], [-0.1])
+    """
+
+    _n_parameters = 3
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "strength": [Interval(Real, 0, None, closed="neither")],
+        "shrinkage": SHRINKAGE,
+    }
+
+    def __init__(self, strength: float = 1.0, shrinkage: Any = "auto") -> None:
+        super().__init__(shrinkage)
+        self.strength = strength
+
+    def _fit_class(self, odds: FloatArray, target: FloatArray, weight: FloatArray) -> FloatArray:
+        ridge = Ridge.of([float(self.strength)] * 3, [1.0, 0.0, 0.0])
+        found, _ = fit_logistic([odds, odds**2], target, weight, ridge)
+        return np.append(found, [odds.min(), odds.max()])
+
+    def _keep(self, parameters: FloatArray) -> None:
+        columns = (np.ascontiguousarray(column) for column in parameters.T)
+        self.slopes_, self.bends_, self.offsets_, self.lowest_, self.highest_ = columns
+        for at, label in enumerate(self._mapped):
+            ends = np.array([self.lowest_[at], self.highest_[at]])
+            if (self.slopes_[at] + 2 * self.bends_[at] * ends < -1e-6).any():
+                self._note(
+                    f"{self._class(label)}: the curve falls at one end, where a higher score means "
+                    "a lower probability."
+                )
+
+    def check_state(self) -> None:
+        super().check_state()
+        for name in ("slopes_", "bends_", "offsets_", "lowest_", "highest_"):
+            check_array(self, name, (len(self._mapped),))
+        demand(bool((self.lowest_ <= self.highest_).all()), "lowest_")
+
+    def _new_odds(self, odds: FloatArray) -> FloatArray:
+        inside = np.clip(odds, self.lowest_, self.highest_)
+        new: FloatArray = inside * (self.slopes_ + inside * self.bends_) + self.offsets_
+        return new
+
+    def _new_odds_nodes(self, nodes: Nodes, odds: str) -> str:
+        inside = nodes.node("Min", odds, self.highest_[None, :])
+        inside = nodes.node("Max", inside, self.lowest_[None, :])
+        bent = nodes.add(nodes.mul(inside, self.bends_[None, :]), self.slopes_[None, :])
+        return nodes.add(nodes.mul(inside, bent), self.offsets_[None, :])
+
+
 def _sides(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
     """log p and -log(1 - p)."""
     return -np.logaddexp(0.0, -odds), np.logaddexp(0.0, odds)
@@ -324,4 +418,16 @@ CalibratorEntry(
     "standard",
     compared=False,
     offered=True,
+).offer()
+
+CalibratorEntry(
+    "quadratic",
+    "Quadratic logistic scaling, one class against the rest",
+    "Quadratic",
+    QuadraticScaling,
+    "Berta, Holzmüller, Jordan and Bach 2026",
+    "Like Platt's, with a bend, so that one end of the scale can be sharpened while the other is "
+    "softened. Good with two classes and some hundred rows.",
+    "standard",
+    compared=False,
 ).offer()

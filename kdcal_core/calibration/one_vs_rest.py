@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -37,13 +38,34 @@ if TYPE_CHECKING:
 _SUBSAMPLE = 20_000
 
 
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """A penalty on the parameters of a logistic fit, in units of one row's log loss.
+
+    Half of ``(t - centre) . matrix (t - centre)`` is added to the sum of the rows' losses, for all
+    parameters t with the offset last: ``matrix`` (p + 1, p + 1), ``centre`` (p + 1,).
+    """
+
+    matrix: FloatArray
+    centre: FloatArray
+
+    @classmethod
+    def of(cls, strengths: Sequence[float], centre: Sequence[float]) -> Ridge:
+        """One strength for each parameter."""
+        return cls(np.diag(np.asarray(strengths, float)), np.asarray(centre, float))
+
+
 def fit_logistic(
-    columns: Sequence[FloatArray], target: FloatArray, weight: FloatArray
+    columns: Sequence[FloatArray],
+    target: FloatArray,
+    weight: FloatArray,
+    ridge: Ridge | None = None,
 ) -> tuple[FloatArray, float]:
     """Slopes and offset of expit(slopes . columns + offset), and the mean log loss.
 
     The targets are Platt's, (n1 + 1) / (n1 + 2) for a yes and 1 / (n0 + 2) for a no. They keep the
-    minimum finite even if the classes are separated or one is absent.
+    minimum finite even if the classes are separated or one is absent. With a ridge, which does the
+    same, they are 1 and 0.
 
     Parameters
     ----------
@@ -51,13 +73,14 @@ def fit_logistic(
         p may be zero.
     target : (n,) array of 0 and 1
     weight : (n,) array of positive weights
+    ridge : Ridge, optional
 
     Returns
     -------
     (p + 1,) array
         Slopes, and the offset last.
     float
-        The mean log loss against the soft targets.
+        The mean log loss against the soft targets, or with a ridge the mean penalised loss.
 
     Notes
     -----
@@ -65,21 +88,31 @@ def fit_logistic(
     """
     n_yes = float(weight @ target)
     n_no = float(weight.sum()) - n_yes
-    soft = np.where(target > 0, (n_yes + 1) / (n_yes + 2), 1 / (n_no + 2))
-    at = np.zeros(len(columns) + 1)
-    at[-1] = np.log((n_yes + 1) / (n_no + 1))
+    if ridge is None:
+        soft = np.where(target > 0, (n_yes + 1) / (n_yes + 2), 1 / (n_no + 2))
+        at = np.zeros(len(columns) + 1)
+        at[-1] = np.log((n_yes + 1) / (n_no + 1))
+        ridge = Ridge(np.zeros((len(at), len(at))), at)
+    else:
+        soft, at = target, ridge.centre
     stride = len(soft) // _SUBSAMPLE
     if stride > 1:
         few = [column[::stride] for column in columns]
-        at, _ = _newton(at, few, soft[::stride], weight[::stride])
-    return _newton(at, columns, soft, weight)
+        light = Ridge(ridge.matrix / stride, ridge.centre)
+        at, _ = _newton(at, few, soft[::stride], weight[::stride], light)
+    return _newton(at, columns, soft, weight, ridge)
 
 
 def _newton(
-    at: FloatArray, columns: Sequence[FloatArray], soft: FloatArray, weight: FloatArray
+    at: FloatArray,
+    columns: Sequence[FloatArray],
+    soft: FloatArray,
+    weight: FloatArray,
+    ridge: Ridge,
 ) -> tuple[FloatArray, float]:
     """Newton's method with step halving on the weighted log loss."""
     share = weight / weight.sum()
+    pull = ridge.matrix / weight.sum()
     linear = np.array([*(share @ (soft * column) for column in columns), share @ soft])
 
     def odds(at: FloatArray) -> FloatArray:
@@ -89,14 +122,17 @@ def _newton(
         return total
 
     def loss(at: FloatArray) -> float:
-        return float(share @ np.logaddexp(0.0, odds(at)) - linear @ at)
+        away = at - ridge.centre
+        penalty = 0.5 * away @ pull @ away
+        return float(share @ np.logaddexp(0.0, odds(at)) - linear @ at + penalty)
 
     value = loss(at)
     for _ in range(100):
         fitted = expit(odds(at))
         mass = share * fitted
         gradient = np.array([*(mass @ column for column in columns), mass.sum()]) - linear
-        step = np.linalg.solve(_curvature(columns, mass * (1 - fitted)), gradient)
+        gradient += pull @ (at - ridge.centre)
+        step = np.linalg.solve(_curvature(columns, mass * (1 - fitted)) + pull, gradient)
         size = 1.0
         while (new := loss(at - size * step)) > value and size > 1e-6:
             size /= 2

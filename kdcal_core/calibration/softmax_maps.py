@@ -82,22 +82,27 @@ class Pull:
     """Strength of the penalty towards the identity, in units of one row's log loss.
 
     Added to the sum of the rows' losses are half the ``diagonal`` times the squared distances of
-    diagonal weights from one, and half the ``rest`` times the squares of the other weights and of
-    the offsets.
+    diagonal weights from one, half the ``between`` times the squares of the weights between
+    classes, and half the ``offsets`` times the squares of the offsets.
     """
 
     diagonal: float
-    rest: float
+    between: float
+    offsets: float
+
+    def times(self, share: float) -> Pull:
+        """The same penalty for a share of the rows."""
+        return Pull(self.diagonal * share, self.between * share, self.offsets * share)
 
     def strengths(self, shape: SoftmaxMap) -> FloatArray:
         """One strength for each parameter of a map of this shape."""
         k = len(shape.offsets)
-        weights = np.full(shape.weights.shape, self.rest)
+        weights = np.full(shape.weights.shape, self.between)
         if weights.ndim == 1:
             weights[:] = self.diagonal
         else:
             np.fill_diagonal(weights, self.diagonal)
-        return np.concatenate([weights.ravel(), np.full(k, self.rest)])
+        return np.concatenate([weights.ravel(), np.full(k, self.offsets)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +131,7 @@ class SoftmaxRows:
         if stride > 1:
             few = self.take(slice(None, None, stride))
             share = float(few.weight.sum() / self.weight.sum())
-            less = Pull(pull.diagonal * share, pull.rest * share)
+            less = pull.times(share)
             start = few.fit(start, less)
             scale = few._scale(start, less)
         elif start.weights.size > _MOST_SCALED:
@@ -316,7 +321,7 @@ class VectorScaling(_SoftmaxMaps):
     def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         rows = SoftmaxRows(log_proba(proba), y, weight)
         start = SoftmaxMap.identity(self.n_classes_, whole=False)
-        self._keep(rows.fit(start, Pull(1.0, 1.0)), weight)
+        self._keep(rows.fit(start, Pull(1.0, 1.0, 1.0)), weight)
 
     def check_state(self) -> None:
         super().check_state()
@@ -395,7 +400,7 @@ class DirichletScaling(_SoftmaxMaps):
             self.strength_, start = _chosen(rows, start)
         else:
             self.strength_ = float(self.strength)
-        self._keep(rows.fit(start, Pull(1.0, self.strength_)), weight)
+        self._keep(rows.fit(start, Pull(1.0, self.strength_, self.strength_)), weight)
 
     def check_state(self) -> None:
         super().check_state()
@@ -414,7 +419,7 @@ def _chosen(rows: SoftmaxRows, start: SoftmaxMap) -> tuple[float, SoftmaxMap]:
     loss: list[float] = []
     for strength in _STRENGTHS:
         found = [
-            fit.fit(at, Pull(1.0, strength), trial=True)
+            fit.fit(at, Pull(1.0, strength, strength), trial=True)
             for (fit, _), at in zip(parts, found, strict=True)
         ]
         loss.append(sum(judge.log_loss(at) for (_, judge), at in zip(parts, found, strict=True)))

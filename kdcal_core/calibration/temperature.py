@@ -19,6 +19,7 @@ from kdcal_core.calibration._temperature_fit import (
 from kdcal_core.calibration.calibrator_base import (
     ROWS_PER_PARAMETER,
     check_array,
+    demand,
     rows_by_class,
     top_label,
 )
@@ -30,6 +31,25 @@ from kdcal_core.store import storable
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes
+
+
+def best_full_temperature(proba: FloatArray, y: IntArray, weight: FloatArray) -> float:
+    """The temperature in [0.05, 20] with the smallest log loss of the whole vector.
+
+    Examples
+    --------
+    >>> proba = np.array([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]])
+    >>> round(best_full_temperature(proba, np.array([0, 0, 1, 1]), np.ones(4)), 3)
+    2.0
+    """
+    rows = TemperatureRows.of(proba, y, top_label(proba)[0], weight)
+    found, _ = best_temperature(rows, 1, False, "full")
+    return found
+
+
+def check_temperature(value: object) -> None:
+    """Refuse a stored temperature that no fit gives."""
+    demand(type(value) is float and LOWEST * 0.999 <= value <= HIGHEST * 1.001, "temperature_")
 
 
 @storable

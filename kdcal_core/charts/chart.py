@@ -111,6 +111,10 @@ def template(dark: bool) -> go.layout.Template:
         "zeroline": False,
         "ticks": "",
         "automargin": True,
+        # as `kdcal_core.text` writes numbers; plotly's own are 1000, 250n and 3M
+        "exponentformat": "power",
+        "minexponent": 6,
+        "separatethousands": True,
         "title": {"font": {"size": 13, "color": colours.muted}, "standoff": 8},
         "tickfont": {"size": 12, "color": colours.muted},
     }

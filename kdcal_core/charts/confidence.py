@@ -26,7 +26,7 @@ from kdcal_core.charts.methods import HOVER, axis_titles, method_line
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import HistogramAnchor
-from kdcal_core.text import counted
+from kdcal_core.text import counted, formatted
 
 CURVE = r"""
 Only rows that were **predicted** to be this class count: the right ones are true positives, the
@@ -515,7 +515,7 @@ def shrinkage_words(curve: ConfidenceCurve) -> str:
             "The curves of single classes do not predict held-out rows better than one "
             "temperature for all classes, so that temperature is used."
         )
-    amount = f"{curve.shrinkage:,.0f}" if curve.shrinkage >= 1 else f"{curve.shrinkage:g}"
+    amount = f"{curve.shrinkage:,.0f}" if curve.shrinkage >= 1 else formatted(curve.shrinkage, "g")
     rows = "row is" if curve.shrinkage == 1 else "rows are"
     near = "rows" if isinstance(curve, EventCurve) else "rows of the class itself"
     return (
@@ -581,7 +581,7 @@ def bandwidth_words(
         return "Both rules choose the same bandwidths: no curve has a dip to remove."
     return (
         f"Removing every dip costs most for class {class_names[label]}: a bandwidth of "
-        f"{mon:.2g} instead of {mon2:.2g}."
+        f"{formatted(mon, '.2g')} instead of {formatted(mon2, '.2g')}."
     )
 
 

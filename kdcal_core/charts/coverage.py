@@ -13,7 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, square, unit_axis
-from kdcal_core.charts.marks import identity, ribbon, tiers
+from kdcal_core.charts.marks import hovered, identity, ribbon, tiers
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.diagnostics import estimate_text, interval_text, value_text
 from kdcal_core.diagnostics.estimate import Estimate
@@ -236,12 +236,11 @@ def _points(
                 name=label,
                 legendgroup=label,
                 showlegend=not traces,
-                text=[text for text, here in zip(texts, inside, strict=True) if here],
-                customdata=np.column_stack([value, low, high, rows])[inside],
-                hovertemplate=(
-                    "%{text}<br>%{customdata[0]:.1%} inside "
-                    "(%{customdata[1]:.1%} to %{customdata[2]:.1%})<br>"
-                    "%{customdata[3]:,.0f} rows<extra>%{fullData.name}</extra>"
+                **hovered(
+                    "{}<br>{:.1%} inside ({:.1%} to {:.1%})<br>{:,.0f} rows",
+                    [text for text, here in zip(texts, inside, strict=True) if here],
+                    *(part[inside] for part in (value, low, high, rows)),
+                    name="%{fullData.name}",
                 ),
             )
         )
@@ -390,11 +389,11 @@ def quantile_reliability_figure(
         )
     )
     figure.add_trace(identity(colours).update(name="Right quantiles"))
-    figure.add_trace(_curve(before, colours.model, "Model", "circle"))
+    figure.add_trace(quantile_curve(before, colours.model, "Model", "circle"))
     if after is not None:
         name = escape_html(after_name, limit=40)
         colour, _, symbol = method_style(after_by, colours)
-        figure.add_trace(_curve(after, colour, name, symbol))
+        figure.add_trace(quantile_curve(after, colour, name, symbol))
     unit_axis(figure, "xaxis", "Stated quantile")
     unit_axis(figure, "yaxis", "Share of outcomes at or below it")
     figure.update_layout(margin={"t": 64}, legend={"y": 1.01})
@@ -412,7 +411,8 @@ def quantile_reliability_table(
     return pd.concat(tables, ignore_index=True)
 
 
-def _curve(curve: QuantileReliability, colour: str, name: str, symbol: str) -> go.Scatter:
+def quantile_curve(curve: QuantileReliability, colour: str, name: str, symbol: str) -> go.Scatter:
+    """Observed against stated quantiles with exact intervals; ``name`` is escaped."""
     return go.Scatter(
         x=curve.levels,
         y=curve.observed,

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure
-from kdcal_core.charts.marks import mark, ribbon
+from kdcal_core.charts.marks import hovered, mark, ribbon
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import (
@@ -220,9 +220,14 @@ def _line(
             mode="lines",
             line={"color": colour, "width": 2.4, "dash": dash},
             name=name,
-            customdata=np.column_stack([band.low[at], band.high[at]]),
-            hovertemplate="at %{x:.1%}: %{y:.4f} (%{customdata[0]:.4f} to %{customdata[1]:.4f})"
-            f"<extra>{name}</extra>",
+            **hovered(
+                "at {:.1%}: {:z.4f} ({:z.4f} to {:z.4f})",
+                x,
+                band.value[at],
+                band.low[at],
+                band.high[at],
+                name=name,
+            ),
         )
     )
 
@@ -241,7 +246,7 @@ def _plain(
         mode="lines",
         line={"color": colours.muted, "width": 1.4, "dash": dash},
         name=name,
-        hovertemplate="at %{x:.1%}: %{y:.4f}<extra>" + name + "</extra>",
+        **hovered("at {:.1%}: {:z.4f}", counts.thresholds[at], values[at], name=name),
     )
 
 

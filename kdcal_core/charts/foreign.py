@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ import plotly.graph_objects as go
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.graph import Selection
 from kdcal_core.charts.chart import Chart, new_figure
-from kdcal_core.charts.marks import BandLine, distance_figure, selection_figure
+from kdcal_core.charts.marks import BandLine, distance_figure, hovered, selection_figure
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import (
@@ -28,7 +29,7 @@ from kdcal_core.diagnostics import (
     estimate_text,
     value_text,
 )
-from kdcal_core.text import counted, escape_html
+from kdcal_core.text import counted, escape_html, formatted
 
 _DASHES = ("solid", "6px,3px", "2px,3px", "9px,3px,2px,3px")
 _BANDED = ("model", "geodesic")  # six overlapping bands would be unreadable
@@ -47,11 +48,7 @@ _DURATIONS = (
 )
 
 
-_HOVER = (
-    "Log density about %{customdata[0]:.3g}<br>%{y:.1%}, %{customdata[1]:,.0f} rows"
-    "<extra>%{fullData.name}</extra>"
-)
-BY_DISTANCE = r"""
+MODEL_BY_DISTANCE = """
 **Horizontal axis**: how far rows lie from the centre of the data, with every feature in units of
 its standard deviation. The farthest row of the training set (of the calibration set, if there is no
 training set) is at 1; the shaded part is where the data are. **Vertical axis**: the largest
@@ -63,9 +60,14 @@ may lie inside the shaded part: with many features, a point in a random directio
 row long before it is as far out as the farthest one.
 
 **The model** may stay sure at every distance: a ReLU network becomes arbitrarily confident far
-away, and a forest predicts the same as in its outermost leaves (Dey et al., section 1). **Isotonic,
-sigmoid and KDE** use only the model's probabilities and not the row. They treat a foreign row like
-an ordinary one with the same probabilities, so they do not correct confidence outside the data.
+away, and a forest predicts the same as in its outermost leaves (Dey et al., section 1).
+"""
+BY_DISTANCE = (
+    MODEL_BY_DISTANCE
+    + r"""
+**Isotonic, sigmoid and KDE** use only the model's probabilities and not the row. They treat a
+foreign row like an ordinary one with the same probabilities, so they do not correct confidence
+outside the data.
 
 **The kernel density version** finds the region that shares most trees, or activation paths, with
 a row, and uses the one Gaussian there (Eqs. 6, 11, 12 and 19). It is not a kernel density estimate
@@ -81,14 +83,15 @@ compared with $c$, and the result is the prior (Prop. 2). **Euclidean** finds th
 Euclidean distance instead; Dey et al. (section 3.1.1) continue with geodesic, which works with more
 features.
 """
+)
 
 
 DENSITIES = r"""
 The log density $\log\sum_y P(y)\tilde f_y(x)$ of ordinary rows (filled) and of foreign rows (line).
 Rows on the left are far from the data; the axis is stretched near the densest row. A row left of
-the
-**floor** counts as unknown. At the floor, region and prior have equal weight in the kernel density
-version; farther left the prior has more, 98% at four units from the floor.
+the **floor** counts as unknown. Region and prior have equal weight in the kernel density version a
+little farther left, where about a tenth as many ordinary rows would lie, or at the floor itself if
+rows made far away need it. Farther left the prior has more, 98% at four units from there.
 
 The floor is a quantile of the held-out rows' log densities, the $\lfloor\alpha(h+1)\rfloor$-th
 smallest of $h$: a fresh row like them falls below it with probability at most
@@ -145,7 +148,7 @@ def distance_chart(
         distance_figure(lines, prior, dark=dark, band_words="middle 80%"),
         finding=finding,
         alt=distance_alt(named, prior),
-        how_to_read=BY_DISTANCE,
+        how_to_read=BY_DISTANCE if len(curves) > 1 else MODEL_BY_DISTANCE,
         table=lambda: pd.concat(
             [curve.table().assign(method=label) for label, curve in named.items()],
             ignore_index=True,
@@ -356,7 +359,7 @@ def made_words(kind: str, beyond: tuple[str, float, float] | None) -> str:
     Examples
     --------
     >>> made_words("shifted", ("age", -260.0, 17.0))
-    "Such rows cannot occur: 'age' goes down to -260 here, but never below 17 in the data."
+    "Such rows cannot occur: 'age' goes down to −260 here, but never below 17 in the data."
     """
     what = (
         "These are points on a sphere in standardised units, as in the papers, to see what the "
@@ -367,8 +370,8 @@ def made_words(kind: str, beyond: tuple[str, float, float] | None) -> str:
     if beyond is not None:
         column, least, low = beyond
         what += (
-            f" Such rows cannot occur: {column[:60]!r} goes down to {least:.3g} here, but never "
-            f"below {low:.3g} in the data."
+            f" Such rows cannot occur: {column[:60]!r} goes down to {formatted(least, '.3g')} "
+            f"here, but never below {formatted(low, '.3g')} in the data."
         )
     return what.strip()
 
@@ -406,7 +409,15 @@ def blend_words(model: float, graph: float) -> str:
     --------
     >>> blend_words(0.5, 1.0)[:68]
     "Inside the data two probabilities are blended: the model's own, with"
+    >>> blend_words(1.0, 0.0)[:67]
+    "Inside the data the model's own probabilities are used as they are;"
     """
+    if graph == 0.0:
+        alone = "are used as they are" if model == 1.0 else f"have weight {model:.2f}"
+        return (
+            f"Inside the data the model's own probabilities {alone}; the class shares of the row's "
+            "region would not lower the held-out log loss by more than two standard errors."
+        )
     return (
         f"Inside the data two probabilities are blended: the model's own, with weight {model:.2f}, "
         f"and the class shares of the row's region, with weight {graph:.2f}. These weights have "
@@ -437,9 +448,10 @@ def ties_words(n_ordinary: int, n_foreign: int) -> str:
 def density_alt(found: LogDensities) -> str:
     """Alternative text: the median log density of each kind of rows, and the floor."""
     medians = " ".join(
-        f"{one.name}: median {one.median:.4g}." for one in (found.ordinary, *found.foreign)
+        f"{one.name}: median {formatted(one.median, '.4g')}."
+        for one in (found.ordinary, *found.foreign)
     )
-    return f"Log densities. {medians} Floor: {found.floor:.4g}."
+    return f"Log densities. {medians} Floor: {formatted(found.floor, '.4g')}."
 
 
 def surest_words(name: str, surest: Surest, predicted: str) -> str:
@@ -545,8 +557,7 @@ def _filled(found: LogDensities, colours: Palette) -> go.Bar:
         width=np.diff(edges),
         marker={"color": faded(colours.muted, 0.45), "line": {"width": 0}},
         name=f"{escape_html(one.name)} ({one.n:,})",
-        customdata=_hovered(found, one),
-        hovertemplate=_HOVER,
+        **_hovered(found, one),
     )
 
 
@@ -558,13 +569,18 @@ def _outline(found: LogDensities, one: DensityCounts, colours: Palette, dash: st
         mode="lines",
         line={"color": colours.foreign, "width": 2, "shape": "hvh", "dash": dash},
         name=f"{escape_html(one.name, limit=40)} ({one.n:,})",
-        customdata=_hovered(found, one),
-        hovertemplate=_HOVER,
+        **_hovered(found, one),
     )
 
 
-def _hovered(found: LogDensities, one: DensityCounts) -> np.ndarray:
-    return np.column_stack([found.log_density(found.edges[:-1]), one.count])
+def _hovered(found: LogDensities, one: DensityCounts) -> dict[str, Any]:
+    return hovered(
+        "Log density about {:,.3g}<br>{:.1%}, {:,.0f} rows",
+        found.log_density(found.edges[:-1]),
+        one.share,
+        one.count,
+        name="%{fullData.name}",
+    )
 
 
 def _ticks(found: LogDensities) -> tuple[list[float], list[str]]:
@@ -578,7 +594,7 @@ def _ticks(found: LogDensities) -> tuple[list[float], list[str]]:
 
 
 def _short(value: float) -> str:
-    """Few digits: 3.2, -100, -9,900, -100,000, -1e6."""
+    """Few digits: 3.2, −100, −9,900, −100,000, −1 × 10⁶."""
     if abs(value) < 1e6:
-        return f"{value:.2g}" if abs(value) < 100 else f"{value:,.0f}"
-    return f"{value:.0e}".replace("e+0", "e").replace("e+", "e")
+        return formatted(value, ".2g" if abs(value) < 100 else ",.0f")
+    return formatted(value, ".0e")

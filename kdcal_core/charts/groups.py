@@ -108,6 +108,7 @@ def _row(one: GroupMeasures) -> dict[str, object]:
     return row | {
         "error_expected_by_chance": one.error.expected,
         "adjusted_p_value": one.region.adjusted_p,
+        **({} if one.jeffreys is None else {"jeffreys_p_value": one.jeffreys}),
         "smallest_gap_found": min(one.region.minimum_detectable, 1.0),
         "fault": one.region.fault,
     }

@@ -321,7 +321,7 @@ def sizes_figure(
     for at, (measure, lines) in enumerate(panels.items()):
         axes = panel(at)
         left = at * (width + _WIDE_GAP)
-        for trace in band_lines(lines, colours, "%{x:,} rows", measure.lower(), "quartiles"):
+        for trace in band_lines(lines, colours, "{:,.0f} rows", measure.lower(), "quartiles"):
             trace.update(**axes, showlegend=at == 0 and bool(trace.name) and trace.fill is None)
             figure.add_trace(trace)
         if target is not None and target[0] == measure:

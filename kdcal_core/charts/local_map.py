@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kdcal_core.charts.chart import Chart, new_figure
-from kdcal_core.charts.marks import MAX_MARKS
+from kdcal_core.charts.marks import MAX_MARKS, hovered
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.pit import FAULT_TITLES, fault_colour
 from kdcal_core.data.schema import FloatArray
@@ -24,7 +24,7 @@ from kdcal_core.diagnostics.regression import (
     local_finding,
     regression_findings,
 )
-from kdcal_core.text import counted, escape_html, p_text
+from kdcal_core.text import counted, escape_html, figures_text, p_text
 
 # each has a colour and a symbol, so that no reader needs the colour
 FAULT_SYMBOLS = {
@@ -159,22 +159,19 @@ def _centres(local: LocalPit, mine: NDArray[np.intp], kind: str, colours: Palett
         },
         unselected={"marker": {"opacity": 0.3}},
         name=f"{FAULT_TITLES[kind].capitalize()} ({count:,})",
-        customdata=np.column_stack(
-            [
-                local.rows[mine],
-                local.rows[mine] + 1,
-                local.bias[mine] + 0.5,
-                local.spread[mine],
-                local.coverage[mine],
-            ]
-        ),
-        text=[p_text(p) for p in local.adjusted_p[mine]],
-        hovertemplate=(
-            f"Row %{{customdata[1]:,.0f}} and its {local.k:,} neighbours<br>"
-            "mean PIT %{customdata[2]:.2f} (right: 0.50)<br>"
-            "spread of PIT %{customdata[3]:+.0%} (right: 0%)<br>"
-            "95% intervals hold %{customdata[4]:.1%}<br>"
-            f"corrected p %{{text}}<extra>{FAULT_TITLES[kind]}</extra>"
+        customdata=local.rows[mine, np.newaxis],
+        **hovered(
+            f"Row {{:,.0f}} and its {local.k:,} neighbours<br>"
+            "mean PIT {:.2f} (right: 0.50)<br>"
+            "spread of PIT {:+z.0%} (right: 0%)<br>"
+            "95% intervals hold {:.1%}<br>"
+            "corrected p {}",
+            local.rows[mine] + 1,
+            local.bias[mine] + 0.5,
+            local.spread[mine],
+            local.coverage[mine],
+            [p_text(p) for p in local.adjusted_p[mine]],
+            name=FAULT_TITLES[kind],
         ),
     )
 
@@ -228,8 +225,8 @@ def local_map_alt(local: LocalPit, x_title: str, y_title: str) -> str:
     for kind in _KINDS:
         mine = local.xy[local.kind == kind]
         if len(mine):
-            x, y = np.median(mine, axis=0)
-            places.append(f"{FAULT_TITLES[kind]} around {x:,.4g}, {y:,.4g}")
+            x, y = (figures_text(at) for at in np.median(mine, axis=0))
+            places.append(f"{FAULT_TITLES[kind]} around {x}, {y}")
     where = f" In the middle: {'; '.join(places)}." if places else ""
     return f"Map of neighbourhoods over {x_title} and {y_title}. {local_finding(local)}{where}"
 

@@ -8,7 +8,8 @@ against the kernel's exponent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from kdcal_core.charts.chart import new_figure, panel, template
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, HistogramAnchor
-from kdcal_core.text import escape_html
+from kdcal_core.text import escape_html, figures_text, formatted
 
 MAX_MARKS = 5000
 _TOP, _BOTTOM = 92, 58  # legend and the first titles; axis and its title
@@ -131,29 +132,34 @@ COLUMNS = 4
 _LINE_HEIGHT, _DOT_TITLE = 26, 52
 _DOT_TOP, _DOT_BOTTOM = 58, 12
 _GAP = 0.045
+_TITLE_LETTERS, _TITLE_LINE = 80, 17  # in one line over all columns; pixels of a further line
 
 
 def dot_panels(names: Sequence[str], titles: Sequence[str], dark: bool) -> go.Figure:
     """Empty panels, one per title; the first panel of each row has the names of the lines.
 
     ``names`` are untrusted and escaped. A trace is drawn in panel ``at`` with the axes of
-    :func:`kdcal_core.charts.chart.panel`; line ``i`` lies at y = i.
+    :func:`kdcal_core.charts.chart.panel`; line ``i`` lies at y = i. A title that a narrow page
+    would cut has two lines.
     """
     columns = min(COLUMNS, max(len(titles), 1))
     rows = max(-(-len(titles) // columns), 1)
     height = _LINE_HEIGHT * len(names) + 10
-    inside = rows * height + (rows - 1) * _DOT_TITLE
+    titles = [_title_lines(title, _TITLE_LETTERS // columns) for title in titles]
+    further = _TITLE_LINE * max((title.count("<br>") for title in titles), default=0)
+    between = _DOT_TITLE + further
+    inside = rows * height + (rows - 1) * between
     width = (1 - _GAP * (columns - 1)) / columns
     layout: dict[str, Any] = {
         "template": template(dark),
-        "height": inside + _DOT_TOP + _DOT_BOTTOM,
-        "margin": {"l": 8, "r": 14, "t": _DOT_TOP, "b": _DOT_BOTTOM},
+        "height": inside + _DOT_TOP + further + _DOT_BOTTOM,
+        "margin": {"l": 8, "r": 14, "t": _DOT_TOP + further, "b": _DOT_BOTTOM},
         "showlegend": False,
     }
     shown = [escape_html(name, limit=32) for name in names]
     for at, title in enumerate(titles):
         down, across = divmod(at, columns)
-        left, top = across * (width + _GAP), 1 - down * (height + _DOT_TITLE) / inside
+        left, top = across * (width + _GAP), 1 - down * (height + between) / inside
         axes = panel(at)
         layout[axes["xaxis"].replace("x", "xaxis")] = {
             "domain": [left, min(left + width, 1.0)],
@@ -172,6 +178,20 @@ def dot_panels(names: Sequence[str], titles: Sequence[str], dark: bool) -> go.Fi
             "showgrid": False,
         }
     return go.Figure(layout=layout)
+
+
+def _title_lines(title: str, letters: int) -> str:
+    """A title in two lines of like length if it has more letters than these.
+
+    Examples
+    --------
+    >>> _title_lines("ECE", 20), _title_lines("ECE, debiased (l1, 15 equal-width bins)", 20)
+    ('ECE', 'ECE, debiased (l1, 15<br>equal-width bins)')
+    """
+    if len(title) <= letters:
+        return title
+    lines = textwrap.wrap(title, max(letters, len(title) // 2 + 3), break_long_words=False)
+    return "<br>".join([lines[0], *([" ".join(lines[1:])] if lines[1:] else [])])
 
 
 def strokes(estimates: Sequence[Estimate], colours: Palette) -> dict[str, Any]:
@@ -373,6 +393,47 @@ def _anchor_strokes(
     )
 
 
+class _Shown(float):
+    """A number whose text is the house's, in any of Python's formats, or to four figures."""
+
+    def __format__(self, form: str) -> str:
+        return formatted(float(self), form) if form else figures_text(float(self))
+
+
+def hovered(form: str, *columns: Iterable[Any], name: str = "") -> dict[str, Any]:
+    """What every mark of a trace shows under the pointer, as arguments of the trace.
+
+    Plotly writes a hyphen and "1e-7" where a template formats a number. Numbers that may be
+    negative, very small or very large are therefore written here. Shares and counts may stay in a
+    template.
+
+    Parameters
+    ----------
+    form : str
+        The text of a mark, with one field of `str.format` for each column. A field without a
+        format has four figures. Names from files in it are escaped.
+    columns : iterables
+        Numbers or texts, one for each mark.
+    name : str
+        Beside the text: our own words, or an escaped name.
+
+    Examples
+    --------
+    >>> hovered("at {:.1%}: {:+.3f}", [0.25], [-0.012], name="Model")
+    {'hovertext': ['at 25.0%: −0.012'], 'hovertemplate': '%{hovertext}<extra>Model</extra>'}
+    >>> hovered("Row {:,.0f}: {}", [1204], [-2.5e-7])["hovertext"]
+    ['Row 1,204: −2.5 × 10⁻⁷']
+    """
+    shown = (
+        (one if isinstance(one, str) else _Shown(one) for one in row)
+        for row in zip(*columns, strict=True)
+    )
+    return {
+        "hovertext": [form.format(*row) for row in shown],
+        "hovertemplate": f"%{{hovertext}}<extra>{name}</extra>",
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class BandLine:
     """A curve and its band, ready to plot.
@@ -414,7 +475,7 @@ def distance_figure(
     """
     colours = palette(dark)
     figure = new_figure(dark, height=330)
-    figure.add_traces(band_lines(lines, colours, "Distance %{x:.3g}", "confidence", band_words))
+    figure.add_traces(band_lines(lines, colours, "Distance {:,.3g}", "confidence", band_words))
     last = max((float(line.x[-1]) for line in lines if line.x.size), default=data_radius)
     figure.add_trace(
         go.Scatter(
@@ -478,7 +539,7 @@ def selection_figure(
                 },
                 marker={"size": 5},
                 name=label,
-                hovertemplate="Exponent %{x:.3g}<br>log loss %{y:.4f}<extra></extra>",
+                **hovered("Exponent {:.3g}<br>log loss {:.4f}", exponents, loss),
             )
         )
     figure.add_vline(x=chosen, line={"color": colours.truth, "width": 1, "dash": "4px,4px"})
@@ -523,10 +584,13 @@ def band_lines(
                 marker={"size": 5, "symbol": symbol},
                 name=line.label,
                 legendgroup=line.key,
-                customdata=np.column_stack([line.low, line.high]),
-                hovertemplate=(
-                    f"{place}: {what} %{{y:.3f}}<br>{band_words} %{{customdata[0]:.3f}} to "
-                    "%{customdata[1]:.3f}<extra>%{fullData.name}</extra>"
+                **hovered(
+                    f"{place}: {what} {{:.3f}}<br>{band_words} {{:.3f}} to {{:.3f}}",
+                    line.x,
+                    line.middle,
+                    line.low,
+                    line.high,
+                    name="%{fullData.name}",
                 ),
             )
         )

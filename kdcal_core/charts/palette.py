@@ -44,6 +44,8 @@ class Palette:
         `diverging`, too narrow (over-confident) is red and too wide (under-confident) blue.
     miss : str
         Outcomes outside their intervals (Torres et al., Fig. 3: light red).
+    passed, failed, undecided : str
+        Verdicts of checks, each with its word and mark. Readable as text.
     """
 
     model: str
@@ -65,6 +67,9 @@ class Palette:
     too_narrow: str
     too_wide: str
     miss: str
+    passed: str
+    failed: str
+    undecided: str
 
 
 LIGHT = Palette(
@@ -102,6 +107,9 @@ LIGHT = Palette(
     too_narrow="#b2182b",
     too_wide="#1b4b8f",
     miss="#e95f54",
+    passed="#137a3e",
+    failed="#b2182b",
+    undecided="#8a5a00",
 )
 
 DARK = Palette(
@@ -140,6 +148,9 @@ DARK = Palette(
     too_narrow="#ff6b5e",
     too_wide="#3a7fca",
     miss="#ff8f86",
+    passed="#4cc47d",
+    failed="#ff8f86",
+    undecided="#f0b95b",
 )
 
 
@@ -162,6 +173,7 @@ _OWN: dict[str, tuple[str | int, str, str]] = {
     "uncalibrated": ("model", "solid", "circle"),
     "calibrated": ("calibrated", "solid", "diamond"),
     "truth": ("truth", "solid", "line-ns-open"),
+    "other_version": (0, "6px,3px", "square"),
     "kde_mon2": ("calibrated", "solid", "diamond"),
     "local": ("calibrated", "solid", "diamond"),
     "kernel_density": (_KERNEL, "solid", "star"),
@@ -185,8 +197,8 @@ def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
     key : str
         "model"; "truth"; a key of `CALIBRATORS`, of `RECALIBRATORS` or of `VERSIONS`. Those without
         a style of their own have the classes' colours in the order of their registry, with another
-        dash each time the colours start again. Any other key, such as "calibrated", is a calibrated
-        version in general.
+        dash and symbol each time the colours start again. Any other key, such as "calibrated", is a
+        calibrated version in general.
 
     Examples
     --------
@@ -202,7 +214,8 @@ def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
     turn, step = divmod(
         [name for name in known if name not in _OWN].index(key), len(colours.classes)
     )
-    return colours.classes[step], _DASHES[turn % len(_DASHES)], _SYMBOLS[step % len(_SYMBOLS)]
+    symbol = _SYMBOLS[(step + turn) % len(_SYMBOLS)]
+    return colours.classes[step], _DASHES[turn % len(_DASHES)], symbol
 
 
 def posterior_scale(colours: Palette, prior: float) -> Scale:

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, panel
-from kdcal_core.charts.marks import PanelTitle, boxes, new_panels, ribbon
+from kdcal_core.charts.marks import PanelTitle, boxes, hovered, new_panels, ribbon
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics.regression.pit_curves import EcdfDifference, PitHistogram
@@ -193,7 +193,7 @@ def pit_panels(panels: Sequence[PitPanel], *, dark: bool, columns: int = 3) -> g
         titles,
         dark,
         columns=columns,
-        height=220 if len(panels) <= columns else 170,
+        height=204 if len(panels) <= columns else 170,
         x_title="PIT",
         y_title="Relative density",
         x_axis=_pit_axis(),
@@ -322,10 +322,10 @@ def _difference(curve: EcdfDifference, colour: str, name: str) -> go.Scatter:
         mode="lines",
         line={"color": colour, "width": 2},
         name=f"{name} ({counted(curve.n, 'row')})",
-        customdata=np.column_stack([curve.low[kept], curve.high[kept]]),
-        hovertemplate=(
-            "PIT up to %{x:.3f}: %{y:+.3f}<br>band %{customdata[0]:+.3f} to %{customdata[1]:+.3f}"
-            "<extra>%{fullData.name}</extra>"
+        **hovered(
+            "PIT up to {:.3f}: {:+z.3f}<br>band {:+z.3f} to {:+z.3f}",
+            *(part[kept] for part in (curve.levels, curve.difference, curve.low, curve.high)),
+            name="%{fullData.name}",
         ),
     )
 

@@ -25,7 +25,7 @@ from kdcal_core.diagnostics import (
     interval_text,
     value_text,
 )
-from kdcal_core.text import escape_html
+from kdcal_core.text import escape_html, formatted
 
 MAX_POINTS = 2000
 SURE = 0.9
@@ -235,8 +235,7 @@ def posterior_map_figure(
                 showscale=at == len(panels) - 1,
                 colorbar=_colour_bar(colours),
                 hovertemplate=(
-                    f"{escape_html(shown.title)}<br>%{{x:.3g}}, %{{y:.3g}}: %{{z:.1%}}"
-                    "<extra></extra>"
+                    f"{escape_html(shown.title)}<br>%{{x}}, %{{y}}: %{{z:.1%}}<extra></extra>"
                 ),
                 **names[at + 1],
             )
@@ -341,7 +340,7 @@ def _points(points: MapPoints, colours: Palette, axes: dict[str, str]) -> list[g
                     "symbol": _SYMBOLS[(label // len(colours.classes)) % len(_SYMBOLS)],
                 },
                 name=escape_html(points.classes[label], limit=24),
-                hovertemplate="%{x:.3g}, %{y:.3g}<extra>%{fullData.name}</extra>",
+                hovertemplate="%{x}, %{y}<extra>%{fullData.name}</extra>",
                 **axes,
             )
         )
@@ -549,6 +548,10 @@ def held_words(n_others: int, row: int | None) -> str:
     )
 
 
+def _steps(features: Sequence[tuple[str, float]]) -> str:
+    return ", ".join(f"{name} {formatted(step, '+.3g')}" for name, step in features)
+
+
 def axes_words(
     explained: Sequence[float], strongest: Sequence[Sequence[tuple[str, float]]]
 ) -> tuple[str, ...]:
@@ -557,11 +560,11 @@ def axes_words(
     Examples
     --------
     >>> axes_words([0.47], [[("age", 5.1), ("gain", -340.2)]])
-    ('Axis 1 carries 47% of the variance; one step along it changes most: age +5.1, gain -340.',)
+    ('Axis 1 carries 47% of the variance; one step along it changes most: age +5.1, gain −340.',)
     """
     return tuple(
         f"Axis {at} carries {share:.0%} of the variance; one step along it changes most: "
-        f"{', '.join(f'{name} {step:+.3g}' for name, step in features)}."
+        f"{_steps(features)}."
         for at, (share, features) in enumerate(zip(explained, strongest, strict=True), start=1)
     )
 

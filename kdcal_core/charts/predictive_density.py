@@ -11,9 +11,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, panel
-from kdcal_core.charts.marks import PanelTitle, new_panels
+from kdcal_core.charts.marks import PanelTitle, hovered, new_panels
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.diagnostics import DensityCurve
+from kdcal_core.text import figures_text
 
 _NAMES = {"model": "Model", "calibrated": "Recalibrated"}
 
@@ -137,7 +138,7 @@ def _curve(
         name=name,
         legendgroup=curve.who,
         showlegend=first,
-        hovertemplate=f"%{{x:,.4~g}}: density %{{y:.3~g}}<extra>{name}</extra>",
+        **hovered("{}: density {:.3g}", curve.y, curve.density, name=name),
         **axes,
     )
     interval = go.Scatter(
@@ -148,10 +149,14 @@ def _curve(
         name=f"{name}: 95% interval",
         legendgroup=curve.who,
         showlegend=False,
-        hovertemplate=(f"95% interval {curve.low:,.4g} to {curve.high:,.4g}<extra>{name}</extra>"),
+        hovertemplate=f"95% interval {_interval(curve)}<extra>{name}</extra>",
         **axes,
     )
     return [line, interval]
+
+
+def _interval(curve: DensityCurve) -> str:
+    return " to ".join(figures_text(end) for end in (curve.low, curve.high))
 
 
 def _outcome(
@@ -166,7 +171,7 @@ def _outcome(
         name="Outcome",
         legendgroup="outcome",
         showlegend=first,
-        hovertemplate=f"Outcome {outcome:,.6g}<extra></extra>",
+        hovertemplate=f"Outcome {figures_text(outcome)}<extra></extra>",
         **axes,
     )
 
@@ -185,7 +190,7 @@ def density_words(panels: Sequence[DensityPanel]) -> str:
     A PIT near 0 or 1 means that the distribution gave the outcome almost no probability.
     """
     text = "; ".join(
-        f"{shown.name}: outcome {shown.outcome:,.6g}, PIT "
+        f"{shown.name}: outcome {figures_text(shown.outcome)}, PIT "
         + ", recalibrated ".join(f"{curve.pit:.4f}" for curve in shown.curves)
         for shown in panels
     )
@@ -199,10 +204,8 @@ def density_alt(panels: Sequence[DensityPanel]) -> str:
     names = {"model": "model", "calibrated": "recalibrated"}
     text = "; ".join(
         f"{shown.name}: "
-        + ", ".join(
-            f"{names[curve.who]} {curve.low:,.4g} to {curve.high:,.4g}" for curve in shown.curves
-        )
-        + f", outcome {shown.outcome:,.6g}"
+        + ", ".join(f"{names[curve.who]} {_interval(curve)}" for curve in shown.curves)
+        + f", outcome {figures_text(shown.outcome)}"
         for shown in panels
     )
     return f"Predictive densities. 95% intervals: {text}."

@@ -16,12 +16,12 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kdcal_core.charts.chart import Chart, new_figure, panel, square
-from kdcal_core.charts.marks import MAX_MARKS, PanelTitle, new_panels
+from kdcal_core.charts.marks import MAX_MARKS, PanelTitle, hovered, new_panels
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.data.splits import at_most
 from kdcal_core.diagnostics import Misses
-from kdcal_core.text import escape_html
+from kdcal_core.text import escape_html, figures_text
 
 MAX_ROWS = 40
 _ROW_HEIGHT = 34
@@ -118,11 +118,13 @@ def intervals_figure(
                     "width": 0,
                 },
                 name=f"{name}, {level:.0%}",
-                customdata=np.column_stack([low, high]),
-                text=["inside" if hit else "missed" for hit in inside],
-                hovertemplate=(
-                    "%{customdata[0]:,.4~g} to %{customdata[1]:,.4~g}, median %{x:,.4~g}<br>"
-                    f"outcome %{{text}}<extra>{name}</extra>"
+                **hovered(
+                    "{} to {}, median {}<br>outcome {}",
+                    low,
+                    high,
+                    middle,
+                    ["inside" if hit else "missed" for hit in inside],
+                    name=name,
                 ),
             )
         )
@@ -133,7 +135,7 @@ def intervals_figure(
             mode="markers",
             marker={"symbol": "diamond", "size": 8, "color": colours.truth},
             name="Outcome",
-            hovertemplate="Outcome %{x:,.6~g}<extra></extra>",
+            **hovered("Outcome {}", outcomes[:n]),
         )
     )
     figure.update_layout(
@@ -177,7 +179,7 @@ def intervals_words(
     """
     text = "; ".join(
         f"{shown.label} {int(((outcomes >= shown.low) & (outcomes <= shown.high)).sum()):,}, mean "
-        f"width {np.mean(shown.high - shown.low):,.4g}"
+        f"width {figures_text(float(np.mean(shown.high - shown.low)))}"
         for shown in methods
     )
     return (
@@ -481,10 +483,7 @@ def _points(
         name=name,
         legendgroup=name,
         showlegend=first,
-        customdata=rows + 1,
-        hovertemplate=(
-            f"Row %{{customdata:,}}: true %{{x:,.4~g}}, estimated %{{y:,.4~g}}<extra>{name}</extra>"
-        ),
+        **hovered("Row {:,.0f}: true {}, estimated {}", rows + 1, exact, values, name=name),
         **axes,
     )
 
@@ -512,5 +511,5 @@ def truth_words(distances: Sequence[tuple[str, float]]) -> str:
     >>> truth_words([("Model", 2**0.5)])
     'Root mean squared distance from the true mean: Model 1.414.'
     """
-    text = ", ".join(f"{label} {distance:,.4g}" for label, distance in distances)
+    text = ", ".join(f"{label} {figures_text(distance)}" for label, distance in distances)
     return f"Root mean squared distance from the true mean: {text}."

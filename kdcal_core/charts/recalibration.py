@@ -15,7 +15,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure, panel
-from kdcal_core.charts.marks import band, dot_panels, mark, strokes
+from kdcal_core.charts.marks import band, dot_panels, hovered, mark, strokes
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
@@ -497,11 +497,13 @@ def neighbour_selection_figure(
                     "width": 0,
                 },
                 name=name,
-                customdata=np.column_stack([curve.ks, curve.low, curve.high]),
-                hovertemplate=(
-                    "k = %{customdata[0]:,.0f}: CRPS %{y:,.4~g}<br>"
-                    "%{customdata[1]:,.4~g} to %{customdata[2]:,.4~g}"
-                    "<extra>%{fullData.name}</extra>"
+                **hovered(
+                    "k = {:,.0f}: CRPS {}<br>{} to {}",
+                    curve.ks,
+                    curve.crps,
+                    curve.low,
+                    curve.high,
+                    name="%{fullData.name}",
                 ),
             )
         )
@@ -571,6 +573,6 @@ def _model(
             mode="lines",
             line={"color": colour, "width": 2},
             name="Model as it is",
-            hovertemplate="Model as it is: %{y:,.4~g}<extra></extra>",
+            **hovered("Model as it is: {}", [model.value] * 2),
         )
     )

@@ -21,7 +21,7 @@ from kdcal_core.charts.marks import identity
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.reliability import reliability_alt, reliability_figure
 from kdcal_core.diagnostics import Estimate, PairedAuc, ReliabilityCurve, estimate_text, value_text
-from kdcal_core.text import counted, escape_html, number_text
+from kdcal_core.text import counted, escape_html, formatted, number_text
 
 _EXAMPLES = (0.2, 0.8)  # stated probabilities whose change is reported
 _SUREST = 0.999
@@ -118,8 +118,8 @@ becomes 64% (slope 0.86, offset 1.01). 10% of the map is borrowed from the regio
     )
     flagged = f" Careful: {', '.join(flags)}." if flags else ""
     return (
-        f"{_map_does(one, name)}: {_map_examples(one)} (slope {one.slope:.2f}, offset "
-        f"{one.offset:.2f}).{leans}{flagged}"
+        f"{_map_does(one, name)}: {_map_examples(one)} (slope {formatted(one.slope, '.2f')}, "
+        f"offset {formatted(one.offset, '.2f')}).{leans}{flagged}"
     )
 
 

@@ -16,10 +16,12 @@ from kdcal_core.data import FloatArray
 from kdcal_core.partition.tree import PartitionTree, TreeNode
 from kdcal_core.text import escape_html
 
-_LINE, _LEAST_LINE = 50, 38  # pixels for a region, and where there are many
+_LINE, _LEAST_LINE = 56, 38  # pixels for a region, and where there are many
 _ENOUGH = 330  # pixels for all regions, where that suffices
 _SMALLEST, _LARGEST = 11.0, 30.0
-_LETTERS = 100  # of the conditions from the root to a region
+_LETTERS = 72  # of the conditions from the root to a region, in one line of a narrow page
+_TEXT_LINE = 15  # pixels of a line of a condition, above that of its branch
+_HALF_CAPTION = 8  # pixels of a caption in one line, below the region before
 _STRONG = 0.2  # a gap of this size has the full colour
 _LEAST = 0.35  # smallest share of the full colour for a clear fault
 _CAPTION_ROOM = 0.43  # of the width of the branches, at the right
@@ -77,9 +79,11 @@ def region_tree_figure(
     height = _heights(tree, nodes)
     levels = max(int(tree.depth.max()), 1)
     line = min(_LINE, max(_LEAST_LINE, _ENOUGH // tree.n_leaves))
-    figure = new_figure(dark, height=96 + line * tree.n_leaves)
+    most = (line - _HALF_CAPTION) // _TEXT_LINE  # lines of a condition
+    above = max(0.7, most * _TEXT_LINE / line)
+    figure = new_figure(dark, height=96 + round(line * (tree.n_leaves + above - 0.7)))
     figure.add_trace(_branches(nodes, height, colours))
-    figure.add_trace(_conditions(nodes, height, _LETTERS // levels, colours))
+    figure.add_trace(_conditions(nodes, height, _LETTERS // levels, most, colours))
     figure.add_traces(_legend(marks, colours))
     figure.add_trace(_marks(tree, nodes, height, marks, colours, picked))
     figure.update_layout(
@@ -88,7 +92,7 @@ def region_tree_figure(
             "range": [-0.08, levels * (1 + _CAPTION_ROOM)],
             "fixedrange": True,
         },
-        yaxis={"visible": False, "range": [tree.n_leaves - 0.4, -0.7], "fixedrange": True},
+        yaxis={"visible": False, "range": [tree.n_leaves - 0.4, -above], "fixedrange": True},
         hovermode="closest",
         dragmode=False,
         clickmode="event+select",
@@ -172,7 +176,7 @@ def _branches(nodes: Sequence[TreeNode], height: FloatArray, colours: Palette) -
 
 
 def _conditions(
-    nodes: Sequence[TreeNode], height: FloatArray, letters: int, colours: Palette
+    nodes: Sequence[TreeNode], height: FloatArray, letters: int, most: int, colours: Palette
 ) -> go.Scatter:
     below = [node for node in nodes if node.parent is not None]
     labels, words = (
@@ -183,7 +187,7 @@ def _conditions(
         x=[node.depth - 0.92 for node in below],
         y=[height[node.node] for node in below],
         mode="text",
-        text=[_two_lines(label, letters) for label in labels],
+        text=[_in_lines(label, letters, most) for label in labels],
         customdata=[escape_html(word, limit=300) for word in words],
         textposition="top right",
         textfont={"size": 12, "color": colours.text},
@@ -193,13 +197,17 @@ def _conditions(
     )
 
 
-def _two_lines(words: str, letters: int) -> str:
-    """The words in at most two lines, cut if they are longer."""
+def _in_lines(words: str, letters: int, most: int) -> str:
+    """The words in at most so many lines, the last one cut if they are longer.
+
+    Examples
+    --------
+    >>> _in_lines("occupation is Exec-managerial, Adm-clerical or 5 more", 24, 3)
+    'occupation is Exec-<br>managerial, Adm-clerical<br>or 5 more'
+    """
     lines = textwrap.wrap(" ".join(words.split()), letters) or [""]
-    if len(lines) == 1:
-        return escape_html(lines[0], limit=letters)
-    rest = " ".join(lines[1:])
-    return f"{escape_html(lines[0], limit=letters)}<br>{escape_html(rest, limit=letters)}"
+    shown = [*lines[: most - 1], " ".join(lines[most - 1 :])] if len(lines) > most else lines
+    return "<br>".join(escape_html(line, limit=letters) for line in shown)
 
 
 def _marks(
@@ -212,13 +220,18 @@ def _marks(
 ) -> go.Scatter:
     leaves = sorted((node for node in nodes if node.leaf is not None), key=_leaf_of)
     share = np.array([node.n for node in leaves], dtype=float) / max(tree.n[0], 1)
+    deepest = max(node.depth for node in leaves)
+    captions = [
+        _caption(mark.caption, in_one=node.depth < deepest)
+        for node, mark in zip(leaves, marks, strict=True)
+    ]
     ring = [colours.truth if at == picked else colours.muted for at in range(len(marks))]
     hover = ["<br>".join(escape_html(line, limit=200) for line in m.hover) for m in marks]
     return go.Scatter(
         x=[node.depth for node in leaves],
         y=[height[node.node] for node in leaves],
         mode="markers+text",
-        text=[_caption(mark.caption) for mark in marks],
+        text=captions,
         textposition="middle right",
         textfont={"size": 13, "color": colours.text},
         cliponaxis=False,
@@ -240,9 +253,13 @@ def _marks(
     )
 
 
-def _caption(words: str) -> str:
-    """What a region says and what its rows show, in two lines, so that narrow pages hold it."""
-    says, _, shows = words.partition(", ")
+def _caption(words: str, *, in_one: bool) -> str:
+    """What a region says and what its rows show.
+
+    At the deepest level in two lines, so that narrow pages hold it; further left there is room for
+    one, which leaves that of the conditions beside it.
+    """
+    says, _, shows = (words, "", "") if in_one else words.partition(", ")
     lines = [escape_html(line, limit=60) for line in (says, shows) if line]
     return "<br>".join(f"   {line}" for line in lines)
 

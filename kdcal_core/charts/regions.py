@@ -315,7 +315,7 @@ def region_caption(region: Region, *, regression: bool = False) -> str:
     >>> import numpy as np
     >>> pit = describe_pit_regions(0.25 + np.linspace(0, 0.5, 200), [0] * 200)
     >>> region_caption(pit.regions[0], regression=True)
-    '1: too wide, PIT spread -50% (200 rows)'
+    '1: too wide, PIT spread −50% (200 rows)'
     """
     number = f"{region.leaf + 1}: "
     if region.n == 0:

@@ -5,10 +5,19 @@ is within the limit, fail where it is wholly beyond, otherwise not enough eviden
 nothing of their own; they read diagnostics, measures and the engine that judges calibrators.
 """
 
-from kdcal_core.checks.check import CHECKS, FAMILIES, Check, Part, in_form, limit_text
+from kdcal_core.checks.check import (
+    CHECKS,
+    FAMILIES,
+    Check,
+    Part,
+    check_of,
+    in_form,
+    limit_text,
+)
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.findings import (
     evidence_text,
+    found_text,
     headline,
     next_step,
     part_text,
@@ -23,6 +32,7 @@ from kdcal_core.checks.measuring import (
     measure_checks,
 )
 from kdcal_core.checks.verdicts import (
+    VERDICTS,
     CheckedReview,
     CheckResult,
     JudgedPart,
@@ -41,6 +51,7 @@ __all__ = [
     "FAMILIES",
     "LEVELS",
     "QUICK_CALIBRATORS",
+    "VERDICTS",
     "Check",
     "CheckResult",
     "CheckedReview",
@@ -51,7 +62,9 @@ __all__ = [
     "MeasuredPart",
     "Part",
     "Verdict",
+    "check_of",
     "evidence_text",
+    "found_text",
     "headline",
     "in_form",
     "judge_checks",

@@ -20,6 +20,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.offers import offer
 from kdcal_core.review import RETIRED, Limit
 from kdcal_core.statistics import largest_share
+from kdcal_core.text import formatted
 
 Family = Literal["calibration", "usefulness", "data"]
 
@@ -107,6 +108,9 @@ class Check:
     comparable : bool
         Whether other reviews have the same parts, so that a limit may apply to the difference
         from one. Those of a search do not.
+    above : str
+        What to do instead where the estimate, a signed difference, is above 0, if that is another
+        fault than one below it; else empty.
     """
 
     code: str
@@ -127,11 +131,21 @@ class Check:
     place: str = ""
     repairs: Repairs | None = None
     comparable: bool = True
+    above: str = ""
 
     @property
     def key(self) -> str:
         """The code."""
         return self.code
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """What a limit of this check may be against, as `Limit.against` names it."""
+        return (
+            "value",
+            *["chance"] * (self.by_chance is not None),
+            *["baseline"] * self.comparable,
+        )
 
     def limited(self, limit: Limit) -> Limit:
         """A limit for this check, after a look whether the check can be held against it.
@@ -142,12 +156,12 @@ class Check:
             Against chance, where the check has no test of it, or against a baseline, where no
             other review has its parts.
         """
-        if limit.against == "chance" and self.by_chance is None:
+        if limit.against == "chance" and "chance" not in self.ways:
             raise InputError(
                 f"The check {self.code} ({self.title.lower()}) has no limit against chance",
                 fix="Give it a lower or an upper end.",
             )
-        if limit.against == "baseline" and not self.comparable:
+        if limit.against == "baseline" and "baseline" not in self.ways:
             raise InputError(
                 f"The check {self.code} ({self.title.lower()}) cannot be compared with another "
                 "review, because each finds parts of its own",
@@ -177,6 +191,23 @@ class Check:
 
 CHECKS: dict[str, Check] = {}
 """Every check by code, in the order in which they are shown: by family, then by code."""
+
+
+def check_of(code: str) -> Check:
+    """The check of this code, which a stored audit or baseline names.
+
+    Raises
+    ------
+    InputError
+        If this version of kdcal has none.
+    """
+    found = CHECKS.get(code)
+    if found is None:
+        raise InputError(
+            f"This version of kdcal has no check {code[:40]!r}",
+            fix="Use the version that wrote the audit.",
+        )
+    return found
 
 
 def exact(name: str, label: str, value: float, n: int) -> Part:
@@ -216,7 +247,7 @@ def in_form(estimate: Estimate, value: float) -> str:
     """
     exact_value = estimate.low == estimate.high == estimate.value
     if exact_value and not estimate.percent:
-        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+        return formatted(value, ",.4g" if abs(value) < 1000 else ",.0f")
     return value_text(estimate, value)
 
 
@@ -227,9 +258,9 @@ def limit_text(limit: Limit, estimate: Estimate | None = None) -> str:
     --------
     >>> gap = Estimate("Gap", "Gap", 0.031, 0.01, 0.05, 900, percent=True)
     >>> limit_text(Limit(-0.05, 0.05), gap), limit_text(Limit(high=0.05), gap)
-    ('-5% to 5%', 'at most 5%')
+    ('−5% to 5%', 'at most 5%')
     >>> limit_text(Limit(-0.05, 0.05))
-    '-0.05 to 0.05'
+    '−0.05 to 0.05'
     >>> limit_text(Limit(against="chance"), gap)
     'no more than chance'
     """
@@ -237,7 +268,8 @@ def limit_text(limit: Limit, estimate: Estimate | None = None) -> str:
         return "no more than chance"
     percent = estimate is not None and estimate.percent
     low, high = (
-        f"{100.0 * end:,.12g}%" if percent else f"{end:,.12g}" for end in (limit.low, limit.high)
+        formatted(100.0 * end if percent else end, ",.12g") + "%" * percent
+        for end in (limit.low, limit.high)
     )
     if math.isinf(limit.low):
         ends = f"at most {high}"

@@ -7,6 +7,7 @@ import math
 from kdcal_core.checks.check import in_form, limit_text
 from kdcal_core.checks.verdicts import CheckedReview, CheckResult, JudgedPart
 from kdcal_core.diagnostics import Estimate, estimate_text
+from kdcal_core.partition.tree import ALL_ROWS
 from kdcal_core.text import counted, in_sentence, listed
 
 _MOST = 3  # titles in the headline
@@ -20,6 +21,11 @@ def headline(checked: CheckedReview) -> str:
     >>> headline(CheckedReview((), 0.95, 0))
     'No check could be answered on these rows.'
     """
+    return " ".join(filter(None, (_found_text(checked), _unanswered_text(checked))))
+
+
+def _found_text(checked: CheckedReview) -> str:
+    """What the answered checks say together."""
     answered = [one for one in checked.results if one.verdict is not None]
     if not answered:
         return "No check could be answered on these rows."
@@ -33,7 +39,24 @@ def headline(checked: CheckedReview) -> str:
             f"No check fails, but {len(unsure)} of {counted(n, 'check')} {verb} more evidence: "
             f"{_titles(unsure)}."
         )
+    if checked.unanswered:
+        return f"No check fails of the {n:,} that could be answered."
     return f"The model passes all {counted(n, 'check')} on {counted(checked.n, 'row')}."
+
+
+def _unanswered_text(checked: CheckedReview) -> str:
+    """Which checks must be answered and could not be, and why; empty without any."""
+    missing = checked.unanswered
+    if not missing:
+        return ""
+    named = [f"{one.check.title.lower()} ({_reason(one)})" for one in missing]
+    verb = "has" if len(missing) == 1 else "have"
+    count = counted(len(missing), "check")
+    return f"{count} that must be answered {verb} no answer: {listed(named, _MOST)}."
+
+
+def _reason(result: CheckResult) -> str:
+    return in_sentence(result.why_not).rstrip(".")
 
 
 def _titles(results: tuple[CheckResult, ...]) -> str:
@@ -116,14 +139,21 @@ def next_step(checked: CheckedReview, *, complete: bool = True) -> str:
     'Nothing. Keep the model as it is, and check again on new rows.'
     """
     failed, unsure = checked.of("fail"), checked.of("not enough evidence")
-    local = next((one for one in failed if one.check.place), None)
+    local = next((one for one in failed if one.check.place and one.worst.name != ALL_ROWS), None)
     step = ""
     if local is not None:
-        step = f"{_place_text(local)} {local.check.remedy}"
+        step = f"{_place_text(local)} {local.remedy}"
+    elif failed and failed[0].check.place:
+        step = _everywhere_text(failed[0])
     elif failed:
-        step = failed[0].check.remedy
+        step = failed[0].remedy
     elif complete and unsure:
         step = _rows_text(unsure)
+    elif complete and checked.unanswered:
+        step = (
+            "Give what the checks without an answer need, or take them out of those that must be "
+            "answered."
+        )
     elif complete:
         step = "Nothing. Keep the model as it is, and check again on new rows."
     repair = _repair_text(checked)
@@ -139,6 +169,16 @@ def _place_text(result: CheckResult) -> str:
     return (
         f"Most wrong {result.check.place} {worst.name}: {found}. "
         "A repair that treats all rows alike leaves this as it is."
+    )
+
+
+def _everywhere_text(result: CheckResult) -> str:
+    """The fault of a search that found one region of all rows."""
+    worst = result.worst
+    found = f"{in_sentence(worst.estimate.label)} is {found_text(worst.estimate)}"
+    return (
+        f"No part of the inputs stands out: over all rows, {found}. Use a repair that treats all "
+        "rows alike."
     )
 
 

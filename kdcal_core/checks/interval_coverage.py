@@ -41,6 +41,8 @@ Check(
     measured=_measured,
     remedy="Too few outcomes inside: the distributions are too narrow. Recalibrate them, and look "
     "where the misses lie.",
+    above="Too many outcomes inside: the distributions are too wide. Recalibrate them, and look at "
+    "which places the width is not needed.",
     page="pit",
     method="Shares of the outcomes in the central 50, 80 and 95% intervals, with Clopper and "
     "Pearson's intervals.",

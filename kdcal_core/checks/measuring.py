@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kdcal_core.checks.check import CHECKS, Check
+from kdcal_core.checks.check import CHECKS, Check, check_of
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
@@ -107,7 +107,7 @@ class MeasuredCheck:
     @property
     def check(self) -> Check:
         """The check that was measured."""
-        return CHECKS[self.code]
+        return check_of(self.code)
 
 
 @dataclass(frozen=True)

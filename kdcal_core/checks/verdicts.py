@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kdcal_core.checks.check import CHECKS, Check
+from kdcal_core.checks.check import Check, check_of
 from kdcal_core.checks.measuring import (
     LEVELS,
     MeasuredCheck,
@@ -83,12 +83,18 @@ class CheckResult:
     @property
     def check(self) -> Check:
         """The check that was answered."""
-        return CHECKS[self.code]
+        return check_of(self.code)
 
     @property
     def worst(self) -> JudgedPart:
         """The part that decides; there is none where the check could not be answered."""
         return self.parts[0]
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a fail, on the side where the worst part lies."""
+        over = bool(self.parts) and self.worst.own.value > 0.0
+        return self.check.above if over and self.check.above else self.check.remedy
 
 
 @dataclass(frozen=True)
@@ -104,20 +110,33 @@ class CheckedReview:
         of all reviews.
     n : int
         Rows that were judged.
+    required : tuple of str
+        Codes of checks that must be answered: without an answer there is not enough evidence.
     """
 
     results: tuple[CheckResult, ...]
     level: float
     n: int
+    required: tuple[str, ...] = ()
 
     def of(self, verdict: Verdict | None) -> tuple[CheckResult, ...]:
         """The results with this verdict, in their order."""
         return tuple(one for one in self.results if one.verdict == verdict)
 
     @property
+    def unanswered(self) -> tuple[CheckResult, ...]:
+        """The results without an answer that must have one."""
+        return tuple(one for one in self.of(None) if one.code in self.required)
+
+    @property
     def verdict(self) -> Verdict:
-        """Fail where any check fails; pass where all that could be answered pass."""
+        """Fail where any check fails; pass where all that could be answered pass.
+
+        Not enough evidence, if none fails, where one that must be answered could not be.
+        """
         found = {one.verdict for one in self.results}
+        if self.unanswered:
+            found.add("not enough evidence")
         return next((one for one in VERDICTS if one in found), "not enough evidence")
 
 
@@ -209,6 +228,7 @@ def judge_checks(
     *,
     baseline: MeasuredChecks | None = None,
     level: float = LEVELS[0],
+    required: Sequence[str] = (),
 ) -> CheckedReview:
     """Hold measured checks against their limits, with one error rate for all of them.
 
@@ -222,6 +242,8 @@ def judge_checks(
         part that it lacks gets no verdict but "not enough evidence".
     level : float
         Of intervals.
+    required : sequence of str
+        Codes of checks that must be answered, as of `CheckedReview`.
 
     Raises
     ------
@@ -258,7 +280,8 @@ def judge_checks(
         for one in measured.checks
     ]
     _fail([one for one in answers if one.parts], level)
-    return CheckedReview(tuple(one.result() for one in answers), level, measured.n)
+    results = tuple(one.result() for one in answers)
+    return CheckedReview(results, level, measured.n, tuple(required))
 
 
 class _Answer:

@@ -52,6 +52,8 @@ def parser() -> Parser:
     _calibrate(commands)
     _score(commands)
     _convert(commands)
+    _audit(commands)
+    _watch(commands)
     return top
 
 
@@ -80,13 +82,7 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
     command.add_argument(
         "--task", choices=TASKS, help="what the model does; by default the files decide"
     )
-    command.add_argument("--weight", metavar="COLUMN", help="row weights")
-    command.add_argument(
-        "--classes",
-        metavar="A,B,...",
-        type=names,
-        help="class names in the order of the model's outputs, where it does not know them",
-    )
+    _weight_and_classes(command)
     command.add_argument(
         "--event",
         metavar="CLASS",
@@ -116,6 +112,192 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
     _force(command)
 
 
+def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
+    command = commands.add_parser(
+        "audit",
+        help="gates for pipelines, and the record of audits",
+        description="Audit a model without a browser, and work with the record of audits.",
+        allow_abbrev=False,
+    )
+    actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    def action(name: str, what: str, **more: Any) -> Parser:
+        return actions.add_parser(
+            name, help=what, description=f"{what.capitalize()}.", allow_abbrev=False, **more
+        )
+
+    one = action(
+        "run",
+        "audit what a configuration names, as a gate",
+        epilog="Exit code 0 pass, 1 fail, 2 the input cannot be used, 3 not enough evidence (the "
+        "configuration may count that as a pass or a fail).",
+    )
+    one.add_argument("--config", metavar="FILE", required=True, help="see 'kdcal audit init'")
+    one.add_argument("--out", metavar="DIR", help="write the report, audit.json and gate.json here")
+    one.add_argument("--json", action="store_true", help="print the result as JSON")
+    one.add_argument("--junit", metavar="FILE", help="also write the checks as JUnit XML")
+
+    one = action("init", "write a commented configuration of a review or of files")
+    one.add_argument("--review", metavar="ID", help="a review of this machine, as in its address")
+    one.add_argument("--out", metavar="FILE", default="audit.toml", help="default audit.toml")
+    one.add_argument("--project", metavar="NAME", help="the project that keeps the audits")
+    one.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
+    table = one.add_mutually_exclusive_group()
+    table.add_argument("--data", metavar="TABLE", help="rows for --model (CSV, Parquet)")
+    table.add_argument("--predictions", metavar="TABLE", help="rows with the predictions")
+    one.add_argument("--evaluation", metavar="TABLE", help="further held-out rows, if any")
+    one.add_argument("--training", metavar="TABLE", help="the model's training rows")
+    one.add_argument(
+        "--foreign",
+        metavar="TABLE",
+        action="append",
+        default=[],
+        help="foreign rows, unlike the training rows; may be given several times",
+    )
+    one.add_argument("--target", metavar="COLUMN", default="", help="the true class or outcome")
+    one.add_argument("--task", choices=TASKS, help="what the model does")
+    _weight_and_classes(one)
+    one.add_argument(
+        "--event",
+        metavar="CLASS",
+        help="the class whose probability is judged; by default the one that the pages would ask "
+        "about",
+    )
+    one.add_argument(
+        "--groups", metavar="COLUMN,...", type=names, default=(), help="columns of declared groups"
+    )
+    _outputs(one)
+    _distributions(one)
+    _force(one)
+
+    one = action("list", "list the audits of the record")
+    one.add_argument("--project", metavar="NAME", help="of one project alone")
+    one.add_argument("--json", action="store_true", help="print the list as JSON")
+
+    one = action("show", "show an audit, its history and its findings")
+    one.add_argument("audit", metavar="AUDIT", help="the beginning of its id")
+    one.add_argument("--json", action="store_true", help="print what the record holds as JSON")
+
+    one = action("report", "write the report of an audit")
+    one.add_argument("audit", metavar="AUDIT", help="the beginning of its id")
+    one.add_argument(
+        "--out", metavar="FILE", required=True,
+        help="the file to write: .html, .md, or where Chromium is installed .pdf, or .png of the "
+        "first page",
+    )  # fmt: skip
+    _force(one)
+
+    one = action("compare", "show what changed between two audits")
+    one.add_argument("before", metavar="BEFORE", help="beginning of an id, or a file audit.json")
+    one.add_argument("after", metavar="AFTER", help="beginning of an id, or a file audit.json")
+
+    one = action(
+        "verify",
+        "check the record against its signatures, its files and receipts",
+        epilog="Exit code 0 where everything holds, 1 where something was altered, or where a "
+        "newer version of kdcal wrote what this one cannot check.",
+    )
+    one.add_argument("--project", metavar="NAME", help="of one project alone")
+    one.add_argument(
+        "--receipt", metavar="FILE", action="append", default=[], help="a receipt that was kept"
+    )
+    one.add_argument(
+        "--key", metavar="FILE", action="append", default=[],
+        help="a public key that may have signed (see 'kdcal audit key'); by default those that "
+        "the record names",
+    )  # fmt: skip
+
+    one = action("export", "write a project's record and files to one file")
+    one.add_argument("--project", metavar="NAME", required=True)
+    one.add_argument("--out", metavar="FILE", required=True, help="the file to write (.zip)")
+    _force(one)
+
+    one = action("import", "read a project's record and files from such a file")
+    one.add_argument("file", metavar="FILE")
+
+    one = action("backup", "write the whole record to one file")
+    one.add_argument("file", metavar="FILE", help="the file to write (.zip)")
+    one.add_argument(
+        "--with-key",
+        action="store_true",
+        help="write the key that signs, too: keep the file as safe as the key",
+    )
+    _force(one)
+
+    one = action("restore", "put the record of a backup in place, once it was verified")
+    one.add_argument("file", metavar="FILE", help="a file of 'kdcal audit backup'")
+    one.add_argument(
+        "--replace", action="store_true", help="move a record that is here aside before"
+    )
+
+    action("key", "print the public key that signs on this machine")
+
+    one = action("admit", "let the key of another machine sign in a project")
+    one.add_argument("--project", metavar="NAME", required=True)
+    one.add_argument("--key", metavar="FILE", required=True, help="the output of 'kdcal audit key'")
+    one.add_argument(
+        "--role",
+        choices=("reviewer", "administrator"),
+        help="make the key itself a member of a project that has members: its gates record there",
+    )
+    one.add_argument("--name", metavar="TEXT", help="the name of this member")
+
+    one = action(
+        "notify",
+        "send what is due",
+        epilog="Exit code 0 where everything was sent, 1 where a message did not arrive; it is "
+        "listed with the reason, and what was given up stays listed.",
+    )
+    how = one.add_mutually_exclusive_group()
+    how.add_argument("--test", action="store_true", help="send a test message instead")
+    how.add_argument(
+        "--again", action="store_true", help="send now what waits or was given up, too"
+    )
+
+    for name, what in (
+        ("submit", "submit a draft: it does not change any more"),
+        ("approve", "approve a submitted audit"),
+        ("reject", "reject a submitted audit"),
+        ("comment", "write a comment on an audit"),
+    ):
+        one = action(name, what)
+        one.add_argument("audit", metavar="AUDIT", help="the beginning of its id")
+        one.add_argument("--words", metavar="TEXT", help="the reason, or the comment")
+        one.add_argument("--receipt", metavar="FILE", help="write a receipt to this file")
+
+
+def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
+    command = commands.add_parser(
+        "watch",
+        help="hold a new table, with or without labels, against the audited rows",
+        description="Hold a new table against the audited rows of a classification: drift of the "
+        "scores, performance without labels, and a sequential test of labels that arrive late.",
+        epilog="Exit code 0 nothing is beyond its limit, 1 something is, 2 the input cannot be "
+        "used, 3 not enough evidence (the configuration may count that as 0 or 1).",
+        allow_abbrev=False,
+    )
+    command.add_argument(
+        "--config", metavar="FILE", required=True,
+        help="the gate's (see 'kdcal audit init'); its table [watch] holds the limits",
+    )  # fmt: skip
+    command.add_argument(
+        "--data", metavar="TABLE", required=True,
+        help="new rows for the model, or its predictions in the columns of the audited table",
+    )  # fmt: skip
+    command.add_argument(
+        "--state", metavar="FILE",
+        help="watch.json of the table before: the same bins, and the test goes on",
+    )  # fmt: skip
+    command.add_argument(
+        "--out", metavar="DIR", help="write watch.json (the state) and result.json here"
+    )
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
+    command.add_argument("--junit", metavar="FILE", help="also write the results as JUnit XML")
+    command.add_argument(
+        "--seed", metavar="N", type=whole, default=0, help="seed of random draws (default 0)"
+    )
+
+
 def _outputs(command: Parser) -> None:
     command.add_argument(
         "--outputs",
@@ -135,11 +317,21 @@ def _outputs(command: Parser) -> None:
     )
 
 
+def _weight_and_classes(command: Parser) -> None:
+    command.add_argument("--weight", metavar="COLUMN", help="row weights")
+    command.add_argument(
+        "--classes",
+        metavar="A,B,...",
+        type=names,
+        help="class names in the order of the model's outputs, where it does not know them",
+    )
+
+
 def _force(command: Parser) -> None:
     command.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
-def _regression(command: Parser) -> None:
+def _distributions(command: Parser) -> argparse._ArgumentGroup:
     only = command.add_argument_group("for a regression")
     only.add_argument(
         "--family",
@@ -154,6 +346,11 @@ def _regression(command: Parser) -> None:
         help="which column holds which parameter: mean=mu,std=sigma, or 0.05=q05,0.95=q95",
     )
     only.add_argument("--true-mean", metavar="COLUMN", help="a simulation's true mean")
+    return only
+
+
+def _regression(command: Parser) -> None:
+    only = _distributions(command)
     only.add_argument(
         "--by",
         metavar="COLUMN,...",
@@ -214,13 +411,7 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
         metavar="TABLE",
         help="further held-out rows to judge on; without them the judgement is cross-fitted",
     )
-    command.add_argument("--weight", metavar="COLUMN", help="row weights")
-    command.add_argument(
-        "--classes",
-        metavar="A,B,...",
-        type=names,
-        help="class names in the order of the model's outputs, where it does not know them",
-    )
+    _weight_and_classes(command)
     command.add_argument(
         "--seed", metavar="N", type=whole, default=0, help="seed of random draws (default 0)"
     )

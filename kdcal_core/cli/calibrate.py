@@ -16,11 +16,10 @@ from kdcal_core.calibration.export import save_calibrator
 from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured, setting_from_text, settings_of
 from kdcal_core.cli.review_of_options import (
-    check_files,
     copies_words,
     doubts_words,
+    named_files,
     outputs_words,
-    scored_review,
     table_notes,
 )
 from kdcal_core.cli.terminal import (
@@ -33,7 +32,14 @@ from kdcal_core.cli.terminal import (
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.progress import Progress
-from kdcal_core.review import Review, ReviewReader, Workspace, add_training
+from kdcal_core.review import (
+    Review,
+    ReviewReader,
+    Workspace,
+    check_files,
+    note_results,
+    scored_review,
+)
 from kdcal_core.text import number_text, printable
 
 if TYPE_CHECKING:
@@ -65,10 +71,8 @@ def _fit(options: argparse.Namespace) -> str:
     # Files are read in worker processes with limits, because they may be hostile.
     with temporary_folder() as folder, progress_line() as progress:
         workspace = Workspace(folder)
-        review = scored_review(workspace, options)
-        if options.training:
-            training = Path(options.training)
-            review = add_training(workspace, review.id, training, training.name)
+        review = scored_review(workspace, named_files(options))
+        note_results(review)
         found = run_limited(
             "kdcal_core.cli.calibrate:fit_and_save",
             {
@@ -173,9 +177,7 @@ def _check(options: argparse.Namespace) -> None:
     if bool(options.data) == bool(options.predictions):
         raise InputError("Give either --data with --model, or --predictions")
     calibrator_entry(options.calibrator)
-    check_files(options)
-    if options.training and not Path(options.training).is_file():
-        raise InputError("There is no such file", fix="Check its path.", file=options.training)
+    check_files(named_files(options))
     read = (options.data, options.predictions, options.model, options.evaluation, options.training)
     check_out(options.out, read, force=options.force)
     if Path(options.out).suffix.lower() != SUFFIX:

@@ -20,19 +20,26 @@ from kdcal_core.cli.diagnose_report import (
     write_record,
 )
 from kdcal_core.cli.review_of_options import (
-    check_files,
     copies_words,
     doubts_words,
-    event_of,
-    need,
+    named_files,
     outputs_words,
-    scored_review,
     table_notes,
 )
 from kdcal_core.cli.terminal import check_out, temporary_folder, with_standard_input
 from kdcal_core.data import Roles
 from kdcal_core.diagnostics import mean_scale
-from kdcal_core.review import Review, ReviewReader, Which, Workspace
+from kdcal_core.review import (
+    Review,
+    ReviewReader,
+    Which,
+    Workspace,
+    check_files,
+    event_of,
+    need,
+    note_results,
+    scored_review,
+)
 from kdcal_core.text import printable
 
 _BINS = 15
@@ -52,7 +59,7 @@ def run(options: argparse.Namespace) -> str:
 
 
 def _run(options: argparse.Namespace) -> str:
-    check_files(options)
+    check_files(named_files(options))
     to_output = options.json == "-"
     if options.json is not None and not to_output:
         read = (options.data, options.predictions, options.model, options.evaluation)
@@ -60,7 +67,8 @@ def _run(options: argparse.Namespace) -> str:
     # Files are read in a worker process with limits, because they may be hostile.
     with temporary_folder() as folder:
         workspace = Workspace(folder)
-        review = scored_review(workspace, options)
+        review = scored_review(workspace, named_files(options))
+        note_results(review)
         measured = _measured(ReviewReader(workspace, review.id, review=review), options)
         doubts = (*doubts_words(review), *copies_words(workspace, review))
         settings = _settings(options, review)
@@ -87,7 +95,7 @@ def _measured(
     sets = _sets(reader.review)
     if reader.review.task == "regression":
         return _measured_regression(reader, sets, options)
-    bins, event = options.bins or _BINS, event_of(reader.review, options.event)
+    bins, event = options.bins or _BINS, event_of(reader.review, named_files(options))
     return [
         measure(
             reader.scored(which),

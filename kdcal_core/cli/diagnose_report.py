@@ -51,7 +51,7 @@ from kdcal_core.diagnostics import (
 from kdcal_core.distributions import RegressionSet, randomised_pit
 from kdcal_core.evaluation import estimates_of, meaning_of, regression_scores
 from kdcal_core.store.archive import new_file
-from kdcal_core.text import counted, number_text, p_text, printable, range_text
+from kdcal_core.text import counted, formatted, number_text, p_text, printable, range_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -524,7 +524,9 @@ def _coverage(result: Coverage, interval: str) -> str:
 
 
 def _tests(tests: tuple[UniformityTest, ...]) -> str:
-    rows = [(one.title, f"{one.statistic:.4g}", p_text(one.p_value), one.note) for one in tests]
+    rows = [
+        (one.title, formatted(one.statistic, ".4g"), p_text(one.p_value), one.note) for one in tests
+    ]
     return table(("Are PIT values uniform?", "Statistic", "p value", "Note"), rows, left=(0, 3))
 
 

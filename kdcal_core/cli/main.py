@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from kdcal_core.cli.arguments import parser
+from kdcal_core.cli.terminal import SHOWABLE, Report, for_stream
 from kdcal_core.errors import InputError, missing_library
 from kdcal_core.text import printable
 
@@ -35,9 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0; 2 for bad input and 70 for a fault of kdcal, each with one line on stderr;
-        130 after Ctrl-C; 141 if the reader of the report closed the pipe, after all files were
-        written.
+        Exit code: 0, or that of a gate; 2 for bad input and 70 for a fault of kdcal, each with one
+        line on stderr; 130 after Ctrl-C; 141 if the reader of the report closed the pipe, after all
+        files were written.
 
     Raises
     ------
@@ -53,8 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # A class name that the terminal cannot show must not stop the command.
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=SHOWABLE)
     options = parser().parse_args(arguments)
     # Users do not need a library's deprecation warnings.
     warnings.simplefilter("ignore", category=FutureWarning)
@@ -72,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return CANCELLED
     except Exception as error:
         return _fail(f"Unexpected error: {type(error).__name__}: {error}", UNFORESEEN)
-    return _say(said)
+    report = said if isinstance(said, Report) else Report(said)
+    return _say(report.text) or report.code
 
 
 def _open_standard_streams() -> None:
@@ -89,7 +90,7 @@ def _open_standard_streams() -> None:
 def _say(text: str) -> int:
     """Print the report of a command, after all its files are written."""
     try:
-        print(text)
+        print(for_stream(text, sys.stdout))
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader, such as "head", closed the pipe; Python's flush at exit must not fail.
@@ -118,5 +119,5 @@ def _unwound_when_terminated() -> Iterator[None]:
 
 
 def _fail(what: str, code: int = BAD_INPUT) -> int:
-    print(f"kdcal: {printable(what)}", file=sys.stderr)
+    print(for_stream(f"kdcal: {printable(what)}", sys.stderr), file=sys.stderr)
     return code

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.calibration.export.score_table import SUFFIXES
-from kdcal_core.cli.review_of_options import check_outputs
+from kdcal_core.cli.review_of_options import named_files
 from kdcal_core.cli.terminal import check_out, progress_line, table, with_standard_input
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
+from kdcal_core.review import check_outputs
 from kdcal_core.store.archive import new_file
 from kdcal_core.text import printable, seconds_text
 
@@ -63,7 +64,7 @@ def _check(options: argparse.Namespace, source: str) -> None:
         raise InputError("--data needs --model", fix="Or give --predictions alone.")
     if options.predictions and options.model:
         raise InputError("--predictions takes no --model", fix="Give --data with --model.")
-    check_outputs(options)
+    check_outputs(named_files(options))
     for path in (options.calibrator, options.model, source):
         if path and not Path(path).is_file():
             raise InputError("There is no such file", fix="Check its path.", file=path)

@@ -7,6 +7,7 @@ checked before anything is computed.
 from __future__ import annotations
 
 import argparse
+import codecs
 import secrets
 import shutil
 import sys
@@ -16,13 +17,45 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from textwrap import wrap
+from typing import NamedTuple, TextIO
 
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
-from kdcal_core.text import printable
+from kdcal_core.text import MINUS, printable, typed
+
+SHOWABLE = "kdcal.showable"
+"""Error handling of a stream that cannot show every character: a class name must not stop the
+command, and a minus sign, which few old terminals have, becomes a hyphen."""
+
+
+def _showable(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lost = error.object[error.start : error.end]
+    return "".join("-" if sign == MINUS else "?" for sign in lost), error.end
+
+
+codecs.register_error(SHOWABLE, _showable)
+
+
+def for_stream(text: str, stream: TextIO) -> str:
+    """The text, its numbers as one types them where the stream has no signs of powers of ten."""
+    try:
+        "⁻⁷".encode(getattr(stream, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return typed(text)
+    return text
+
 
 _WIDEST = 80
 _NARROWEST = 12  # least width of a column of text
+
+
+class Report(NamedTuple):
+    """What a command prints, and its exit code."""
+
+    text: str
+    code: int = 0
 
 
 def table(
@@ -175,7 +208,9 @@ def temporary_folder() -> Iterator[Path]:
         yield folder
 
 
-def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> None:
+def check_out(
+    out: str, reads: Iterable[str | None], *, force: bool = False, makes_folder: bool = False
+) -> None:
     """Refuse a file to write that exists, is not a regular file, or whose folder is missing.
 
     Parameters
@@ -186,6 +221,8 @@ def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> 
         The files that are read, or None where one is not given. They are never overwritten.
     force : bool
         Whether another existing file may be overwritten.
+    makes_folder : bool
+        Whether its folder will be made if it is missing.
 
     Raises
     ------
@@ -199,7 +236,7 @@ def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> 
     kdcal_core.errors.InputError: The folder to write into does not exist (file ...
     """
     path = Path(out)
-    if not path.absolute().parent.is_dir():
+    if not makes_folder and not path.absolute().parent.is_dir():
         raise InputError(
             "The folder to write into does not exist", fix="Create it first.", file=out
         )
@@ -209,13 +246,48 @@ def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> 
         raise InputError(
             "The file to write is a pipe or a device", fix="Name a regular file.", file=out
         )
-    if path.exists() and any(Path(read).exists() and path.samefile(read) for read in reads if read):
-        raise InputError(
-            "The file to write is one of those that are read", fix="Choose another name.", file=out
-        )
+    keep_what_is_read(out, reads)
     if path.exists() and not force:
         raise InputError(
             "The file to write exists already",
             fix="Choose another name, or add --force to overwrite it.",
             file=out,
         )
+
+
+def keep_what_is_read(out: str, reads: Iterable[str | None]) -> None:
+    """Refuse a file to write that is one of those that are read, under whatever name or link.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
+    path = Path(out)
+    if path.exists() and any(Path(read).exists() and path.samefile(read) for read in reads if read):
+        raise InputError(
+            "The file to write is one of those that are read", fix="Choose another name.", file=out
+        )
+
+
+def out_folder(name: str) -> Path:
+    """The folder to write into, made if need be.
+
+    Raises
+    ------
+    InputError
+        If there is a file of this name.
+    """
+    out = Path(name)
+    if out.exists() and not out.is_dir():
+        raise InputError("The folder to write into is a file", fix="Name a folder.", file=name)
+    out.mkdir(parents=True, exist_ok=True)
+    return out
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file completely or not at all."""
+    from kdcal_core.store import new_file
+
+    with new_file(path) as made:
+        made.write_bytes(content)

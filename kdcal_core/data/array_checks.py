@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.text import counted
+from kdcal_core.text import counted, formatted
 
 SUM_TOLERANCE = 1e-3
 _ROUNDING = 1e-6  # what float32 may leave above one
@@ -341,7 +341,7 @@ def _raise_proba_fault(
 def _word_proba_fault(value: float | None, total: float) -> tuple[str, str]:
     if value is None:
         return (
-            f"The probabilities of a row sum to {total:.6g}, not to 1",
+            f"The probabilities of a row sum to {formatted(total, '.6g')}, not to 1",
             "Check that every class has its column and that no other column is among them.",
         )
     if np.isnan(value):
@@ -349,7 +349,10 @@ def _word_proba_fault(value: float | None, total: float) -> tuple[str, str]:
     if np.isinf(value):
         return "A probability is infinite", "Remove the row or export the model's outputs again."
     side = "negative" if value < 0 else "above 1"
-    return f"A probability is {side} ({value:.6g})", "Probabilities lie between 0 and 1."
+    return (
+        f"A probability is {side} ({formatted(value, '.6g')})",
+        "Probabilities lie between 0 and 1.",
+    )
 
 
 def _recognise(
@@ -468,4 +471,4 @@ def _show(value: Any) -> str:
     number = float(value)
     if np.isnan(number):
         return "missing"
-    return f"{number:.6g}"
+    return formatted(number, ".6g")

@@ -29,7 +29,7 @@ from kdcal_core.data.arrow_tables import (
     too_wide,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.text import counted
+from kdcal_core.text import MINUS, counted
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "<NA>")
 _SEPARATORS = ("\t", ";", "|", ",")  # a decimal comma makes the comma the last to be tried
@@ -602,7 +602,7 @@ def _notes(form: CsvFormat, encoding: str) -> tuple[str, ...]:
 
 # What spreadsheets take for the start of a formula, in any width and after signs that they skip:
 # blanks, and characters that show nothing. Names may be crafted.
-_STARTS = frozenset("=+-@\N{MINUS SIGN}")
+_STARTS = frozenset(f"=+-@{MINUS}")
 _BREAKS = ("\t", "\r", "\n")
 _CELL_NUMBER = r"[+\-−]?[\d.,]*\d[\d.,]*(?:[eE][+-]?\d+)?%?"
 _NUMBERS = re.compile(
@@ -641,6 +641,9 @@ def _shows(sign: str) -> bool:
 
 def to_csv(table: pd.DataFrame) -> bytes:
     """CSV in UTF-8 whose text cells and headings no spreadsheet takes for formulas.
+
+    Texts stay as they are otherwise. A table of numbers as screens show them passes through
+    `kdcal_core.text.typed` first.
 
     Examples
     --------

@@ -542,6 +542,36 @@ def class_that_means_yes(classes: Sequence[str]) -> str | None:
     return None
 
 
+def default_event(classes: Sequence[str], rows: Sequence[int] = ()) -> str | None:
+    """Of two classes, the one whose name means yes, otherwise the rarer, otherwise the second.
+
+    Parameters
+    ----------
+    classes : sequence of str
+    rows : sequence of int, optional
+        Rows of each class.
+
+    Returns
+    -------
+    str or None
+        None for any other number of classes.
+
+    Examples
+    --------
+    >>> default_event(("defaulted", "paid")), default_event(("a", "b"), (30, 70))
+    ('defaulted', 'a')
+    >>> default_event(("setosa", "versicolor", "virginica")) is None
+    True
+    """
+    if len(classes) != 2:
+        return None
+    if (named := class_that_means_yes(classes)) is not None:
+        return named
+    if len(rows) == 2 and rows[0] != rows[1]:
+        return classes[int(rows[1] < rows[0])]
+    return classes[1]
+
+
 def _positive(classes: Sequence[str]) -> str | None:
     """The class that conventions call positive."""
     folded = [name.strip().casefold() for name in classes]

@@ -24,8 +24,8 @@ from kdcal_core.data.column_kinds import (
     simple,
 )
 from kdcal_core.data.labels import (
-    class_that_means_yes,
     classes_of,
+    default_event,
     encode_labels,
     rank_area,
     share_a_meaning,
@@ -43,7 +43,7 @@ from kdcal_core.data.role_columns import output_matrix, used_columns
 from kdcal_core.data.role_guesses import class_columns, guess_roles, is_share, is_target_name
 from kdcal_core.data.schema import Family, FloatArray, Roles, Table, Task
 from kdcal_core.errors import InputError
-from kdcal_core.text import listed
+from kdcal_core.text import formatted, listed
 
 About = Literal["target", "classes", "scale", "order", "level", "outputs"]
 
@@ -189,6 +189,8 @@ def target_shows(
 ) -> str:
     """What rows show if a column is their true class, in a few words; empty for one class.
 
+    Of two classes it is said of the default event.
+
     Parameters
     ----------
     labels : Series of n labels
@@ -207,13 +209,16 @@ def target_shows(
     >>> labels = pd.Series(["no", "yes", "no", "yes"])
     >>> target_shows(labels)
     'class yes: 50.0% of the rows'
+    >>> target_shows(pd.Series(["left", "right", "right", "right"]))
+    'class left: 25.0% of the rows'
     >>> target_shows(labels, ("no", "yes"), np.array([[0.9, 0.1], [0.2, 0.8]] * 2))
     'class yes: 50.0% of the rows, mean prediction 45.0%, AUROC 1.000'
     """
     classes = classes_of(labels)
     if len(classes) < 2:
         return ""
-    event = class_that_means_yes(classes) or classes[-1]
+    y = encode_labels(labels, classes)
+    event = default_event(classes, np.bincount(y, minlength=2).tolist()) or classes[-1]
     rate = f"class {event[:40]}: {event_shows(labels, event, weight=weight, rows=rows)}"
     if len(classes) > 2:
         rate = f"{len(classes)} classes"
@@ -671,7 +676,7 @@ class _Regression(_Reader):
                 Choice(
                     name,
                     f"{name[:60]} is the outcome",
-                    f"correlation with the prediction {near[name]:.3f}"
+                    f"correlation with the prediction {formatted(near[name], '.3f')}"
                     if np.isfinite(near[name])
                     else "",
                 )

@@ -28,6 +28,7 @@ from kdcal_core.data.column_kinds import (
 )
 from kdcal_core.data.schema import Family, FloatArray, Roles
 from kdcal_core.errors import InputError
+from kdcal_core.text import formatted
 
 #: Parameters by family; quantiles name their levels and samples their numbers, as many as there are
 FAMILY_PARAMETERS: dict[Family, tuple[str, ...]] = {
@@ -93,8 +94,8 @@ def check_outcome(
     name = "gamma" if family == "gamma" else "log-normal"
     refuse_rows(
         low,
-        f"An outcome is {y[int(np.argmax(low))]:.6g}, but a {name} distribution lies above zero "
-        "only",
+        f"An outcome is {formatted(y[int(np.argmax(low))], '.6g')}, but a {name} distribution lies "
+        "above zero only",
         "Correct or leave out the row, or choose a family that reaches below zero.",
         column=column,
         file=file,
@@ -280,7 +281,8 @@ def check_parameters(
             value = column[int(np.argmax(low))] if low.any() else np.nan
             refuse_rows(
                 low,
-                f"A {name} is {value:.6g}, but must be above {('zero', 'one')[least]}",
+                f"A {name} is {formatted(value, '.6g')}, but must be above "
+                f"{('zero', 'one')[least]}",
                 "Export the model's predictions again, or choose another column for it.",
                 column=place,
                 file=file,

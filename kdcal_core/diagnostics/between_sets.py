@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics.estimate import Estimate
@@ -38,6 +41,128 @@ def unpaired_difference(estimate: Estimate, other: Estimate) -> Estimate:
         interval=f"{estimate.interval}; of the difference by Zou and Donner",
         expected=None,
     )
+
+
+Direction = Literal["better", "worse", "other", "not told apart"]
+
+
+@dataclass(frozen=True)
+class ChangedEstimate:
+    """An estimate of two versions of a model.
+
+    Attributes
+    ----------
+    name : str
+        What it measures; with the class, group or region. Untrusted text.
+    label : str
+        The same in a few words. Untrusted text.
+    before, after : Estimate
+    difference : Estimate
+        After minus before, with its interval.
+    direction : str
+        "better" or "worse" where the difference's interval excludes 0, "other" where it does and
+        neither direction is better.
+    """
+
+    name: str
+    label: str
+    before: Estimate
+    after: Estimate
+    difference: Estimate
+    direction: Direction
+
+    @property
+    def reach(self) -> float:
+        """The longer half of the difference's interval; 0 for numbers that were counted."""
+        one, exact = self.difference, 1e-6 * max(self.before.largest, self.after.largest)
+        found = max(one.value - one.low, one.high - one.value)
+        return 0.0 if found <= exact else found
+
+
+def changed_estimate(
+    before: Estimate, after: Estimate, *, name: str = "", label: str = ""
+) -> ChangedEstimate:
+    """What became of an estimate, taken on other rows or at least as if it were.
+
+    Parameters
+    ----------
+    name, label : str, optional
+        Those of the estimate by default.
+
+    Examples
+    --------
+    >>> then = Estimate("ECE", "ECE", 0.05, 0.03, 0.08, 900)
+    >>> now = Estimate("ECE", "ECE", 0.02, 0.01, 0.03, 900)
+    >>> changed_estimate(then, now).direction, changed_estimate(now, then).direction
+    ('better', 'worse')
+    >>> changed_estimate(now, now).direction
+    'not told apart'
+    """
+    difference = unpaired_difference(after, before)
+    beyond = difference.low > 0.0 or difference.high < 0.0
+    direction = direction_of(difference, after.lower_is_better, beyond_chance=beyond)
+    named = name or after.name, label or after.label
+    return ChangedEstimate(*named, before, after, difference, direction)
+
+
+def direction_of(
+    difference: Estimate, lower_is_better: bool | None, *, beyond_chance: bool
+) -> Direction:
+    """What a difference, after minus before, says of an estimate.
+
+    Examples
+    --------
+    >>> fell = Estimate("ECE", "ECE", -0.03, -0.05, -0.01, 900)
+    >>> direction_of(fell, True, beyond_chance=True)
+    'better'
+    """
+    if not beyond_chance:
+        return "not told apart"
+    if lower_is_better is None:
+        return "other"
+    return "better" if (difference.value < 0.0) == lower_is_better else "worse"
+
+
+def changed_estimates(
+    before: Sequence[Estimate], after: Sequence[Estimate]
+) -> tuple[ChangedEstimate, ...]:
+    """What became of every estimate that both have, by its name, in the order of ``after``.
+
+    Examples
+    --------
+    >>> ece = Estimate("ECE", "ECE", 0.05, 0.03, 0.08, 900)
+    >>> loss = Estimate("Log loss", "Log loss", 0.4, 0.3, 0.5, 900)
+    >>> [one.name for one in changed_estimates([ece, loss], [loss])]
+    ['Log loss']
+    """
+    known = {one.name: one for one in before}
+    labels = distinct_labels(after)
+    return tuple(
+        changed_estimate(known[one.name], one, label=labels[one.name])
+        for one in after
+        if one.name in known
+    )
+
+
+def distinct_labels(estimates: Sequence[Estimate]) -> dict[str, str]:
+    """Each one's label by its name, or more of its name where others have the same label.
+
+    Examples
+    --------
+    >>> both = [Estimate(f"Loss of {one}: mean", "Loss", 0.1, 0.0, 0.2, 90) for one in "ab"]
+    >>> list(distinct_labels(both).values())
+    ['Loss of a', 'Loss of b']
+    """
+    forms: tuple[Callable[[Estimate], str], ...] = (
+        lambda one: one.label,
+        lambda one: one.name.partition(":")[0],
+    )
+    labels: dict[str, str] = {}
+    for form in forms:
+        said = Counter(map(form, estimates))
+        left = [one for one in estimates if one.name not in labels]
+        labels |= {one.name: form(one) for one in left if said[form(one)] == 1}
+    return {one.name: one.name for one in estimates} | labels
 
 
 def differences_between_sets(

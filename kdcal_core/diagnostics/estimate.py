@@ -135,7 +135,7 @@ def estimate_text(estimate: Estimate, *, chance: bool = True) -> str:
     >>> estimate_text(Estimate("Log loss", "Log loss", 1.3, 0.9, 1.8, 20))
     '1.3 (0.9 to 1.8)'
     >>> estimate_text(Estimate("CRPS", "CRPS", 1e-6, 0.0, 2e-6, 100))
-    '1e-06 (0 to 2e-06)'
+    '1 × 10⁻⁶ (0 to 2 × 10⁻⁶)'
     >>> estimate_text(Estimate("ECE", "ECE", 0.0212, 0.0, 0.031, 569, expected=0.019))
     '0.021 (0.000 to 0.031; 0.019 expected by chance)'
     """

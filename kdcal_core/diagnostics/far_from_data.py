@@ -22,6 +22,7 @@ from kdcal_core.data import (
     check_proba,
     numeric_matrix,
 )
+from kdcal_core.data.foreign_rows import sphere_points
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes, geodesic_kernel
@@ -170,32 +171,6 @@ class Surest:
 BAND = (25.0, 75.0)
 _BLOCK_ROWS = 16_384
 _BLOCK_VALUES = 2**22
-
-
-def sphere_points(n: int, n_features: int, radius: float, seed: int) -> FloatArray:
-    """``n`` points uniform on the sphere of ``radius`` around the origin, (n, n_features).
-
-    The points are normalised Gaussian vectors (normalised points of a cube are not uniform). The
-    directions depend on the seed alone, so spheres with equal seeds share their rays.
-
-    Raises
-    ------
-    InputError
-        For a count below 1, or a radius that is negative or not finite.
-
-    Examples
-    --------
-    >>> np.linalg.norm(sphere_points(2, 5, 3.0, seed=0), axis=1).round(12).tolist()
-    [3.0, 3.0]
-    """
-    for name, count in (("n", n), ("n_features", n_features)):
-        if count < 1:
-            raise InputError(f"{name} is {count!r}", fix="Choose a whole number, at least 1.")
-    if not 0.0 <= radius < np.inf:
-        raise InputError(f"The radius is {radius!r}", fix="Choose a finite number, at least 0.")
-    directions = np.random.default_rng(seed).normal(size=(n, n_features))
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    return np.asarray(radius * directions)
 
 
 def max_confidence_by_distance(

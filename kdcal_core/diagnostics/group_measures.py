@@ -19,6 +19,7 @@ from kdcal_core.diagnostics.regions import (
 )
 from kdcal_core.diagnostics.scores import auroc
 from kdcal_core.diagnostics.targets import check_level, targets
+from kdcal_core.statistics import jeffreys_test, kish
 from kdcal_core.text import number_text
 
 
@@ -34,6 +35,9 @@ class GroupMeasures:
     gap, rate, error, area : Estimate
         Observed minus stated; how often it happens; expected calibration error; AUC. The
         intervals hold for all groups together.
+    jeffreys : float or None
+        One-sided p value of Jeffreys's test that the event happens at most as often as stated, not
+        corrected for the number of groups; None without an event.
     """
 
     region: Region
@@ -41,6 +45,7 @@ class GroupMeasures:
     rate: Estimate
     error: Estimate
     area: Estimate
+    jeffreys: float | None = None
 
     @property
     def name(self) -> str:
@@ -203,6 +208,10 @@ def _measured(
     else:
         error = event_calibration_error(target, level, seed)
     area = auroc(rows.proba, rows.y, level=level, sample_weight=rows.weight, classes=rows.classes)
+    jeffreys = None
+    if event is not None:
+        share, n = target.weight / target.weight.sum(), kish(target.weight)
+        jeffreys = jeffreys_test(float(share @ target.hit) * n, n, float(share @ target.score))
     what = "Accuracy" if event is None else "Event rate"
     return GroupMeasures(
         region=judged,
@@ -210,4 +219,5 @@ def _measured(
         rate=replace(wide.observed, name=what, label=what),
         error=error,
         area=area,
+        jeffreys=jeffreys,
     )

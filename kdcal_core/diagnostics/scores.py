@@ -7,6 +7,7 @@ simulations the true posterior is known, and the Hellinger distance from it is a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -401,6 +402,37 @@ def brier_decomposition(
     check_choice("of", of, ("top-label", "vector"))
     found = targets(proba, y, sample_weight, "confidence" if of == "top-label" else "class")
     return _decompose(found, of, level, seed)
+
+
+@dataclass(frozen=True)
+class BrierSplit:
+    """The parts of the full-vector Brier score: ``miscalibration - discrimination + uncertainty``.
+
+    All as in :func:`brier_decomposition`, without intervals.
+    """
+
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+    @property
+    def score(self) -> float:
+        """The Brier score."""
+        return self.miscalibration - self.discrimination + self.uncertainty
+
+
+def brier_split(proba: Any, y: Any, *, sample_weight: Any = None) -> BrierSplit:
+    """The parts of the full-vector Brier score; arguments as for :func:`brier_decomposition`.
+
+    Examples
+    --------
+    >>> brier_split([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]], [0, 0, 1, 0]).score
+    0.25
+    """
+    found = targets(proba, y, sample_weight, "class")
+    weight = found[0].weight / found[0].weight.sum()
+    total = sum(_row_parts(target) @ weight for target in found)
+    return BrierSplit(*(float(max(one, 0.0)) for one in total))
 
 
 def confidence_brier_decomposition(

@@ -14,6 +14,7 @@ from kdcal_core.calibration.calibrator_base import top_label
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 from kdcal_core.errors import InputError
+from kdcal_core.text import formatted
 
 Kind = Literal["confidence", "top-label", "class"]
 Strategy = Literal["uniform", "quantile"]
@@ -98,7 +99,7 @@ def confidence_target(confidence: Any, correct: Any, sample_weight: Any = None) 
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"A confidence is {score[row]:.6g}",
+            f"A confidence is {formatted(score[row], '.6g')}",
             fix="Confidences lie between 0 and 1.",
             row=row + 1,
         )

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
+from kdcal_core.text import formatted
 
 Rows = slice | NDArray[Any] | list[int]
 Kernel = Callable[[Any, FloatArray], FloatArray]
@@ -393,7 +394,7 @@ def checked_levels(p: ArrayLike, *, open_ended: bool = False) -> FloatArray:
     if not good.all():
         wrong = np.ravel(values)[~np.ravel(good)][0]
         raise InputError(
-            f"The level {wrong:g} is not a probability",
+            f"The level {formatted(wrong, 'g')} is not a probability",
             fix="Levels lie strictly between 0 and 1." if open_ended else "Levels lie in [0, 1].",
         )
     return values
@@ -443,7 +444,8 @@ def checked_table(table: ArrayLike, name: str) -> FloatArray:
     if len(wrong):
         row, column = suspicious[wrong[0, 0]], wrong[0, 1]
         raise InputError(
-            f"The {name} in place {column + 1:,} of the row is {values[row, column]:g}",
+            f"The {name} in place {column + 1:,} of the row is "
+            f"{formatted(values[row, column], 'g')}",
             fix="Correct the prediction, or leave the row out.",
             row=int(row) + 1,
         )

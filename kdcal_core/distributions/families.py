@@ -24,6 +24,7 @@ from kdcal_core.distributions.wrapped import Mapped
 from kdcal_core.errors import InputError
 from kdcal_core.store import decode, encode, read_array, write_arrays
 from kdcal_core.store.disk import write_json
+from kdcal_core.text import formatted
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def spread_of(family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike) ->
         if (outcomes <= 0).any():
             row = int(np.flatnonzero(outcomes <= 0)[0])
             raise InputError(
-                f"The outcome {outcomes[row]:g} has no logarithm",
+                f"The outcome {formatted(outcomes[row], 'g')} has no logarithm",
                 fix="Outcomes must be positive for predictions on the log scale.",
                 row=row + 1,
             )

@@ -11,6 +11,7 @@ from scipy.special import gammainc, gammaincinv, gammaln, ndtr, ndtri, poch, std
 from kdcal_core.data import FloatArray
 from kdcal_core.distributions.distribution import PredictiveDistribution, Rows, numbers_of
 from kdcal_core.errors import InputError
+from kdcal_core.text import formatted
 
 
 class Parametric(PredictiveDistribution):
@@ -80,7 +81,7 @@ def refuse(wrong: NDArray[np.bool_], values: FloatArray, name: str, wanted: str)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise InputError(
-            f"The parameter {name} is {np.ravel(values)[row]:g} and must be {wanted}",
+            f"The parameter {name} is {formatted(np.ravel(values)[row], 'g')} and must be {wanted}",
             fix="Correct the prediction, or leave the row out.",
             row=row + 1 if values.ndim else None,
         )

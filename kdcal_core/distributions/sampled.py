@@ -33,6 +33,7 @@ from kdcal_core.distributions.piecewise import (
     rows_ascend,
 )
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.text import formatted
 
 BELOW_ONE = 1 - 2.0**-53
 SMALLEST = float(np.nextafter(0.0, 1.0))
@@ -357,7 +358,7 @@ def _check_levels(ascending: FloatArray) -> None:
     twice = np.flatnonzero(np.diff(ascending) == 0)
     if twice.size:
         raise InputError(
-            f"The level {ascending[twice[0]]:g} is given twice",
+            f"The level {formatted(ascending[twice[0]], 'g')} is given twice",
             fix="Keep one column for each level.",
         )
 

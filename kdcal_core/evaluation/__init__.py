@@ -34,13 +34,20 @@ from kdcal_core.evaluation.measures import (
     meanings,
 )
 from kdcal_core.evaluation.methods import Answer, Method, methods_of
-from kdcal_core.evaluation.overlap import Note
+from kdcal_core.evaluation.overlap import MatchedRows, Note, SameBy, SetRows, matched
 from kdcal_core.evaluation.paired import BesideModel, PairedDifference, beside_model
 from kdcal_core.evaluation.probability_measures import estimates_of, row_measure
 from kdcal_core.evaluation.ranks import (
     CriticalDifference,
     critical_difference,
     relative_improvement,
+)
+from kdcal_core.evaluation.versions import (
+    VersionMeasure,
+    changed_measures,
+    compare_forecasts,
+    compare_versions,
+    forecast_estimates,
 )
 from kdcal_core.offers import import_modules
 
@@ -63,6 +70,7 @@ __all__ = [
     "Judge",
     "JudgedRecalibrators",
     "Losses",
+    "MatchedRows",
     "Measure",
     "Method",
     "MethodScores",
@@ -71,17 +79,25 @@ __all__ = [
     "PredictedRows",
     "RecalibratorScores",
     "RowAnswers",
+    "SameBy",
+    "SetRows",
     "Space",
+    "VersionMeasure",
     "beside_model",
     "best_repair",
+    "changed_measures",
     "choose_neighbours",
     "compare",
+    "compare_forecasts",
+    "compare_versions",
     "compared_measures",
     "critical_difference",
     "estimates_of",
+    "forecast_estimates",
     "held_out_answers",
     "judge_recalibrators",
     "losses_by_class",
+    "matched",
     "meaning_of",
     "meanings",
     "methods_of",

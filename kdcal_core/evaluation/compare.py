@@ -16,9 +16,10 @@ import pandas as pd
 
 from kdcal_core.calibration import Calibrator
 from kdcal_core.data import FloatArray, ScoredSet, at_most, check_weight
+from kdcal_core.data.foreign_rows import extent, on_spheres
 from kdcal_core.diagnostics.estimate import Estimate
-from kdcal_core.diagnostics.foreign_rows import extent, on_spheres
 from kdcal_core.diagnostics.reliability import Reliability, confidence_reliability
+from kdcal_core.diagnostics.scores import BrierSplit, brier_split
 from kdcal_core.diagnostics.targets import check_level, check_seed
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation.held_out import Judge, held_out_answers
@@ -64,6 +65,8 @@ class MethodScores:
     reliability : Reliability
         Reliability of the confidence in the predicted class, or of the event's probability, on the
         judged rows.
+    split : BrierSplit
+        The full-vector Brier score on the judged rows, in its parts.
     notes : tuple of str
         Notes on the fit on the whole calibration set.
     """
@@ -76,6 +79,7 @@ class MethodScores:
     predict_seconds_per_million: float
     size_bytes: int
     reliability: Reliability
+    split: BrierSplit
     notes: tuple[str, ...] = ()
 
 
@@ -537,6 +541,7 @@ def _method_scores(
             sample_weight=stated.weight,
             seed=seed,
         ),
+        split=brier_split(judged.found[at].proba, judged.y, sample_weight=judged.weight),
         notes=last.notes,
     )
 

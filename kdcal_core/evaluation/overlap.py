@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.data.equal_rows import EqualRows, are_fine, equal_rows, row_keys
-from kdcal_core.data.schema import FloatArray
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.review import ReviewData
 
 
@@ -93,18 +94,118 @@ def shared(rows: SetRows, other: SetRows) -> EqualRows | None:
     >>> shared_note(shared(far, held), far, held).sentence.split(":")[0]
     "1 row of the table 'far.csv' is in the calibration set too (1 pair, chance gives 0)"
     """
-    found = None
-    known = rows.y is not None and other.y is not None
-    if rows.inputs is not None and other.inputs is not None and rows.inputs.shape[1] > 0:
-        first, second = other.inputs, rows.inputs
-        labels = (other.y, rows.y) if known else (None, None)
-        keys = row_keys(first, labels[0]), row_keys(second, labels[1])
-        found = equal_rows(*keys, fine=are_fine(first, second))
+    inputs = _keys_of_inputs(rows, other)
+    found = None if inputs is None else equal_rows(inputs[1], inputs[0], fine=_fine(rows, other))
     if (found is not None and found.rows) or rows.proba is None or other.proba is None:
         return found
     keys = row_keys(pd.DataFrame(other.proba), other.y), row_keys(pd.DataFrame(rows.proba), rows.y)
     alike = replace(equal_rows(*keys, unseen=1.0), by="probabilities")
     return replace(alike, rows=0) if found is not None and not alike.beyond_chance else alike
+
+
+def _keys_of_inputs(
+    rows: SetRows, other: SetRows
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
+    """A key of every row of either set, by its inputs and class; None without inputs."""
+    if rows.inputs is None or other.inputs is None or not rows.inputs.shape[1]:
+        return None
+    known = rows.y is not None and other.y is not None
+    y, other_y = (rows.y, other.y) if known else (None, None)
+    return row_keys(rows.inputs, y), row_keys(other.inputs, other_y)
+
+
+def _fine(rows: SetRows, other: SetRows) -> bool:
+    return are_fine(other.inputs, rows.inputs)
+
+
+SameBy = Literal["file", "columns", "outcomes", "some", "none", "unknown"]
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedRows:
+    """Which rows of two sets are the same.
+
+    Attributes
+    ----------
+    by : str
+        What shows it. All rows are the same, in the same order, by the digest of their "file", by
+        their inputs and class ("columns"), or by their "outcomes" alone, where no inputs can be
+        compared. "some" rows are matched, "none", or it is "unknown" whether any are.
+    rows, other : (m,) int64
+        Positions of the matched rows in the two sets.
+    found : EqualRows or None
+        How many rows of the one set are in the other, where rows were counted.
+    """
+
+    by: SameBy
+    rows: IntArray
+    other: IntArray
+    found: EqualRows | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are the same, in the same order."""
+        return self.by in ("file", "columns", "outcomes")
+
+
+LEAST_CHANGES = 20
+"""Fewest changes from one row to the next that make an order of rows more than a coincidence."""
+
+
+def matched(rows: SetRows, other: SetRows, *, same_file: bool = False) -> MatchedRows:
+    """The rows of two labelled sets that are the same, row by row.
+
+    Rows are equal as in :func:`shared`. One is matched if no other row of either set equals it.
+    Where no more rows are equal than chance gives, none is.
+
+    Parameters
+    ----------
+    same_file : bool
+        Whether both were read from one file, by its digest.
+
+    Examples
+    --------
+    >>> one = SetRows("evaluation", pd.DataFrame({"a": [0.1234567, 2.3456781]}), np.array([0, 1]))
+    >>> two = SetRows("evaluation", one.inputs[::-1], one.y[::-1])
+    >>> found = matched(one, two)
+    >>> found.by, found.rows.tolist(), found.other.tolist()
+    ('some', [0, 1], [1, 0])
+    """
+    none = np.empty(0, dtype=np.int64)
+    assert rows.y is not None
+    assert other.y is not None
+    alike = np.array_equal(rows.y, other.y)
+    everything = np.arange(len(rows.y))
+    if same_file and alike:
+        return MatchedRows("file", everything, everything)
+    keys = _keys_of_inputs(rows, other)
+    if keys is None:
+        if alike and is_telling(rows.y):
+            return MatchedRows("outcomes", everything, everything)
+        return MatchedRows("unknown", none, none)
+    found = equal_rows(keys[1], keys[0], fine=_fine(rows, other))
+    if alike and np.array_equal(*keys) and is_telling(keys[0]):
+        return MatchedRows("columns", everything, everything, found)
+    if not found.beyond_chance:
+        return MatchedRows("none", none, none, found)
+    (here, at), (there, other_at) = map(_lone, keys)
+    _, first, second = np.intersect1d(here, there, assume_unique=True, return_indices=True)
+    order = np.argsort(at[first])
+    return MatchedRows("some", at[first][order], other_at[second][order], found)
+
+
+def _lone(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], IntArray]:
+    """The keys that one row alone has, and the position of that row."""
+    values, at, count = np.unique(keys, return_index=True, return_counts=True)
+    return values[count == 1], at[count == 1]
+
+
+def is_telling(values: NDArray[Any]) -> bool:
+    """Whether two sets with these values in this order have them from the same rows.
+
+    Sorted rows of two classes change their class once, in any set.
+    """
+    return bool(np.count_nonzero(values[1:] != values[:-1]) >= LEAST_CHANGES)
 
 
 def shared_note(found: EqualRows, rows: SetRows, other: SetRows) -> Note | None:

@@ -244,6 +244,7 @@ class JobManager:
         seconds: float = SECONDS,
         memory_bytes: int | None = None,
         short: bool = False,
+        about: str = "",
     ) -> str:
         """Queue a function of the core for a worker; see `run_limited`.
 
@@ -263,6 +264,8 @@ class JobManager:
         short : bool
             Whether somebody waits for it at the page and it takes seconds, as reading a file
             does: then it does not wait for long jobs to end.
+        about : str
+            As of `JobSnapshot`.
 
         Returns
         -------
@@ -272,7 +275,7 @@ class JobManager:
         with self._changed:
             if known := self._join(key, owner):
                 return known
-            job = JobSnapshot(new_id(), title, owner, submitted=time.time(), key=key)
+            job = JobSnapshot(new_id(), title, owner, submitted=time.time(), key=key, about=about)
             arguments = dict(kwargs)
 
             def work(progress: Progress, cancelled: Callable[[], bool]) -> Any:

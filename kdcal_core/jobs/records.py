@@ -63,6 +63,9 @@ class JobSnapshot:
         Where the files of a stored result are, once done.
     others : tuple of str
         Further owners: those who asked for the same key while the job was unfinished.
+    about : str
+        The id of the review whose rows it reads, which its owner may only compare with; empty if
+        it reads none.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class JobSnapshot:
     key: str = ""
     folder: Path | None = None
     others: tuple[str, ...] = ()
+    about: str = ""
 
     @property
     def finished(self) -> bool:

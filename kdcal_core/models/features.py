@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models.protocol import Features
-from kdcal_core.text import counted, listed
+from kdcal_core.text import counted, formatted, listed
 
 # Longer lists of names are cut in messages.
 _KINDS = {"m": "durations", "M": "dates", "c": "complex numbers"}
@@ -94,11 +94,11 @@ def bad_value(
     >>> values = np.array([[1.0, 1e300]])
     >>> error = bad_value(values, values > 1e38, ("a", "b"), "is too large")
     >>> error.what, error.column, error.row
-    ('The value 1e+300 is too large', 'b', 1)
+    ('The value 1 × 10³⁰⁰ is too large', 'b', 1)
     """
     row, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
     return InputError(
-        f"The value {values[row, j]:g} {what}",
+        f"The value {formatted(values[row, j], 'g')} {what}",
         fix="Prepare the column as it was done before training.",
         column=names[int(j)],
         row=int(row) + 1,

@@ -19,7 +19,7 @@ from scipy.special import expit, softmax
 from kdcal_core.data import Family, FloatArray, Task
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
-from kdcal_core.text import listed
+from kdcal_core.text import formatted, listed
 
 OutputKind = Literal["probability", "log-probability", "logit"]
 
@@ -99,7 +99,7 @@ def to_proba(raw: NDArray[Any], kind: OutputKind, *, first_row: int = 0) -> Floa
         row = int(np.argmax(bad))
         raise InputError(
             f"The model's output is not a distribution over the classes: it sums to "
-            f"{values[row].sum():.4g}",
+            f"{formatted(values[row].sum(), '.4g')}",
             fix="Use a model that gives one probability per class (softmax), or logits. "
             "Independent yes/no outputs (one sigmoid per class) cannot be reviewed as classes.",
             row=first_row + row + 1,

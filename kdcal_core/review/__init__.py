@@ -5,6 +5,7 @@ worker process reads and checks the files once; everything else reads the result
 Nothing here depends on the screen: the app and the command line call the same steps.
 """
 
+from kdcal_core.data.labels import default_event
 from kdcal_core.review.arrivals import (
     TABLE_SUFFIXES,
     Arrival,
@@ -26,8 +27,27 @@ from kdcal_core.review.first_look import FirstLook, first_look
 from kdcal_core.review.further_tables import (
     add_foreign,
     add_training,
+    add_watched,
     remove_foreign,
+    remove_watched,
 )
+from kdcal_core.review.known_results import (
+    FirstResults,
+    Known,
+    KnownResults,
+    PlaceInList,
+    note_results,
+    root_of_audits,
+)
+from kdcal_core.review.named_files import (
+    NamedFiles,
+    check_files,
+    check_outputs,
+    event_of,
+    need,
+    scored_review,
+)
+from kdcal_core.review.personal import PersonalWorkspace
 from kdcal_core.review.question import (
     CASES,
     RETIRED,
@@ -35,7 +55,6 @@ from kdcal_core.review.question import (
     Limit,
     Question,
     View,
-    default_event,
 )
 from kdcal_core.review.reader import (
     PARTS,
@@ -49,6 +68,7 @@ from kdcal_core.review.reader import (
 from kdcal_core.review.requirements import no_target_words
 from kdcal_core.review.review import (
     ColumnInfo,
+    Owner,
     Review,
     SetInfo,
     TableInfo,
@@ -60,6 +80,7 @@ from kdcal_core.review.review import (
 )
 from kdcal_core.review.samples import Sample, samples, start_sample
 from kdcal_core.review.steps import (
+    DIVIDED,
     add_model,
     add_table,
     create_review,
@@ -78,6 +99,7 @@ from kdcal_core.review.workspace import Workspace
 
 __all__ = [
     "CASES",
+    "DIVIDED",
     "PARTS",
     "RETIRED",
     "TABLE_SUFFIXES",
@@ -85,8 +107,15 @@ __all__ = [
     "ColumnInfo",
     "Decision",
     "FirstLook",
+    "FirstResults",
+    "Known",
+    "KnownResults",
     "Limit",
+    "NamedFiles",
+    "Owner",
     "Part",
+    "PersonalWorkspace",
+    "PlaceInList",
     "Question",
     "Review",
     "ReviewData",
@@ -104,13 +133,17 @@ __all__ = [
     "add_model",
     "add_table",
     "add_training",
+    "add_watched",
     "alike",
     "baseline_of",
+    "check_files",
+    "check_outputs",
     "check_scored",
     "confirm_class",
     "create_review",
     "default_event",
     "doubts_of_rows",
+    "event_of",
     "first_look",
     "group_columns",
     "identity",
@@ -119,16 +152,21 @@ __all__ = [
     "left_out_words",
     "may_be_swapped",
     "move_table",
+    "need",
     "no_target_words",
+    "note_results",
     "note_verdict",
     "open_doubts",
     "places_of",
     "read_review",
     "remove_foreign",
+    "remove_watched",
     "rename_review",
     "review_data",
+    "root_of_audits",
     "samples",
     "score",
+    "scored_review",
     "set_decision",
     "set_question",
     "set_roles",

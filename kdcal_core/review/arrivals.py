@@ -47,7 +47,7 @@ from kdcal_core.review.workspace import Workspace
 from kdcal_core.text import counted
 
 Place = Literal["model", "calibration", "evaluation", "training", "foreign"]
-TablePlace = Literal["calibration", "evaluation", "training", "foreign"]
+TablePlace = Literal["calibration", "evaluation", "training", "foreign", "unplaced"]
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 
 _ORDER: tuple[Place, ...] = get_args(Place)
@@ -154,7 +154,8 @@ def add_files(
     files : sequence of Arrival
         Their places are those of `places_of`. Where a name does not say the place, the columns may
         correct it: a table with a target calibrates rather than one without, and a table that has
-        the features but not the target is taken for foreign rows.
+        the features but not the target is taken for foreign rows. Where its name says that it is a
+        set, it is kept without a place, and the review asks about it.
     progress, cancelled
         As for `kdcal_core.review.steps.add_model`.
 
@@ -230,12 +231,12 @@ def move_table(
 
     Parameters
     ----------
-    place : {"calibration", "evaluation", "training", "foreign"}
+    place : {"calibration", "evaluation", "training", "foreign", "unplaced"}
         Where the table is.
     to : str or None
         Where it belongs; None to leave it out of the review.
     name : str
-        Of the foreign tables, the one that moves: its key in ``review.foreign``.
+        Of the foreign tables, or of those without a place, the one that moves: its key there.
 
     Raises
     ------
@@ -244,8 +245,9 @@ def move_table(
     """
     before = workspace.read(review_id)
     every: dict[str, TableInfo | None] = {**before.tables, "training": before.training}
-    foreign = dict(before.foreign)
-    moved = foreign.pop(name, None) if place == "foreign" else every.pop(place, None)
+    foreign, unplaced = dict(before.foreign), dict(before.unplaced)
+    named = {"foreign": foreign, "unplaced": unplaced}
+    moved = named[place].pop(name, None) if place in named else every.pop(place, None)
     if moved is None:
         raise InputError("There is no table in this place", fix="Load the page again.")
     if to == place:
@@ -253,7 +255,7 @@ def move_table(
     aside = moved if to == "foreign" else None
     if to in _SINGLE:
         left, every[to] = every.get(to), moved
-        if place != "foreign":
+        if place not in named:
             every[place] = left
         else:
             aside = left
@@ -265,7 +267,9 @@ def move_table(
             tables[which] = table
     training = every.get("training")
     before_name = next((table.name for table in before.tables.values()), None)
-    after = replace(before, tables=tables, training=training, foreign=foreign, sample=None)
+    placed: dict[str, Any] = {"tables": tables, "training": training}
+    placed |= {"foreign": foreign, "unplaced": unplaced, "sample": None}
+    after = replace(before, **placed)
     changed = tables.get("calibration") != before.tables.get("calibration")
     reading: Reading | None = None
     if changed and tables:
@@ -273,7 +277,7 @@ def move_table(
 
     def change(now: Review) -> Review:
         check_unchanged(before, now)
-        result = replace(now, tables=tables, training=training, foreign=foreign, sample=None)
+        result = replace(now, **placed)
         if reading is not None:
             result = replace(with_reading(result, reading), answers={})
         elif not result.tables:
@@ -349,7 +353,8 @@ def _put(
 ) -> None:
     """Make what was read part of the review; a table that does not fit is deleted.
 
-    A guessed place is noted unless it is that of a set; a table without the target gets another.
+    A guessed place is noted unless it is that of a set. A table without the target gets another
+    place, and none where its name says that it is a set.
     """
     if place == "model":
         change: Callable[[Review], Review] = read
@@ -359,9 +364,13 @@ def _put(
 
     def with_it(review: Review) -> Review:
         to = place
-        review = without_place_note(review, file.name)
-        if guessed and place != "calibration" and _only_without_target(review, table):
-            to = "foreign"
+        review = _without_unplaced(without_place_note(review, file.name), file.name)
+        if to in WHICH and (calibrated := _instead_of_one_without_target(review, table, reading)):
+            return calibrated
+        if place != "calibration" and _only_without_target(review, table):
+            if place == "evaluation" and not guessed:
+                return replace(review, unplaced={**review.unplaced, file.name: table})
+            to = "foreign" if guessed else place
         if to in WHICH:
             return with_table(review, to, table, reading)
         check_aside(review, table, foreign=to == "foreign")
@@ -382,6 +391,29 @@ def _put(
     except BaseException:
         remove_file(workspace, workspace.read(review_id), table)
         raise
+
+
+def _without_unplaced(review: Review, name: str) -> Review:
+    rest = {key: table for key, table in review.unplaced.items() if key != name}
+    return replace(review, unplaced=rest)
+
+
+def _instead_of_one_without_target(
+    review: Review, table: TableInfo, reading: Reading
+) -> Review | None:
+    """The review that this table calibrates instead of one in which no column is the target.
+
+    The other one is kept without a place. None where that is not so, or the other one is no table
+    of the same inputs.
+    """
+    other = review.tables.get("calibration")
+    if other is None or review.roles is None or review.roles.target is not None:
+        return None
+    freed = {which: one for which, one in review.tables.items() if which != "calibration"}
+    calibrated = with_table(replace(review, tables=freed), "calibration", table, reading)
+    if other.name == table.name or not _only_without_target(calibrated, other):
+        return None
+    return replace(calibrated, unplaced={**calibrated.unplaced, other.name: other})
 
 
 def _only_without_target(review: Review, table: TableInfo) -> bool:

@@ -36,6 +36,10 @@ def baseline_of(workspace: Workspace, review: Review) -> Review:
 def require_alike(review: Review, other: Review) -> None:
     """Refuse another review whose checks cannot be compared with those of this one.
 
+    The other review may ask about another event: its rows are measured anew, for the event of this
+    one (`kdcal_core.tasks.baseline_settings`). A stored audit cannot be, so that gates refuse one
+    of another event.
+
     Raises
     ------
     InputError

@@ -1,4 +1,4 @@
-"""Doubts about the classes to which a review's probabilities belong, and how to settle them."""
+"""Doubts about classes, to which probabilities belong, and tables, and how to settle them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from kdcal_core.data.labels import doubts_of_roles, swapped
 from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
-from kdcal_core.review.review import Review
+from kdcal_core.review.review import Review, TableInfo
 from kdcal_core.review.steps import change_review, set_roles
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.text import in_sentence
@@ -16,8 +16,8 @@ from kdcal_core.text import in_sentence
 def open_doubts(review: Review) -> tuple[str, ...]:
     """The doubts that every page shows until they are settled; untrusted text.
 
-    There is a doubt for each open question about the columns, for a guessed class of a single
-    column, and for scored rows that contradict the classes beyond chance.
+    There is a doubt for each open question about the columns, for each table without a place, for a
+    guessed class of a single column, and for scored rows that contradict the classes beyond chance.
 
     Examples
     --------
@@ -26,7 +26,26 @@ def open_doubts(review: Review) -> tuple[str, ...]:
     """
     columns = tuple(doubt.sentence for doubt in review.doubts)
     guessed = doubts_of_roles(review.roles or Roles(), review.classes)
-    return (*columns, *guessed, *doubts_of_rows(review))
+    tables = (doubt_of_table(review, table) for table in review.unplaced.values())
+    return (*columns, *tables, *guessed, *doubts_of_rows(review))
+
+
+def doubt_of_table(review: Review, table: TableInfo) -> str:
+    """Why a table has no place yet, and what can be done; untrusted text."""
+    roles, name = review.roles or Roles(), f"{table.name[:80]!r}"
+    if roles.target is None or roles.target in table.column_names:
+        return f"{name} had no column of the {_truth(review)} when it was loaded: it is not used."
+    target = f"{roles.target[:60]!r}"
+    return (
+        f"{name} has the inputs but no column {target}, the {_truth(review)}, so nothing can be "
+        f"judged on its rows: it is not used. If the column has another name there, rename it to "
+        f"{target} and load the file again. Without it the rows can serve as foreign rows, to see "
+        "how confident the model stays out of distribution."
+    )
+
+
+def _truth(review: Review) -> str:
+    return "outcome" if review.task == "regression" else "true class"
 
 
 def doubts_of_rows(review: Review) -> tuple[str, ...]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdcal_core.data import output_matrix, split_by_column, weight_column
-from kdcal_core.data.labels import encode_labels
+from kdcal_core.data import IntArray, output_matrix, split_by_column, weight_column
+from kdcal_core.data.labels import default_event, encode_labels
 from kdcal_core.data.readings import event_shows, target_shows
 from kdcal_core.errors import InputError
-from kdcal_core.review.question import default_event
 from kdcal_core.review.reader import ReviewReader
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
@@ -32,7 +32,7 @@ class FirstLook:
     shows : str
         For the target as a whole; empty where the rows have one class. Untrusted text.
     event : str or None
-        Of two classes the default event (`default_event`). Untrusted text.
+        Of two classes the default event, which is the one after scoring. Untrusted text.
     of_event : dict of str to str
         With two classes, what the rows show if this one is the event. Untrusted text.
     """
@@ -48,7 +48,7 @@ def first_look(workspace: Workspace, review: Review, most: int = _MOST) -> First
     None for a regression, and without a calibration table or a target. A model is not run, so only
     the frequencies are known before it has scored the rows. Rows that a split column gives to
     another set do not count, weighted rows count by their weight, and of a table of more than
-    ``most`` rows as many are drawn.
+    ``most`` rows as many are drawn. The default event is that of all rows, as after scoring.
 
     Raises
     ------
@@ -78,11 +78,28 @@ def first_look(workspace: Workspace, review: Review, most: int = _MOST) -> First
     rows += " (weighted)" if weight is not None else ""
     if len(names) != 2:
         return FirstLook(target_shows(labels, names, proba, weight, rows))
+    class_rows = np.bincount(y, minlength=2)
+    if drawn:
+        try:
+            class_rows = _class_rows(reader, roles.target, split, names)
+        except InputError:  # a label that was not drawn; scoring reports it, with its row
+            return FirstLook(target_shows(labels, names, proba, weight, rows))
     return FirstLook(
         target_shows(labels, names, proba, weight, rows),
-        default_event(names, np.bincount(y, minlength=2).tolist()),
+        default_event(names, class_rows.tolist()),
         {name: event_shows(labels, name, names, proba, weight, rows) for name in names},
     )
+
+
+def _class_rows(
+    reader: ReviewReader, target: str, split: str | None, names: Sequence[str]
+) -> IntArray:
+    """Rows of each class among all calibration rows, (K,)."""
+    columns = [target, *([split] if split else [])]
+    frame, times = reader.counts("calibration", columns)
+    frame = _calibration_rows(frame, split).dropna(subset=[target])
+    y = encode_labels(frame[target], names)
+    return np.bincount(y, weights=times[frame.index], minlength=len(names)).astype(np.int64)
 
 
 def _calibration_rows(frame: pd.DataFrame, split: str | None) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Tables beside the scored sets: the model's training rows, and foreign rows.
+"""Tables beside the scored sets: training rows, foreign rows, and new tables to watch.
 
 They are not scored, are not used to calibrate and do not determine the roles of columns. Adding or
 removing one therefore does not change the scores of the review.
@@ -6,6 +6,7 @@ removing one therefore does not change the scores of the review.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -13,7 +14,12 @@ from typing import BinaryIO
 from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
-from kdcal_core.review.requirements import check_foreign, check_training, without_place_note
+from kdcal_core.review.requirements import (
+    check_foreign,
+    check_training,
+    check_watched,
+    without_place_note,
+)
 from kdcal_core.review.review import Review, TableInfo
 from kdcal_core.review.steps import Cancelled, change_review, one_file_at_a_time, read_upload
 from kdcal_core.review.workspace import Workspace
@@ -92,12 +98,57 @@ def add_foreign(
 
 def remove_foreign(workspace: Workspace, review_id: str, name: str) -> Review:
     """Remove a table of foreign rows; nothing happens if the name is not known."""
+    return change_review(
+        workspace, review_id, lambda one: replace(one, foreign=_without(one.foreign, name))
+    )
 
-    def change(review: Review) -> Review:
-        rest = {key: table for key, table in review.foreign.items() if key != name}
-        return replace(review, foreign=rest)
 
-    return change_review(workspace, review_id, change)
+def add_watched(
+    workspace: Workspace,
+    review_id: str,
+    source: BinaryIO | Path,
+    name: str,
+    *,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> Review:
+    """Add a new table to hold against the review's rows, under its file's name, behind the others.
+
+    A table of the same name is replaced and keeps its place: later ones still come after it.
+
+    Parameters
+    ----------
+    source, name, progress, cancelled
+        As for `add_model`.
+
+    Raises
+    ------
+    InputError
+        If there is no calibration table yet, the file is not a table, or it lacks a column that
+        the model needs, or one of the predictions.
+    """
+    _roles_of(workspace.read(review_id))
+    with (
+        one_file_at_a_time(workspace, review_id, cancelled),
+        read_upload(workspace, review_id, source, name, progress, cancelled) as (table, _),
+    ):
+
+        def change(review: Review) -> Review:
+            check_watched(table, review)
+            return replace(review, watched={**review.watched, name: table})
+
+        return change_review(workspace, review_id, change)
+
+
+def remove_watched(workspace: Workspace, review_id: str, name: str) -> Review:
+    """Remove a new table; nothing happens if the name is not known."""
+    return change_review(
+        workspace, review_id, lambda one: replace(one, watched=_without(one.watched, name))
+    )
+
+
+def _without(tables: Mapping[str, TableInfo], name: str) -> dict[str, TableInfo]:
+    return {key: table for key, table in tables.items() if key != name}
 
 
 def check_aside(review: Review, table: TableInfo, *, foreign: bool) -> None:

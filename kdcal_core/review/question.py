@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from kdcal_core.data.labels import class_that_means_yes
 from kdcal_core.errors import InputError
+from kdcal_core.text import formatted
 
 Against = Literal["value", "chance", "baseline"]
 View = Literal["event", "confidence"]
@@ -53,7 +52,7 @@ above the upper one.
     def __post_init__(self) -> None:
         if not self.low <= self.high:
             raise InputError(
-                f"No value lies within {self.low:g} to {self.high:g}",
+                f"No value lies within {formatted(self.low, 'g')} to {formatted(self.high, 'g')}",
                 fix="Give a lower end that is not above the upper one.",
             )
         if self.against not in get_args(Against):
@@ -86,13 +85,13 @@ class Decision:
     def __post_init__(self) -> None:
         if self.threshold is not None and not 0.0 < self.threshold < 1.0:
             raise InputError(
-                f"A threshold cannot be {self.threshold:g}",
+                f"A threshold cannot be {formatted(self.threshold, 'g')}",
                 fix="Give a number above 0 and below 1.",
             )
         for case, cost in self.costs.items():
             if case not in CASES or not math.isfinite(cost):
                 raise InputError(
-                    f"There is no cost {cost:g} of {case[:60]!r}",
+                    f"There is no cost {formatted(cost, 'g')} of {case[:60]!r}",
                     fix=f"Give finite costs of {', '.join(CASES)}.",
                 )
 
@@ -105,7 +104,7 @@ class Question:
     ----------
     event : str or None
         With two classes, the one whose probability is reviewed; None for the default
-        (`default_event`). Untrusted text.
+        (`kdcal_core.data.labels.default_event`). Untrusted text.
     view : {"event", "confidence"}
         With two classes, whether the event's probability is reviewed, or the confidence in the
         predicted class.
@@ -130,33 +129,3 @@ class Question:
     def __post_init__(self) -> None:
         kept = {code: one for code, one in self.limits.items() if code not in RETIRED}
         object.__setattr__(self, "limits", kept)
-
-
-def default_event(classes: Sequence[str], rows: Sequence[int] = ()) -> str | None:
-    """Of two classes, the one whose name means yes, otherwise the rarer, otherwise the second.
-
-    Parameters
-    ----------
-    classes : sequence of str
-    rows : sequence of int, optional
-        Rows of each class.
-
-    Returns
-    -------
-    str or None
-        None for any other number of classes.
-
-    Examples
-    --------
-    >>> default_event(("defaulted", "paid")), default_event(("a", "b"), (30, 70))
-    ('defaulted', 'a')
-    >>> default_event(("setosa", "versicolor", "virginica")) is None
-    True
-    """
-    if len(classes) != 2:
-        return None
-    if (named := class_that_means_yes(classes)) is not None:
-        return named
-    if len(rows) == 2 and rows[0] != rows[1]:
-        return classes[int(rows[1] < rows[0])]
-    return classes[1]

@@ -260,6 +260,15 @@ class ReviewReader:
         """A table with all or only the given columns; rows count from 0, and ``most`` are drawn."""
         return self._of_table(self._table(part), columns, most).reset_index(drop=True)
 
+    def counts(self, part: Table, columns: Sequence[str]) -> tuple[pd.DataFrame, IntArray]:
+        """The distinct rows of these columns of a table, and how often each occurs, (n,)."""
+        from kdcal_core.review.scoring import count_rows
+
+        table = self._table(part)
+        path = table_path(self._folder, table)
+        with kept(table.name):
+            return count_rows(str(path), columns)
+
     def features(self, part: Table) -> pd.DataFrame:
         """The feature columns in the order of the roles; the index is the rows' position."""
         return self._features(self._table(part))
@@ -268,6 +277,23 @@ class ReviewReader:
         """The features of foreign rows, by their shown name."""
         self._declared("foreign")
         return self._features(self.review.foreign[name])
+
+    def watched(self, name: str, digest: str) -> pd.DataFrame:
+        """The rows of a new table with this digest; the index is the rows' position.
+
+        The `identity` does not cover these tables, so the digest is an argument of what reads them.
+
+        Raises
+        ------
+        InputError
+            If the review has no such table, or another one of this name.
+        """
+        table = self.review.watched.get(name)
+        if table is None or table.digest != digest:
+            raise InputError(
+                "The new table is no longer part of the review", fix="Add it again.", file=name
+            )
+        return self._of_table(table)
 
     def labelled(self, part: Table) -> tuple[pd.DataFrame, IntArray]:
         """The features of a table and the true classes, 0 to K - 1, (n,).

@@ -144,9 +144,13 @@ def check_columns(table: TableInfo, roles: Roles) -> None:
     used = used_columns(roles)
     missing = _first_missing(table, used)
     if missing is not None:
+        fix = "Both tables need the same columns; check the roles on the Load page."
+        if missing == roles.target:
+            truth = "the outcome" if roles.task == "regression" else "the true class"
+            fix = f"It holds {truth}. If it has another name in the file, rename it there."
         raise InputError(
             "The table lacks a column that has a role",
-            fix="Both tables need the same columns; check the roles on the Load page.",
+            fix=fix,
             file=table.name,
             column=missing,
         )
@@ -208,8 +212,30 @@ def check_foreign(table: TableInfo, roles: Roles) -> None:
         )
 
 
+def check_watched(table: TableInfo, review: Review) -> None:
+    """Refuse a new table to watch that cannot be scored; its labels may be missing."""
+    missing = _first_missing(table, _scored_columns(review))
+    if missing is not None:
+        what = "of the predictions" if review.model is None else "that the model needs"
+        raise InputError(
+            f"The table lacks a column {what}",
+            fix="Give it under the name that it has in the audited table.",
+            file=table.name,
+            column=missing,
+        )
+
+
+def _scored_columns(review: Review) -> tuple[str, ...]:
+    """The features of the model or, without one, the columns of its predictions."""
+    roles = review.roles or Roles()
+    if review.model is not None:
+        return roles.features
+    columns = tuple(column for _, column in roles.outputs)
+    return (*columns, roles.predicted) if roles.predicted else columns
+
+
 def keep_fitting(review: Review) -> Review:
-    """The review without the training and foreign tables that lack a column of its roles.
+    """The review without the tables aside that lack a column of its roles.
 
     The notes name each dropped table.
     """
@@ -219,16 +245,26 @@ def keep_fitting(review: Review) -> Review:
     training = review.training
     if training and _first_missing(training, _training_columns(roles)):
         training = None
-    foreign = {
+    foreign, unplaced = (
+        {
+            name: table
+            for name, table in aside.items()
+            if _first_missing(table, roles.features) is None
+        }
+        for aside in (review.foreign, review.unplaced)
+    )
+    columns = _scored_columns(review)
+    watched = {
         name: table
-        for name, table in review.foreign.items()
-        if _first_missing(table, roles.features) is None
+        for name, table in review.watched.items()
+        if _first_missing(table, columns) is None
     }
-    kept = replace(review, training=training, foreign=foreign)
+    kept = replace(review, training=training, foreign=foreign, unplaced=unplaced, watched=watched)
+    before, after = ((*one.all_tables, *one.watched.values()) for one in (review, kept))
     notes = tuple(
         f"{table.name} was dropped: it lacks columns that are now used."
-        for table in review.all_tables
-        if table not in kept.all_tables
+        for table in before
+        if table not in after
     )
     return replace(kept, notes=(*review.notes, *notes))
 

@@ -6,18 +6,22 @@ The record also lists the columns that describe the rows, and those left out, wi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from kdcal_core.data.labels import default_event
 from kdcal_core.data.readings import Doubt
 from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import Roles, Task
 from kdcal_core.models.protocol import ModelInfo
-from kdcal_core.review.question import Question, default_event
+from kdcal_core.review.question import Question
 from kdcal_core.text import listed
 
 Which = Literal["calibration", "evaluation"]
 WHICH: tuple[Which, ...] = ("calibration", "evaluation")
+
+Owner = tuple[str, str]
+"""The provider that identified a person who signed in, and its identifier for them."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,12 @@ class Review:
     foreign : dict
         TableInfo of foreign rows (out of distribution), under their shown names. Untrusted text.
         They have the features and need no target; they are not needed for `ready` either.
+    unplaced : dict
+        TableInfo of tables that have the features but not the target, and are used for nothing
+        until somebody says what for, under their shown names. Untrusted text.
+    watched : dict
+        TableInfo of new tables that are held against the review's rows, under their shown names
+        and in the order in which they came. Untrusted text. No other result depends on them.
     sample : str or None
         Name of the shipped sample from which it was started.
     notes : tuple of str
@@ -167,6 +177,11 @@ class Review:
     verdict_edition : str
         What the verdict depends on beside the review itself (`kdcal_core.tasks.verdict_edition`);
         empty in reviews of earlier versions.
+    first_results : str
+        When results of these rows and this model were first shown, in UTC, as earlier versions
+        kept it here; empty in others, whose `kdcal_core.review.KnownResults` knows it.
+    owner : tuple of str or None
+        The person to whom it belongs; None where nobody signed in.
     """
 
     id: str
@@ -179,6 +194,8 @@ class Review:
     sets: dict[str, SetInfo] = field(default_factory=dict)
     training: TableInfo | None = None
     foreign: dict[str, TableInfo] = field(default_factory=dict)
+    unplaced: dict[str, TableInfo] = field(default_factory=dict)
+    watched: dict[str, TableInfo] = field(default_factory=dict)
     sample: str | None = None
     notes: tuple[str, ...] = ()
     chosen_task: Task | None = None
@@ -188,6 +205,12 @@ class Review:
     accepted: tuple[str, ...] = ()
     verdict: str = ""
     verdict_edition: str = ""
+    first_results: str = ""
+    owner: Owner | None = None
+
+    def owned_by(self, owner: Owner | None) -> Review:
+        """The review, belonging to this person."""
+        return self if self.owner == owner else replace(self, owner=owner)
 
     @property
     def task(self) -> Task:
@@ -215,9 +238,10 @@ class Review:
 
     @property
     def all_tables(self) -> tuple[TableInfo, ...]:
-        """Every table of the review: the two sets, the training rows, the foreign rows."""
+        """The two sets, the training rows, the foreign rows, and those without a place."""
         training = (self.training,) if self.training else ()
-        return (*self.tables.values(), *training, *self.foreign.values())
+        aside = (*self.foreign.values(), *self.unplaced.values())
+        return (*self.tables.values(), *training, *aside)
 
     @property
     def event(self) -> int | None:

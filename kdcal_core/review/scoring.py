@@ -12,12 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pyarrow import feather
 
 from kdcal_core.data import (
     FAMILY_PARAMETERS,
     Family,
     FloatArray,
+    IntArray,
     Roles,
     Table,
     at_most,
@@ -54,7 +56,7 @@ from kdcal_core.review.sealed_files import (
     seal_folder,
 )
 from kdcal_core.store import write_arrays
-from kdcal_core.text import counted, listed
+from kdcal_core.text import counted, formatted, listed
 
 _BLOCK_ROWS = 50_000
 _TRIAL_ROWS = 8
@@ -78,15 +80,34 @@ def read_frame(
     InputError
         If its file was changed after kdcal wrote it.
     """
-    if not check_seal(Path(path)):
-        with suppress(OSError):  # the home may be read-only
-            seal(Path(path))  # written by an earlier version without a seal
-    chosen = None if columns is None else list(columns)
-    table = feather.read_table(path, columns=chosen, memory_map=True)
+    table = _stored(path, columns)
     if most is not None and table.num_rows > most:
         table = table.take(at_most(table.num_rows, most))
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=columns is not None)
     return frame
+
+
+def count_rows(path: str, columns: Sequence[str]) -> tuple[pd.DataFrame, IntArray]:
+    """The distinct rows of these columns of a stored table, and how often each occurs.
+
+    Every row of the table counts, and none of them is held in memory.
+
+    Raises
+    ------
+    InputError
+        As `read_frame`.
+    """
+    counted = _stored(path, columns).group_by(list(columns)).aggregate([([], "count_all")])
+    rows: IntArray = counted["count_all"].to_numpy()
+    return counted.select(list(columns)).to_pandas(ignore_metadata=True), rows
+
+
+def _stored(path: str, columns: Sequence[str] | None) -> pa.Table:
+    if not check_seal(Path(path)):
+        with suppress(OSError):  # the home may be read-only
+            seal(Path(path))  # written by an earlier version without a seal
+    chosen = None if columns is None else list(columns)
+    return feather.read_table(path, columns=chosen, memory_map=True)
 
 
 def predict(
@@ -358,8 +379,8 @@ def _rmse(y: FloatArray, distribution: PredictiveDistribution) -> float:
     if beyond.any():
         row = int(np.argmax(beyond))
         raise InputError(
-            f"The predicted mean {mean[row]:.6g} is too far from the outcome {y[row]:.6g} for a "
-            "squared error",
+            f"The predicted mean {formatted(mean[row], '.6g')} is too far from the outcome "
+            f"{formatted(y[row], '.6g')} for a squared error",
             fix="Correct the prediction, or leave out the row.",
             row=row + 1,
         )

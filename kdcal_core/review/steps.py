@@ -591,6 +591,10 @@ def note_verdict(workspace: Workspace, review: Review, verdict: str, edition: st
         change_review(workspace, review.id, change)
 
 
+DIVIDED = "The rows were divided by the split column."
+"""Beginning of the note of a review whose sets are parts of one file."""
+
+
 def split_table(workspace: Workspace, review_id: str) -> Review:
     """Divide the rows of a single table into the sets that its split column names.
 
@@ -630,7 +634,7 @@ def split_table(workspace: Workspace, review_id: str) -> Review:
                 fix="Use the words train, calibration and evaluation, or remove the role.",
                 column=roles.split,
             )
-    note = "The rows were divided by the split column."
+    note = DIVIDED
     training = tables.pop("training", None)
     if training is not None:
         note += f" Its {training.n_rows:,} training rows are not used to calibrate."
@@ -765,8 +769,8 @@ def one_file_at_a_time(
 
 
 def unscored(review: Review) -> Review:
-    """The review without its scored sets, and so without a verdict."""
-    return replace(review, sets={}, verdict="")
+    """The review without its scored sets, and so without a verdict or results that were shown."""
+    return replace(review, sets={}, verdict="", first_results="")
 
 
 def _model_of(review: Review, folder: Path) -> dict[str, str] | None:
@@ -807,7 +811,7 @@ def change_review(
 
 
 def _files_of(review: Review) -> set[str]:
-    names = {info.file for info in review.all_tables}
+    names = {info.file for info in (*review.all_tables, *review.watched.values())}
     names |= {info.folder for info in review.sets.values()}
     return names | ({review.model_file} if review.model_file else set())
 

@@ -34,7 +34,7 @@ from kdcal_core.store.disk import (
 KEEP_DAYS = 30
 _ID = re.compile(r"[A-Za-z0-9_-]{16}")
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
-_STATE = "review.json"
+STATE = "review.json"
 _DAY = 86_400
 _BLOCK = 1024**2
 _LOCKS = ".locks"
@@ -128,7 +128,7 @@ class Workspace:
         if folder is None:
             return
         with self._alone(review_id):  # a writer could otherwise leave a part of it
-            state = folder / _STATE
+            state = folder / STATE
             if not state.exists() or state.stat().st_mtime >= before:
                 return
             state.unlink()  # from here on the review does not exist
@@ -145,7 +145,7 @@ class Workspace:
         InputError
             If the review does not exist, or its file is damaged.
         """
-        path = self.folder(review_id) / _STATE
+        path = self.folder(review_id) / STATE
         review, before = self._at(path, review_id)
         if time.time() - before.modified > _DAY:
             with contextlib.suppress(OSError):  # the home may be read-only
@@ -182,7 +182,7 @@ class Workspace:
         with self._alone(review_id):
             review = self.read(review_id)
             try:
-                shutil.copytree(folder, target, ignore=shutil.ignore_patterns(_STATE))
+                shutil.copytree(folder, target, ignore=shutil.ignore_patterns(STATE))
                 make_private(target)
                 self._write(target, replace(review, id=copy, title=title))
             except BaseException:
@@ -202,13 +202,13 @@ class Workspace:
                 _reviews.keep(path, before, review)
         except OSError as error:
             raise InputError(
-                f"The file {_STATE} of the review {review_id} cannot be read "
+                f"The file {STATE} of the review {review_id} cannot be read "
                 f"({error.strerror or type(error).__name__})",
                 fix="Give kdcal permission to read it, or start a new review on the Load page.",
             ) from error
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(
-                f"The file {_STATE} of the review {review_id} is damaged, or of another version "
+                f"The file {STATE} of the review {review_id} is damaged, or of another version "
                 "of kdcal",
                 fix="Put the file back from a backup, or start a new review on the Load page.",
             ) from error
@@ -292,7 +292,7 @@ class Workspace:
         return (self.root, self.root.parent) if self.root.name == OWN else (self.root,)
 
     def _write(self, folder: Path, review: Review) -> None:
-        write_json(folder / _STATE, encode(review), allow_nan=True)
+        write_json(folder / STATE, encode(review), allow_nan=True)
 
     def _prune(self) -> None:
         oldest = time.time() - KEEP_DAYS * _DAY
@@ -305,13 +305,13 @@ class Workspace:
 
     def _states(self) -> Iterator[Path]:
         for place in self._places():
-            for path in place.glob(f"*/{_STATE}"):
+            for path in place.glob(f"*/{STATE}"):
                 if _ID.fullmatch(path.parent.name):
                     yield path
 
 
 def _is_review(folder: Path, *, ours: bool) -> bool:
-    path = folder / _STATE
+    path = folder / STATE
     if not path.is_file():
         return False
     # other users may have put files beside our own folder

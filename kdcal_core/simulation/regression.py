@@ -12,6 +12,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.distributions import Gamma, Normal, PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.simulation.classification import check_count, check_points
+from kdcal_core.text import formatted
 
 SHAPE = 100.0
 # The Rosenbrock function is zero at (1, 1), where a Gamma distribution has no density. No drawn
@@ -191,8 +192,8 @@ class RegressionSimulation:
         if self.least is not None and (points <= self.least).any():
             row, column = divmod(int((points <= self.least).argmax()), self.n_features)
             raise InputError(
-                f"The outcome has no distribution at {points[row, column]:g}",
-                fix=f"Give coordinates above {self.least:g}.",
+                f"The outcome has no distribution at {formatted(points[row, column], 'g')}",
+                fix=f"Give coordinates above {formatted(self.least, 'g')}.",
                 row=row + 1,
                 column=str(column + 1),
             )

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,8 @@ from typing import IO, Any, Generic, TypeVar
 
 T = TypeVar("T")
 
+PART = ".tmp"
+"""How the name of a file ends that is being written, or whose writing was cut off."""
 _FIRST_WAIT, _LAST_WAIT = 0.002, 0.1  # seconds between attempts at a lock that is held
 _SETTLED = 0.1  # seconds; clocks of file systems tick about every 0.01
 _HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # errors of a lock that is held
@@ -74,14 +76,44 @@ def write_json(path: Path, content: Mapping[str, Any], *, allow_nan: bool = Fals
 
 def write_text(path: Path, text: str) -> None:
     """As `write_json`, for any text."""
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes, *, durable: bool = False) -> None:
+    """As `write_json`, for any bytes.
+
+    With ``durable`` the file also survives a machine that loses its power after the call.
+    """
+    write_blocks(path, (content,), durable=durable)
+
+
+def write_blocks(path: Path, blocks: Iterable[bytes], *, durable: bool = False) -> None:
+    """As `write_bytes`, for bytes that come in blocks; an error of theirs leaves no file."""
+    temporary = path.with_name(f".{secrets.token_hex(8)}{PART}")
     try:
-        with open(temporary, "x", encoding="utf-8", opener=private) as file:
-            file.write(text)
+        with open(temporary, "xb", opener=private) as file:
+            for block in blocks:
+                file.write(block)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    if durable:
+        _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Write the folder's list of names to the disk, where the system has such a call."""
+    if sys.platform == "win32":
+        return
+    at = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(at)
+    finally:
+        os.close(at)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -293,7 +293,7 @@ def _decode_float(value: Any) -> float:
             return NOT_FINITE[text]  # earlier versions wrote the bare text
         case float():
             return value
-        case int() if type(value) is int:
+        case int() if type(value) is int and abs(value) <= sys.float_info.max:
             return float(value)
     raise _not_of(float, value)
 

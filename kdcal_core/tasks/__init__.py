@@ -72,6 +72,7 @@ from kdcal_core.tasks.foreign_measures import (
     foreign_answers,
     graph_chosen,
     surest_rows,
+    unknown_new_rows,
 )
 from kdcal_core.tasks.graph import (
     GraphFacts,
@@ -204,6 +205,7 @@ from kdcal_core.tasks.set_measures import (
     largest_classes,
     method_losses,
     predicted_class,
+    set_differences,
     set_estimates,
     set_fitness,
     set_overview,
@@ -218,6 +220,13 @@ from kdcal_core.tasks.spaces import (
     space_of,
     space_title,
 )
+from kdcal_core.tasks.versions import (
+    LEAST_SHARE,
+    ComparedReviews,
+    SharedRows,
+    compare_reviews,
+    comparison_request,
+)
 
 __all__ = [
     "AXES",
@@ -225,6 +234,7 @@ __all__ = [
     "FAR",
     "FEWEST",
     "LAYER",
+    "LEAST_SHARE",
     "MAX_ROWS",
     "MEAN",
     "METHODS",
@@ -244,6 +254,7 @@ __all__ = [
     "ByDistance",
     "ClassCurves",
     "ClassHistograms",
+    "ComparedReviews",
     "ComparisonRun",
     "ComparisonSettings",
     "CoverageAlong",
@@ -311,6 +322,7 @@ __all__ = [
     "SetFitness",
     "SetOverview",
     "Sets",
+    "SharedRows",
     "ShownRows",
     "SizesRun",
     "SizesSettings",
@@ -332,6 +344,8 @@ __all__ = [
     "class_shares",
     "column_title",
     "compare_calibrators",
+    "compare_reviews",
+    "comparison_request",
     "confidence_far_away",
     "coverage_along",
     "data_box",
@@ -388,6 +402,7 @@ __all__ = [
     "score_foreign",
     "search_regions",
     "set_decisions",
+    "set_differences",
     "set_estimates",
     "set_fitness",
     "set_groups",
@@ -407,6 +422,7 @@ __all__ = [
     "thorough_checks",
     "true_means",
     "try_calibrator",
+    "unknown_new_rows",
     "usable_calibrators",
     "verdict_edition",
     "version_map",

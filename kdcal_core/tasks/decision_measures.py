@@ -81,7 +81,7 @@ def _repaired(sets: Sets, which: Which, method: str) -> tuple[str, ScoredSet, Sc
     )
 
 
-@review_task("Groups: measuring every group", reads=the_set, edition="intervals by scatter")
+@review_task("Groups: measuring every group", reads=the_set, edition="with Jeffreys's test")
 def set_groups(
     sets: Sets, *, which: Which, event: int | None, columns: Sequence[str]
 ) -> GroupTable:
@@ -102,6 +102,7 @@ class RepairedGroups:
     lambda arguments: f"Groups: fitting {CALIBRATORS[arguments['method']].label}",
     reads=PARTS,
     needs=require_scored,
+    edition="with Jeffreys's test",
 )
 def repaired_groups(
     sets: Sets, *, which: Which, event: int | None, columns: Sequence[str], method: str

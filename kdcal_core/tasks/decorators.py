@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, is_dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
@@ -159,12 +160,15 @@ class Request:
         Digest of all that the result depends on.
     title : str
         What is done, in words.
+    review : str
+        The id of the review whose rows it reads; empty if it reads none.
     """
 
     target: str
     kwargs: dict[str, Any]
     key: str
     title: str
+    review: str = ""
 
 
 class Task(Generic[R]):
@@ -239,7 +243,7 @@ class Task(Generic[R]):
         key = job_key(f"{_TARGET} {self.name}", {"given": given, **covered}, edition)
         return Request(
             _TARGET,
-            {"task": self.name, "given": {**given, **read}},
+            {"task": self.name, "given": {**given, **read}, **self._home},
             key,
             self.title_at(**arguments),
         )
@@ -248,6 +252,12 @@ class Task(Generic[R]):
         if "settings" not in given:
             return given
         return {**given, "settings": decode(self._hints["settings"], given["settings"])}
+
+    @property
+    def _home(self) -> dict[str, str]:
+        """The module to import, for a task of another room, which a worker does not know."""
+        home = self.function.__module__
+        return {} if home.startswith(f"{__package__}.") else {"home": home}
 
     @functools.cached_property
     def _hints(self) -> dict[str, Any]:
@@ -327,7 +337,8 @@ class ReviewTask(Task[R]):
         covered = {"read": known}
         if self._covers is not None:
             covered["covers"] = self._covers(opened)
-        return self._request(arguments, {"read": read}, covered)
+        asked = self._request(arguments, {"read": read}, covered)
+        return replace(asked, review=opened.id)
 
     def run(self, given: Arguments, folder: Path, progress: Progress) -> R:
         """Run the task with the arguments of a request, in a worker process.
@@ -401,7 +412,9 @@ _TASKS: dict[str, Task[Any]] = {}
 _TARGET = f"{__name__}:carry_out"
 
 
-def carry_out(task: str, given: dict[str, Any], folder: str, progress: Progress) -> None:
+def carry_out(
+    task: str, given: dict[str, Any], folder: str, progress: Progress, home: str = ""
+) -> None:
     """Run a task in a worker process; its ``read`` returns the result from ``folder``.
 
     Parameters
@@ -410,12 +423,16 @@ def carry_out(task: str, given: dict[str, Any], folder: str, progress: Progress)
         Name of its function.
     given : dict
         Its arguments, as the request encoded them.
+    home : str
+        The module of kdcal that defines it, if it is not in this room.
 
     Raises
     ------
     InputError
         As raised by the function.
     """
+    if home.startswith("kdcal_core."):
+        import_module(home)
     if task not in _TASKS:
         raise ValueError(f"{task!r} is not a task")
     save(Path(folder), _TASKS[task].run(given, Path(folder), progress))

@@ -11,7 +11,7 @@ import numpy as np
 
 from kdcal_core.calibration import Located
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.foreign_rows import (
+from kdcal_core.data.foreign_rows import (
     Extent,
     extent,
     impossible,
@@ -26,6 +26,7 @@ from kdcal_core.progress import part_of
 from kdcal_core.review import PARTS, ReviewReader
 from kdcal_core.tasks.decorators import Sets, require_model, review_task
 from kdcal_core.tasks.graph import Rows, load_estimator, placed
+from kdcal_core.text import formatted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -289,7 +290,7 @@ def _made(
         batches.append(_Batch("sphere", names, spheres))
     if (column := settings.shifted_feature) is not None:
         for by in settings.shifts:
-            name = f"{column} shifted by {by:g} standard deviations"
+            name = f"{column} shifted by {formatted(by, 'g')} standard deviations"
             rows = partial(shifted, own, where, column, by, n, seed)
             batches.append(_Batch("shifted", ((name, by),), rows))
     return batches, []

@@ -21,6 +21,7 @@ from kdcal_core.diagnostics import (
     Estimate,
     LogDensities,
     Surest,
+    UnknownChange,
     confidence_by_distance,
     fpr_at_95_tpr,
     log_densities,
@@ -28,14 +29,15 @@ from kdcal_core.diagnostics import (
     ood_auroc,
     ood_calibration_error,
     summary,
+    unknown_change,
     unknown_share,
 )
 from kdcal_core.review import PARTS, Which
 from kdcal_core.statistics import kish
 from kdcal_core.store import load
-from kdcal_core.tasks.decorators import ALL_ROWS, Sets, review_task, the_set
+from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_model, review_task, the_set
 from kdcal_core.tasks.foreign import ForeignRun, ForeignSet, foreign_frame
-from kdcal_core.tasks.graph import Rows, Version
+from kdcal_core.tasks.graph import Rows, Version, load_estimator, placed
 from kdcal_core.tasks.pit_measures import MAX_ROWS
 from kdcal_core.tasks.set_measures import fitted
 
@@ -318,6 +320,42 @@ def among_ordinary(sets: Sets, *, graph: dict[str, Any]) -> AmongOrdinary:
         return tuple(summary(ScoredSet(proba, rows.y, classes, "", "ordinary rows")))
 
     return AmongOrdinary(judged(rows.proba), judged(version.posterior("judged", rows.located)))
+
+
+@review_task(
+    "Watching: counting unknown rows",
+    reads=ALL_ROWS,
+    needs=require_model,
+)
+def unknown_new_rows(
+    sets: Sets, *, table: str, digest: str, graph: dict[str, Any]
+) -> UnknownChange:
+    """Rows of a new table below the floor of the kernel density version, and of ordinary rows.
+
+    Parameters
+    ----------
+    table, digest : str
+        As of `kdcal_core.review.ReviewReader.watched`.
+
+    Raises
+    ------
+    InputError
+        For rows that do not fit the model, with file and row.
+    """
+    from kdcal_core.data import feature_frame
+    from kdcal_core.review.scoring import in_file
+
+    reader, version = sets.reader, Version.of(sets, graph)
+    assert version is not None
+    model = reader.model()
+    estimator = load_estimator(graph["folder"], model)
+    with in_file(table):
+        features = feature_frame(reader.watched(table, digest), reader.roles)
+        rows = placed(model, features, None, estimator, sets.progress)
+    return unknown_change(
+        version.unknown(digest, rows.located),
+        version.unknown("judged", version.run.rows.located),
+    )
 
 
 def by_distance(run: ForeignRun, proba: FloatArray) -> DistanceCurve:

@@ -22,7 +22,7 @@ from kdcal_core.calibration import (
     SigmoidConfidence,
 )
 from kdcal_core.data import FloatArray, IntArray, stratified_folds
-from kdcal_core.diagnostics import sphere_points
+from kdcal_core.data.foreign_rows import sphere_points
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk

@@ -263,10 +263,10 @@ def sure_outside(run: LabRun, answers: LabAnswers) -> float:
 
 
 def switch_distances(graph: KernelDensityGraph) -> FloatArray:
-    """Distance from each centre at which a polytope's density falls to the floor, (p,).
+    """Distance from each centre at which a polytope's density falls to the constant of Eq. 8, (p,).
 
     It is in units of the data's largest norm, averaged over the directions, and 0 where the density
-    is below the floor even at the centre. Beyond this distance the prior outweighs the polytope
+    is below it even at the centre. Beyond this distance the prior outweighs the polytope
     (Dey et al., Eq. 8). For a single row, with log b = -1e7 and a variance floor of 1e-6, it is the
     root of 20, 4.47, in any dimension.
     """
@@ -276,7 +276,7 @@ def switch_distances(graph: KernelDensityGraph) -> FloatArray:
     variances = graph.variances + graph.added_variance
     with np.errstate(divide="ignore"):
         height = np.log(shares @ graph.prior) - 0.5 * np.log(2.0 * np.pi * variances).sum(axis=1)
-    room = np.maximum(height - graph.effective_log_floor, 0.0)
+    room = np.maximum(height - graph.log_fallback, 0.0)
     return np.asarray(np.sqrt(2.0 * room * n_features / (1.0 / variances).sum(axis=1)))
 
 

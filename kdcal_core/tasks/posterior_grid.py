@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics.foreign_rows import (
+from kdcal_core.data.foreign_rows import (
     Extent,
     extent,
     numbers_of,

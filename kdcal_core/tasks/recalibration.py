@@ -30,6 +30,7 @@ from kdcal_core.review import Review
 from kdcal_core.store import keep_array
 from kdcal_core.tasks.decorators import Sets, require_regression, review_task
 from kdcal_core.tasks.spaces import SPACE_READS, principal_axes, read_space, space_names
+from kdcal_core.text import formatted
 
 _FEW_NEIGHBOURS = 100  # with fewer, 99% intervals covered 97% on real tables
 
@@ -202,7 +203,8 @@ def _settled(review: Review, settings: RecalibrationSettings) -> RecalibrationSe
         )
     if settings.radius is not None and not 0 < settings.radius < np.inf:
         raise InputError(
-            f"The radius is {settings.radius:g}", fix="Give a distance above zero, or a k."
+            f"The radius is {formatted(settings.radius, 'g')}",
+            fix="Give a distance above zero, or a k.",
         )
     return settings
 

@@ -33,6 +33,7 @@ from kdcal_core.data import (
 from kdcal_core.diagnostics import (
     AnchorKind,
     Confusion,
+    CumulativeDifferences,
     Estimate,
     HistogramAnchor,
     Kind,
@@ -40,6 +41,7 @@ from kdcal_core.diagnostics import (
     ScoreHistogram,
     Strategy,
     confusion,
+    cumulative_differences,
     event_summary,
     histogram_anchor,
     question_estimates,
@@ -125,7 +127,7 @@ def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOv
     tables = confusion(scored.proba, scored.y, len(scored.classes), sample_weight=scored.weight)
     scores = score_histogram(scored.proba, scored.y, kind="confidence", sample_weight=scored.weight)
     sets.progress(0.3, "Drawing up the reliability diagram")
-    overall = _overall(scored, event)
+    overall = overall_reliability(scored, event)
     sets.progress(0.6, "Measuring, with intervals")
     tiles = summary(scored) if event is None else event_summary(scored, event)
     return SetOverview(overall, tuple(tiles), scores, tables)
@@ -154,6 +156,17 @@ def set_reliability(
     )
 
 
+@review_task("Reliability: adding up the differences", reads=the_set)
+def set_differences(
+    sets: Sets, *, which: Which, kind: Kind, label: int | None = None
+) -> CumulativeDifferences:
+    """The cumulative differences of one question."""
+    scored = sets.read(which)
+    return cumulative_differences(
+        scored.proba, scored.y, kind=kind, label=label, sample_weight=scored.weight
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Estimates:
     """Some estimates."""
@@ -174,7 +187,14 @@ def set_estimates(sets: Sets, *, which: Which, event: int | None = None) -> Esti
     scored = sets.read(which)
     known = sets.read("calibration") if which == "evaluation" else None
     sets.progress(0.1, "Measuring, with intervals")
-    return Estimates((*estimates_of(scored), *question_estimates(scored, known, event)))
+    return Estimates(every_estimate(scored, known, event))
+
+
+def every_estimate(
+    scored: ScoredSet, known: ScoredSet | None, event: int | None
+) -> tuple[Estimate, ...]:
+    """All estimates of a set; ``known`` is the calibration set with which it is compared."""
+    return (*estimates_of(scored), *question_estimates(scored, known, event))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +211,7 @@ def predicted_class(sets: Sets, *, which: Which, label: int) -> PredictedClass:
     mine = _predicted_as(sets.read(which), label)
     if not mine.n_rows:
         return PredictedClass((), None)
-    return PredictedClass(tuple(summary(mine)), _overall(mine))
+    return PredictedClass(tuple(summary(mine)), overall_reliability(mine))
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,7 +398,8 @@ def largest_classes(joint: FloatArray, most: int) -> IntArray:
     return np.sort(order)
 
 
-def _overall(scored: ScoredSet, event: int | None = None) -> Reliability:
+def overall_reliability(scored: ScoredSet, event: int | None = None) -> Reliability:
+    """The reliability diagram above the pages, of the confidence or of an event's probability."""
     return reliability(
         scored.proba,
         scored.y,

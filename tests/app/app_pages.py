@@ -63,5 +63,5 @@ def specs(at: AppTest) -> list[dict[str, Any]]:
 
 def words(at: AppTest) -> str:
     """All that the page says beside its figures, tiles and controls."""
-    kinds = (at.header, at.markdown, at.caption, at.warning, at.error, at.info)
+    kinds = (at.header, at.subheader, at.markdown, at.caption, at.warning, at.error, at.info)
     return plain(" ".join(one.value for kind in kinds for one in kind))

@@ -10,9 +10,10 @@ import pytest
 from app_pages import healthy, launch
 from streamlit.testing.v1 import AppTest
 
-from app.help.guides import FOLDER, NAMES, on_screen, read_guide
+from app.help.guides import FOLDER, NAMES, cut, on_screen, read_guide
 from kdcal_core.checks import CHECKS
 from kdcal_core.review import Workspace, start_sample
+from kdcal_core.text import formatted
 
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
@@ -21,8 +22,8 @@ def shown(at: AppTest) -> str:
     """The guide on the page, the only thing that is written there."""
     healthy(at)
     assert [title.value for title in at.title] == ["Help"]
-    (guide,) = at.markdown
-    return str(guide.value)
+    assert len(at.markdown) == 1 + len(at.tabs)
+    return "\n".join(one.value for one in at.markdown)
 
 
 def outside_code(text: str) -> str:
@@ -39,7 +40,9 @@ def test_a_guide_by_its_address(name: str) -> None:
     text = outside_code(shown(at))
     headings = re.findall(r"^(#+) (.*)", text, re.MULTILINE)
     assert headings[0] == ("##", read_guide(name).title)
-    assert {marks for marks, _ in headings[1:]} == {"###"}
+    _, sections = cut(on_screen(read_guide(name).text))
+    assert [tab.label for tab in at.tabs] == list(sections)
+    assert headings[1:] == []  # the tabs name the sections
     assert at.button_group[0].value == name
 
 
@@ -69,8 +72,8 @@ def test_a_choice_goes_into_the_address() -> None:
 
 def test_the_open_review_stays_open(workspace: Workspace) -> None:
     review = start_sample(workspace, "digits_predictions").id
-    at = launch("help", review, guide="pages")
-    assert f"(?guide=calibrators&review={review})" in shown(at)
+    at = launch("help", review, guide="loading")
+    assert f"(?guide=python&review={review})" in shown(at)
     assert at.query_params["review"] == review
     assert not at.caption  # the header of the review
 
@@ -78,6 +81,14 @@ def test_the_open_review_stays_open(workspace: Workspace) -> None:
 def test_code_is_shown_as_the_file_has_it() -> None:
     text = "# One\n\n```bash\n# a comment, [not](a.md) a link\n```\n\n## Two\n"
     assert on_screen(text) == text.replace("# One", "## One").replace("## Two", "### Two")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sections_and_what_goes_before_are_the_whole_guide(name: str) -> None:
+    text = on_screen(read_guide(name).text)
+    lead, sections = cut(text)
+    assert len(lead.strip().splitlines()) > 1  # a title and an introduction
+    assert lead + "".join(f"### {one}\n\n{part}" for one, part in sections.items()) == text
 
 
 def test_the_guide_lists_every_check_with_its_default_limit() -> None:
@@ -90,4 +101,6 @@ def test_the_guide_lists_every_check_with_its_default_limit() -> None:
         assert check.title in row
         assert check.question in row
         for end in ends:
-            assert math.isinf(end) or re.search(rf"(?<![\d.]){re.escape(f'{end:g}')}(?![\d.])", row)
+            assert math.isinf(end) or re.search(
+                rf"(?<![\d.]){re.escape(formatted(end, 'g'))}(?![\d.])", row
+            )

@@ -169,6 +169,28 @@ def test_how_the_last_job_ended_is_said_in_words(app: AppTest, review: str) -> N
     assert "Fill it in" in text
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_error_about_another_review_names_it_only_at_this_machine(
+    app: AppTest, review: str, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    from app.shared import reviews_here
+
+    monkeypatch.setattr(reviews_here, "at_this_machine", lambda: not shared)
+    fields = {"what": "A file of the review a-secret-id is damaged", "file": "secret.csv"}
+
+    def said(about: str) -> str:
+        job = jobs().submit(
+            PROBES + "refuse", {"fields": fields}, title="Checking", owner=review, about=about
+        )
+        jobs().wait(job, 60)
+        (text,) = sidebar(app.run())
+        return plain(text)
+
+    assert "a-secret-id" in said(review)
+    assert ("secret" in said("another review")) == (not shared)
+    assert ("A file of another review cannot be used" in said("another review")) == shared
+
+
 @pytest.mark.parametrize("key", ["", "a-result"])
 def test_after_a_restart_the_page_says_interrupted(app: AppTest, review: str, key: str) -> None:
     folder = default_root() / "jobs" / "interrupted"

@@ -427,6 +427,18 @@ def test_a_target_that_could_be_another_column_is_chosen_before_scoring(app, tex
     assert any("fit for" in title.value for title in app.header)
 
 
+def test_a_doubt_stands_on_other_pages_before_the_rows_are_scored(app):
+    _upload(app, "calibration", "loans.csv", _csv(_loans()))
+    settle(app)
+    doubts = [one.value for one in app.warning]
+    assert any("could be it too" in unescape(one) for one in doubts)
+    for page in ("overview", "reliability"):
+        app.switch_page(f"../pages/{page}.py").run()
+        _assert_healthy(app)
+        assert [one.value for one in app.warning] == doubts
+        assert any("is not finished" in one.value for one in app.markdown)
+
+
 def test_what_the_rows_say_against_the_roles_can_be_accepted(app):
     rare = _loans().assign(defaulted=lambda f: f["defaulted"] * (np.arange(len(f)) % 8 == 0))
     _upload(app, "calibration", "loans.csv", _csv(rare.drop(columns="default")))
@@ -473,6 +485,38 @@ def test_two_tables_exchange_their_places(app):
 
 def _places(app):
     return [box.value for box in app.selectbox if box.key.startswith("place_")]
+
+
+def _unplaced(app):
+    return [one.value for one in app.warning if "has the inputs" in one.value]
+
+
+def test_a_set_without_the_true_class_is_asked_about_and_used_by_one_click(app, texts):
+    frame = _predictions().assign(age=np.arange(300.0))
+    _upload(app, "calibration", "cal.csv", _csv(frame))
+    settle(app)
+    _upload(app, "calibration", "test ![x](y).csv", _csv(frame.drop(columns="diagnosis") + 5.0))
+    settle(app)
+    _assert_healthy(app)
+    assert not app.error
+    texts([unescape(one.value) for one in app.warning])
+    assert _places(app) == ["calibration", None]
+    assert any(one.label == "Score the rows" for one in app.button)  # which needs no answer
+    (use,) = [one for one in app.button if one.label.startswith("Use test")]
+    assert "![x](y)" not in use.label
+    use.click()
+    app.run()
+    settle(app)
+    assert not _unplaced(app)
+    assert _places(app) == ["calibration", "foreign"]
+    _upload(app, "calibration", "eval.csv", _csv(frame.drop(columns="diagnosis") + 4.0))
+    settle(app)
+    assert _unplaced(app)
+    _press(app, f"Leave {escape_markdown('eval.csv')} out")
+    settle(app)
+    _assert_healthy(app)
+    assert not _unplaced(app)
+    assert _places(app) == ["calibration", "foreign"]
 
 
 def test_rows_without_the_true_class_are_foreign_and_a_third_table_is_placed(app, texts):

@@ -186,8 +186,8 @@ def test_a_feature_is_shifted_by_a_job_and_then_at_once(page: AppTest) -> None:
     page.select_slider(key="foreign_shift").set_value(-2.0).run()
     assert not jobs().active()
     assert tiles(healthy(page)) != far
-    drawn = json.dumps(specs(page)[1])
-    assert all(word in drawn for word in ("x1", "-2 standard deviations"))
+    drawn = json.dumps(specs(page)[1], ensure_ascii=False)
+    assert all(word in drawn for word in ("x1", "−2 standard deviations"))
 
 
 def test_euclidean_distance_is_fitted_when_it_is_asked_for(page: AppTest) -> None:

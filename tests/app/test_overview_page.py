@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -91,6 +93,24 @@ def test_limits_travel_with_the_review_and_decide(workspace: Workspace) -> None:
     assert "Keep the model as it is" in words(at)
 
 
+@pytest.mark.parametrize("rows", [too_sure, line])
+def test_a_limit_is_offered_only_what_its_check_can_be_compared_with(
+    workspace: Workspace, rows: Callable[[int, int], pd.DataFrame]
+) -> None:
+    from app.overview.limits_form import AGAINST, _by_ways
+
+    review = read_review(workspace, review_of(workspace, calibration=rows(300, 3)))
+    offered = {one.code: ways for ways, checks in _by_ways(review).items() for one in checks}
+    assert set(offered) == {one.code for one in CHECKS.values() if review.task in one.tasks}
+    for code, ways in offered.items():
+        for against in AGAINST:
+            taken = contextlib.nullcontext() if against in ways else pytest.raises(InputError)
+            with taken:
+                CHECKS[code].limited(Limit(-0.5, 0.5, against))
+    searched = "KC007" if review.task == "classification" else "KC024"
+    assert offered[searched] == ("value",)
+
+
 def test_limits_can_compare_with_another_review(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +151,10 @@ def test_limits_can_compare_with_another_review(
     assert "cannot be compared with another review" in words(at)
     next(one for one in at.button if one.label == "Save the limits").click().run()
     assert "cannot be compared with another review" in at.error[0].value
+    assert "It is measured for" not in words(at)
+    set_question(workspace, then, Question(event=HOSTILE_CLASS))
+    said = words(shown(review_id))
+    assert "It is measured for the event 'yes', as this one, though it asks about another." in said
     workspace.delete(then)
     at = shown(review_id)
     assert "is no longer on this machine" in words(at)
@@ -262,6 +286,36 @@ def test_on_a_shared_server_the_other_review_stays_unknown(
     at = shown(review_id)
     assert "can no longer be compared" in words(at)
     assert "Secret audit" not in str(at.main) + str(at.sidebar)
+
+
+@pytest.mark.parametrize("rows", ["small", "large"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_damaged_file_of_the_other_review_names_it_only_at_this_machine(
+    workspace: Workspace,
+    on_a_shared_server: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    large: Callable[[], None],
+    shared: bool,
+    rows: str,
+) -> None:
+    from app.shared import reviews_here
+
+    review_id, _ = on_a_shared_server
+    monkeypatch.setattr(reviews_here, "at_this_machine", lambda: not shared)
+    # rows of its own, for which no result is stored
+    then = review_of(workspace, calibration=too_sure(471, 40 + 2 * shared + (rows == "large")))
+    folder = workspace.folder(then) / read_review(workspace, then).sets["calibration"].folder
+    (folder / "y.npy").write_bytes(b"damaged")
+    limits = {"KC001": Limit(high=0.05, against="baseline")}
+    set_question(workspace, review_id, Question(limits=limits, baseline=then))
+    if rows == "large":
+        large()
+    at = settle(launch(PAGE, review_id))
+    assert not at.exception
+    said = words(at) + plain(" ".join(one.value for one in at.sidebar.caption))
+    assert [name in said for name in ("y.npy", then)] == [not shared, not shared]
+    assert ("A file of another review cannot be used" in said) == shared
+    assert "There is no baseline that answered this check" in said
 
 
 @pytest.mark.parametrize("shared", [False, True])

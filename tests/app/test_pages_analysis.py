@@ -33,7 +33,7 @@ def test_every_sample_fills_every_page(review_ids: dict[str, str], sample: str, 
     at = healthy(launch(page, review_ids[sample]))
     # of two classes, small multiples of the event's probability would be mirror images
     mirrored = read_review(Workspace(), review_ids[sample]).event is not None
-    n_charts = 5 if page == "confidence_by_class" else 4 - mirrored
+    n_charts = 5 - (mirrored and page != "confidence_by_class")
     drawn = at.get("plotly_chart")
     assert len(pictures(drawn)) == n_charts
     assert len(at.metric) == 4

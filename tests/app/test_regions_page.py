@@ -224,7 +224,7 @@ def test_the_table_of_pit_holds_what_was_tested() -> None:
     )
     table = region_table(found)
     assert table.iloc[0]["Fault"] == "Spread too wide"
-    assert table.iloc[0]["Spread"].startswith("-50% (-")
+    assert table.iloc[0]["Spread"].startswith("−50% (−")
     assert table["Mean PIT"].str.fullmatch(r"0\.\d+ \(0\.\d+ to 0\.\d+\)").all()
     assert table["Spread"].str.fullmatch(r"\S+% \(\S+% to \S+%\)").all()
     assert "Gap" not in table

@@ -23,7 +23,8 @@ def names(at: AppTest) -> list[str]:
 
 def test_only_the_open_section_is_drawn(digits: str) -> None:
     at = healthy(launch("reliability", digits))
-    assert names(at) == ["Class by class", "Right and wrong predictions", "Every estimate"]
+    sections = ("Class by class", "Right and wrong predictions", "Without bins", "Every estimate")
+    assert tuple(names(at)) == sections
     # the main picture, and of the first section ten classes and their legend
     assert len(specs(at)) == 1 + 10 + 1
     assert len(at.dataframe) == 1  # the bins of the main picture

@@ -121,13 +121,13 @@ def test_the_presets_show_what_the_papers_mean_and_what_they_print(
     done: AppTest, texts: Texts
 ) -> None:
     meant = press(done, "As the papers mean")
-    assert "log b = -1e+07" in captions(meant)
+    assert "log b = −1 × 10⁷" in captions(meant)
     # about the root of 20, as no polytope has a variance worth speaking of
     (near,) = re.findall(r"within (\d\.\d+) of their centre", captions(meant))
     assert float(near) == pytest.approx(4.47, abs=0.15)
     texts(said(meant), "as the papers mean")
     printed = press(done, "As printed")
-    assert "log b = -1e-07" in captions(printed)
+    assert "log b = −1 × 10⁻⁷" in captions(printed)
     texts(said(printed), "as printed")
     shown = setting(printed, "select_slider", "log_b")
     assert shown.value == -1e-7

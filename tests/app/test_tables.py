@@ -6,7 +6,11 @@ import json
 import re
 from pathlib import Path
 
+import pandas as pd
+import pytest
 from streamlit.testing.v1 import AppTest
+
+from app.shared.tables import holds_numbers
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,7 +25,7 @@ def shown() -> None:
         pd.DataFrame(
             {
                 "Group": ["18 to 30", "30 to 99"],
-                "Gap": ["0.02 (0.01 to 0.03)", "-0.1"],
+                "Gap": ["0.02 (−0.01 to 0.03)", "-0.1"],
                 "p value": ["below 0.0001", ""],
                 "Says": ["0.2", "nothing"],
                 "Rows": [1, 2],
@@ -38,6 +42,14 @@ def test_numbers_stand_on_the_right() -> None:
     right = {name for name, one in columns.items() if one.get("alignment") == "right"}
     assert right == {"Gap", "p value", "Change"}
     assert columns["Change"]["help"] == "from before"
+
+
+@pytest.mark.parametrize("minus", ["\N{MINUS SIGN}", "-"])
+def test_a_number_has_either_sign(minus: str) -> None:
+    whole = (f"{minus}0.1", f"{minus}2.4 × 10⁻⁷", f"{minus}3% ({minus}1,200% to {minus}.5%)")
+    assert holds_numbers(pd.Series(whole))
+    for text in (f"{minus}x", f"1{minus}2", f"{minus}{minus}1"):
+        assert not holds_numbers(pd.Series([text]))
 
 
 def test_every_table_is_shown_in_this_way() -> None:

@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -84,27 +85,33 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("workspace")
 
 
+@contextmanager
+def serving(home: Path, log: Path, *options: str) -> Iterator[str]:
+    """Address of `streamlit run app`, started as the README says, with further options."""
+    port = _free_port()
+    command = [sys.executable, "-m", "streamlit", "run", "app", f"--server.port={port}", *options]
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [*command, "--server.headless=true", "--server.fileWatcherType=none"],
+            cwd=ROOT,
+            env={**os.environ, "KDCAL_HOME": str(home)},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+        address = f"http://127.0.0.1:{port}"
+        try:
+            _wait_for(f"{address}/_stcore/health", process)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+
+
 @pytest.fixture(scope="session")
 def server(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of `streamlit run app`, started as the README says."""
-    port = _free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "app", f"--server.port={port}"]
-    log = (tmp_path_factory.mktemp("log") / "server.log").open("wb")
-    process = subprocess.Popen(
-        [*command, "--server.headless=true", "--server.fileWatcherType=none"],
-        cwd=ROOT,
-        env={**os.environ, "KDCAL_HOME": str(home)},
-        stdout=log,
-        stderr=subprocess.STDOUT,
-    )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        _wait_for(f"{address}/_stcore/health", process)
+    """The server of all tests but those that need their own."""
+    with serving(home, tmp_path_factory.mktemp("log") / "server.log") as address:
         yield address
-    finally:
-        process.terminate()
-        process.wait(timeout=60)
-        log.close()
 
 
 @pytest.fixture(scope="session")
@@ -143,6 +150,7 @@ class App:
         self.address = address
         # without motion, which only draws the same things many times while a page waits
         self.context = browser.new_context(reduced_motion="reduce")
+        self.context.set_default_timeout(120_000)  # a busy machine opens a page in half a minute
         self.page = self.context.new_page()
         self.outside: list[str] = []
         self.errors: list[str] = []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.help.guides import NAMES, cut, on_screen, read_guide
 from app.shared.navigation import places
 from kdcal_core.review import Workspace, start_sample
 
@@ -16,9 +17,10 @@ HEIGHT = """() => Math.round(
   document.querySelector("[data-testid='stMainBlockContainer']").getBoundingClientRect().height)"""
 # the highest pages of each kind, and the samples on which they are highest
 PAGES = {
-    "adult": ("overview", "reliability", "decisions", "confidence_by_class", "regions"),
+    "adult": ("overview", "reliability", "decisions", "confidence_by_class", "regions", "watch"),
     "xor_forest": ("out_of_distribution", "posterior_map", "export"),
     "heteroscedastic": ("overview", "pit"),
+    "diamonds_quantiles": ("pit",),
 }
 # the lowest end of the main picture's axes, or of all its text where it has none
 PICTURE = """() => {
@@ -31,7 +33,27 @@ PICTURE = """() => {
 STARTED_BY = {
     "out_of_distribution": "Fit the kernel density version",
     "export": "Fit, judge and write the file",
+    "watch": "Watch a made table",
 }
+
+
+def test_the_longest_sections_of_help_have_at_most_three_screens(app) -> None:
+    sections = {
+        (name, heading): len(text)
+        for name in NAMES
+        for heading, text in cut(on_screen(read_guide(name).text))[1].items()
+    }
+    app.page.set_viewport_size(SCREEN)
+    heights = {}
+    for name, heading in sorted(sections, key=lambda one: -sections[one])[:4]:
+        app.open(f"help?guide={name}")
+        tab = app.page.get_by_role("tab", name=heading, exact=True)
+        tab.click(timeout=60_000)
+        app.until(lambda tab=tab: tab.get_attribute("aria-selected") == "true")
+        app.idle()
+        heights[name, heading] = app.page.evaluate(HEIGHT)
+    assert max(heights.values()) <= 3 * SCREEN["height"], heights
+    app.assert_healthy()
 
 
 @pytest.mark.parametrize("sample", PAGES)

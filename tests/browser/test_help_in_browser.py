@@ -54,6 +54,7 @@ def test_a_guide_is_chosen_by_keyboard_and_left_by_back(app) -> None:
 def test_a_link_opens_another_guide(app) -> None:
     app.open("help?guide=loading")
     with app.context.expect_page() as opened:
+        app.page.get_by_role("tab", name="Formats").click()
         app.page.get_by_role("link", name="From Python").click()
     opened.value.locator("h2").get_by_text("From Python").wait_for(timeout=60_000)
     app.assert_healthy()

@@ -100,6 +100,8 @@ def visit(page, title: str) -> None:
 
 
 def test_a_job_outlives_its_page_and_its_tab_and_its_end_is_seen_once(context, server):
+    server.kill()
+    server.start(STEPS="300")  # half a minute: not over before it is looked at
     page = tab(context, server)
     page.get_by_role("button", name="Begin").click()
     badge(page).wait_for()
@@ -112,18 +114,20 @@ def test_a_job_outlives_its_page_and_its_tab_and_its_end_is_seen_once(context, s
     second = tab(context, server)  # shows where the result will be
     badge(second).wait_for()
     page.close()
-    second.get_by_text("Counted to 60").wait_for()
+    second.get_by_text("Counted to 300").wait_for()
     second.locator(SIDEBAR).get_by_text("Counting: done").wait_for()
     # the page ran to begin with and once more when the job had ended
     second.get_by_text("Run 2", exact=True).wait_for()
     second.wait_for_timeout(1500)
     second.get_by_text("Run 2", exact=True).wait_for()
     again = tab(context, server)
-    again.get_by_text("Counted to 60").wait_for()
+    again.get_by_text("Counted to 300").wait_for()
     again.get_by_text("Run 1", exact=True).wait_for()
 
 
 def test_a_second_tab_stops_the_job_from_another_page(context, server):
+    server.kill()
+    server.start(STEPS="600")  # a minute: not over before it is stopped, however busy the machine
     first = tab(context, server)
     first.get_by_role("button", name="Begin").click()
     badge(first).wait_for()

@@ -29,11 +29,11 @@ def test_the_lab_is_the_first_page_of_a_newcomer(app):
 
     before = finding(app)
     app.page.get_by_role("button", name="As printed").click()
-    app.wait_for_text("log b = -1e-07")
+    app.wait_for_text("log b = −1 × 10⁻⁷")
     app.until(lambda: finding(app) != before)
     app.idle()
     app.page.get_by_role("button", name="Chosen by data").click()
-    app.page.get_by_text("log b = -1e-07").wait_for(state="detached")
+    app.page.get_by_text("log b = −1 × 10⁻⁷").wait_for(state="detached")
     app.until(lambda: finding(app) == before)
     app.idle()
 

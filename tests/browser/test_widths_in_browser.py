@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from made_reviews import review_of, too_sure
 
 from kdcal_core.review import Workspace, start_sample
 
@@ -24,6 +25,17 @@ PLACES = """() => [...document.querySelectorAll(".nsewdrag, [data-testid='stMain
 PANELS = """() => [...document.querySelectorAll(".st-key-reliability_multiples .nsewdrag")]
   .map(one => one.getBoundingClientRect())
   .map(one => [Math.round(one.x), Math.round(one.width), Math.round(one.height)])"""
+
+
+# of every plot the texts that stand beyond its sides, or those of the window
+CUT = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap(plot => {
+  const {left, right, width} = plot.getBoundingClientRect()
+  return [...plot.querySelectorAll("text")].filter(one => {
+    const box = one.getBoundingClientRect()
+    const beyond = box.left < left - 1 || box.right > Math.min(right, innerWidth) + 1
+    return width && box.width && beyond
+  }).map(one => one.textContent)
+})"""
 
 
 def opened(app, home: Path, sample: str, page: str, plot: str) -> None:
@@ -79,3 +91,24 @@ def test_a_place_on_pit_is_picked_by_keyboard_alone(app, home: Path) -> None:
     for width in (390, 2560):
         assert_filled(app, width, ".st-key-pit_map")
     app.assert_healthy()
+
+
+def test_no_label_is_cut_on_a_narrow_page(app, home: Path) -> None:
+    opened(app, home, "adult", "regions", '[class*="st-key-regions_picture"]')
+    assert_uncut(app)
+    # rows that no other test compares: a finished comparison is shown without a button
+    rows = {"calibration": too_sure(400, 40), "evaluation": too_sure(400, 41)}
+    app.open(f"compare?review={review_of(Workspace(home), **rows)}")
+    app.page.get_by_role("button", name="Compare", exact=True).click()
+    app.page.locator(".st-key-compare_dots_inside .js-plotly-plot").wait_for(timeout=240_000)
+    app.idle()
+    assert_uncut(app)
+    app.assert_healthy()
+
+
+def assert_uncut(app) -> None:
+    for width in (768, 683):  # the second is a laptop's at a zoom of 200%
+        app.page.set_viewport_size({"width": width, "height": 384})
+        app.until(lambda: app.page.evaluate(CUT) == [])
+        main = app.page.locator('[data-testid="stMain"]')
+        assert main.evaluate("one => one.scrollWidth <= one.clientWidth")

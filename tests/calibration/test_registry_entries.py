@@ -261,6 +261,7 @@ def test_what_a_review_lacks():
 def test_the_registry_holds_every_family_and_the_page_by_class_its_own():
     assert {entry.family for entry in CALIBRATORS.values()} == {
         "model",
+        "recommended",
         "top-label",
         "temperature",
         "standard",

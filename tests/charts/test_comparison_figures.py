@@ -26,6 +26,7 @@ from kdcal_core.charts.comparison import (
     paired_figure,
 )
 from kdcal_core.charts.palette import palette
+from kdcal_core.charts.score_split import split_chart, split_table, split_words
 from kdcal_core.data import ScoredSet
 from kdcal_core.evaluation import Comparison, compare
 from kdcal_core.review import ReviewData
@@ -206,3 +207,39 @@ def test_speed_is_that_of_calibrators_and_not_of_the_model(over: Comparison) -> 
     finding = comparison_finding(over, "fit_seconds")
     assert finding.startswith("Seconds to fit: from ")
     assert MODEL_NAME not in finding
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_parts_of_the_brier_score_add_up_and_lie_on_their_lines(
+    over: Comparison, dark: bool
+) -> None:
+    order = ranked(over, "brier")
+    table = split_table(over, order).set_index("method")
+    whole = table["miscalibration"] - table["discrimination"] + table["uncertainty"]
+    np.testing.assert_allclose(table["brier"], whole)
+    scores = [over.method(key).scores["brier"].value for key in order]
+    np.testing.assert_allclose(table["brier"], scores)
+    drawn = split_chart(over, order, dark=dark).figure.data
+    for line in drawn:
+        if line["mode"] == "lines":
+            stated = float(line["hovertext"][0].split()[-1])
+            score = line["x"][0] - line["y"][0] + table["uncertainty"].iloc[0]
+            assert score == pytest.approx(stated, abs=1e-4)
+    names = {line["name"] for line in drawn if line["mode"] == "markers"}
+    assert HOSTILE not in names
+    assert len(names) == len(order)
+
+
+def test_words_tell_calibration_from_knowledge(over: Comparison, right: Comparison) -> None:
+    order = ranked(over, "brier")
+    assert "discriminates as the model does" in split_words(over, order)
+    informed = dataclasses.replace(
+        over.methods[1].split, discrimination=over.methods[0].split.discrimination + 0.05
+    )
+    better = dataclasses.replace(over.methods[1], split=informed)
+    found = dataclasses.replace(over, methods=(over.methods[0], better))
+    assert "a better model, not a better calibration" in split_words(
+        found, [one.key for one in found.methods]
+    )
+    alone = dataclasses.replace(right, methods=right.methods[:1])
+    assert "no method has a smaller score" in split_words(alone, [right.reference])

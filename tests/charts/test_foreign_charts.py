@@ -146,6 +146,6 @@ def test_alternative_texts_hold_the_numbers(texts: Texts) -> None:
     texts(alt)
     ordinary, foreign = np.array([-1.0, -2.0, -3.0]), np.array([-np.inf, -50.0, -40.0])
     alt = words.density_alt(log_densities(ordinary, {"Ring": foreign}, -10.0))
-    assert "median -2" in alt
-    assert "Ring: median -50" in alt
-    assert "Floor: -10" in alt
+    assert "median −2" in alt
+    assert "Ring: median −50" in alt
+    assert "Floor: −10" in alt

@@ -45,6 +45,7 @@ from kdcal_core.diagnostics import (
     search_finding,
 )
 from kdcal_core.diagnostics.targets import confidence_target
+from kdcal_core.text import formatted
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -239,7 +240,7 @@ def test_a_map_is_described_by_what_it_does(slope, offset, texts):
     one = RegionMap.of(0, "here", slope, offset, WIDE)
     described = charts.region_map_words(one, "yes", 0.25, ("few rows",))
     texts(described)
-    assert f"(slope {slope:.2f}, offset {offset:.2f})" in described
+    assert f"(slope {formatted(slope, '.2f')}, offset {formatted(offset, '.2f')})" in described
     for stated in (0.2, 0.8):
         now = 100 / (1 + np.exp(-slope * np.log(stated / (1 - stated)) - offset))
         assert re.search(rf"\b{stated:.0%} becomes (?:{now:.0f}|{now:.1f})%", described)
@@ -291,6 +292,13 @@ def test_rules_in_the_tree_are_short_and_whole_on_hover():
     words = tree(found).data[1]
     assert any("or 4 more" in text.replace("<br>", " ") for text in words.text)
     assert any("or 3 more" in text for text in words.customdata)
+
+
+def test_captions_have_two_lines_only_where_the_page_may_end(search):
+    figure = tree(search)
+    marks = figure.data[-1]
+    for depth, text in zip(marks.x, marks.text, strict=True):
+        assert ("<br>" in text) == (depth == max(marks.x))
 
 
 def test_the_legend_has_the_colour_that_the_marks_have(search):

@@ -243,7 +243,8 @@ def test_the_map_gives_back_rows_and_marks_each_kind_by_colour_and_symbol() -> N
     low = next(trace for trace in figure.data if trace.marker.symbol == "triangle-down")
     mine = result.rows[result.kind == "too low"]
     np.testing.assert_array_equal(np.sort(low.customdata[:, 0]), np.sort(mine))
-    order = np.argsort(np.abs(low.customdata[:, 2] - 0.5))
+    bias = dict(zip(result.rows, result.bias, strict=True))
+    order = np.argsort([abs(bias[row]) for row in low.customdata[:, 0]])
     assert (np.diff(np.asarray(low.marker.size)[order]) >= 0).all()
 
 

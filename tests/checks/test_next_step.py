@@ -65,7 +65,7 @@ def test_the_best_repair_tried_and_its_gain_follow() -> None:
     )
     assert vain.startswith("Nothing. Keep the model")
     assert "None of the 2 recalibrators tried lowers CRPS beyond chance; Isotonic" in vain
-    assert "closest, with 2% (-1% to 5%)." in vain
+    assert "closest, with 2% (−1% to 5%)." in vain
 
 
 @pytest.mark.parametrize(
@@ -98,3 +98,25 @@ def test_rows_are_asked_for_once_every_check_is_made() -> None:
     assert said(unknown).startswith("Collect more held-out rows of the same kind")
     assert said(few, more, complete=False) == ""
     assert said(complete=False) == ""
+
+
+def test_one_region_of_all_rows_is_no_place() -> None:
+    everywhere = found("KC007", "fail", ("all rows", GAP))
+    assert said(everywhere) == (
+        "No part of the inputs stands out: over all rows, observed minus stated is 0.23 (0.18 to "
+        "0.28). Use a repair that treats all rows alike."
+    )
+    assert said(found("KC001", "fail", ("", GAP)), everywhere) == CHECKS["KC001"].remedy
+    local = found("KC008", "fail", ("Coast", GAP))
+    assert said(everywhere, local).startswith("Most wrong in Coast: ")
+
+
+@pytest.mark.parametrize(("side", "word"), [(-1.0, "few"), (1.0, "many")])
+def test_the_remedy_of_coverage_is_that_of_its_side(side: float, word: str) -> None:
+    held = replace(GAP, value=0.2 * side, low=0.2 * side - 0.03, high=0.2 * side + 0.03)
+    result = found("KC022", "fail", ("the 50% interval", held))
+    assert result.remedy.startswith(f"Too {word} outcomes inside: ")
+    assert said(result) == result.remedy
+    change = replace(held, value=-held.value)  # against a baseline, a difference of its own side
+    part = replace(result.parts[0], estimate=change, now=held)
+    assert replace(result, parts=(part,)).remedy == result.remedy

@@ -290,7 +290,7 @@ def test_a_part_that_the_baseline_lacks_is_not_passed_over() -> None:
         "It cannot be computed from these rows: the baseline has no such part."
     )
     assert part_text(found, found.parts[1]) == (
-        "Gap minus the baseline's, north, 0.000 (-0.003 to 0.003), "
+        "Gap minus the baseline's, north, 0.000 (−0.003 to 0.003), "
         "limit: at most 0.02 above the baseline"
     )
     (none,) = judge_checks(measured((north,)), limits, baseline=measured((south,))).results
@@ -333,7 +333,7 @@ def test_regions_are_compared_with_no_other_review(code: str) -> None:
     ("limit", "percent", "said"),
     [
         (Limit(low=0.1), False, "at least 0.1"),
-        (Limit(-0.05, 0.05, "baseline"), False, "-0.05 to 0.05 above the baseline"),
+        (Limit(-0.05, 0.05, "baseline"), False, "−0.05 to 0.05 above the baseline"),
         (Limit(high=0.07), True, "at most 7%"),
         (Limit(high=0.0025), True, "at most 0.25%"),
         (Limit(low=12_500), False, "at least 12,500"),

@@ -344,7 +344,7 @@ def test_the_change_has_its_interval_and_its_verdict(
     assert code == 0
     head, first = said.split("\n\n")[2].splitlines()[:2]
     assert head.split()[-4:] == ["Change", "95%", "interval", "Verdict"]
-    cells = first.removeprefix("Log loss").split()
+    cells = first.replace("−", "-").removeprefix("Log loss").split()
     before, after, change, low, high = (float(cells[at]) for at in (0, 1, 2, 3, 5))
     assert change == pytest.approx(after - before, abs=0.011)
     assert low < change < high < 0
@@ -378,7 +378,8 @@ def test_every_change_printed_is_after_less_before(
     )
     assert code == 0
     assert re.search(r"^Accuracy +8\d\.\d% +8\d\.\d% ", said, re.MULTILINE)
-    found = [re.findall(r"(?<![\w-])-?\d*\.\d+", line) for line in said.splitlines()]
+    lines = said.replace("−", "-").splitlines()
+    found = [re.findall(r"(?<![\w-])-?\d*\.\d+", line) for line in lines]
     assert sum(len(numbers) == 5 for numbers in found) == 6
     for line in (numbers for numbers in found if len(numbers) == 5):
         before, after, change, _, _ = line

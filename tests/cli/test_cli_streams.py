@@ -17,9 +17,10 @@ import pytest
 from texts.snapshot import Texts
 
 from kdcal_core.cli import main
-from kdcal_core.cli.terminal import progress_line, table
+from kdcal_core.cli.terminal import SHOWABLE, for_stream, progress_line, table
 from kdcal_core.errors import InputError
 from kdcal_core.models import load_model, model_formats
+from kdcal_core.text import MINUS, formatted
 
 pytestmark = pytest.mark.usefixtures("work_here")
 
@@ -63,6 +64,37 @@ def test_the_file_is_written_before_anything_is_printed(rows: Path) -> None:
         )
     assert (done.returncode, done.stderr) == (141, b"")
     assert json.loads(made.read_text())["sets"][0]["n"] == 80
+
+
+def test_a_terminal_without_a_minus_sign_shows_a_hyphen(rows: Path) -> None:
+    words = ("diagnose", "--predictions", str(rows), "--target", "answer")
+    said = {}
+    for encoding in ("utf-8", "cp1252", "ascii"):
+        done = subprocess.run(
+            [sys.executable, "-m", "kdcal_core.cli", *words],
+            capture_output=True,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        said[encoding] = done.stdout.decode(encoding)
+    assert MINUS in said["utf-8"]
+    assert said["cp1252"] == said["ascii"] == said["utf-8"].replace(MINUS, "-")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [("utf-8", f"{MINUS}2.4 × 10⁻⁷"), ("cp1252", "-2.4e-07"), ("ascii", "-2.4e-07")],
+)
+def test_a_power_of_ten_is_typed_where_a_terminal_lacks_its_signs(encoding: str, said: str) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    assert for_stream(formatted(-2.4e-7, ".2g"), stream) == said
+
+
+def test_what_a_terminal_cannot_show_stops_nothing() -> None:
+    assert "é 表 \u22121".encode("cp1252", SHOWABLE) == b"\xe9 ? -1"
+    with pytest.raises(UnicodeDecodeError):
+        b"\xff".decode("ascii", SHOWABLE)
 
 
 def test_a_table_may_be_piped_in_and_json_out(

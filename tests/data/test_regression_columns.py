@@ -59,7 +59,7 @@ def test_a_good_table_passes() -> None:
         ("m", [1.0, 1.0, -np.inf], "A prediction is infinite", 3),
         ("m", ["1", "2", "much"], "'much' is text", 3),
         ("s", [1.0, 0.0, 1.0], "A std is 0, but must be above zero", 2),
-        ("s", [1.0, 1.0, -0.5], "A std is -0.5", 3),
+        ("s", [1.0, 1.0, -0.5], "A std is −0.5", 3),
         ("y", [1.0, -1e300, 2.0], "An outcome is beyond 1e30", 2),
         ("m", [1.0, 2.0, 1e200], "A prediction is beyond 1e30", 3),
     ],
@@ -106,7 +106,7 @@ def test_an_outcome_of_zero_suits_no_positive_family(
 def test_shape_and_mean_of_a_gamma_lie_above_zero() -> None:
     roles = replace(NORMAL, family="gamma", parameters=(("mean", "m"), ("shape", "s")))
     assert "A shape is 0" in refused(FRAME.assign(s=[0.0, 1, 1]), roles).what
-    assert "A mean is -1" in refused(FRAME.assign(m=[1, 1, -1.0]), roles).what
+    assert "A mean is −1" in refused(FRAME.assign(m=[1, 1, -1.0]), roles).what
 
 
 @pytest.mark.parametrize("level", ["1.5", "0", "1", "-0.1", "median", "nan"])
@@ -145,7 +145,7 @@ def test_a_variance_is_the_square_of_a_standard_deviation() -> None:
     roles = replace(NORMAL, parameters=(("mean", "m"), ("variance", "v")))
     frame = FRAME.assign(v=FRAME["s"] ** 2)
     assert parameter_columns(frame, roles)["std"].tolist() == FRAME["s"].tolist()
-    assert "A variance is -1" in refused(frame.assign(v=[1, 1, -1.0]), roles).what
+    assert "A variance is −1" in refused(frame.assign(v=[1, 1, -1.0]), roles).what
 
 
 def test_a_true_mean_is_finite() -> None:

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import kstest
 
+from kdcal_core.data.foreign_rows import sphere_points
 from kdcal_core.diagnostics import (
     confidence_by_distance,
     max_confidence_by_distance,
-    sphere_points,
 )
 from kdcal_core.diagnostics import far_from_data as module
 from kdcal_core.errors import InputError

@@ -9,6 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from kdcal_core.calibration import KernelDensityForest
+from kdcal_core.data.foreign_rows import sphere_points
 from kdcal_core.diagnostics import (
     fpr_at_95_tpr,
     hellinger_distance,
@@ -16,7 +17,6 @@ from kdcal_core.diagnostics import (
     mean_max_confidence,
     ood_auroc,
     ood_calibration_error,
-    sphere_points,
     unknown_share,
 )
 from kdcal_core.errors import InputError

@@ -113,3 +113,22 @@ def test_confidence_is_judged_without_an_event() -> None:
 def test_groups_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError):
         measure_groups(rows(300, 0), np.full(300, 7), ["a"])
+
+
+def test_jeffreys_test_is_the_posterior_share_below_what_is_stated() -> None:
+    rng = np.random.default_rng(4)
+    p = rng.uniform(0.01, 0.1, 900)
+    y = (rng.random(900) < 1.6 * p).astype(np.int64)
+    rows = ScoredSet(np.stack([1 - p, p], axis=1), y, ("no", "yes"), "digest", "evaluation")
+    grade = np.repeat([0, 1, 2], 300)
+    found = measure_groups(rows, grade, ["A", "B", "C"], event=1)
+    for at, one in enumerate(found.groups):
+        hits = y[grade == at].sum()
+        rates = rng.beta(hits + 0.5, 300 - hits + 0.5, 200_000)
+        assert one.jeffreys == pytest.approx((rates <= p[grade == at].mean()).mean(), abs=0.005)
+    assert found.overall.jeffreys < 0.001
+    assert measure_groups(rows, grade, ["A", "B", "C"]).overall.jeffreys is None
+    twice = replace(rows, weight=np.full(900, 2.0))
+    assert measure_groups(twice, grade, ["A", "B", "C"], event=1).overall.jeffreys == pytest.approx(
+        found.overall.jeffreys
+    )

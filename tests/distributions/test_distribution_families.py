@@ -184,7 +184,7 @@ def test_impossible_arguments_are_refused(name):
     [
         (lambda: Normal([0, np.nan], 1), "mean is nan .*row 2"),
         (lambda: Normal([0, 0, 0], [1, 1, 0]), "std is 0 .*row 3"),
-        (lambda: Gamma([1, -1], 1), r"shape is -1 .*row 2"),
+        (lambda: Gamma([1, -1], 1), r"shape is −1 .*row 2"),
         (lambda: Gamma(1, [0.0]), "mean is 0"),
         (lambda: StudentT(0, 1, [3, 1]), "df is 1 .*row 2"),
         (lambda: LogNormal([0, 800], 1), "row 2"),

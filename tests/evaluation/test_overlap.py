@@ -6,7 +6,7 @@ import pytest
 
 from kdcal_core.data import ScoredSet
 from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
-from kdcal_core.evaluation.overlap import overlap, overlap_note
+from kdcal_core.evaluation.overlap import SetRows, matched, overlap, overlap_note
 from kdcal_core.review import ReviewData
 
 
@@ -187,3 +187,69 @@ def test_a_handful_of_copies_among_whole_numbers_is_still_seen(texts):
     few = equal_rows(row_keys(first), row_keys(second), fine=are_fine(first, second))
     assert (few.pairs, few.beyond_chance) == (3, False)
     texts(few.words("evaluation set", "calibration set", ""))
+
+
+def described(seed, n=60, decimals=7):
+    rng = np.random.default_rng(seed)
+    return SetRows(
+        "evaluation",
+        pd.DataFrame({"a": rng.normal(size=n).round(decimals)}),
+        rng.integers(0, 2, n),
+    )
+
+
+def some_of(rows, at):
+    return SetRows(rows.kind, rows.inputs.iloc[at].reset_index(drop=True), rows.y[at])
+
+
+def test_the_same_rows_in_one_order_are_known_by_file_columns_or_outcomes():
+    rows = described(0)
+    assert matched(rows, rows, same_file=True).by == "file"
+    found = matched(rows, some_of(rows, np.arange(60)))
+    assert (found.by, found.whole, found.found.rows) == ("columns", True, 60)
+    alone = SetRows("evaluation", None, rows.y)
+    assert matched(alone, alone).by == "outcomes"
+    for found in (matched(rows, rows), matched(alone, alone)):
+        assert found.rows.tolist() == found.other.tolist() == list(range(60))
+
+
+def test_sorted_classes_alone_are_no_sign_of_the_same_rows():
+    sorted_rows = SetRows("evaluation", None, np.repeat([0, 1], 30))
+    assert matched(sorted_rows, sorted_rows).by == "unknown"
+    assert matched(sorted_rows, sorted_rows, same_file=True).by == "file"
+    flat = SetRows("evaluation", pd.DataFrame({"a": np.ones(60)}), sorted_rows.y)
+    assert not matched(flat, flat).whole
+
+
+def test_a_file_with_another_target_is_no_proof():
+    rows = described(0)
+    flipped = SetRows("evaluation", rows.inputs, 1 - rows.y)
+    assert matched(rows, flipped, same_file=True).by == "none"
+
+
+def test_rows_are_matched_one_by_one_whatever_their_order():
+    both = described(0)
+    order = np.random.default_rng(1).permutation(60)[:40]
+    part = some_of(both, order)
+    found = matched(both, part)
+    assert (found.by, found.whole) == ("some", False)
+    assert found.rows.tolist() == sorted(order.tolist())
+    assert (order[found.other] == found.rows).all()
+    assert found.found.rows == 40
+
+
+def test_a_row_that_occurs_twice_is_not_matched():
+    both = described(0)
+    twice = some_of(both, np.r_[0:60, 5])
+    found = matched(both, twice)
+    assert 5 not in found.rows
+    assert len(found.rows) == 59
+    assert found.found.rows == 60
+
+
+def test_rows_that_are_equal_by_chance_are_not_matched():
+    coarse = [described(seed, 200, 1) for seed in (0, 1)]
+    found = matched(*coarse)
+    assert found.by == "none"
+    assert found.found.rows > 0
+    assert len(found.rows) == 0

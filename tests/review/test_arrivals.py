@@ -22,10 +22,12 @@ from kdcal_core.review import (
     add_training,
     create_review,
     move_table,
+    open_doubts,
     places_of,
     read_review,
     remove_foreign,
     score,
+    set_roles,
     settle,
 )
 from kdcal_core.review.review import WHICH
@@ -238,10 +240,97 @@ def test_a_table_without_the_target_is_taken_for_foreign_rows(
 
 def test_what_a_name_says_is_not_changed_by_the_columns(workspace: Workspace) -> None:
     review_id = create_review(workspace).id
-    files = [arrived("cal.csv", features()), arrived("test.csv", features().drop(columns="y"))]
-    with pytest.raises(InputError, match=r"lacks a column.*test\.csv"):
+    files = [arrived("cal.csv", features()), arrived("train.csv", features().drop(columns="y"))]
+    with pytest.raises(InputError, match=r"lacks a column.*train\.csv"):
         add_files(workspace, review_id, files)
     assert read_review(workspace, review_id).foreign == {}
+    files = [arrived("test.csv", features().drop(columns="y"))]
+    review = add_files(workspace, review_id, files)
+    assert (list(review.tables), review.foreign, list(review.unplaced)) == (
+        ["calibration"],
+        {},
+        ["test.csv"],
+    )
+
+
+CANCER_TARGET = "diagnosis"
+
+
+def cancer(name: str, *, target: bool) -> Arrival:
+    rows = pd.read_parquet(CANCER / "evaluation.parquet")
+    return arrived(name, rows if target else rows.drop(columns=CANCER_TARGET))
+
+
+def test_a_set_without_the_target_beside_a_model_is_asked_about(workspace: Workspace) -> None:
+    review_id = create_review(workspace).id
+    model, calibration = (
+        Arrival(CANCER / name, name) for name in ("model.skops", "calibration.parquet")
+    )
+    files = [model, calibration, cancer("test.csv", target=False)]
+    review = add_files(workspace, review_id, files)
+    (asked,) = open_doubts(review)
+    assert "'test.csv' has the inputs but no column 'diagnosis', the true class" in asked
+    assert "rename it to 'diagnosis'" in asked
+    assert "foreign rows" in asked
+    scored = score(workspace, review_id)  # the other rows need no answer
+    assert scored.ready
+    assert list(scored.unplaced) == ["test.csv"]
+    with pytest.raises(InputError, match="It holds the true class") as refused:
+        move_table(workspace, review_id, "unplaced", "evaluation", name="test.csv")
+    assert (refused.value.file, refused.value.column) == ("test.csv", CANCER_TARGET)
+    foreign = move_table(workspace, review_id, "unplaced", "foreign", name="test.csv")
+    assert (list(foreign.foreign), foreign.unplaced, open_doubts(foreign)) == (["test.csv"], {}, ())
+    assert foreign.scored
+    # with its target it is the set that its name says
+    again = add_files(workspace, review_id, [cancer("eval.csv", target=False)])
+    whole = add_files(workspace, review_id, [cancer("eval.csv", target=True)])
+    assert list(again.unplaced) == ["eval.csv"]
+    assert (list(whole.tables), whole.unplaced) == (list(WHICH), {})
+
+
+def test_a_table_without_a_place_can_be_left_out_with_its_file(workspace: Workspace) -> None:
+    review_id = create_review(workspace).id
+    files = [arrived("cal.csv", features()), arrived("test.csv", features().drop(columns="y"))]
+    add_files(workspace, review_id, files)
+    left = move_table(workspace, review_id, "unplaced", None, name="test.csv")
+    assert (left.unplaced, open_doubts(left)) == ({}, ())
+    kept = {one.name for one in workspace.folder(review_id).glob("*.arrow")}
+    assert kept == {left.tables["calibration"].file}
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "cal.parquet", "test.parquet"])
+def test_a_table_with_the_target_calibrates_instead_of_one_without(
+    workspace: Workspace, name: str
+) -> None:
+    review_id = create_review(workspace).id
+    files = [Arrival(CANCER / "model.skops", "model.skops"), cancer("test.csv", target=False)]
+    first = add_files(workspace, review_id, files)
+    assert first.roles is not None
+    assert first.roles.target is None
+    review = add_files(workspace, review_id, [Arrival(CANCER / "calibration.parquet", name)])
+    assert {which: one.name for which, one in review.tables.items()} == {"calibration": name}
+    assert review.roles is not None
+    assert review.roles.target == CANCER_TARGET
+    assert list(review.unplaced) == ["test.csv"]
+    assert score(workspace, review_id).ready
+
+
+def test_once_another_column_is_the_target_a_table_that_has_it_can_be_a_set(
+    workspace: Workspace,
+) -> None:
+    review_id = create_review(workspace).id
+    both = features().assign(label=RNG.integers(0, 2, N))
+    review = add_files(workspace, review_id, [arrived("cal.csv", both)])
+    if review.doubts:
+        settle(workspace, review_id, "target", "y")
+    review = add_files(workspace, review_id, [arrived("test.csv", both.drop(columns="y"))])
+    assert review.roles is not None
+    inputs = tuple(name for name in review.roles.features if name != "label")
+    roles = replace(review.roles, target="label", features=inputs)
+    changed = set_roles(workspace, review_id, roles)
+    placed = move_table(workspace, review_id, "unplaced", "evaluation", name="test.csv")
+    assert (list(changed.unplaced), list(placed.tables)) == (["test.csv"], list(WHICH))
+    assert "it is not used" in open_doubts(changed)[0]
 
 
 def test_foreign_rows_change_places_with_a_set(workspace: Workspace) -> None:

@@ -64,6 +64,39 @@ def test_the_default_event_is_the_one_after_scoring(workspace: Workspace) -> Non
         assert look.event == scored.classes[scored.event]
 
 
+def test_of_a_large_table_near_a_tie_the_default_event_is_the_one_after_scoring(
+    workspace: Workspace,
+) -> None:
+    most = 150
+    drawn = np.zeros(N, dtype=bool)
+    drawn[at_most(N, most)] = True
+    for more in ("left", "right"):  # of the rows drawn; of all rows it is the rarer by one
+        less = {"left": "right", "right": "left"}[more]
+        side = np.where(drawn, more, less)
+        side[np.flatnonzero(~drawn)[: N // 2 - 1 - most]] = more
+        frame = pd.DataFrame({"p_left": P, "side": side})
+        assert (side == more).sum() == N // 2 - 1
+        for rows in (frame, frame.assign(split="cal")):
+            review = loaded(workspace, rows)
+            look = first_look(workspace, review, most=most)
+            assert look is not None
+            if "split" in rows:
+                split_table(workspace, review.id)
+            scored = score(workspace, review.id)
+            assert scored.event is not None
+            assert look.event == scored.classes[scored.event] == more
+
+
+def test_a_label_that_was_not_drawn_leaves_what_the_others_show(workspace: Workspace) -> None:
+    rest = np.setdiff1d(np.arange(N), at_most(N, 150))
+    side = LOANS["side"].where(LOANS.index != rest[0], "neither")
+    review = loaded(workspace, LOANS.assign(side=side))
+    look = first_look(workspace, replace(review, classes=("left", "right")), most=150)
+    assert look is not None
+    assert look.event is None
+    assert look.shows.startswith("class ")
+
+
 def test_only_rows_for_calibration_count_until_the_table_is_divided(workspace: Workspace) -> None:
     # the model knows its training rows by heart and is wrong on every other
     right = np.where(LOANS["side"] == "left", 0.9, 0.1)

@@ -17,10 +17,13 @@ from kdcal_core.review import (
     add_foreign,
     add_table,
     add_training,
+    add_watched,
     create_review,
+    identity,
     move_table,
     read_review,
     remove_foreign,
+    remove_watched,
     score,
     set_roles,
     start_sample,
@@ -169,3 +172,38 @@ def test_a_sample_brings_its_training_and_foreign_tables(workspace, tmp_path):
         "Far away": n,
     }
     assert {table.file for table in review.all_tables} < files(workspace, review.id)
+
+
+def test_new_tables_to_watch_keep_their_order_and_touch_nothing_else(workspace, review):
+    before = files(workspace, review.id)
+    known = identity(review)
+    add_watched(workspace, review.id, csv(rows(20, seed=1)), "may.csv")
+    bare = rows(30, seed=2)[["p_no", "p_yes"]]
+    now = add_watched(workspace, review.id, csv(bare), "june.csv")
+    assert list(now.watched) == ["may.csv", "june.csv"]
+    assert now.sets == review.sets
+    assert identity(now) == known  # no stored result is computed again
+    reader = ReviewReader(workspace, review.id, ())
+    assert len(reader.watched("june.csv", now.watched["june.csv"].digest)) == 30
+    with pytest.raises(InputError, match="no longer part of the review"):
+        reader.watched("june.csv", now.watched["may.csv"].digest)
+    now = add_watched(workspace, review.id, csv(rows(25, seed=3)), "may.csv")
+    assert list(now.watched) == ["may.csv", "june.csv"]  # a table given again keeps its place
+    assert now.watched["may.csv"].n_rows == 25
+    assert len(files(workspace, review.id) - before) == 2
+    remove_watched(workspace, review.id, "june.csv")
+    remove_watched(workspace, review.id, "may.csv")
+    assert files(workspace, review.id) == before
+
+
+def test_a_new_table_to_watch_has_the_columns_of_the_predictions(workspace, review):
+    before = files(workspace, review.id)
+    with pytest.raises(InputError, match="lacks a column of the predictions") as error:
+        add_watched(workspace, review.id, csv(rows()[["p_no", "label"]]), "half.csv")
+    assert (error.value.file, error.value.column) == ("half.csv", "p_yes")
+    assert files(workspace, review.id) == before
+    add_watched(workspace, review.id, csv(rows()[["p_no", "p_yes"]]), "new.csv")
+    other = replace(ROLES, outputs=(("no", "a"), ("yes", "b")), features=())
+    now = set_roles(workspace, review.id, other)
+    assert not now.watched
+    assert any("new.csv was dropped" in note for note in now.notes)

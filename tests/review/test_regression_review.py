@@ -249,7 +249,7 @@ def test_the_task_can_be_changed_and_changed_back(workspace: Workspace, review_i
     assert (review.task, review.classes) == ("regression", ())
     normal = replace(review.roles, family="normal")
     set_roles(workspace, review_id, normal)
-    with pytest.raises(InputError, match="A std is -"):
+    with pytest.raises(InputError, match="A std is −"):
         score(workspace, review_id)
     back = set_task(workspace, review_id, "classification")
     assert replace(back, chosen_task=None) == replace(before, notes=back.notes)

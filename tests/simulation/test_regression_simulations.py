@@ -150,5 +150,5 @@ def test_points_without_a_distribution_are_named() -> None:
         true_distribution("rosenbrock_gamma", [[1.0]])
     with pytest.raises(InputError, match=r"missing or infinite \(column '1', row 2\)"):
         true_distribution("heteroscedastic", [[1.0], [np.nan]])
-    with pytest.raises(InputError, match=r"no distribution at -1 \(column '1', row 2\)"):
+    with pytest.raises(InputError, match=r"no distribution at −1 \(column '1', row 2\)"):
         true_distribution("heteroscedastic", [[1.0], [-1.0]])

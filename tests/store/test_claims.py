@@ -177,8 +177,8 @@ def test_zeros_are_no_utf_32() -> None:
 def test_a_text_of_quotation_marks_is_walked_through_in_seconds() -> None:
     """A run of them was read one by one, each with a copy of all before."""
     marks = b'a,b\n1,"' + b'""' * 4_000_000
-    start = time.perf_counter()
+    start = time.process_time()
     assert "never closed" in fault(marks).what
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     error = fault(b"a,b\n" + b"1,2\n" * 3 + b'1,"' + b'""' * 700_000 + b'"\n5,"x\n')
     assert (error.row, error.column) == (5, "b")

@@ -14,8 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from small_reviews import Made, csv, made, quiet, rows
 
 from kdcal_core.charts import distance_finding, map_finding, slice_words
-from kdcal_core.diagnostics import confidence_by_distance
-from kdcal_core.diagnostics.foreign_rows import (
+from kdcal_core.data.foreign_rows import (
     extent,
     impossible,
     in_box,
@@ -23,6 +22,7 @@ from kdcal_core.diagnostics.foreign_rows import (
     shifted,
     shuffled,
 )
+from kdcal_core.diagnostics import confidence_by_distance
 from kdcal_core.errors import InputError
 from kdcal_core.review import ReviewReader, Workspace, add_foreign, remove_foreign, start_sample
 from kdcal_core.store import load
@@ -307,7 +307,7 @@ def test_the_record_shows_which_sets_hold_what_no_row_can(tmp_path):
     assert run.record.n_bounded == 2
     assert set(run.record.impossible) == {
         "Radius 10",
-        "age shifted by -20 standard deviations",
+        "age shifted by −20 standard deviations",
         *({"Radius 1"} & set(run.record.impossible)),
     }
     column, least, low = run.record.impossible["Radius 10"]
@@ -316,7 +316,7 @@ def test_the_record_shows_which_sets_hold_what_no_row_can(tmp_path):
 
 
 def test_map_and_spheres_of_the_digits_do_not_contradict_each_other(tmp_path, texts):
-    """Both go by the density: where rows are unknown, the version is not sure, on both pages."""
+    """Both go by the density: below the posterior's constant it is not sure, on both pages."""
     workspace = Workspace(tmp_path / "home")
     review = start_sample(workspace, "digits")
     one = Made(workspace, review, None, {})
@@ -339,9 +339,10 @@ def test_map_and_spheres_of_the_digits_do_not_contradict_each_other(tmp_path, te
     # what the page said: beyond the box of a slice through the middle, and yet like the data
     assert (sure[beyond] > 0.9).mean() > 0.1
     for located in (grid.rows.located, spheres.rows.located):
-        below = graph.unknown(located)
+        below = graph.log_marginal(located) < graph.log_fallback
         said = graph.posterior(located)[below].max(axis=1)
         assert said.max() <= 0.5 + 0.5 * prior + 1e-12
+        assert graph.unknown(located)[below].all()
     finding = map_finding(
         grid.as_map(grid.rows.proba.max(axis=1)),
         grid.as_map(sure),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_reviews import line, review_of, too_sure
+from made_reviews import HOSTILE_CLASS, line, review_of, too_sure
 
 from kdcal_core.checks import CHECKS, MeasuredChecks, judge_checks
 from kdcal_core.diagnostics import Estimate
@@ -105,6 +105,13 @@ def test_limits_compare_with_another_review_of_the_same_task_and_classes(
     (compared,) = [one for one in found.results if one.code == "KC001"]
     assert compared.worst.estimate.label == "ECE minus the baseline's"
     assert compared.worst.estimate.value == pytest.approx(_error(now).value - _error(then).value)
+    # that the other review asks about another event changes nothing: its rows answer this one's
+    assert review.classes[1] == "yes"
+    asks = set_question(workspace, other, Question(event=HOSTILE_CLASS))
+    assert asks.event != review.event
+    assert baseline_settings(review, baseline_of(workspace, review)) == settings
+    again = quick_checks(Sets(ReviewReader(workspace, other, BOTH_SETS)), **settings)
+    assert _error(again) == _error(then)
     workspace.delete(other)
     with pytest.raises(InputError, match="is no longer on this machine"):
         baseline_of(workspace, review)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kdcal_core.review.known_results import this_host
+
 if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
 
@@ -25,6 +27,7 @@ _MASKS = (
     (re.compile(r"(?:below )?\d[\d.,]* (?:milliseconds|seconds?|minutes?|ms|s)\b"), "(time)"),
     (re.compile(r"\b\d[\d.,]* (?:bytes|KB|KiB|MB|MiB)\b"), "(size)"),
     (re.compile(r"\b[0-9a-f]{8}(?:[0-9a-f]{4,56}|(?: [0-9a-f]{8}){7})\b"), "(digest)"),
+    (re.compile(r"\b\d{1,2} [A-Z][a-z]+ \d{4}, \d\d:\d\d UTC\b"), "(date)"),
     (re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?"), "(date)"),
     (re.compile(r"\bkdcal \d+(?:\.\d+)+"), "kdcal (version)"),
 )
@@ -44,7 +47,7 @@ def masked(text: str, *paths: Path) -> str:
     >>> masked("Done in 1.4 s: 3 rows are left.")
     'Done in (time): 3 rows are left.'
     """
-    text = visible(text)
+    text = visible(text).replace(f"this machine ({this_host()})", "this machine (host)")
     for path in paths:
         text = text.replace(str(path), "(folder)")
     for pattern, name in _MASKS:

@@ -84,7 +84,8 @@ def score_table(
     -------
     dict
         ``rows``; ``classes`` with the number of rows predicted as each; ``confidence``, the mean;
-        ``notes``, sentences.
+        ``notes``, sentences; ``fitted_on``, the digest of each table that the calibrator was fitted
+        on.
 
     Raises
     ------
@@ -126,6 +127,11 @@ def score_table(
         "rows": n_rows,
         "classes": dict(zip(classes, counts.tolist(), strict=True)),
         "confidence": total / n_rows,
+        "fitted_on": {
+            part: mark.digest
+            for part, mark in scorer.loaded.card.data.items()
+            if part != "evaluation"
+        },
         "notes": [
             *scorer.notes,
             *scorer.table.notes.values(),

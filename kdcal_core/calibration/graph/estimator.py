@@ -33,6 +33,7 @@ from kdcal_core.calibration.graph.graph import (
     graph_parts,
 )
 from kdcal_core.calibration.graph.placement import (
+    Distance,
     FitRows,
     OutputLayer,
     Placement,
@@ -66,6 +67,7 @@ class FittedGraph:
     """Fitted attributes, read from the graph so that each number is stored only once."""
 
     graph_: KernelDensityGraph
+    _placement: Placement
 
     def _fitted_graph(self) -> KernelDensityGraph:
         check_is_fitted(self, "graph_")
@@ -112,6 +114,12 @@ class FittedGraph:
         return self._fitted_graph().n_polytopes
 
     @property
+    def distance_(self) -> Distance:
+        """The distance in use, which "auto" chose."""
+        check_is_fitted(self, "graph_")
+        return self._placement.distance
+
+    @property
     def n_ties_(self) -> int:
         """Number of held-out rows with ties in the kernel."""
         held = self._fitted_graph().holdout
@@ -131,7 +139,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "model": [object],
-        "distance": [StrOptions({"geodesic", "euclidean"})],
+        "distance": [StrOptions({"geodesic", "euclidean", "auto"})],
         "inside": [StrOptions({"blend", "ratio"})],
         "gamma": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
         "variance_floor": [
@@ -158,7 +166,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         self,
         model: Any,
         *,
-        distance: Literal["geodesic", "euclidean"] = "geodesic",
+        distance: Literal["geodesic", "euclidean", "auto"] = "geodesic",
         inside: Literal["blend", "ratio"] = "blend",
         gamma: Any = "auto",
         variance_floor: Any = "auto",
@@ -457,6 +465,7 @@ class _Description:
     fingerprint: str
     output_layer: OutputLayer | None
     layer_widths: tuple[int, ...] | None
+    distance: Distance | None = None  # None in older files: that of the parameters
 
 
 def estimator_parts(
@@ -477,6 +486,7 @@ def estimator_parts(
         fingerprint=fingerprint(placement.model, estimator._probe),
         output_layer=placement.output_layer,
         layer_widths=None if isinstance(codes, LeafCodes) else tuple(codes.layer_widths),
+        distance=placement.distance,
     )
     arrays |= of_coordinates
     arrays["codes"] = codes.leaves if isinstance(codes, LeafCodes) else codes.words
@@ -495,7 +505,10 @@ def estimator_from_parts(
     LookupError, TypeError, ValueError, AttributeError, OverflowError
         If parts are missing or contradict each other.
     """
-    description = decode(_Description, {one.name: about[one.name] for one in fields(_Description)})
+    description = decode(
+        _Description,
+        {one.name: about[one.name] for one in fields(_Description) if one.name in about},
+    )
     estimator = cls(model, **description.parameters)
     estimator._validate_params()
     estimator.graph_ = graph = graph_from_parts(description.graph, arrays)
@@ -504,7 +517,7 @@ def estimator_from_parts(
         description.output_layer,
         coordinates_from_parts(description.coordinates, arrays),
         _codes(description.layer_widths, arrays["codes"]),
-        estimator.distance,
+        description.distance or _given_distance(estimator),
     )
     estimator._placement = placement
     estimator.classes_ = _labels(description.labels)
@@ -518,6 +531,13 @@ def estimator_from_parts(
         raise ValueError("the parts do not fit each other")
     _check_model(estimator, description.fingerprint)
     return estimator
+
+
+def _given_distance(estimator: KernelDensityEstimator) -> Distance:
+    """The distance of the parameters, for files that were written before "auto" existed."""
+    if estimator.distance == "auto":
+        raise ValueError("the chosen distance is missing")
+    return estimator.distance
 
 
 def _check_model(estimator: KernelDensityEstimator, expected: str) -> None:

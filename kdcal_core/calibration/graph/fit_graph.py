@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from kdcal_core.calibration.graph.gamma_floor_blend import (
     checked_prior,
@@ -17,14 +18,23 @@ from kdcal_core.calibration.graph.gamma_floor_blend import (
     class_shares,
     log_n,
 )
-from kdcal_core.calibration.graph.gaussians import fit_gaussians
+from kdcal_core.calibration.graph.gaussians import Located, fit_gaussians
 from kdcal_core.calibration.graph.graph import (
     PAPERS_LOG_FLOOR,
     PAPERS_VARIANCE_FLOOR,
     KernelDensityGraph,
 )
-from kdcal_core.calibration.graph.placement import FitRows, OutputLayer, Placement, place
+from kdcal_core.calibration.graph.placement import (
+    Distance,
+    FitRows,
+    OutputLayer,
+    Placement,
+    place,
+)
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.equal_rows import row_keys
+from kdcal_core.data.foreign_rows import extent, on_spheres, outward
+from kdcal_core.errors import InputError
 from kdcal_core.memory import refuse_beyond_memory
 from kdcal_core.models import Model
 from kdcal_core.models.coordinates import Scale
@@ -37,6 +47,7 @@ from kdcal_core.partition import (
 )
 from kdcal_core.partition.codes import rows_of
 from kdcal_core.progress import Progress, part_of
+from kdcal_core.statistics import surprisal
 
 _ASKED = 1000
 _FEWEST_IN_A_FOLD = 100
@@ -121,7 +132,7 @@ def _nearest(
 class Wishes:
     """The settings of a fit, named as the parameters of :class:`KernelDensityForest`."""
 
-    distance: Literal["geodesic", "euclidean"]
+    distance: Distance | Literal["auto"]
     inside: Literal["blend", "ratio"]
     gamma: Any
     variance_floor: Any
@@ -144,7 +155,7 @@ def settle(
     """Placement and graph of rows, with floor and gamma chosen on held-out rows."""
     n, n_classes = len(rows.y), len(model.classes)
     exponents = chosen_exponents(wishes.gamma, n)
-    placement, index, x = place(model, output_layer, rows, wishes.distance, scale=wishes.scale)
+    placement, index, x = place(model, output_layer, rows, "geodesic", scale=wishes.scale)
     codes, d = placement.polytopes, x.shape[1]
     p = len(codes)
     refuse_beyond_memory(
@@ -158,18 +169,6 @@ def settle(
     masses = class_masses(
         codes, counts, exponents, progress=part_of(progress, 0.0, 0.8), executor=executor
     )
-    located = None
-    if held is not None:
-        located = placement.nearest(
-            placement.points(held.X),
-            held.codes,
-            centres,
-            progress=part_of(progress, 0.8, 1.0),
-            executor=executor,
-        )
-        if wishes.inside == "blend":
-            located = replace(located, proba=model.predict_proba(held.X))
-    floor, shape = _variance_floor(wishes, placement, centres, held is not None, executor)
     graph = KernelDensityGraph(
         classes=model.classes,
         n=n,
@@ -182,17 +181,103 @@ def settle(
             wishes.prior, class_shares(counts.sum(axis=0), rules_out=wishes.inside == "ratio")
         ),
         gamma=float(exponents[-1] / log_n(n)),
-        variance_floor=floor,
+        variance_floor=PAPERS_VARIANCE_FLOOR,
         log_floor=PAPERS_LOG_FLOOR,
         floor_quantile=None,
-        holdout=located,
+        holdout=None,
         holdout_y=None if held is None else held.y,
-        variance_shape=shape,
     )
-    graph = _with_floor_and_gamma(graph, wishes)
+    distances: tuple[Distance, ...] = ("geodesic", "euclidean")
+    if wishes.distance != "auto":
+        distances = (wishes.distance,)
+    elif held is None:
+        distances = distances[:1]
+    made = []
+    for at, distance in enumerate(distances):
+        begun, ended = (0.8 + 0.2 * (at + step) / len(distances) for step in (0, 1))
+        part = part_of(progress, begun, ended)
+        by = replace(placement, distance=distance)
+        made.append((by, _measured(by, graph, rows, held, wishes, part, executor)))
+    return made[0] if len(made) == 1 else min(made, key=lambda one: _held_out_loss(one[1]))
+
+
+def _measured(
+    placement: Placement,
+    graph: KernelDensityGraph,
+    rows: FitRows,
+    held: FitRows | None,
+    wishes: Wishes,
+    progress: Progress,
+    executor: Executor | None,
+) -> KernelDensityGraph:
+    """The graph with all that depends on the distance: variances, floor, gamma and blend."""
+    located = far = None
+    if held is not None:
+        far = _far_away(placement, rows, graph.centres, wishes, executor)
+        located = placement.nearest(
+            placement.points(held.X),
+            held.codes,
+            graph.centres,
+            progress=progress,
+            executor=executor,
+        )
+        if wishes.inside == "blend":
+            located = replace(located, proba=placement.model.predict_proba(held.X))
+    floor, shape = _variance_floor(wishes, placement, graph.centres, held is not None, executor)
+    graph = _with_floor_and_gamma(
+        replace(graph, holdout=located, far=far, variance_floor=floor, variance_shape=shape), wishes
+    )
     # Exponent first, then the blend: each alone is a short list or convex.
-    blends = wishes.inside == "blend" and held is not None
-    return placement, graph.blended() if blends else graph
+    return graph.blended() if wishes.inside == "blend" and held is not None else graph
+
+
+def _held_out_loss(graph: KernelDensityGraph) -> float:
+    """Mean log loss of the posterior on the held-out rows, in nats."""
+    assert graph.holdout is not None
+    assert graph.holdout_y is not None
+    proba = graph.posterior(graph.holdout)
+    return float(surprisal(proba[np.arange(len(proba)), graph.holdout_y]).mean())
+
+
+FAR = 1.5
+"""Distance of the rows made far away, in units of the farthest fit row's from the centre."""
+_FAR_ROWS = 250
+
+
+def _far_away(
+    placement: Placement,
+    rows: FitRows,
+    centres: FloatArray,
+    wishes: Wishes,
+    executor: Executor | None,
+) -> Located | None:
+    """Rows made far outside the data, half in random directions and half in those of the data.
+
+    None for a fixed floor, and where no row is far: without a number among the features, or if the
+    model refuses such rows.
+    """
+    if wishes.log_floor != "quantile":
+        return None
+    given = rows.X if isinstance(rows.X, pd.DataFrame) else np.asarray(rows.X)
+    frame = pd.DataFrame(given).infer_objects()
+    frame.columns = pd.Index([str(at) for at in range(frame.shape[1])])
+    frame = frame.iloc[np.argsort(row_keys(frame))]  # draws must not depend on the rows' order
+    try:
+        where = extent(frame)
+        made = pd.concat(
+            [
+                on_spheres(frame, where, (FAR,), _FAR_ROWS, wishes.seed),
+                outward(frame, where, FAR, _FAR_ROWS, wishes.seed),
+            ],
+            ignore_index=True,
+        )
+        if isinstance(given, pd.DataFrame):
+            return placement.locate(
+                made.set_axis(given.columns, axis=1), centres, executor=executor
+            )
+        return placement.locate(made.to_numpy(), centres, executor=executor)
+    except InputError:
+        return None
 
 
 def _variance_floor(
@@ -209,7 +294,7 @@ def _variance_floor(
         wish = "spacing" if follows else PAPERS_VARIANCE_FLOOR
     if wish != "spacing":
         return float(wish), None
-    near = None if wishes.distance == "euclidean" else placement.polytopes
+    near = None if placement.distance == "euclidean" else placement.polytopes
     spacing = neighbour_spacing(near, centres, seed=wishes.seed, executor=executor)
     # Each coordinate of a categorical column gets the spacing of the whole column. With its own
     # spacing, a row of a rare category would have a lower density than all foreign rows, and would

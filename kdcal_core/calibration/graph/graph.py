@@ -19,6 +19,7 @@ from kdcal_core.calibration.graph.gamma_floor_blend import (
     checked_quantile,
     checked_variance,
     data_floor,
+    fallback,
     fit_blend,
     log_n,
 )
@@ -34,11 +35,15 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import surprisal
 from kdcal_core.store import decode, errors_name_file, read_archive, write_archive
+from kdcal_core.text import formatted
 
 PAPERS_LOG_FLOOR = -1e7
 PAPERS_VARIANCE_FLOOR = 1e-6
 
 _SAME_GAMMA = 1e-6
+# cached parts of a graph: those that depend on the variances, and all of the density
+_OF_VARIANCE = ("_log_gaussian_held", "_log_gaussian_far", "_log_normaliser")
+_OF_DENSITY = (*_OF_VARIANCE, "_shares", "_log_weight")
 _KIND = "kernel density graph"
 # Kind and shape of each array of a graph; equal letters mean equal lengths.
 _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -54,9 +59,12 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "holdout_y": ("i", ("h",)),
     "holdout_proba": ("f", ("h", "K")),
     "variance_shape": ("f", ("d",)),
+    "far_x": ("f", ("q", "d")),
+    "far_index": ("i", ("q",)),
 }
 _HELD = {name for name in _ARRAYS if name.startswith("holdout")}
-_MAY_LACK = {"variance_shape", "holdout_proba"}
+_FAR = {name for name in _ARRAYS if name.startswith("far")}
+_MAY_LACK = {"variance_shape", "holdout_proba", *_FAR}
 _PROBA_SUM = 1e-3  # tolerance for a model in single precision
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
@@ -72,6 +80,11 @@ class KernelDensityGraph:
     sum_k (f~_k + c) P_k``, c the floor. Inside a polytope that is a mix of a constant class ratio
     and the prior, weighted by the Gaussian. With a ``blend`` the model's probabilities for the row
     change that ratio, but not densities, floor and prior. Everything is computed in logarithms.
+
+    A floor set from the data flags unknown rows, one in a hundred of the ordinary ones. Where rows
+    were made far away, the posterior's constant is smaller than this floor
+    (:func:`~kdcal_core.calibration.graph.gamma_floor_blend.fallback`), so that it returns to the
+    prior far away but hardly on ordinary rows.
 
     Attributes
     ----------
@@ -106,6 +119,8 @@ class KernelDensityGraph:
     blend : Blend or None
         Weights of the model and of the class ratio inside the data; None for the ratio alone, as
         in the papers.
+    far : Located or None
+        Rows made far outside the data.
 
     Notes
     -----
@@ -141,6 +156,7 @@ class KernelDensityGraph:
     holdout_y: IntArray | None
     variance_shape: FloatArray | None = None
     blend: Blend | None = None
+    far: Located | None = None
 
     @property
     def gammas(self) -> FloatArray:
@@ -158,8 +174,21 @@ class KernelDensityGraph:
 
     @property
     def effective_log_floor(self) -> float:
-        """Logarithm of the constant b / log n that Eq. 8 adds to each density."""
+        """Log density b / log n below which a row is unknown."""
         return self.log_floor - float(np.log(log_n(self.n)))
+
+    @cached_property
+    def log_fallback(self) -> float:
+        """Logarithm of the constant that the posterior adds to each density (Eq. 8).
+
+        It is :attr:`effective_log_floor` if that is fixed, or if no rows were made far away.
+        """
+        floor = self.effective_log_floor
+        if self.floor_quantile is None or self.far is None or self.holdout is None:
+            return floor
+        held = self._log_gaussian_held + self._log_weight[self.holdout.index]
+        far = self._log_gaussian_far + self._log_weight[self.far.index]
+        return min(float(fallback(held, far, self.floor_quantile)), floor)
 
     @property
     def added_variance(self) -> FloatArray:
@@ -203,9 +232,12 @@ class KernelDensityGraph:
         """Class of the largest posterior (Eq. 10), (m,) indices.
 
         Far away the rounded posterior equals the prior, although the exact one does not. Among
-        classes that are equal after rounding, density times prior decides.
+        classes that are equal after rounding, density times prior decides. With a floor set from
+        the data, it always decides: a row that falls back loses its confidence, not its class.
         """
         local = self._inside(located)
+        if self.floor_quantile is not None:
+            return np.asarray(local.argmax(axis=1))
         posterior = self._with_prior(located, local)
         equal = posterior == posterior.max(axis=1, keepdims=True)
         decided: IntArray = np.where(equal, local, -1.0).argmax(axis=1)
@@ -264,7 +296,7 @@ class KernelDensityGraph:
             floor_quantile=quantile,
         )
         if other.variance_floor == self.variance_floor:
-            self._lend(other, "_log_gaussian_held", "_log_normaliser")
+            self._lend(other, *_OF_VARIANCE)
         if self.blend is not None and other.gamma != self.gamma:
             other = other.blended()
         return other if quantile is None else other._with_floor_at(quantile)
@@ -285,32 +317,35 @@ class KernelDensityGraph:
         local = self._local_as_fitted[self.holdout.index]
         blend = fit_blend(_models(self.holdout), local, self.holdout_y, self._fitted_prior)
         other = replace(self, blend=blend)
-        self._lend(other, "_log_gaussian_held", "_log_normaliser", "_shares", "_log_weight")
+        self._lend(other, *_OF_DENSITY)
         return other
 
     def selection(self) -> Selection:
         """Held-out log loss of each exponent with the current settings, before any blend.
 
-        A floor set from the data is computed for each exponent. The held-out rows are judged with
-        the class shares of the fit rows, which are also theirs, and not with a given prior for new
-        rows. Probabilities below 1e-12 count as 1e-12.
+        A floor set from the data, and the posterior's constant, are computed for each exponent. The
+        held-out rows are judged with the class shares of the fit rows, which are also theirs, and
+        not with a given prior for new rows. Probabilities below 1e-12 count as 1e-12.
         """
         n_exponents = len(self.exponents)
         loss = error = np.full(n_exponents, np.nan)
         if self.holdout is not None and self.holdout_y is not None and self.n_holdout:
             held = self.holdout.index
             right = np.empty((n_exponents, len(held)))
-            weight = np.empty_like(right)
+            weight = np.empty((n_exponents, self.n_polytopes))
             for g in range(n_exponents):
                 shares = self._shares_at(g)
                 local = shares * self._fitted_prior
                 right[g] = ratio(local[held, self.holdout_y], local.sum(axis=1)[held])
-                weight[g] = safe_log(shares @ self.prior)[held]
-            marginal = weight + self._log_gaussian_held
-            floor = np.full(n_exponents, self.effective_log_floor)
+                weight[g] = safe_log(shares @ self.prior)
+            marginal = weight[:, held] + self._log_gaussian_held
+            constant = np.full(n_exponents, self.effective_log_floor)
             if self.floor_quantile is not None:
-                floor = data_floor(marginal, self.floor_quantile)
-            share = inside(marginal, floor[:, None])
+                constant = data_floor(marginal, self.floor_quantile)
+                if self.far is not None:
+                    far = weight[:, self.far.index] + self._log_gaussian_far
+                    constant = fallback(marginal, far, self.floor_quantile)
+            share = inside(marginal, constant[:, None])
             proba = share * right + (1.0 - share) * self._fitted_prior[self.holdout_y]
             each = surprisal(proba)
             loss = each.mean(axis=1)
@@ -361,9 +396,9 @@ class KernelDensityGraph:
         return np.where(total > 0, ratio(mixed, total), self.prior)
 
     def _with_prior(self, located: Located, local: FloatArray) -> FloatArray:
-        # Eqs. 8 and 9 rearranged: with M = sum_k f~_k P_k and c the floor, the posterior is
+        # Eqs. 8 and 9 rearranged: with M = sum_k f~_k P_k and c the constant, the posterior is
         # (M / (M + c)) times f~_y P_y / M, the polytope's own ratio, plus (c / (M + c)) P_y.
-        share = inside(self.log_marginal(located), self.effective_log_floor)[:, None]
+        share = inside(self.log_marginal(located), self.log_fallback)[:, None]
         mixed: FloatArray = share * local + (1.0 - share) * self.prior
         return mixed
 
@@ -384,6 +419,10 @@ class KernelDensityGraph:
     @cached_property
     def _log_gaussian_held(self) -> FloatArray:
         return np.zeros(0) if self.holdout is None else self._log_gaussian(self.holdout)
+
+    @cached_property
+    def _log_gaussian_far(self) -> FloatArray:
+        return np.zeros(0) if self.far is None else self._log_gaussian(self.far)
 
     @cached_property
     def _shares(self) -> FloatArray:
@@ -418,7 +457,7 @@ class KernelDensityGraph:
         nearest = float(gammas[np.argmin(np.abs(gammas - gamma))])
         if not abs(nearest - gamma) <= _SAME_GAMMA * nearest:
             raise InputError(
-                f"The graph was not fitted for gamma {gamma:g}",
+                f"The graph was not fitted for gamma {formatted(gamma, 'g')}",
                 fix=f"Choose one of its gammas, such as {nearest:.6g}, or fit with this one.",
             )
         return nearest
@@ -436,7 +475,7 @@ class KernelDensityGraph:
         while log_floor - log_log_n > floor:  # rounding must not flag the row that sets the floor
             log_floor = float(np.nextafter(log_floor, -np.inf))
         other = replace(self, log_floor=log_floor)
-        self._lend(other, "_log_gaussian_held", "_log_normaliser", "_shares", "_log_weight")
+        self._lend(other, *_OF_DENSITY)
         return other
 
     def _lend(self, other: KernelDensityGraph, *names: str) -> None:
@@ -477,7 +516,9 @@ def graph_parts(graph: KernelDensityGraph) -> tuple[GraphRecord, dict[str, NDArr
         graph.floor_quantile,
         None if graph.blend is None else (graph.blend.model, graph.blend.graph),
     )
-    found = {name: getattr(graph, name) for name in _ARRAYS if name not in _HELD}
+    found = {name: getattr(graph, name) for name in _ARRAYS if name not in _HELD | _FAR}
+    if graph.far is not None:
+        found |= {"far_x": graph.far.x, "far_index": graph.far.index}
     held = graph.holdout
     if held is not None and graph.holdout_y is not None:
         found |= {"holdout_x": held.x, "holdout_index": held.index, "holdout_tied": held.tied}
@@ -506,6 +547,10 @@ def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> 
     if "holdout_index" in found:
         x, index, tied = (found[f"holdout_{name}"] for name in ("x", "index", "tied"))
         holdout = Located(x, index, tied, found.get("holdout_proba"))
+    far = None
+    if "far_index" in found:
+        index = found["far_index"]
+        far = Located(found["far_x"], index, np.zeros(len(index), dtype=np.bool_))
     graph = KernelDensityGraph(
         **{name: found[name] for name in _ARRAYS if name not in _HELD | _MAY_LACK},
         classes=about.classes,
@@ -518,6 +563,7 @@ def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> 
         holdout_y=found.get("holdout_y"),
         variance_shape=found.get("variance_shape"),
         blend=None if about.blend is None else Blend(*about.blend),
+        far=far,
     )
     _demand(bool((graph.added_variance > 0).all()))  # the product of two tiny numbers may be zero
     # This refuses a gamma outside the grid and a variance floor of zero.
@@ -532,7 +578,9 @@ def _checked_shapes(found: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     held = _HELD - _MAY_LACK
     needed = set(_ARRAYS) - held - _MAY_LACK
     _demand(held <= set(found) or "holdout_proba" not in found)
-    _demand(needed <= set(found) and (held <= set(found) or not held & set(found)))
+    for some in (held, _FAR):
+        _demand(some <= set(found) or not some & set(found))
+    _demand(needed <= set(found))
     lengths: dict[str, int] = {}
     for name, array in found.items():
         kind, letters = _ARRAYS[name]
@@ -555,7 +603,7 @@ def _checked_values(found: Mapping[str, NDArray[Any]], lengths: Mapping[str, int
     exponents = found["exponents"]
     _demand(bool((exponents > 0).all() and (np.diff(exponents) > 0).all()))
     _demand(abs(float(found["prior"].sum()) - 1.0) <= 1e-9)
-    for name, letter in (("holdout_index", "p"), ("holdout_y", "K")):
+    for name, letter in (("holdout_index", "p"), ("holdout_y", "K"), ("far_index", "p")):
         index = found.get(name, np.zeros(0, dtype=np.int64))
         _demand(bool(((index >= 0) & (index < lengths[letter])).all()))
 

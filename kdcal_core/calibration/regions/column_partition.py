@@ -15,7 +15,7 @@ from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree.binned import MAX_BINS, InputColumn
 from kdcal_core.store import storable
-from kdcal_core.text import listed
+from kdcal_core.text import formatted, listed
 
 # Numbers with more distinct values than this are binned at their quantiles.
 NUMBER_BINS = 10
@@ -161,6 +161,6 @@ def _value_words(column: InputColumn, code: int) -> str:
         return f"{column.name} is missing"
     if column.kind == "category":
         return f"{column.name} is {column.categories[code]}"
-    low = f"above {column.edges[code - 1]:g}" if code > 0 else ""
-    high = f"up to {column.edges[code]:g}" if code < len(column.edges) else ""
+    low = f"above {formatted(column.edges[code - 1], 'g')}" if code > 0 else ""
+    high = f"up to {formatted(column.edges[code], 'g')}" if code < len(column.edges) else ""
     return " ".join(filter(None, [column.name, low, high])) or f"any {column.name}"

@@ -13,7 +13,7 @@ import pandas as pd
 
 from kdcal_core.data import IntArray
 from kdcal_core.diagnostics.estimate import Estimate, interval_text, value_text
-from kdcal_core.partition.tree import Condition, PartitionTree
+from kdcal_core.partition.tree import ALL_ROWS, Condition, PartitionTree
 from kdcal_core.text import counted, number_text, p_text
 
 RegionFault = Literal[
@@ -201,7 +201,7 @@ def region_finding(region: Region, *, regression: bool = False) -> str:
     'Where age is up to 24: the model says 0.90, the rows show 0.65 (0.58 to 0.71, 200 rows); \
 over-confident, corrected p below 0.0001.'
     """
-    lead = "Over all rows" if region.words == "all rows" else f"Where {region.words}"
+    lead = "Over all rows" if region.words == ALL_ROWS else f"Where {region.words}"
     if region.n == 0:
         return f"{lead}: no rows to judge it by."
     rows = counted(region.n, "row")
@@ -224,8 +224,8 @@ over-confident, corrected p below 0.0001.'
 
 def _vary(spread: Estimate) -> str:
     """How far the PIT values' standard deviation is from that of uniform ones; opens a bracket."""
-    side = "more" if spread.value > 0 else "less"
-    return f"{value_text(spread).lstrip('-')} {side} than they should ({interval_text(spread)}"
+    by, side = value_text(spread, abs(spread.value)), "more" if spread.value > 0 else "less"
+    return f"{by} {side} than they should ({interval_text(spread)}"
 
 
 def search_finding(search: RegionSearch) -> str:

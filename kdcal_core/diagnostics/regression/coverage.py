@@ -16,6 +16,7 @@ from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import clopper_pearson, kish, mean_interval
+from kdcal_core.text import formatted
 
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
 
@@ -117,7 +118,7 @@ def coverage(
     weight = check_weight(weight, len(y))
     if scale is not None and not 0.0 < scale < np.inf:
         raise InputError(
-            f"The scale of the outcomes is {scale:g}",
+            f"The scale of the outcomes is {formatted(scale, 'g')}",
             fix="Give the mean absolute outcome of the calibration set, above zero.",
         )
     rows = tuple(_row(distribution, y, float(c), scale, weight, level) for c in levels)
@@ -180,7 +181,7 @@ def checked_outcome(y: Any, n_rows: int | None = None, what: str = "outcome") ->
     if not finite.all():
         row = int(np.argmin(finite))
         raise InputError(
-            f"One of the {what}s is {values[row]:g}",
+            f"One of the {what}s is {formatted(values[row], 'g')}",
             fix="Leave out rows without a finite value.",
             row=row + 1,
         )

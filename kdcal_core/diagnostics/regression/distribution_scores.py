@@ -20,6 +20,7 @@ from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import ratio_of_means
+from kdcal_core.text import formatted
 
 NODES = 64
 
@@ -183,7 +184,7 @@ def scaled_interval_scores(
     """
     if not 0.0 < scale < np.inf:
         raise InputError(
-            f"The scale of the outcomes is {scale:g}",
+            f"The scale of the outcomes is {formatted(scale, 'g')}",
             fix="Give the mean absolute outcome of the calibration set, above zero.",
         )
     return interval_scores(*distribution.interval(0.95), y, 0.95) / scale

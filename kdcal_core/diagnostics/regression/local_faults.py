@@ -48,7 +48,7 @@ from kdcal_core.progress import Progress
 from kdcal_core.regression.local_test import local_uniformity
 from kdcal_core.regression.neighbour_search import NeighbourSearch, Scaling
 from kdcal_core.statistics import holm
-from kdcal_core.text import in_sentence, listed
+from kdcal_core.text import formatted, in_sentence, listed
 
 OTHERS = "all others"
 MISSING = "missing"
@@ -299,14 +299,14 @@ def _stretches(x: FloatArray, bins: int) -> tuple[IntArray, list[str]]:
     different = np.unique(x)
     if len(different) <= bins:
         place: IntArray = np.searchsorted(different, x).astype(np.int64)
-        return place, [f"{v:.4g}" for v in different]
+        return place, [formatted(v, ".4g") for v in different]
     inner = np.unique(np.quantile(x, np.arange(1, bins) / bins, method="inverted_cdf"))
     edges = np.concatenate([different[:1], inner[inner < different[-1]], different[-1:]])
     index = bin_index(x, edges)
     used, inverse = np.unique(index, return_inverse=True)
     labels: IntArray = inverse.astype(np.int64)
-    ends = [(x[labels == b].min(), x[labels == b].max()) for b in range(len(used))]
-    return labels, [f"{a:.4g}" if a == b else f"{a:.4g} to {b:.4g}" for a, b in ends]
+    ends = [np.unique([x[labels == b].min(), x[labels == b].max()]) for b in range(len(used))]
+    return labels, [" to ".join(formatted(end, ".4g") for end in both) for both in ends]
 
 
 def _words_of(text: pd.Series, levels: int) -> tuple[IntArray, list[str]]:

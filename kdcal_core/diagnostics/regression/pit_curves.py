@@ -20,6 +20,7 @@ from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
 from kdcal_core.diagnostics.targets import check_choice, check_level
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import clopper_pearson
+from kdcal_core.text import formatted
 
 
 def checked_pit(pit: Any, sample_weight: Any = None) -> tuple[FloatArray, FloatArray]:
@@ -41,7 +42,7 @@ def checked_pit(pit: Any, sample_weight: Any = None) -> tuple[FloatArray, FloatA
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"A PIT value is {values[row]:.6g}",
+            f"A PIT value is {formatted(values[row], '.6g')}",
             fix="PIT values are probabilities: each lies between 0 and 1.",
             row=row + 1,
         )

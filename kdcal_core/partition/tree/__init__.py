@@ -13,9 +13,10 @@ from kdcal_core.partition.tree.growing import (
     grow_tree,
     prune_tree,
 )
-from kdcal_core.partition.tree.tree import Condition, PartitionTree, TreeNode
+from kdcal_core.partition.tree.tree import ALL_ROWS, Condition, PartitionTree, TreeNode
 
 __all__ = [
+    "ALL_ROWS",
     "BinnedInputs",
     "Condition",
     "Criterion",

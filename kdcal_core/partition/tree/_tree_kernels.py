@@ -61,6 +61,47 @@ def histograms(
 
 
 @compiled
+def write_cuts(
+    histogram: Array, order: Array, missing_code: Array, least: int, sides: Array, cuts: Array
+) -> int:
+    """Write every cut of every column that leaves ``least`` rows on both sides; return how many.
+
+    ``order`` (columns, codes) is that in which a column's codes are cut. ``sides`` (2, cuts, sums)
+    are the sums of what goes left and right; ``cuts`` (cuts, 4) are the column, the last place
+    that goes left, whether missing values do, and whether most rows do.
+    """
+    n, width = 0, histogram.shape[2]
+    total, up_to = np.zeros(width), np.zeros(width)
+    for k in range(width):
+        for last in range(order.shape[1]):
+            if order[0, last] != missing_code[0]:
+                total[k] += histogram[0, order[0, last], k]
+        total[k] += histogram[0, missing_code[0], k]
+    for column in range(len(histogram)):
+        missing = histogram[column, missing_code[column]]
+        for k in range(width):
+            up_to[k] = 0.0
+        for last in range(order.shape[1]):
+            here = histogram[column, order[column, last]]
+            if order[column, last] == missing_code[column]:
+                continue
+            for k in range(width):
+                up_to[k] += here[k]
+            for side in range(1 + int(missing[0] > 0)):
+                left = up_to[0] + side * missing[0]
+                right = total[0] - left
+                if here[0] <= 0 or left < least or right < least:
+                    continue
+                for k in range(1, width):
+                    sides[0, n, k - 1] = up_to[k] + missing[k] if side else up_to[k]
+                    sides[1, n, k - 1] = total[k] - sides[0, n, k - 1]
+                cuts[n, 0], cuts[n, 1] = column, last
+                cuts[n, 2], cuts[n, 3] = side, int(left > right)
+                n += 1
+    return n
+
+
+@compiled
 def find_leaves(
     codes: Array,
     feature: Array,

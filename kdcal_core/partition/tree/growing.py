@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.blocks import cores
 from kdcal_core.errors import InputError
-from kdcal_core.partition.tree.binned import CODES, BinnedInputs, InputColumn
+from kdcal_core.partition.tree.binned import CODES, BinnedInputs
 from kdcal_core.partition.tree.tree import PartitionTree, arranged
 
 FloatArray = NDArray[np.float64]
@@ -200,7 +200,7 @@ def _shares(sums: FloatArray, weight: FloatArray) -> FloatArray:
 
 def _over(a: FloatArray, b: FloatArray) -> FloatArray:
     """``a / b``, 0 where there is nothing to divide by."""
-    out: FloatArray = np.zeros(np.broadcast_shapes(a.shape, b.shape))
+    out: FloatArray = np.zeros(a.shape)
     np.divide(a, b, out=out, where=b > 0)
     return out
 
@@ -393,6 +393,11 @@ class _Growth:
     right: list[int] = field(default_factory=list)
     n: list[int] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        columns = self.binned.columns
+        self.missing_code = np.array([one.missing_code for one in columns])
+        self.is_named = np.array([one.kind == "category" for one in columns])
+
     def grow(self, rows: NDArray[np.int64], max_leaves: int | None) -> None:
         """Split nodes until none is left or the tree has ``max_leaves``.
 
@@ -432,9 +437,8 @@ class _Growth:
         if self._may_split(node):
             tried = self._tried()
             node.histogram = self._histogram(node.rows, tried) if histogram is None else histogram
-            node.split = best_split(
-                node.histogram, tried, self.binned.columns, self.score, self.min_rows
-            )
+            of_columns = self.missing_code[tried], self.is_named[tried]
+            node.split = best_split(node.histogram, tried, *of_columns, self.score, self.min_rows)
             if node.split is not None:
                 first = -node.split.gain if self.best_first else -number
                 heapq.heappush(waiting, (first, number, node))
@@ -477,7 +481,7 @@ class _Growth:
 
         stats = self.score.stats
         cells, values = stats.cells[rows], stats.values[rows]
-        codes = max(self.binned.columns[column].bins for column in tried) + 1
+        codes = int(self.missing_code[tried].max()) + 1
         out = np.zeros((len(tried), codes, 1 + stats.n_cells * values.shape[1]))
         parts = np.array_split(np.arange(len(tried)), self.workers)
 
@@ -505,7 +509,8 @@ class Split:
 def best_split(
     histogram: FloatArray,
     tried: NDArray[np.int64],
-    columns: tuple[InputColumn, ...],
+    missing_code: NDArray[np.int64],
+    is_named: NDArray[np.bool_],
     score: Criterion,
     min_rows: int,
 ) -> Split | None:
@@ -518,75 +523,58 @@ def best_split(
     histogram : (t, codes, 1 + cells * values)
         Of the t columns tried, counts first; see the kernel.
     tried : (t,) columns, ascending
+    missing_code, is_named : (t,)
+        Of each column tried: its last code, and whether its codes are categories.
     """
-    at = np.arange(len(tried))
-    missing_code = np.array([columns[column].missing_code for column in tried])
-    missing = histogram[at, missing_code]
-    present = histogram.copy()
-    present[at, missing_code] = 0
-    order = _order(present, tried, columns, score)
-    if order is not None:
-        present = np.take_along_axis(present, order[..., None], axis=1)
-    total = present[0].sum(axis=0) + missing[0]
-    up_to = np.cumsum(present, axis=1)
-    # (t, codes, missing right or left, ...): what goes left
-    left = np.stack([up_to, up_to + missing[:, None]], axis=2)
-    right = total - left
-    rows_left, rows_right = left[..., 0], right[..., 0]
-    valid = (rows_left >= min_rows) & (rows_right >= min_rows)
-    valid &= (present[..., 0] > 0)[..., None]
-    valid[..., 1] &= (missing[:, 0] > 0)[:, None]
-    gains = np.full(valid.shape, -np.inf)
-    if valid.any():
-        cells = (score.stats.n_cells, score.stats.values.shape[1])
-        gains[valid] = score.gain(
-            left[valid][:, 1:].reshape(-1, *cells), right[valid][:, 1:].reshape(-1, *cells)
-        )
-    best = gains.max()
+    from kdcal_core.partition.tree._tree_kernels import write_cuts
+
+    order = _order(histogram, missing_code, is_named, score)
+    cells = (score.stats.n_cells, score.stats.values.shape[1])
+    sides = np.empty((2, 2 * np.count_nonzero(histogram[..., 0]), *cells))
+    cuts = np.empty((sides.shape[1], 4), dtype=np.int64)
+    n = write_cuts(histogram, order, missing_code, min_rows, sides.reshape(2, len(cuts), -1), cuts)
+    gains = score.gain(sides[0, :n], sides[1, :n]) if n else np.empty(0)
+    best = gains.max(initial=-np.inf)
     if not best > NO_WORTH:
         return None
-    position, last, side = np.unravel_index(
-        np.flatnonzero(gains.ravel() >= best * (1 - TIE))[0], gains.shape
-    )
-    seen = present[position, :, 0] > 0
-    larger_left = bool(rows_left[position, last, side] > rows_right[position, last, side])
-    missing_left = bool(side) if missing[position, 0] else larger_left
-    column = columns[tried[position]]
+    position, last, side, larger_left = cuts[np.flatnonzero(gains >= best * (1 - TIE))[0]].tolist()
+    codes, bins = order[position], missing_code[position]
+    seen = (histogram[position, codes, 0] > 0) & (codes != bins)
     goes_left = np.zeros(CODES, dtype=bool)
-    if column.kind == "number":
-        goes_left[: _threshold(seen, int(last), column) + 1] = True
-    elif order is not None:
+    if is_named[position]:
         # what this node has not seen goes where most rows go
-        goes_left[: column.bins] = larger_left
-        goes_left[order[position][seen]] = np.flatnonzero(seen) <= last
-    goes_left[column.missing_code :] = missing_left
+        goes_left[:bins] = larger_left
+        goes_left[codes[seen]] = np.flatnonzero(seen) <= last
+    else:
+        goes_left[: _threshold(seen, last, bins) + 1] = True
+    goes_left[bins:] = side if histogram[position, bins, 0] > 0 else larger_left
     return Split(int(tried[position]), goes_left, float(best))
 
 
 def _order(
-    present: FloatArray,
-    tried: NDArray[np.int64],
-    columns: tuple[InputColumn, ...],
+    histogram: FloatArray,
+    missing_code: NDArray[np.int64],
+    is_named: NDArray[np.bool_],
     score: Criterion,
-) -> NDArray[np.int64] | None:
-    """The codes of each column in the order in which splits cut them; None: as they are."""
-    named = np.flatnonzero([columns[column].kind == "category" for column in tried])
-    if not len(named):
-        return None
-    order = np.tile(np.arange(present.shape[1]), (len(tried), 1))
-    cells = (score.stats.n_cells, score.stats.values.shape[1])
-    for at in named:
-        sums = present[at]
-        key = score.order(sums[:, 1:].reshape(-1, *cells))
-        order[at] = np.argsort(np.where(sums[:, 0] > 0, key, np.inf), kind="stable")
+) -> NDArray[np.int64]:
+    """The codes of each column in the order in which splits cut them, (t, codes)."""
+    order = np.empty(histogram.shape[:2], dtype=np.int64)
+    order[:] = np.arange(histogram.shape[1])
+    named = np.flatnonzero(is_named)
+    if len(named):
+        present = histogram[named]
+        present[np.arange(len(named)), missing_code[named]] = 0
+        cells = (score.stats.n_cells, score.stats.values.shape[1])
+        key = [score.order(sums[:, 1:].reshape(-1, *cells)) for sums in present]
+        order[named] = np.where(present[..., 0] > 0, key, np.inf).argsort(axis=1, kind="stable")
     return order
 
 
-def _threshold(seen: NDArray[np.bool_], last: int, column: InputColumn) -> int:
+def _threshold(seen: NDArray[np.bool_], last: int, bins: int) -> int:
     """The last code that goes left: midway to the next one that the node has seen."""
     later = np.flatnonzero(seen[last + 1 :])
     if not len(later):
-        return column.bins - 1
+        return bins - 1
     return last + int(later[0]) // 2
 
 

@@ -19,8 +19,9 @@ from kdcal_core.blocks import cores
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree.binned import CODES, BinnedInputs, InputColumn, bin_inputs
 from kdcal_core.store import storable
-from kdcal_core.text import listed
+from kdcal_core.text import formatted, listed
 
+ALL_ROWS = "all rows"  # the words of a region without a condition
 APPLY_ROWS = 100_000  # rows a thread finds the leaves of at once
 
 
@@ -183,7 +184,7 @@ class PartitionTree:
 
     def words(self, leaf: int) -> str:
         """A leaf's rule in words; names from the table are as they are, hence untrusted."""
-        return "; ".join(condition.words for condition in self.rule(leaf)) or "all rows"
+        return "; ".join(condition.words for condition in self.rule(leaf)) or ALL_ROWS
 
     def nodes(self) -> tuple[TreeNode, ...]:
         """The nodes for drawing, in preorder, each with the branch that leads to it."""
@@ -276,7 +277,7 @@ class TreeNode:
 
     @property
     def words(self) -> str:
-        return "all rows" if self.condition is None else self.condition.words
+        return ALL_ROWS if self.condition is None else self.condition.words
 
 
 NAMED, NAMED_SHORT = 3, 2  # categories that a rule names before it counts the others
@@ -387,7 +388,7 @@ class Condition:
 
 
 def _digits(value: float) -> str:
-    return f"{value:,.15g}"
+    return formatted(value, ",.15g")
 
 
 def arranged(

@@ -10,8 +10,12 @@ or on five real tables with ``--data FOLDER`` (``--cache FOLDER`` keeps the netw
 that the calibrators can be measured again without training); ``comparison`` for all offered
 calibrators over the shipped samples and, with ``--data FOLDER``, further real tables, and how they
 rank; ``small_samples`` for calibrators on 100 to 5,000 rows, on made-up tables and, with ``--data
-FOLDER``, fifteen real ones (``--cache FOLDER`` keeps what their models say). ``--quick`` takes
-minutes, the whole an hour or more.
+FOLDER``, fifteen real ones (``--cache FOLDER`` keeps what their models say); ``watch`` for
+estimates without labels under made covariate shifts, on real tables with ``--data FOLDER``;
+``inside_outside`` for what falling back outside costs a kernel density graph inside;
+``arena`` for every calibrator of scores and those of probmetrics over real tables, seven kinds of
+models and 300 to 5,000 rows (with ``--data FOLDER``; it goes on from what ``--cache FOLDER`` has).
+``--quick`` takes minutes, the whole an hour or more.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ RESULTS = HERE / "results"
 STUDIES = (
     *("simulations", "tables", "depth", "images"),
     *("recalibration", "heterogeneous", "comparison", "small_samples"),
+    *("watch", "inside_outside", "arena"),
 )
 
 
@@ -52,7 +57,7 @@ def main() -> None:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"  # one process a core; the workers inherit it
 
-    from tests.benchmarks.studies import depth, images, simulations, tables
+    from tests.benchmarks.studies import depth, images, inside_outside, simulations, tables
 
     if options.study == "recalibration":
         _recalibration(options)
@@ -66,6 +71,14 @@ def main() -> None:
     if options.study == "small_samples":
         _small_samples(options)
         return
+    if options.study == "watch":
+        _watch(options)
+        return
+    if options.study == "arena":
+        if options.data is None:
+            parser.error("--data is needed for the arena")
+        _arena(options)
+        return
     kinds = tuple(options.models)
     if options.study == "simulations":
         tasks, run = simulations.tasks(options.quick, kinds), simulations.run
@@ -76,11 +89,13 @@ def main() -> None:
     else:
         if options.data is None:
             parser.error("--data is needed for the study of real tables")
-        tasks, run = tables.tasks(options.quick, kinds, options.data), tables.run
+        study = inside_outside if options.study == "inside_outside" else tables
+        tasks, run = study.tasks(options.quick, kinds, options.data), study.run
     rows = _run_all(tasks, run, options.workers, options.minutes)
     options.out.mkdir(parents=True, exist_ok=True)
-    if options.study in ("depth", "images"):
-        {"depth": depth, "images": images}[options.study].write(rows, options.out)
+    writers = {"depth": depth, "images": images, "inside_outside": inside_outside}
+    if options.study in writers:
+        writers[options.study].write(rows, options.out)
     else:
         _write(rows, options.study, kinds, options.out)
 
@@ -126,6 +141,23 @@ def _small_samples(options: argparse.Namespace) -> None:
     out.mkdir(parents=True, exist_ok=True)
     tasks = study.tasks(options.quick, options.data, options.cache)
     report.write(_run_all(tasks, study.run, options.workers, options.minutes), out)
+
+
+def _watch(options: argparse.Namespace) -> None:
+    from tests.benchmarks.studies.watch import report, study
+
+    out = options.out / "watch"
+    out.mkdir(parents=True, exist_ok=True)
+    tasks = study.tasks(options.quick, options.data, options.cache)
+    report.write(_run_all(tasks, study.run, options.workers, options.minutes), out)
+
+
+def _arena(options: argparse.Namespace) -> None:
+    from tests.benchmarks.studies.arena import report, study
+
+    tasks = study.tasks(options.quick, options.data, options.cache)
+    rows = _run_all(tasks, study.run, options.workers, options.minutes)
+    report.write(rows, HERE.parent if options.out == RESULTS else options.out)
 
 
 def _run_all(tasks: list[dict[str, Any]], run: Any, workers: int, minutes: float) -> pd.DataFrame:

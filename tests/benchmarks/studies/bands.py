@@ -30,7 +30,7 @@ def measure_figure(
     """
     colours = palette(dark)
     figure = new_figure(dark, height=340)
-    figure.add_traces(band_lines(lines, colours, "%{x:,.4g}", y_title.lower(), band_words))
+    figure.add_traces(band_lines(lines, colours, "{}", y_title.lower(), band_words))
     places = np.concatenate([line.x for line in lines]) if lines else np.ones(1)
     if target is not None:
         figure.add_trace(

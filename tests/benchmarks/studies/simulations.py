@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics import sphere_points
+from kdcal_core.data.foreign_rows import sphere_points
 from kdcal_core.simulation import SIMULATIONS, trunk
 from tests.benchmarks.studies import measures
 from tests.benchmarks.studies.methods import Methods

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from kdcal_core.diagnostics import sphere_points
+from kdcal_core.data.foreign_rows import sphere_points
 from tests.benchmarks.studies import measures
 from tests.benchmarks.studies.methods import Methods
 

@@ -99,10 +99,13 @@ CALIBRATORS_IN_FILES = (
     *("TemperatureScaling", "CumulativeConfidence", "IsotonicConfidence", "SigmoidConfidence"),
     *("PlattScaling", "BetaCalibration", "ClasswiseHistogram", "VectorScaling", "VennAbers"),
     *("DirichletScaling", "HeterogeneousCalibrator", "KernelDensityCalibrator"),
+    *("StructuredVectorScaling", "StructuredMatrixScaling", "QuadraticScaling"),
+    *("SplineCalibration", "CentredIsotonic", "EnsembleTemperature", "RecommendedCalibrator"),
 )
 RECORDS_IN_FILES = (
     *("Curve", "InputColumn", "PartitionTree", "ColumnPartition", "Layer", "RegionFit"),
     *("LinearMaps", "IsotonicMaps", "HistogramMaps", "TemperatureMaps", "DensityMaps", "Damped"),
+    "SplineCurve",
 )
 
 

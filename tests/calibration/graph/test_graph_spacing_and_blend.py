@@ -85,19 +85,36 @@ def _log_loss(blend, model, local, y):
     return -np.log(blend.mix(model, local, THIRDS)[np.arange(len(y)), y]).mean()
 
 
+def _searched(model, local, y, graph):
+    """Weights of a grid search with the penalty, with a graph or without one."""
+    n, centre = len(y), (0.5, 0.5) if graph else (1.0, 0.0)
+
+    def penalised(w):
+        blend = Blend(w[0], w[1] if graph else 0.0)
+        away = (blend.model - centre[0]) ** 2 + (blend.graph - centre[1]) ** 2
+        return _log_loss(blend, model, local, y) + 3 / n * away
+
+    best = np.atleast_1d(brute(penalised, [(0, 6)] * (2 if graph else 1), Ns=25))
+    return Blend(float(best[0]), float(best[1]) if graph else 0.0)
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_weights_are_those_of_a_grid_search(seed):
-    model, local, y = _opinions(np.random.default_rng(seed), n=60)
+@pytest.mark.parametrize("useful", [True, False])
+def test_the_weights_are_those_of_a_grid_search(seed, useful):
+    rng = np.random.default_rng(seed)
+    model, local, y = _opinions(rng, n=200)
+    if not useful:
+        local = rng.dirichlet([1.0] * 3, 200)
+    best = Blend(1.0, 0.0)
+    for graph in (False, True):
+        step = _searched(model, local, y, graph)
+        each = [-np.log(one.mix(model, local, THIRDS)[np.arange(200), y]) for one in (best, step)]
+        gain = each[0] - each[1]
+        if gain.mean() > (2 if graph else 1) * gain.std(ddof=1) / np.sqrt(200):
+            best = step
     fitted = fit_blend(model, local, y, THIRDS)
-    best = brute(
-        lambda w: (
-            _log_loss(Blend(w[0], w[1]), model, local, y)
-            + 3 / 60 * ((w[0] - 0.5) ** 2 + (w[1] - 0.5) ** 2)
-        ),
-        [(0, 6), (0, 6)],
-        Ns=25,
-    )
-    assert [fitted.model, fitted.graph] == pytest.approx(best.tolist(), abs=0.02)
+    assert (best.graph > 0) == useful
+    assert [fitted.model, fitted.graph] == pytest.approx([best.model, best.graph], abs=0.02)
 
 
 def test_on_its_own_rows_it_is_no_worse_than_either_opinion():
@@ -157,6 +174,17 @@ def test_any_opinions_blend_to_a_distribution(model, graph, raw):
     assert mixed.sum() == pytest.approx(1.0)
 
 
+def test_a_model_too_sure_by_itself_gets_one_temperature():
+    rng = np.random.default_rng(9)
+    truth = rng.dirichlet([1.0, 1.0], 4000)
+    y = (rng.random(4000) < truth[:, 1]).astype(int)
+    sure = truth**2 / (truth**2).sum(axis=1, keepdims=True)
+    fitted = fit_blend(sure, rng.dirichlet([1.0, 1.0], 4000), y, np.array([0.5, 0.5]))
+    assert fitted.model == pytest.approx(0.5, abs=0.05)
+    assert fitted.graph == 0.0
+    assert fit_blend(truth, sure, y, np.array([0.5, 0.5])) == Blend(1.0, 0.0)
+
+
 def test_certain_opinions_that_agree_keep_finite_weights():
     sure = np.eye(2)[[0, 1, 0]]
     prior = np.array([0.5, 0.5])
@@ -168,8 +196,8 @@ def test_certain_opinions_that_agree_keep_finite_weights():
 def test_one_row_does_not_run_away_with_the_weights():
     model, local = np.array([[0.6, 0.4]]), np.array([[0.4, 0.6]])
     fitted = fit_blend(model, local, np.array([0]), np.array([0.5, 0.5]))
-    assert 0.5 <= fitted.model < 1.0
-    assert 0.0 <= fitted.graph <= 0.5
+    assert 1.0 <= fitted.model < 1.5
+    assert fitted.graph == 0.0
 
 
 def _noisy_xor(n, seed):
@@ -223,14 +251,17 @@ def test_weights_of_one_and_nothing_are_the_model_and_the_graph(forest, model):
     np.testing.assert_allclose(alone, replace(graph, blend=None).posterior(located), atol=1e-5)
 
 
-def test_only_another_gamma_moves_the_weights(forest, model):
-    graph = model.graph_
+def test_only_another_gamma_moves_the_weights():
+    rows = *_noisy_xor(200, 1), *_noisy_xor(400, 2)
+    forest = RandomForestClassifier(30, max_depth=2, random_state=0).fit(*rows[:2])
+    graph = KernelDensityForest(forest).fit(*rows).graph_
+    assert graph.blend.graph > 0  # the votes of shallow trees are too unsure, their regions are not
     for settings in ({"variance_floor": 0.3}, {"log_floor": -5.0}, {"floor_quantile": 0.2}):
         assert graph.with_settings(**settings).blend == graph.blend
     gamma = float(graph.gammas[0])
     moved, again = graph.with_settings(gamma=gamma), KernelDensityForest(forest, gamma=gamma)
     assert moved.blend != graph.blend
-    assert moved.blend == again.fit(*ROWS).blend_
+    assert moved.blend == again.fit(*rows).blend_
     back = moved.with_settings(gamma=graph.gamma)
     assert back.blend == graph.blend
     half = replace(
@@ -387,7 +418,7 @@ def test_a_class_that_few_rows_lack_is_not_ruled_out(missing):
     n = model.graph_.n
     assert model.prior_[missing] == pytest.approx(0.5 / (n + 0.5))
     np.testing.assert_allclose(model.predict_proba([[1e6] * 3])[0], model.prior_)
-    share = inside(model.graph_.log_marginal(model.locate(X)), model.graph_.effective_log_floor)
+    share = inside(model.graph_.log_marginal(model.locate(X)), model.graph_.log_fallback)
     expected = share * own[:, missing] + (1 - share) * model.prior_[missing]
     np.testing.assert_allclose(said[:, missing], expected)
     loss = [-np.log(p[np.arange(len(y)), y].clip(1e-12)).mean() for p in (own, said)]
@@ -401,7 +432,7 @@ def test_a_given_prior_rules_a_class_without_rows_in_or_out(forest):
         in_, out = (
             KernelDensityForest(forest, prior=prior).fit(*one) for prior in ([0.3, 0.7], [0.0, 1.0])
         )
-    share = inside(in_.graph_.log_marginal(in_.locate(X)), in_.graph_.effective_log_floor)
+    share = inside(in_.graph_.log_marginal(in_.locate(X)), in_.graph_.log_fallback)
     own = forest.predict_proba(X)[:, 0]
     np.testing.assert_allclose(in_.predict_proba(X)[:, 0], share * own + (1 - share) * 0.3)
     np.testing.assert_array_equal(out.predict_proba(X)[:, 0], 0.0)

@@ -69,7 +69,7 @@ def scored(name: str, folder: Path | None, cache: Path | None) -> Scored:
     assert folder is not None
     proba, y = _trained(name, folder)
     if kept is not None:
-        kept.model.mkdir(parents=True, exist_ok=True)
+        kept.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(kept, proba=proba, y=y)
     return proba, y
 
@@ -126,7 +126,7 @@ def _softmax(logits: FloatArray) -> FloatArray:
 
 def _trained(name: str, folder: Path) -> Scored:
     target, kind, n_train = REAL[name]
-    X, y = _read(name, target, folder)
+    X, y = read_table(name, target, folder)
     train, rest = train_test_split(
         np.arange(len(y)), train_size=min(n_train, len(y) // 2), random_state=0, stratify=y
     )
@@ -135,7 +135,8 @@ def _trained(name: str, folder: Path) -> Scored:
     return model.predict_proba(X[rest]).astype(np.float64), y[rest]
 
 
-def _read(name: str, target: str, folder: Path) -> Scored:
+def read_table(name: str, target: str, folder: Path) -> Scored:
+    """Features (n, d) and classes (n,) of a table; images as rows of pixels."""
     if (folder / f"{name}.npz").exists():
         with np.load(folder / f"{name}.npz") as found:
             arrays = {key: found[key] for key in found.files}

@@ -42,8 +42,14 @@ MARKS: dict[Verdict | None, Mark] = {
 }
 
 
-def check_list(checked: CheckedReview) -> None:
-    """Every check: the first ones that do not pass in full, the others on demand."""
+def check_list(checked: CheckedReview, *, links: bool = True) -> None:
+    """Every check: the first ones that do not pass in full, the others on demand.
+
+    Parameters
+    ----------
+    links : bool, default=True
+        Whether a check has a link to the page that shows more of the open review.
+    """
     ordered = [one for verdict in MARKS for one in checked.of(verdict)]
     answered = [one for one in ordered if one.verdict is not None]
     not_passed = sum(one.verdict != "pass" for one in answered)
@@ -51,7 +57,7 @@ def check_list(checked: CheckedReview) -> None:
     shown, folded = answered[:first], answered[first:]
     with st.container(gap="xsmall"):
         for result in shown:
-            _row(result)
+            _row(result, links)
     if folded:
         words = {MARKS[one.verdict].word.lower() for one in folded}
         last = f": {words.pop()}" if len(words) == 1 else ""
@@ -59,7 +65,7 @@ def check_list(checked: CheckedReview) -> None:
         if more.open:
             with more.container(gap="xsmall"):
                 for result in folded:
-                    _row(result)
+                    _row(result, links)
     without = checked.of(None)
     if without:
         label = f"{counted(len(without), 'check')} that these files cannot answer"
@@ -74,7 +80,7 @@ def _folded(label: str, key: str) -> Any:
     return st.expander(label, key=key, on_change="rerun")
 
 
-def _row(result: CheckResult) -> None:
+def _row(result: CheckResult, links: bool) -> None:
     mark = MARKS[result.verdict]
     with st.container(gap=None):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -89,9 +95,10 @@ def _row(result: CheckResult) -> None:
             if details.open:
                 with details:
                     _details(result)
-            st.space("stretch")
-            title = navigation.places()[result.check.page].title
-            navigation.page_link(result.check.page, title)
+            if links:
+                st.space("stretch")
+                title = navigation.places()[result.check.page].title
+                navigation.page_link(result.check.page, title)
         st.caption(escape_markdown(result_text(result), 400))
 
 
@@ -101,7 +108,7 @@ def _details(result: CheckResult) -> None:
     if (why := evidence_text(result, result.worst)) != "":
         st.markdown(why)
     if result.verdict == "fail":
-        st.markdown(check.remedy)
+        st.markdown(result.remedy)
     show_table(
         _table(result),
         key=f"parts_{check.code}",

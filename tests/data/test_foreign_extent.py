@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdcal_core.diagnostics.foreign_rows import extent
+from kdcal_core.data.foreign_rows import extent
 from kdcal_core.errors import InputError
 
 

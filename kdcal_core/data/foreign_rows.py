@@ -1,4 +1,4 @@
-"""Foreign rows made from a table: on spheres, in its box, shuffled, or shifted."""
+"""Foreign rows made from a table: on spheres, moved outward, in its box, shuffled, or shifted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types
 
-from kdcal_core.data import FloatArray, at_most
-from kdcal_core.diagnostics.far_from_data import sphere_points
+from kdcal_core.data.schema import FloatArray
+from kdcal_core.data.splits import at_most
 from kdcal_core.errors import InputError
 
 _LARGEST = 1e100  # squares of larger values overflow
@@ -122,6 +122,32 @@ def extent(frame: pd.DataFrame) -> Extent:
     )
 
 
+def sphere_points(n: int, n_features: int, radius: float, seed: int) -> FloatArray:
+    """``n`` points uniform on the sphere of ``radius`` around the origin, (n, n_features).
+
+    The points are normalised Gaussian vectors (normalised points of a cube are not uniform). The
+    directions depend on the seed alone, so spheres with equal seeds share their rays.
+
+    Raises
+    ------
+    InputError
+        For a count below 1, or a radius that is negative or not finite.
+
+    Examples
+    --------
+    >>> np.linalg.norm(sphere_points(2, 5, 3.0, seed=0), axis=1).round(12).tolist()
+    [3.0, 3.0]
+    """
+    for name, count in (("n", n), ("n_features", n_features)):
+        if count < 1:
+            raise InputError(f"{name} is {count!r}", fix="Choose a whole number, at least 1.")
+    if not 0.0 <= radius < np.inf:
+        raise InputError(f"The radius is {radius!r}", fix="Choose a finite number, at least 0.")
+    directions = np.random.default_rng(seed).normal(size=(n, n_features))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return np.asarray(radius * directions)
+
+
 def on_spheres(
     frame: pd.DataFrame, where: Extent, radii: tuple[float, ...], n: int, seed: int
 ) -> pd.DataFrame:
@@ -136,6 +162,26 @@ def on_spheres(
     away = np.concatenate([radius * directions for radius in radii])
     held = _drawn(frame, n, seed)
     rows = pd.concat([held] * len(radii), ignore_index=True)
+    return with_numbers(rows, where.columns, where.centre + away * where.spread)
+
+
+def outward(frame: pd.DataFrame, where: Extent, radius: float, n: int, seed: int) -> pd.DataFrame:
+    """``n`` rows of the data, each moved straight away from the centre to ``radius``.
+
+    The radius is in units of the farthest row's distance, as in :func:`on_spheres`. Unlike points
+    in random directions, these lie where the data themselves point to. Missing values stay missing,
+    and a row in the centre itself stays there.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"a": [-1.0, 1.0], "b": [-1.0, 1.0]})
+    >>> outward(frame, extent(frame), 3.0, 2, seed=1)["a"].abs().tolist()
+    [3.0, 3.0]
+    """
+    rows = _drawn(frame, n, seed)
+    away = (numbers_of(rows, where.columns) - where.centre) / where.spread
+    norm = np.linalg.norm(np.nan_to_num(away), axis=1, keepdims=True)
+    away *= radius * where.reach / np.where(norm > 0, norm, np.inf)
     return with_numbers(rows, where.columns, where.centre + away * where.spread)
 
 

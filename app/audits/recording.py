@@ -1,0 +1,313 @@
+"""From a review to an audit: a short form, a job that computes everything, and the draft."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from app.audits import audit_address
+from app.shared import (
+    audits_here,
+    checked,
+    chosen_calibrator,
+    job_results,
+    session,
+    waiting,
+)
+from app.shared.emphasis import emphasis, quiet
+from app.shared.labels import unique_labels
+from kdcal_core.audit import (
+    Audit,
+    AuditContent,
+    AuditSettings,
+    Baseline,
+    CalibratorFacts,
+    Happened,
+    PendingAudit,
+    Person,
+    Project,
+    Record,
+    audit_settings,
+    begin,
+    deliver_in_background,
+    drafting,
+    exported_facts,
+    forget_pending,
+    keep_pending,
+    limits_of,
+    make_audit,
+    moment_text,
+    named_facts,
+    new_id,
+    pending_of,
+    person_text,
+    since_when,
+    with_moments,
+)
+from kdcal_core.errors import InputError
+from kdcal_core.review import KnownResults, Limit, Review
+from kdcal_core.text import counted, escape_markdown, printable
+
+_PENDING = "audit_being_recorded"  # the review whose audit this session began to record
+_NEW = ""  # in place of a project's id
+_CHOSEN, _MADE = "audit_into_project", "audit_project_made"
+_NONE = "none"  # in place of a calibrator's key
+
+
+def recording(
+    record: Record, review: Review | None, projects: Sequence[Project], who: Person
+) -> None:
+    """The audit that is being computed, or the form to record one of the open review."""
+    pending = _pending(review)
+    if pending is not None:
+        _follow(record, pending, who)
+    elif review is not None and audits_here.asked_to_record(review):
+        _form(record, review, [one for one in projects if one.may(who, "reviewer")], who)
+
+
+def is_recording(review: Review | None) -> bool:
+    """Whether an audit of the open review, or one that this session began, is being computed."""
+    return _pending(review) is not None
+
+
+def _pending(review: Review | None) -> PendingAudit | None:
+    """The audit that waits for its draft; a reload of the page finds it by the open review."""
+    begun = st.session_state.get(_PENDING)
+    ids = dict.fromkeys(one for one in (begun, review and review.id) if one)
+    waiting_ones = (pending_of(session.workspace(), one) for one in ids)
+    return next((one for one in waiting_ones if one is not None), None)
+
+
+def _follow(record: Record, pending: PendingAudit, who: Person) -> None:
+    """The progress of the computation; the draft once it is done."""
+    with st.container(border=True):
+        st.subheader(f"Recording the audit {escape_markdown(pending.title, 80)}", anchor=False)
+        job = job_results.finished(pending.asked, pending.review)
+        found = None if job is None else job_results.result_of(job, make_audit)
+        if found is None:
+            running = waiting.find(pending.asked.key)
+            if running is None or running.finished:
+                _give_up(pending)
+            return
+        try:
+            audit = _draft(record, pending, found, who)
+        except (InputError, OSError):
+            _give_up(pending)
+            raise  # the app reports it
+    st.session_state.pop(_PENDING, None)
+    if audit is None:  # another tab wrote it
+        st.rerun()
+    deliver_in_background(record)
+    audits_here.ask_to_record(None)
+    audit_address.open_to_work(pending.project, audit.id)
+
+
+def _draft(record: Record, pending: PendingAudit, found: AuditContent, who: Person) -> Audit | None:
+    """The draft of what was computed; None where another session has written it."""
+    with drafting(session.workspace(), pending) as waits:
+        if not waits:
+            return None
+        return record.draft(
+            pending.project,
+            replace(found, title=pending.title, calibrator=pending.calibrator),
+            who,
+            begun=pending.begun,
+            audit=pending.audit,
+        )
+
+
+def _give_up(pending: PendingAudit) -> None:
+    if st.button("Do not record it", key="audit_give_up", type="tertiary"):
+        forget_pending(session.workspace(), pending.review)
+        st.session_state.pop(_PENDING, None)
+        st.rerun()
+
+
+def _form(record: Record, review: Review, projects: Sequence[Project], who: Person) -> None:
+    with st.container(border=True):
+        st.header("Record an audit", anchor=False)
+        left, right = st.columns(2)
+        with left:
+            project, name = _project(projects)
+        title = right.text_input(
+            "Title", value=review.title[:200], max_chars=200, key=f"audit_title_{review.id}"
+        )
+        limits = _limits(review)
+        lock = None if project is None else project.lock_of(limits)
+        st.markdown(f"{_icon(lock, review)} {escape_markdown(lock_text(lock, review), 600)}")
+        calibrator = _calibrator(review)
+        settings = _settings(review)
+        with st.container(horizontal=True):
+            begun = st.button(
+                "Record the audit",
+                key="audit_begin",
+                type=emphasis(),
+                icon=":material/history_edu:",
+                disabled=settings is None,
+            )
+            locked = _lock_popover(review, lock)
+            if st.button("Close", key="audit_form_close", type="tertiary"):
+                audits_here.ask_to_record(None)
+                st.rerun()
+        which = audit_settings(review).which
+        st.caption(
+            f"Every check, estimate and chart is computed on the "
+            f"{counted(review.sets[which].n_rows, 'row')} of the {which} set. This takes from "
+            "seconds to minutes, and you can go on working meanwhile. The audit keeps no rows."
+        )
+        if not begun and locked is None:
+            return
+        try:
+            if locked is not None:
+                kept = project or record.create(name, who)
+                record.lock(kept.id, limits, who, note=locked)
+                st.session_state[_MADE] = kept.id
+            elif settings is not None:
+                _begin(record, review, settings, calibrator, project, name, title, who)
+        except InputError as error:
+            session.error_box(error)
+            return
+        st.rerun()
+
+
+def _limits(review: Review) -> dict[str, Limit]:
+    """Every limit that an audit of this review holds its checks against."""
+    return limits_of(review.task, given=review.question.limits)
+
+
+def _project(projects: Sequence[Project]) -> tuple[Project | None, str]:
+    """The chosen project, or None with the name of a new one."""
+    named = {one.id: one for one in projects}
+    labels = unique_labels(["New project", *(printable(one.name, 80) for one in projects)])
+    texts = dict(zip((_NEW, *named), labels, strict=True))
+    options = [*named, _NEW]
+    if (made := st.session_state.pop(_MADE, None)) in named:
+        st.session_state[_CHOSEN] = made
+    chosen = st.selectbox("Project", options, format_func=texts.__getitem__, key=_CHOSEN)
+    if chosen != _NEW:
+        return named[chosen], ""
+    name = st.text_input("Name of the new project", max_chars=200, key="audit_new_project")
+    return None, name
+
+
+def lock_text(lock: Happened | None, review: Review) -> str:
+    """Whether the limits were chosen before the results, and what the audit will say of it."""
+    known = _known(lock, review)
+    if lock is None and not known:
+        return (
+            "The limits of this review are not locked in the project. This machine knows no "
+            "results of these rows yet: lock the limits now, if the audit is to say that they were "
+            "fixed before."
+        )
+    results = f"results of these rows have been known {with_moments(known)}"
+    if lock is None:
+        return (
+            f"The limits of this review are not locked in the project, and {results}. The audit "
+            "will say so."
+        )
+    locked = (
+        f"The limits of this review were locked by entry {lock.number} on "
+        f"{moment_text(lock.when.at)}, by {person_text(lock.who)}"
+    )
+    if known:
+        return f"{locked}, but {results}. The audit will say so."
+    return f"{locked}, before this machine knew results of these rows."
+
+
+def _known(lock: Happened | None, review: Review) -> str:
+    """Since when this machine has known results of the rows that will be judged; or empty."""
+    rows = review.sets[audit_settings(review).which].digest
+    return since_when(lock, KnownResults().read(), rows)[0]
+
+
+def _icon(lock: Happened | None, review: Review) -> str:
+    beforehand = lock is not None and not _known(lock, review)
+    return ":material/lock:" if beforehand else ":material/lock_open:"
+
+
+def _lock_popover(review: Review, lock: Happened | None) -> str | None:
+    """A note for the record if the limits are to be locked now; None otherwise."""
+    with st.popover(
+        "Lock these limits", icon=":material/lock:", type=quiet(), disabled=lock is not None
+    ):
+        st.markdown(
+            f"The limits of {counted(len(_limits(review)), 'check')} will be fixed in the "
+            "project: those that you set on Overview, and the defaults of the other checks. An "
+            "audit with the same limits will say that they were locked. A lock cannot be taken "
+            "back."
+        )
+        note = st.text_input("Note (optional)", max_chars=500, key="audit_lock_note")
+        if st.button("Lock them", key="audit_lock", type=emphasis()):
+            return note
+    return None
+
+
+def _calibrator(review: Review) -> CalibratorFacts | None:
+    """The calibrator that was chosen for the model, or that none was; the audit says which."""
+    known = chosen_calibrator.choices(review)
+    last = chosen_calibrator.last_exported(review)
+    first = _NONE if last is None else last.record.settings.key
+    texts = unique_labels(["None: the model is used as it is", *known.values()])
+    labels = dict(zip((_NONE, *known), texts, strict=True))
+    left, right = st.columns(2, vertical_alignment="bottom")
+    key: str = left.selectbox(
+        "Chosen calibrator",
+        list(labels),
+        index=list(labels).index(first) if first in labels else 0,
+        format_func=labels.__getitem__,
+        key=f"audit_calibrator_{review.id}",
+        help="It is kept beside the results, which are those of the model as it is.",
+    )
+    if key == _NONE:
+        right.caption("The audit says that none was chosen.")
+        return None
+    run = chosen_calibrator.export_of(review, key)
+    facts = named_facts(key) if run is None else exported_facts(run)
+    with right:
+        if facts.digest:
+            st.caption(f"With its file, SHA-256 {facts.digest[:12]}, and what it gains.")
+        elif review.task == "regression":
+            st.caption("By its name. A recalibrator has no file.")
+        else:
+            st.caption("By its name: no file of it is written yet. Choose and export writes one.")
+    return facts
+
+
+def _settings(review: Review) -> AuditSettings | None:
+    """What the audit asks; None while the baseline of the limits is measured, or has no answer."""
+    settings = audit_settings(review)
+    if not any(one.against == "baseline" for one in settings.limits.values()):
+        return settings
+    compared = checked.baseline(review)
+    if compared.why_not:
+        st.warning(compared.why_not, icon=":material/link_off:")
+    if compared.measured is None or not compared.complete or compared.why_not:
+        return None
+    baseline = Baseline(compared.name, compared.digest, compared.measured)
+    return replace(settings, baseline=baseline)
+
+
+def _begin(
+    record: Record,
+    review: Review,
+    settings: AuditSettings,
+    calibrator: CalibratorFacts | None,
+    project: Project | None,
+    name: str,
+    title: str,
+    who: Person,
+) -> None:
+    """Start the computation. The draft adds title and calibrator, which change no number."""
+    if not title.strip():
+        raise InputError("An audit needs a title", fix="Write one.")
+    asked = make_audit.request(session.workspace(), review, settings)
+    kept = project or record.create(name, who)
+    begun = begin(record.project(kept.id), _limits(review), review, settings.which)
+    keep_pending(
+        session.workspace(),
+        PendingAudit(review.id, asked, kept.id, title, new_id(), begun, calibrator),
+    )
+    st.session_state[_PENDING] = review.id
+    job_results.begin(asked, review.id)

@@ -1,0 +1,64 @@
+"""The calibrator that was chosen for a review: the one last exported, or one of the list."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.shared import job_results, session, waiting
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.errors import InputError
+from kdcal_core.regression import RECALIBRATORS
+from kdcal_core.review import Review
+from kdcal_core.tasks import ExportRun, ExportSettings, export_calibrator, usable_calibrators
+
+_EXPORTED = "export_last"  # of the page Choose and export: the key of each review's last job
+
+
+def choices(review: Review) -> dict[str, str]:
+    """The calibrators that can be chosen for this review, with their names."""
+    if review.task == "regression":
+        return {key: one.title for key, one in RECALIBRATORS.items() if not one.comparison}
+    usable = usable_calibrators(review)
+    return {key: CALIBRATORS[key].name for key, why in usable.items() if why is None}
+
+
+def last_exported(review: Review) -> ExportRun | None:
+    """The calibrator that Choose and export showed last in this session, if it is still stored.
+
+    None if the rows, their roles or the model have changed since: it would be another one today.
+    """
+    key = st.session_state.get(_EXPORTED, {}).get(review.id)
+    run = None if key is None else _stored(key)
+    if run is None or _key_today(review, run.record.settings) != key:
+        return None
+    return run
+
+
+def export_of(review: Review, key: str) -> ExportRun | None:
+    """The calibrator as it was exported: last in this session, or else with the usual settings."""
+    last = last_exported(review)
+    if last is not None and last.record.settings.key == key:
+        return last
+    if review.task == "regression":
+        return None
+    today = _key_today(review, ExportSettings(key, event=review.event))
+    return None if today is None else _stored(today)
+
+
+def _key_today(review: Review, settings: ExportSettings) -> str | None:
+    """The key of the export of this review as it is now; None if it cannot be exported."""
+    try:
+        return export_calibrator.request(session.workspace(), review, settings).key
+    except InputError:
+        return None
+
+
+def _stored(key: str) -> ExportRun | None:
+    job = waiting.find(key)
+    if job is None or job.state != "done" or job.folder is None:
+        return None
+    try:
+        run = job_results.task_result(job.key, task=export_calibrator, folder=job.folder)
+    except InputError:  # Choose and export reports it
+        return None
+    return run if run.calibrator_file.is_file() else None

@@ -1,0 +1,119 @@
+"""Audits as they were kept, for pages that show several of them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.shared.check_list import MARKS
+from app.shared.labels import unique_labels
+from kdcal_core.audit import (
+    Audit,
+    AuditContent,
+    KeptChart,
+    Record,
+    date_text,
+    errors_of_content,
+)
+from kdcal_core.charts import Chart, overlaid_chart
+from kdcal_core.checks import Verdict
+from kdcal_core.text import printable, without_links
+
+
+def whole_content(record: Record, audit: Audit) -> AuditContent:
+    """What an audit found, with its charts, read once.
+
+    Raises
+    ------
+    InputError
+        As of `kdcal_core.audit.Record.content`.
+    """
+    if not audit.has_files:
+        return record.content(audit)  # which says what became of them
+    return _whole(audit.facts.content, record, audit)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Reading the audit")
+def _whole(digest: str, _record: Record, _audit: Audit) -> AuditContent:
+    del digest  # only the cache's key
+    return _record.content(_audit)
+
+
+def numbers_of(record: Record, audit: Audit) -> AuditContent:
+    """What an audit found, without its charts, which are most of it.
+
+    Raises
+    ------
+    InputError
+        As of `kdcal_core.audit.Record.content`.
+    """
+    return _numbers(audit.facts.content, record, audit)
+
+
+@st.cache_resource(max_entries=1024, show_spinner="Reading the audits")
+def _numbers(digest: str, _record: Record, _audit: Audit) -> AuditContent:
+    del digest  # only the cache's key
+    return replace(_record.content(_audit), charts=())
+
+
+def kept_chart(kept: KeptChart, *, dark: bool, height: int | None = None) -> Chart:
+    """A chart as it was drawn, in the theme; ``height`` is the most that it may have.
+
+    Raises
+    ------
+    InputError
+        If it is none, as in an audit from elsewhere.
+    """
+    with errors_of_content():
+        figure = go.Figure(kept.figure(dark=dark))
+    if height is not None and (figure.layout.height or height) > height:
+        figure.update_layout(height=height)
+    return Chart(
+        figure,
+        finding=kept.finding,
+        alt=kept.alt,
+        how_to_read=without_links(kept.how_to_read),
+        table=partial(_table, kept.table),
+        name=kept.key,
+    )
+
+
+def overlaid(earlier: tuple[str, KeptChart], later: tuple[str, KeptChart], *, dark: bool) -> Chart:
+    """The same chart of two audits on the same axes; each comes with its audit's label.
+
+    Raises
+    ------
+    InputError
+        If the data of one of them are none, as in an audit from elsewhere.
+    """
+    first, second = ((label, kept.finding, kept.table) for label, kept in (earlier, later))
+    with errors_of_content():
+        return overlaid_chart(
+            earlier[1].key,
+            (*first[:2], _table(first[2])),
+            (*second[:2], _table(second[2])),
+            dark=dark,
+        )
+
+
+def _table(csv: str) -> pd.DataFrame:
+    return pd.read_csv(io.StringIO(csv))
+
+
+def audit_labels(audits: Iterable[Audit]) -> dict[str, str]:
+    """Each audit's title and day by its id, told apart. Untrusted text."""
+    found = list(audits)
+    texts = [f"{printable(one.facts.title, 60)}, {date_text(one.drafted.when.at)}" for one in found]
+    return dict(zip((one.id for one in found), unique_labels(texts), strict=True))
+
+
+def verdict_badge(verdict: Verdict | None) -> None:
+    """A verdict by its word, mark and colour."""
+    mark = MARKS[verdict]
+    st.badge(mark.word, icon=mark.icon, color=mark.colour)  # type: ignore[arg-type]

@@ -1,0 +1,17 @@
+"""What the page Watch shows."""
+
+from __future__ import annotations
+
+from app.shared.navigation import Place
+
+PLACE = Place(
+    title="Watch",
+    icon=":material/monitoring:",
+    purpose="What has changed in a new table, with or without labels, and whether to recalibrate",
+    will_show=(
+        "Here you will see a new table of rows, with or without labels, against the audited ones: "
+        "whether the scores have moved by more than chance, the accuracy that can be expected "
+        "without labels and what it takes for granted, the classes' shares, and a test of "
+        "calibration that may be looked at whenever labels arrive and says when to recalibrate."
+    ),
+)

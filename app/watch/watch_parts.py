@@ -1,0 +1,336 @@
+"""What the Watch page shows of a new table: finding, tiles, scores, and further sections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from app.shared import job_results, navigation, session, sign_in, tiles
+from app.shared.charts import drawn_once, file_stem, is_dark, show
+from app.shared.sections import sections
+from app.shared.tables import show_table
+from app.watch import watch_unknown
+from app.watch.watch_tables import MADE_WORDS
+from kdcal_core.audit import (
+    BEYOND_SCORES,
+    Watch,
+    WatchSettings,
+    assumptions,
+    finding,
+    label_free_cautions,
+    order_words,
+    share_cautions,
+    state_bytes,
+    watch_table,
+)
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.charts import (
+    MOST_CLASSES,
+    class_shares_chart,
+    drift_words,
+    e_process_chart,
+    e_process_words,
+    e_value_text,
+    frozen_bins_chart,
+    gap_chart,
+    measures_chart,
+    watched_scores_chart,
+)
+from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
+from kdcal_core.errors import InputError
+from kdcal_core.review import DIVIDED, Review, open_doubts
+from kdcal_core.text import counted, escape_markdown, formatted, p_text, printable
+
+
+def watched(review: Review, settings: WatchSettings) -> Watch | None:
+    """What was found about the new table; until then the job's progress, or why there is none."""
+    try:
+        asked = watch_table.request(session.workspace(), review, settings)
+    except InputError as error:
+        session.error_box(error)
+        return None
+    job = job_results.finished(asked, review.id)
+    return None if job is None else job_results.result_of(job, watch_table)
+
+
+def answer(review: Review, watch: Watch, method: str | None) -> None:
+    """Everything below the choice of the table, for the model or a calibrated version."""
+    st.header(escape_markdown(finding(watch), 900), anchor=False)
+    picture, beside = tiles.answer()
+    score = f"Probability of {watch.event}" if watch.event else "Confidence"
+    with picture:
+        show(
+            drawn_once(
+                watched_scores_chart, watch.scores, watch.shift, score, watch.shares, **_look(watch)
+            ),
+            key="watch_scores",
+            of=review.title,
+            finding=False,
+        )
+    with beside:
+        _tiles(watch)
+    _about(watch, method)
+    _notes(review, watch)
+    sections(
+        "watch_sections",
+        {
+            "Without labels": partial(_estimates, review, watch),
+            "Labels that arrive late": partial(_late_labels, review, watch),
+            "Scores": partial(_scores, review, watch),
+            "Class shares": partial(_shares, review, watch),
+            "Unknown rows": partial(watch_unknown.unknown_rows, review, watch),
+        },
+    )
+
+
+def _look(watch: Watch) -> dict[str, bool]:
+    """The theme, and whether a calibrated version's rows are drawn."""
+    return {"dark": is_dark(), "calibrated": bool(watch.state.of.calibrator)}
+
+
+def _about(watch: Watch, method: str | None) -> None:
+    """Which rows are held against which."""
+    table, earlier = watch.table, len(watch.state.tables) - 1
+    before = f" {counted(earlier, 'table')} came before." if earlier else ""
+    made = "" if table.sha256 else " The new rows are made of the evaluation set."
+    label = "" if method is None else f" All scores are those of {CALIBRATORS[method].label}."
+    st.caption(
+        f"{counted(table.rows, 'new row')}, {table.labelled:,} with a label, against "
+        f"{watch.n_audited:,} audited rows ({watch.which} set).{before}{made}{label}"
+    )
+
+
+def _notes(review: Review, watch: Watch) -> None:
+    """What must be known of the rows, beside what the header says."""
+    if not watch.table.sha256:
+        st.caption(f"The new rows are {MADE_WORDS}")
+    doubts = open_doubts(review)
+    for note in watch.notes:
+        if note not in doubts:
+            st.caption(escape_markdown(note, 600))
+
+
+def _warnings(cautions: Sequence[str]) -> None:
+    for one in cautions:
+        st.warning(escape_markdown(one, 600), icon=":material/warning:")
+
+
+def _tiles(watch: Watch) -> None:
+    found = [_accuracy(watch), _drift(watch), _unknown(watch), _fourth(watch)]
+    tiles.estimate_column([one for one, _ in found], notes=[note for _, note in found])
+
+
+def _accuracy(watch: Watch) -> tuple[Estimate, str]:
+    """From labels if all rows have one, else without labels."""
+    one = watch.measures[0]
+    audited = f"audited rows {value_text(one.audited)}"
+    if watch.labels is not None and watch.table.labelled == watch.table.rows:
+        return replace(watch.labels.accuracy, label="Accuracy"), f"from labels; {audited}"
+    return replace(one.new, label="Estimated accuracy"), f"without labels; {audited}"
+
+
+def _drift(watch: Watch) -> tuple[Estimate, str]:
+    return watch.shift.psi.estimate, drift_words(watch.shift, watch.shares)
+
+
+def _unknown(watch: Watch) -> tuple[Estimate, str]:
+    return replace(watch.watched.outside, label=BEYOND_SCORES), "by their score alone"
+
+
+def _fourth(watch: Watch) -> tuple[Estimate, str]:
+    """The sequential test with labels; else the event's rate, or the calibration error."""
+    if watch.test is not None:
+        least = formatted(1.0 / watch.test.state.alpha, ",.3g")
+        e_value = e_value_text(watch.test)
+        gap = replace(watch.test.gap, label="Stated minus seen")
+        return gap, f"e-value {e_value}; {least} is a signal"
+    if watch.shares is not None and watch.asked_event:
+        share = watch.shares.shares[watch.classes.index(watch.asked_event)]
+        audited = f"mean probability {value_text(share, share.expected)} in the audited rows"
+        return replace(share, label="Event rate"), f"by EM; {audited}"
+    one = watch.measures[-1]
+    return one.new, f"without labels; {value_text(one.audited)} on the audited rows"
+
+
+def _scores(review: Review, watch: Watch) -> None:
+    """The three distances, each with what chance gives, and the frozen bins."""
+    tests = watch.shift.tests
+    left, right = st.columns([1.1, 1], gap="medium")
+    with left:
+        show(
+            drawn_once(frozen_bins_chart, watch.shift, watch.shares, **_look(watch)),
+            key="watch_bins",
+            of=review.title,
+        )
+    with right:
+        show_table(
+            pd.DataFrame(
+                {
+                    "Distance": [one.estimate.label for one in tests],
+                    "New rows": [estimate_text(one.estimate, chance=False) for one in tests],
+                    "By chance up to": [
+                        ""
+                        if one.estimate.expected is None
+                        else value_text(one.estimate, one.estimate.expected)
+                        for one in tests
+                    ],
+                    "p value": [p_text(one.p_value) for one in tests],
+                }
+            ),
+            key="watch_distances",
+            alt="Three distances between the scores of both tables, with what chance gives",
+        )
+        st.caption(
+            f"What chance gives is drawn {tests[0].draws:,} times for two tables of these sizes "
+            "from one population. It is exceeded 5 times in 100. Scores are said to have moved if "
+            "a p value is at most 0.05 after Holm's correction, which also counts the test of the "
+            "classes' shares."
+        )
+
+
+def _estimates(review: Review, watch: Watch) -> None:
+    """Measures without labels, beside those with labels where there are some."""
+    _warnings(label_free_cautions(watch))
+    show(
+        drawn_once(measures_chart, watch.measures, **_look(watch)),
+        key="watch_measures",
+        of=review.title,
+    )
+    known = [one.labels for one in watch.measures]
+    columns = {
+        "Measure": [printable(one.title, 60) for one in watch.measures],
+        "Audited rows": [estimate_text(one.audited, chance=False) for one in watch.measures],
+        "New, without labels": [estimate_text(one.new, chance=False) for one in watch.measures],
+    }
+    if any(one is not None for one in known):
+        columns["New, from labels"] = [
+            "" if one is None else f"{estimate_text(one, chance=False)}" for one in known
+        ]
+    show_table(
+        pd.DataFrame(columns),
+        key="watch_measures_table",
+        alt="Measures of the audited rows and of the new rows",
+    )
+    _taken_for_granted(watch, "Without labels")
+
+
+def _shares(review: Review, watch: Watch) -> None:
+    """The classes' shares by expectation maximization."""
+    shares = watch.shares
+    _warnings(share_cautions(watch))
+    if shares is None:
+        return
+    show(
+        drawn_once(class_shares_chart, shares, watch.classes, watch.shift, **_look(watch)),
+        key="watch_shares",
+        of=review.title,
+    )
+    each = list(zip(watch.classes, shares.shares, shares.changes, strict=True))[:MOST_CLASSES]
+    show_table(
+        pd.DataFrame(
+            {
+                "Class": [printable(name, 60) for name, _, _ in each],
+                "Audited rows": [value_text(share, share.expected) for _, share, _ in each],
+                "New, without labels": [estimate_text(one, chance=False) for _, one, _ in each],
+                "Change": [value_text(change) for _, _, change in each],
+                "Interval of the change": [interval_text(change) for _, _, change in each],
+            }
+        ),
+        key="watch_shares_table",
+        alt="The share of each class in both tables",
+    )
+    if len(watch.classes) > MOST_CLASSES:
+        more = len(watch.classes) - MOST_CLASSES
+        st.caption(f"{counted(more, 'further class', 'further classes')} in the CSV file.")
+    _taken_for_granted(watch, "Shares")
+
+
+def _late_labels(review: Review, watch: Watch) -> None:
+    """The sequential test over the labels so far, and what to do about it."""
+    before = watch.state.test
+    _warnings([order] if (order := order_words(watch)) else [])
+    if watch.test is None and watch.labels is not None:
+        st.markdown("All labels of this table were counted with the tables before it.")
+    elif watch.test is None:
+        st.markdown(
+            "The new table has no labels yet. Once some have arrived, give the table again with "
+            "its column of the true class: a test then says whether the stated probabilities hold. "
+            "It may be looked at after every label."
+        )
+    if watch.test is not None:
+        st.subheader(escape_markdown(e_process_words(watch.test), 600), anchor=False)
+        left, right = st.columns(2, gap="medium")
+        with left:
+            show(
+                drawn_once(e_process_chart, watch.test, dark=is_dark()),
+                key="watch_e",
+                of=review.title,
+                finding=False,
+            )
+        with right:
+            show(
+                drawn_once(gap_chart, watch.test, dark=is_dark()),
+                key="watch_gap",
+                of=review.title,
+                finding=False,
+            )
+    elif before.crossed_at is not None:
+        st.markdown(
+            f"The test has signalled at labelled row {before.crossed_at:,} of the tables before."
+        )
+    _what_to_do(watch)
+    if watch.table.sha256:
+        _state(review, watch)
+    _taken_for_granted(watch, "Test")
+
+
+def _what_to_do(watch: Watch) -> None:
+    if watch.state.test.crossed_at is None:
+        return
+    st.markdown(
+        "**What to do:** choose a calibrator on recent labelled rows, write its file, and review "
+        "the recalibrated model. The signal stands until then. A calibrated version can be chosen "
+        "at the top of the page: it shows whether that one would have signalled too."
+    )
+    with st.container(horizontal=True):
+        navigation.page_link("compare", "Choose a calibrator on Compare")
+        navigation.page_link("export", "Write its file on Export")
+
+
+def _state(review: Review, watch: Watch) -> None:
+    """The state as a file, with which `kdcal watch` goes on, or why it cannot."""
+    if why_not := _no_state(review, watch):
+        st.caption(f"`kdcal watch` cannot go on from here, because {why_not}.")
+        return
+    st.download_button(
+        "State for the command line",
+        data=sign_in.while_it_lasts(lambda: state_bytes(watch.state)),
+        file_name=f"{file_stem(f'{review.title} watch')}.json",
+        mime="application/json",
+        key="watch_state",
+        type="tertiary",
+        icon=":material/download:",
+        on_click="ignore",
+        help="kdcal watch --state goes on from here. The file holds no rows.",
+    )
+
+
+def _no_state(review: Review, watch: Watch) -> str:
+    """Why the command line would refuse the state: it knows calibrators and tables by files."""
+    if watch.state.of.calibrator:
+        return "the calibrator was chosen here and has no file"
+    if any(note.startswith(DIVIDED) for note in review.notes):
+        return "the audited rows are a part of a file"
+    return ""
+
+
+def _taken_for_granted(watch: Watch, kind: str) -> None:
+    """The assumptions behind the numbers of a section."""
+    said: Sequence[str] = [words for of, words in assumptions(watch) if of == kind]
+    if said:
+        st.subheader("What these numbers take for granted", anchor=False)
+        st.markdown("\n".join(f"* {escape_markdown(one, 400)}" for one in said))

@@ -1,0 +1,466 @@
+"""The database of audits: SQLite beside our files, or PostgreSQL.
+
+It holds projects and the lines of their records, and nothing that could be altered without notice:
+every line is signed and holds the digest of the one before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from kdcal_core.audit.signing import ENTRY, Signed, digest
+from kdcal_core.errors import InputError
+from kdcal_core.store import new_file
+from kdcal_core.store.disk import locked, make_folder, private
+from kdcal_core.text import printable
+
+URL = "KDCAL_DATABASE_URL"
+"""Names a PostgreSQL database, as postgresql://user:password@host/name."""
+SQLITE = "audits.sqlite"
+"""SQLite's file, in the folder of audits."""
+VERSIONS = "kdcal_schema"
+"""The table that holds the revision of the schema."""
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_BUSY_SECONDS = 30
+_WRITES = "kdcal_writes"
+_SCHEMA_LOCK = 0x6B6463616C
+"""PostgreSQL's lock on the schema: several machines may start at once."""
+
+schema = sql.MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+PROJECT = sql.Table(
+    "kdcal_project",
+    schema,
+    sql.Column("id", sql.String(32), primary_key=True),
+)
+ENTRIES = sql.Table(
+    "kdcal_entry",
+    schema,
+    sql.Column("project", sql.ForeignKey("kdcal_project.id"), primary_key=True),
+    sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("payload", sql.Text, nullable=False),
+    sql.Column("key", sql.String(64), nullable=False),
+    sql.Column("signature", sql.String(128), nullable=False),
+)
+OUTBOX = sql.Table(
+    "kdcal_outbox",
+    schema,
+    sql.Column("id", sql.String(40), primary_key=True),
+    sql.Column("project", sql.String(32), nullable=False),
+    sql.Column("number", sql.Integer, nullable=False),
+    sql.Column("channel", sql.String(16), nullable=False),
+    sql.Column("notice", sql.Text, nullable=False),
+    sql.Column("state", sql.String(16), nullable=False),
+    sql.Column("tries", sql.Integer, nullable=False),
+    sql.Column("due", sql.BigInteger, nullable=False),  # seconds since 1970
+    sql.Column("said", sql.Text, nullable=False),
+    sql.ForeignKeyConstraint(["project", "number"], ["kdcal_entry.project", "kdcal_entry.number"]),
+)
+"""Messages that wait to be sent, and those that were given up; see `kdcal_core.audit.outbox`."""
+
+
+class Database:
+    """Reads and appends lines of projects' records.
+
+    Parameters
+    ----------
+    root : Path
+        Where SQLite's file and its backups lie.
+    url : str, optional
+        Of a PostgreSQL database; by default that of the variable `URL`, else SQLite. Empty for
+        SQLite whatever the variable says.
+
+    Raises
+    ------
+    InputError
+        If it cannot be reached, is not ours to write, or has the schema of a newer kdcal.
+    """
+
+    def __init__(self, root: Path, url: str | None = None) -> None:
+        self.root = root
+        given = os.environ.get(URL) if url is None else url
+        self._path = None if given else root / SQLITE
+        self._file: tuple[int, int] | None = None  # SQLite's file, when it was opened
+        self._engine = _engine(given or sql.URL.create("sqlite", database=str(self._path)))
+        with _as_input(self.place):
+            if self._path is not None:
+                make_folder(root)
+                _make_private_file(self._path)
+                self._file = _file_of(self._path)
+            self._bring_up_to_date()
+
+    @property
+    def place(self) -> str:
+        """Where it is, without a password."""
+        if self._path is not None:
+            return str(self._path)
+        # what follows a question mark may hold a password too
+        return self._engine.url.set(query={}).render_as_string(hide_password=True)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is SQLite's file."""
+        return self._path is not None
+
+    def projects(self) -> tuple[str, ...]:
+        """The ids of all projects, in their order of creation."""
+        with self.reading() as connection:
+            # also lines whose project was deleted
+            both = sql.union(sql.select(PROJECT.c.id), sql.select(ENTRIES.c.project))
+            return tuple(sorted(one for (one,) in connection.execute(both)))
+
+    def read(self, project: str, above: int | None = 0) -> tuple[tuple[int, Signed], ...]:
+        """The lines of a project from number ``above`` + 1 on, in order; all for None."""
+        with self.reading() as connection:
+            return _lines(connection, project, above)
+
+    @contextlib.contextmanager
+    def writing(self, project: str) -> Iterator[Writing]:
+        """A transaction in which nobody else appends to this project's record.
+
+        Nothing is written unless the body ends without an error.
+        """
+        with self.changing() as connection:
+            if not self.is_file:  # SQLite's transaction locks the whole file
+                key = int(digest(project.encode())[:15], 16)
+                connection.execute(sql.select(sql.func.pg_advisory_xact_lock(key)))
+            yield Writing(connection, project)
+
+    @contextlib.contextmanager
+    def replacing(self, aside: str) -> Iterator[Callable[[str], Writing]]:
+        """A transaction that begins with empty tables, and makes the `Writing` of a project.
+
+        Of PostgreSQL alone. Its tables, if anything is in them, are moved to the schema ``aside``,
+        a name without quotes. Nothing is changed unless the body ends without an error.
+        """
+        with self.changing() as connection:
+            connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+            if self._has_rows(connection):
+                connection.exec_driver_sql(f"CREATE SCHEMA {aside}")
+                for table in (*schema.tables, VERSIONS):
+                    connection.exec_driver_sql(f"ALTER TABLE {table} SET SCHEMA {aside}")
+                command.upgrade(_alembic(connection), "head")
+            yield functools.partial(Writing, connection)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no project was ever written."""
+        with self.reading() as connection:
+            return not self._has_rows(connection)
+
+    def _has_rows(self, connection: sql.Connection) -> bool:
+        return any(
+            connection.execute(sql.select(sql.literal(1)).select_from(table).limit(1)).first()
+            for table in (PROJECT, ENTRIES)
+        )
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sql.Connection]:
+        """A connection that reads."""
+        self.require_there()
+        with _as_input(self.place), self._engine.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[sql.Connection]:
+        """A transaction on tables that are no record, such as the outbox.
+
+        Nothing is changed unless the body ends without an error.
+        """
+        self.require_there()
+        with _as_input(self.place), self._write() as connection:
+            yield connection
+
+    def require_there(self) -> None:
+        """Refuse SQLite's file if it was deleted or replaced since it was opened.
+
+        What is open of it can still be read, and is not what lies there.
+
+        Raises
+        ------
+        InputError
+        """
+        if self._path is not None and _file_of(self._path) != self._file:
+            raise folder_gone(self.place)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._engine.dispose()
+
+    def back_up(self, path: Path) -> None:
+        """Write a copy of SQLite's database to a file, while others may read and write.
+
+        Raises
+        ------
+        InputError
+            For PostgreSQL, whose own tool makes copies, and if the file cannot be written; then
+            there is none.
+        """
+        if self._path is None:
+            raise InputError(
+                "kdcal makes no copy of PostgreSQL",
+                fix="Use 'kdcal audit backup', or pg_dump.",
+            )
+        try:
+            with new_file(path) as made:
+                _make_private_file(made)
+                source, target = sqlite3.connect(self._path), sqlite3.connect(made)
+                with contextlib.closing(source), contextlib.closing(target):
+                    source.backup(target)
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(
+                f"The backup of the database of audits cannot be written ({_line(error)})",
+                fix="Free space on its disk, or make its folder writable for this user.",
+                file=str(path),
+            ) from error
+
+    def _write(self) -> contextlib.AbstractContextManager[sql.Connection]:
+        return self._engine.execution_options(**{_WRITES: True}).begin()
+
+    def _bring_up_to_date(self) -> None:
+        known = ScriptDirectory(str(_MIGRATIONS))
+        newest = known.get_current_head()
+        revision = self._revision()
+        if revision == newest:
+            return
+        if revision is not None and revision not in {
+            one.revision for one in known.walk_revisions()
+        }:
+            raise InputError(
+                f"The database of audits has the schema {revision[:40]!r} of a newer kdcal",
+                fix="Install that version of kdcal, or restore the backup of before its upgrade.",
+                file=self.place,
+            )
+        if self._path is None:
+            self._upgrade(revision)
+            return
+        with locked(self.root / ".schema.lock"):
+            revision = self._revision()  # another process may have been faster
+            if revision != newest:
+                self._upgrade(revision)
+
+    def _revision(self) -> str | None:
+        with self._engine.connect() as connection:
+            return _context(connection).get_current_revision()
+
+    def _upgrade(self, revision: str | None) -> None:
+        if revision is not None:
+            self._back_up_before_upgrade(revision)
+        with self._write() as connection:
+            if self._path is None:
+                connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+            command.upgrade(_alembic(connection), "head")
+
+    def _back_up_before_upgrade(self, revision: str) -> None:
+        if self._path is None:
+            if os.environ.get("KDCAL_BACKED_UP") != "1":
+                raise InputError(
+                    f"The database of audits has the older schema {revision}",
+                    fix="Back it up with pg_dump, then start once with KDCAL_BACKED_UP=1.",
+                    file=self.place,
+                )
+            return
+        folder = self.root / "backups"
+        make_folder(folder)
+        now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        self.back_up(folder / f"audits-{revision}-{now}.sqlite")
+
+
+class Writing:
+    """A transaction on the record of one project."""
+
+    def __init__(self, connection: sql.Connection, project: str) -> None:
+        self._connection, self.project = connection, project
+
+    def lines(self, above: int = 0) -> tuple[tuple[int, Signed], ...]:
+        """As `Database.read`, within the transaction."""
+        return _lines(self._connection, self.project, above)
+
+    def post(self, messages: Collection[Mapping[str, Any]]) -> None:
+        """Store rows of the outbox, which are sent after the transaction."""
+        for one in messages:
+            self._connection.execute(sql.insert(OUTBOX).values(**one))
+
+    def append(self, number: int, signed: Signed) -> None:
+        """Add a line."""
+        if number == 1:
+            self._connection.execute(sql.insert(PROJECT).values(id=self.project))
+        self._connection.execute(
+            sql.insert(ENTRIES).values(
+                project=self.project,
+                number=number,
+                payload=signed.payload.decode(),
+                key=signed.key,
+                signature=signed.signature,
+            )
+        )
+
+
+def folder_gone(place: str) -> InputError:
+    """The error of a record whose files were deleted or replaced while it was open."""
+    return InputError(
+        "The folder of audits is gone, or was replaced",
+        fix="Restore it from a backup and start kdcal again.",
+        file=place,
+    )
+
+
+def _file_of(path: Path) -> tuple[int, int] | None:
+    """Which file lies at a path, whatever it holds."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _make_private_file(path: Path) -> None:
+    """An empty file that only its owner can read, unless there is one: SQLite asks nobody.
+
+    Its files beside a database have the database's permissions. A database that is there keeps its
+    own, because a team may share it.
+    """
+    if not path.exists():
+        open(path, "ab", opener=private).close()
+
+
+def _lines(
+    connection: sql.Connection, project: str, above: int | None
+) -> tuple[tuple[int, Signed], ...]:
+    asked = (
+        sql.select(ENTRIES.c.number, ENTRIES.c.payload, ENTRIES.c.key, ENTRIES.c.signature)
+        .where(ENTRIES.c.project == project)
+        .order_by(ENTRIES.c.number)
+    )
+    if above is not None:
+        asked = asked.where(ENTRIES.c.number > above)
+    return tuple(
+        (number, Signed(_bytes(payload), ENTRY, str(key), str(signature)))
+        for number, payload, key, signature in connection.execute(asked)
+    )
+
+
+def _bytes(stored: Any) -> bytes:
+    """A payload; SQLite keeps whatever somebody writes into a column of text."""
+    return stored if isinstance(stored, bytes) else str(stored).encode("utf-8", "surrogatepass")
+
+
+def _engine(url: str | sql.URL) -> sql.Engine:
+    try:
+        asked = sql.make_url(url)
+        if asked.drivername in ("postgresql", "postgres"):
+            asked = asked.set(drivername="postgresql+psycopg")
+        if asked.get_backend_name() not in ("sqlite", "postgresql"):
+            raise sql.exc.ArgumentError(asked.drivername)
+        if asked.get_backend_name() == "postgresql":
+            return sql.create_engine(
+                asked,
+                pool_pre_ping=True,
+                isolation_level="READ COMMITTED",  # what a lock waited for must be seen after it
+                connect_args={"connect_timeout": 10},
+            )
+    except (sql.exc.ArgumentError, ModuleNotFoundError, ValueError):
+        raise InputError(
+            f"{URL} does not name a database that kdcal can use",
+            fix="Write it as postgresql://user:password@host/name, or leave the variable out.",
+        ) from None  # the error's words may hold a part of the password
+    engine = sql.create_engine(asked, connect_args={"timeout": _BUSY_SECONDS})
+    sql.event.listen(engine, "connect", _open_sqlite)
+    sql.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _open_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin where we say so
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA synchronous=FULL")
+
+
+def _begin_sqlite(connection: sql.Connection) -> None:
+    """Take a writer's lock at once: two that read first and then write could not both go on."""
+    writes = connection.get_execution_options().get(_WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _context(connection: sql.Connection) -> MigrationContext:
+    return MigrationContext.configure(connection, opts={"version_table": VERSIONS})
+
+
+def _alembic(connection: sql.Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+_FIXES = (
+    (
+        ("readonly", "read-only", "Permission denied", "permission denied"),
+        "Make it writable for this user.",
+    ),
+    (("disk is full", "No space left"), "Free space on its disk. Nothing of this was written."),
+    (("no such table",), "Restore it from a backup."),
+)
+_TRY_AGAIN = (
+    "Check that it is running and that this user may use it, and try again. What was confirmed "
+    "before is kept."
+)
+_RESTORE = "Restore it from a backup, or check that no other program changed its tables."
+_OUT_OF_ORDER = (sql.exc.OperationalError, sql.exc.InterfaceError, sql.exc.TimeoutError)
+
+
+@contextlib.contextmanager
+def _as_input(place: str) -> Iterator[None]:
+    """Say of what the database refuses what is wrong and how to mend it."""
+    try:
+        yield
+    except (sql.exc.DBAPIError, sql.exc.TimeoutError) as error:
+        said, out_of_order = _line(error), isinstance(error, _OUT_OF_ORDER)
+        what = "cannot be used" if out_of_order else "refuses"
+        raise InputError(
+            f"The database of audits {'is read-only' if _is_read_only(said) else what} ({said})",
+            fix=_fix(said, _TRY_AGAIN if out_of_order else _RESTORE),
+            file=place,
+        ) from error
+    except OSError as error:
+        said = _line(error)
+        raise InputError(
+            f"The folder of audits cannot be used ({said})",
+            fix=_fix(said, "Make it writable for this user."),
+            file=place,
+        ) from error
+
+
+def _is_read_only(said: str) -> bool:
+    return "readonly" in said or "read-only" in said
+
+
+def _fix(said: str, otherwise: str) -> str:
+    return next((fix for words, fix in _FIXES if any(one in said for one in words)), otherwise)
+
+
+def _line(error: BaseException) -> str:
+    """What a driver or the system says, in one line."""
+    at_fault = getattr(error, "orig", None) or error
+    said = at_fault.strerror if isinstance(at_fault, OSError) else str(at_fault)
+    return printable(said or type(at_fault).__name__, 200)

@@ -1,0 +1,452 @@
+"""Make an audit of a review: every check, every estimate, and the charts, in one job."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import plotly.io as pio
+
+import kdcal_core
+from kdcal_core.audit.content import (
+    FORMAT,
+    AuditContent,
+    Baseline,
+    CalibratorFacts,
+    Code,
+    KeptChart,
+    ModelFacts,
+    Subject,
+    TableFacts,
+)
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.charts import (
+    Chart,
+    confusion_chart,
+    coverage_chart,
+    distance_chart,
+    distance_finding,
+    ecdf_chart,
+    gain_finding,
+    groups_chart,
+    net_benefit_chart,
+    pit_chart,
+    quantile_reliability_chart,
+    regions_chart,
+    reliability_by_class_chart,
+    reliability_chart,
+    scores_chart,
+)
+from kdcal_core.checks import (
+    CHECKS,
+    MeasuredCheck,
+    headline,
+    judge_checks,
+    measure_checks,
+    next_step,
+)
+from kdcal_core.data import Roles, Task
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.errors import InputError
+from kdcal_core.progress import part_of
+from kdcal_core.regression import RECALIBRATORS
+from kdcal_core.review import PARTS, Limit, Review, Which, open_doubts
+from kdcal_core.store import encode
+from kdcal_core.store.disk import digest_of
+from kdcal_core.tasks import (
+    ExportRun,
+    ForeignSettings,
+    RegionQuestion,
+    Sets,
+    class_shares,
+    evidence_of,
+    pit_overview,
+    region_search,
+    review_task,
+    score_foreign,
+    set_decisions,
+    set_estimates,
+    set_groups,
+    set_overview,
+    set_pit_groups,
+    set_reliability,
+)
+from kdcal_core.tasks.decorators import require_scored
+from kdcal_core.tasks.foreign_measures import by_distance
+from kdcal_core.text import in_sentence
+
+_SEED = 0
+_FAR_ROWS = 1000  # on each sphere, as on the page
+_PACKAGES = (
+    *("numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "numba", "plotly", "torch"),
+    *("onnx", "onnxruntime", "skops", "xgboost-cpu", "lightgbm"),
+)
+
+
+@dataclass(frozen=True)
+class AuditSettings:
+    """What an audit asks.
+
+    Attributes
+    ----------
+    title : str
+        Untrusted text.
+    which : str
+        The set whose rows are judged.
+    event : int or None
+        As of `kdcal_core.tasks.quick_checks`.
+    groups : tuple of str
+    limits : dict of code to Limit
+        In place of the checks' own.
+    codes : tuple of str
+        The checks that are made; all without any.
+    required : tuple of str
+        As of `kdcal_core.checks.CheckedReview`.
+    baseline : Baseline or None
+        What limits against a baseline compare with.
+    calibrator : CalibratorFacts or None
+    signature : str
+        As of `ModelFacts`.
+    measured : tuple of MeasuredCheck
+        Checks that were measured on more than the review holds, in place of its own answers.
+    """
+
+    title: str
+    which: Which
+    event: int | None = None
+    groups: tuple[str, ...] = ()
+    limits: dict[str, Limit] = field(default_factory=dict)
+    codes: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    baseline: Baseline | None = None
+    calibrator: CalibratorFacts | None = None
+    signature: str = ""
+    measured: tuple[MeasuredCheck, ...] = ()
+
+
+def audit_settings(review: Review, title: str = "") -> AuditSettings:
+    """The settings that ask a review's own question."""
+    question = review.question
+    return AuditSettings(
+        title=title or review.title,
+        which="evaluation" if review.has_evaluation else "calibration",
+        event=review.event,
+        groups=question.groups,
+        limits=question.limits,
+    )
+
+
+def exported_facts(run: ExportRun) -> CalibratorFacts:
+    """What an audit keeps of a calibrator whose file was written.
+
+    The audit judges the model as it is, not the calibrator's output.
+    """
+    record = run.record
+    finding = (
+        f"It was not judged: {in_sentence(record.why_not_judged or 'no reason is known')}"
+        if run.gain is None
+        else gain_finding(record.title, run.gain)
+    )
+    file = digest_of(run.calibrator_file)
+    return CalibratorFacts(record.settings.key, record.title, file, finding)
+
+
+def named_facts(key: str) -> CalibratorFacts:
+    """What an audit keeps of a calibrator, or of a recalibrator, without a file.
+
+    Raises
+    ------
+    InputError
+        If there is none with this key.
+
+    Examples
+    --------
+    >>> named_facts("beta").title, named_facts("beta").digest
+    ('Beta calibration, one class against the rest', '')
+    """
+    if key in CALIBRATORS:
+        title = CALIBRATORS[key].name
+    elif key in RECALIBRATORS:
+        title = RECALIBRATORS[key].title
+    else:
+        raise InputError(f"There is no calibrator {key[:60]!r}", fix="Choose one of the list.")
+    return CalibratorFacts(key, title, "", "No file of it was named.")
+
+
+def _code_digest() -> str:
+    return code_facts().digest
+
+
+@cache
+def code_facts() -> Code:
+    """The versions of kdcal, Python and the packages that compute, and the digest of our files."""
+    home = Path(kdcal_core.__file__).parent
+    found = hashlib.sha256()
+    for path in sorted(home.rglob("*.py")):
+        found.update(f"{path.relative_to(home).as_posix()} ".encode())
+        found.update(hashlib.sha256(path.read_bytes()).digest())
+    return Code(
+        kdcal=kdcal_core.__version__,
+        digest=found.hexdigest(),
+        python=platform.python_version(),
+        packages=dict(_versions()),
+    )
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in _PACKAGES:
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            continue
+
+
+@review_task(
+    "Audit: computing everything",
+    reads=PARTS,
+    needs=require_scored,
+    default=audit_settings,
+    covers=lambda review: [review.title, list(open_doubts(review))],
+    edition=_code_digest,
+)
+def make_audit(sets: Sets, *, settings: AuditSettings) -> AuditContent:
+    """Everything that an audit keeps of a review.
+
+    Raises
+    ------
+    InputError
+        If limits compare with a baseline and none is given, or a file is gone.
+    """
+    review, which = sets.reader.review, settings.which
+    evidence = evidence_of(sets, which, settings.event, settings.groups)
+    codes = settings.codes or tuple(one.code for one in CHECKS.values())
+    known = {one.code: one for one in settings.measured if one.code in codes}
+    asked = [one for one in codes if one not in known]
+    found = measure_checks(evidence, asked, part_of(sets.progress, 0.0, 0.7))
+    known |= {one.code: one for one in found.checks}
+    measured = replace(found, checks=tuple(known[one] for one in CHECKS if one in known))
+    limits = limits_of(review.task, codes, settings.limits)
+    compared = sorted(code for code, one in limits.items() if one.against == "baseline")
+    if compared and settings.baseline is None:
+        raise InputError(
+            f"The limits of {', '.join(compared)} compare with a baseline, and none is given",
+            fix="Give one, or give these checks limits of their own.",
+        )
+    checked = judge_checks(
+        measured,
+        limits,
+        baseline=settings.baseline.measured if settings.baseline else None,
+        required=settings.required,
+    )
+    sets.progress(0.7, "Measuring, with intervals")
+    estimates = _estimates(sets, settings)
+    sets.progress(0.8, "Drawing")
+    return AuditContent(
+        format=FORMAT,
+        title=settings.title,
+        subject=subject_of(review, settings),
+        code=code_facts(),
+        seed=_SEED,
+        limits=limits,
+        measured=measured,
+        checked=checked,
+        headline=headline(checked),
+        next_step=next_step(checked),
+        estimates=estimates,
+        charts=tuple(_charts(sets, settings)),
+        baseline=settings.baseline,
+        calibrator=settings.calibrator,
+    )
+
+
+def limits_of(
+    task: Task, codes: Sequence[str] = (), given: Mapping[str, Limit] | None = None
+) -> dict[str, Limit]:
+    """What an audit's checks are held against: the limits that are given, and the defaults.
+
+    Parameters
+    ----------
+    codes : sequence of str, optional
+        The checks that are made; all without any.
+    """
+    return {
+        code: (given or {}).get(code, one.limit)
+        for code, one in CHECKS.items()
+        if task in one.tasks and (not codes or code in codes)
+    }
+
+
+def subject_of(review: Review, settings: AuditSettings) -> Subject:
+    """What is audited, with digests in place of contents."""
+    model = review.model
+    tables = [
+        TableFacts(
+            which,
+            one.name,
+            one.digest,
+            one.n_rows,
+            one.column_names,
+            review.sets[which].digest if which in review.sets else "",
+        )
+        for which, one in review.tables.items()
+    ]
+    others = [("training", review.training)] if review.training else []
+    others += [("foreign", one) for one in review.foreign.values()]
+    tables += [
+        TableFacts(part, one.name, one.digest, one.n_rows, one.column_names)
+        for part, one in others
+        if one is not None
+    ]
+    return Subject(
+        task=review.task,
+        model=None
+        if model is None
+        else ModelFacts(model.name, model.kind, model.digest, settings.signature),
+        tables=tuple(tables),
+        roles=review.roles or Roles(),
+        classes=review.classes,
+        event=None if settings.event is None else review.classes[settings.event],
+        groups=settings.groups,
+        which=settings.which,
+        doubts=open_doubts(review),
+    )
+
+
+def _estimates(sets: Sets, settings: AuditSettings) -> tuple[Estimate, ...]:
+    if sets.reader.review.task == "regression":
+        return tuple(pit_overview(sets, which=settings.which).scores.rows.values())
+    return set_estimates(sets, which=settings.which, event=settings.event).estimates
+
+
+Draw = Callable[[bool], Chart]
+
+
+def _charts(sets: Sets, settings: AuditSettings) -> Iterator[KeptChart]:
+    regression = sets.reader.review.task == "regression"
+    asked = _of_regression if regression else _of_classification
+    for key, title, page, draw in asked(sets, settings):
+        light, dark = draw(False), draw(True)
+        yield KeptChart(
+            key,
+            title,
+            page,
+            light.finding,
+            light.alt,
+            light.how_to_read,
+            _json(light),
+            _json(dark),
+            light.table().to_csv(index=False),
+        )
+
+
+def _json(chart: Chart) -> str:
+    return str(pio.to_json(chart.figure, engine="json"))
+
+
+Drawn = Iterator[tuple[str, str, str, Draw]]
+
+
+def _of_classification(sets: Sets, settings: AuditSettings) -> Drawn:
+    review, which, event = sets.reader.review, settings.which, settings.event
+    classes = review.classes
+    overview = set_overview(sets, which=which, event=event)
+    yield (
+        *("reliability", "Reliability", "reliability"),
+        lambda dark: reliability_chart(overview.reliability, classes, dark=dark),
+    )
+    if len(classes) > 2:
+        by_class = set_reliability(
+            sets, which=which, kind="top-label", n_bins=10, strategy="uniform"
+        )
+        yield (
+            *("reliability_by_class", "Reliability by predicted class", "reliability"),
+            lambda dark: reliability_by_class_chart(by_class, classes, dark=dark),
+        )
+    yield (
+        *("scores", "Confidence of right and wrong predictions", "reliability"),
+        lambda dark: scores_chart(overview.scores, dark=dark),
+    )
+    yield (
+        *("confusion", "Predicted and true classes", "reliability"),
+        lambda dark: confusion_chart(overview.confusion, "joint", classes, dark=dark),
+    )
+    if event is not None:
+        counts = set_decisions(sets, which=which, event=event)
+        kept = review.question.decisions.get(classes[event])
+        threshold = 0.5 if kept is None or kept.threshold is None else kept.threshold
+        yield (
+            *("net_benefit", "Net benefit by threshold", "decisions"),
+            lambda dark: net_benefit_chart(counts, threshold, dark=dark),
+        )
+    if settings.groups:
+        groups = set_groups(sets, which=which, event=event, columns=settings.groups)
+        yield "groups", "Declared groups", "groups", lambda dark: groups_chart(groups, dark=dark)
+    question = encode(RegionQuestion("wrong", label=event))
+    try:
+        search = region_search(sets, which=which, asked=question).search
+    except InputError:  # no column describes the rows; the check on regions says so
+        search = None
+    if search is not None:
+        kept_search = search
+        yield "regions", "Regions", "regions", lambda dark: regions_chart(kept_search, dark=dark)
+    if (far := _far_away(sets, which)) is not None:
+        yield "far_away", "Confidence far from the data", "out_of_distribution", far
+
+
+def _far_away(sets: Sets, which: Which) -> Draw | None:
+    """Confidence on spheres around the data, of a model with regions or with foreign rows."""
+    review = sets.reader.review
+    if review.model is None or not (review.model.has_codes or review.foreign):
+        return None
+    try:
+        run = score_foreign(sets, ForeignSettings(n=_FAR_ROWS, seed=_SEED))
+    except InputError:  # the check on what is far away says why
+        return None
+    record = run.record
+    if not record.of_kind("sphere"):
+        return None
+    curve, prior = by_distance(run, run.rows.proba), class_shares(sets, which=which).share.max()
+
+    def draw(dark: bool) -> Chart:
+        chart = distance_chart(
+            {"model": curve},
+            float(prior),
+            n_rows=record.settings.n,
+            n_moved=record.n_numeric,
+            n_features=record.n_features,
+            dark=dark,
+        )
+        found = distance_finding(curve, None, float(prior))
+        return replace(chart, finding=f"{found} {chart.finding}")
+
+    return draw
+
+
+def _of_regression(sets: Sets, settings: AuditSettings) -> Drawn:
+    overview = pit_overview(sets, which=settings.which)
+    yield (
+        *("pit", "PIT histogram", "pit"),
+        lambda dark: pit_chart(overview.histogram, kind="none", dark=dark),
+    )
+    yield (
+        "pit_ecdf",
+        "PIT against uniform",
+        "pit",
+        lambda dark: ecdf_chart(overview.ecdf, dark=dark),
+    )
+    yield (
+        *("coverage", "Coverage of intervals", "pit"),
+        lambda dark: coverage_chart(overview.coverage, dark=dark),
+    )
+    yield (
+        *("quantiles", "Reliability of quantiles", "pit"),
+        lambda dark: quantile_reliability_chart(overview.quantiles, dark=dark),
+    )
+    if settings.groups:
+        found = set_pit_groups(sets, which=settings.which, columns=settings.groups)
+        yield "groups", "Declared groups", "groups", lambda dark: regions_chart(found, dark=dark)

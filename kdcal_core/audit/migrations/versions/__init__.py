@@ -1,0 +1,1 @@
+"""Each revision in its file, named by its number and what it adds."""

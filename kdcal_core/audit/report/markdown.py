@@ -1,0 +1,91 @@
+"""A report in a few lines of Markdown, such as for a comment on a pull request."""
+
+from __future__ import annotations
+
+from kdcal_core.audit.content import AuditContent, errors_of_content
+from kdcal_core.audit.project import Audit, Project
+from kdcal_core.audit.report.sections import MARKS, check_row, counts_text
+from kdcal_core.checks import CheckResult
+from kdcal_core.text import counted, escape_markdown
+
+_MOST = 12  # rows of the table
+
+
+def markdown_report(
+    content: AuditContent, audit: Audit | None = None, project: Project | None = None
+) -> str:
+    """The verdict, the checks that do not pass, what to do, and what was audited.
+
+    Names are escaped: they make no table, link, mention or HTML.
+
+    Parameters
+    ----------
+    content, audit, project
+        As of `kdcal_core.audit.report.html_report`.
+
+    Raises
+    ------
+    InputError
+        If the content contradicts itself.
+    """
+    with errors_of_content():
+        return _text(content, audit, project)
+
+
+def _text(content: AuditContent, audit: Audit | None, project: Project | None) -> str:
+    mark = MARKS[content.checked.verdict]
+    parts = [
+        f"### {mark.sign} {mark.word}: {escape_markdown(content.title, 120)}",
+        escape_markdown(content.headline, 600),
+        _table(content),
+        f"**What to do next.** {escape_markdown(content.next_step, 1000)}",
+        _identity(content),
+        _state(audit, project),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _table(content: AuditContent) -> str:
+    checked = content.checked
+    shown = [*checked.of("fail"), *checked.of("not enough evidence")]
+    if not shown:
+        return counts_text(content)
+    rows = [_row(one) for one in shown[:_MOST]]
+    more = len(shown) - _MOST
+    last = [f"{counted(more, 'further check')} in the report."] if more > 0 else []
+    head = ["| Verdict | Check | Found | Limit |", "| --- | --- | --- | --- |"]
+    return "\n\n".join(["\n".join([*head, *rows]), *last, counts_text(content)])
+
+
+def _row(result: CheckResult) -> str:
+    row = check_row(result)
+    worst = row.worst
+    assert worst is not None  # it has a verdict
+    where = f", {escape_markdown(worst.name, 60)}" if worst.name else ""
+    more = f" and {len(row.parts) - 1:,} more" if len(row.parts) > 1 else ""
+    found = f"{escape_markdown(row.label, 60)}{where}: {worst.found}{more}"
+    title = f"{escape_markdown(row.title)} ({row.code})"
+    return f"| {row.mark.sign} {row.mark.word} | {title} | {found} | {worst.limit} |"
+
+
+def _identity(content: AuditContent) -> str:
+    model, judged = content.subject.model, content.subject.which
+    what = (
+        f"Model {escape_markdown(model.name)} (`{model.digest[:12]}`)"
+        if model is not None
+        else f"A table of predictions (`{content.model_digest[:12]}`)"
+    )
+    chosen = content.calibrator
+    if chosen is not None and chosen.rows:
+        what += f" with the calibrator {escape_markdown(chosen.title)} (`{chosen.digest[:12]}`)"
+    rows = f"{counted(content.checked.n, 'row')} of the {judged} set (`{content.rows_digest[:12]}`)"
+    return f"{what}, judged on {rows}. kdcal {escape_markdown(content.code.kdcal)}."
+
+
+def _state(audit: Audit | None, project: Project | None) -> str:
+    if audit is None:
+        return "No record holds this audit."
+    where = f" of the project {escape_markdown(project.name)}" if project is not None else ""
+    locked = audit.facts.locked
+    limits = f"limits locked in entry {locked}" if locked is not None else "limits not locked"
+    return f"Audit `{audit.id}`{where}: {audit.state}, {limits}."

@@ -1,0 +1,339 @@
+"""What a report shows, as plain texts and rows. Names pass through: the template escapes them."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from kdcal_core.audit.content import AuditContent, KeptChart
+from kdcal_core.audit.project import Audit
+from kdcal_core.audit.report.happenings import ordered_findings
+from kdcal_core.audit.report.prose import how_to_read
+from kdcal_core.checks import (
+    FAMILIES,
+    CheckResult,
+    JudgedPart,
+    Verdict,
+    evidence_text,
+    found_text,
+    limit_text,
+    part_text,
+)
+from kdcal_core.data import to_csv
+from kdcal_core.diagnostics import Estimate, interval_text, reference_text, value_text
+from kdcal_core.text import and_more, counted, figures_text, listed, typed
+
+PLACES = {"decisions": "Decisions", "groups": "Declared groups", "regions": "Regions"}
+"""Pages of the app whose charts and checks have headings of their own."""
+
+_MOST_NAMES = 40
+_LEADING = 3
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A verdict's word, its sign, and the class of its colour."""
+
+    word: str
+    sign: str
+    style: str
+
+
+MARKS: dict[Verdict | None, Mark] = {
+    "fail": Mark("Fail", "✕", "fail"),
+    "not enough evidence": Mark("Not enough evidence", "?", "unsure"),
+    "pass": Mark("Pass", "✓", "pass"),
+    None: Mark("Not answered", "–", "none"),
+}
+
+
+@dataclass(frozen=True)
+class Leading:
+    """One of the findings on the first page. Untrusted text."""
+
+    title: str
+    words: str
+
+
+def leading(content: AuditContent, audit: Audit | None) -> tuple[Leading, ...]:
+    """What matters most: declared findings that are not resolved, then the worst failed checks.
+
+    Of checks, faults of one place come first, as `next_step` has it, because a repair of all rows
+    alike does not correct them.
+    """
+    declared = ordered_findings(audit) if audit is not None else ()
+    found = [
+        Leading(
+            one.title,
+            f"A finding of severity {one.severity}, {one.state}"
+            f"{f', owned by {one.owner}' if one.owner else ''}"
+            f"{f', due {one.due}' if one.due else ''}.",
+        )
+        for one in declared
+        if one.state != "resolved"
+    ]
+    checked = content.checked
+    failed = sorted(checked.of("fail"), key=lambda one: not (one.check.place and one.parts[1:]))
+    worst = [*failed, *checked.of("not enough evidence")]
+    found += [Leading(one.check.title, _worst_words(one)) for one in worst]
+    return tuple(found[:_LEADING])
+
+
+def answer_text(result: CheckResult) -> str:
+    """The answer to a check in a line: its worst part, or why there is no answer."""
+    if not result.parts:
+        return result.why_not
+    more = counted(len(result.parts) - 1, "other part")
+    others = f" ({more} in section 3)" if result.parts[1:] else ""
+    return f"{part_text(result, result.worst)}{others}."
+
+
+def _worst_words(result: CheckResult) -> str:
+    found = f"{MARKS[result.verdict].word}. {part_text(result, result.worst)}."
+    return f"{found} {evidence_text(result, result.worst)}".strip()
+
+
+@dataclass(frozen=True)
+class PartRow:
+    """One number of a check. The name is untrusted text."""
+
+    name: str
+    found: str
+    limit: str
+    mark: Mark
+    n: int
+    evidence: str
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """A check with its worst number first. Texts may hold untrusted names."""
+
+    code: str
+    title: str
+    question: str
+    method: str
+    remedy: str
+    mark: Mark
+    label: str
+    parts: tuple[PartRow, ...]
+    why_not: str
+    line: str
+
+    @property
+    def worst(self) -> PartRow | None:
+        """The part that decides; None where there is no answer."""
+        return self.parts[0] if self.parts else None
+
+
+def _part(result: CheckResult, part: JudgedPart) -> PartRow:
+    return PartRow(
+        part.name,
+        found_text(part.estimate),
+        limit_text(result.limit, part.estimate),
+        MARKS[part.verdict],
+        part.estimate.n,
+        evidence_text(result, part),
+    )
+
+
+def check_row(result: CheckResult) -> CheckRow:
+    """One check as the report shows it."""
+    check = result.check
+    return CheckRow(
+        check.code,
+        check.title,
+        check.question,
+        check.method,
+        result.remedy if result.verdict == "fail" else "",
+        MARKS[result.verdict],
+        result.worst.estimate.label if result.parts else "",
+        tuple(_part(result, one) for one in result.parts),
+        result.why_not,
+        answer_text(result),
+    )
+
+
+@dataclass(frozen=True)
+class Family:
+    """The checks of one family."""
+
+    title: str
+    checks: tuple[CheckRow, ...]
+
+
+def families(content: AuditContent) -> tuple[Family, ...]:
+    """All checks by family, in their order."""
+    return tuple(
+        Family(
+            title,
+            tuple(check_row(one) for one in content.checked.results if one.check.family == key),
+        )
+        for key, title in FAMILIES.items()
+        if any(one.check.family == key for one in content.checked.results)
+    )
+
+
+def counts_text(content: AuditContent) -> str:
+    """How many checks have each verdict.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from kdcal_core.checks import CheckedReview
+    >>> counts_text(SimpleNamespace(checked=CheckedReview((), 0.95, 0)))
+    'No check was made.'
+    """
+    checked = content.checked
+    found = [(mark.word.lower(), len(checked.of(verdict))) for verdict, mark in MARKS.items()]
+    said = [f"{n:,} {word}" for word, n in found if n]
+    total = sum(n for _, n in found)
+    return f"{counted(total, 'check')}: {listed(said)}." if said else "No check was made."
+
+
+@dataclass(frozen=True)
+class EstimateRow:
+    """An estimate as a row. The name may hold untrusted names."""
+
+    label: str
+    name: str
+    value: str
+    interval: str
+    reference: str
+    level: str
+    n: int
+    how: str
+
+
+def estimate_row(estimate: Estimate) -> EstimateRow:
+    """One estimate with its interval, in words."""
+    return EstimateRow(
+        estimate.label,
+        estimate.name,
+        value_text(estimate),
+        interval_text(estimate),
+        reference_text(estimate),
+        f"{estimate.level:.0%}",
+        estimate.n,
+        estimate.interval,
+    )
+
+
+@dataclass(frozen=True)
+class ChartView:
+    """A chart as the report shows it. Texts may hold untrusted names.
+
+    Attributes
+    ----------
+    id : str
+        Of its element.
+    how_to_read : Markup
+    figure : Markup
+        Plotly's JSON, for a script element of data.
+    heading, rows : tuple of str, tuple of tuples
+        Its data.
+    csv : str
+        Its data as the address of a file.
+    """
+
+    id: str
+    key: str
+    title: str
+    finding: str
+    alt: str
+    how_to_read: Markup
+    figure: Markup
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    csv: str
+
+
+def chart_view(chart: KeptChart, at: int) -> ChartView:
+    """A chart of an audit as the report shows it; ``at`` is its place among all charts."""
+    rows = list(csv.reader(io.StringIO(chart.table)))
+    heading, *body = rows or [[]]
+    return ChartView(
+        f"chart-{at}",
+        chart.key,
+        chart.title,
+        chart.finding,
+        chart.alt,
+        how_to_read(chart.how_to_read),
+        script_json(_still(chart.figure(dark=False))),
+        tuple(heading),
+        tuple(tuple(map(shown_cell, one)) for one in body),
+        _csv_address(heading, body),
+    )
+
+
+def _still(figure: dict[str, Any]) -> dict[str, Any]:
+    """The figure as a document shows it: as wide as its place, and without zooming."""
+    layout = {name: one for name, one in figure["layout"].items() if name != "width"}
+    return {"data": figure["data"], "layout": {**layout, "dragmode": False}}
+
+
+def script_json(value: Any) -> Markup:
+    r"""JSON that ends no script element and begins no comment, whatever it holds.
+
+    Examples
+    --------
+    >>> print(script_json({"a": "</script><!--"}))
+    {"a":"\u003c/script\u003e\u003c!--"}
+    """
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def shown_cell(cell: str) -> str:
+    """A cell of a chart's table: numbers with four figures.
+
+    Examples
+    --------
+    >>> [shown_cell(one) for one in ("0.30000000000000004", "986.0", "12", "benign", "")]
+    ['0.3', '986', '12', 'benign', '']
+    """
+    if not any(sign in cell for sign in ".e"):
+        return cell
+    try:
+        number = float(cell)
+    except ValueError:
+        return cell
+    return figures_text(number)
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is shown as a number, on the right.
+
+    Examples
+    --------
+    >>> [is_number(one) for one in ("1,200", "−2.4 × 10⁻⁷", "", "benign")]
+    [True, True, True, False]
+    """
+    try:
+        float(typed(cell).replace(",", ""))
+    except ValueError:
+        return not cell
+    return True
+
+
+def _csv_address(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    table = to_csv(pd.DataFrame(rows, columns=list(heading), dtype=str))
+    return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(table).decode()}"
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Names in a row, each shortened; of very many the first ones."""
+    every = list(names)
+    shown = [one if len(one) <= 80 else f"{one[:79]}…" for one in every[:_MOST_NAMES]]
+    more = and_more(len(every) - _MOST_NAMES)
+    return f"{', '.join(shown)}{more}" if more else listed(shown, _MOST_NAMES)

@@ -1,0 +1,272 @@
+"""Audits side by side and over time: what changed in model, data, settings and every estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isclose, isfinite
+
+from kdcal_core.audit.content import AuditContent, Subject
+from kdcal_core.audit.making import audit_settings, limits_of, subject_of
+from kdcal_core.audit.project import Audit
+from kdcal_core.charts import Trend, TrendPoint, changed_words
+from kdcal_core.checks import CHECKS, VERDICTS, CheckResult, JudgedPart, Verdict, limit_text
+from kdcal_core.data import Roles
+from kdcal_core.diagnostics import (
+    ChangedEstimate,
+    Estimate,
+    changed_estimate,
+    distinct_labels,
+)
+from kdcal_core.errors import InputError
+from kdcal_core.review import Limit, Review
+from kdcal_core.text import listed
+
+
+@dataclass(frozen=True)
+class ChangedVerdict:
+    """A check of both audits, or of one of them (then the other verdict is None)."""
+
+    code: str
+    before: Verdict | None
+    after: Verdict | None
+
+
+@dataclass(frozen=True)
+class ComparedAudits:
+    """What changed between two audits.
+
+    Attributes
+    ----------
+    facts : tuple of (what, before, after)
+        Facts about model, data and settings that differ. Untrusted text.
+    same_rows : bool
+        Whether the judged tables are the same file, by digest.
+    verdicts : tuple of ChangedVerdict
+        Of every check.
+    estimates : tuple of ChangedEstimate
+        In the order of the later audit.
+    only_before, only_after : tuple of str
+        Names of estimates that one audit alone has. Untrusted text.
+    """
+
+    facts: tuple[tuple[str, str, str], ...]
+    same_rows: bool
+    verdicts: tuple[ChangedVerdict, ...]
+    estimates: tuple[ChangedEstimate, ...]
+    only_before: tuple[str, ...] = ()
+    only_after: tuple[str, ...] = ()
+
+
+def same_question(before: AuditContent, after: AuditContent) -> bool:
+    """Whether two audits ask the same: of the same task and classes, about the same event."""
+    return _question(before) == _question(after)
+
+
+def _question(content: AuditContent) -> tuple[object, ...]:
+    subject = content.subject
+    return subject.task, sorted(subject.classes), subject.event
+
+
+def compare_audits(before: AuditContent, after: AuditContent) -> ComparedAudits:
+    """Compare two audits of the same task.
+
+    The intervals of differences are those of independent rows, because audits hold none. On the
+    same rows they are too wide: what they tell apart differs, what they do not may differ still.
+
+    Raises
+    ------
+    InputError
+        If the audits are of other tasks, classes or events.
+    """
+    if not same_question(before, after):
+        raise InputError(
+            "The audits are of other tasks, classes or events",
+            fix="Compare audits of the same task and classes, about the same event.",
+        )
+    old, new = _named(before), _named(after)
+    return ComparedAudits(
+        facts=tuple(_facts(before, after)),
+        same_rows=_table(before) == _table(after),
+        verdicts=tuple(_verdicts(before, after)),
+        estimates=tuple(
+            changed_estimate(old[name].estimate, one.estimate, name=name, label=one.label)
+            for name, one in new.items()
+            if name in old
+        ),
+        only_before=tuple(name for name in old if name not in new),
+        only_after=tuple(name for name in new if name not in old),
+    )
+
+
+def compared_words(found: ComparedAudits) -> str:
+    """What changed, in a sentence. Untrusted text.
+
+    Examples
+    --------
+    >>> compared_words(ComparedAudits((), True, (), ()))
+    'The audits have no estimate in common.'
+    """
+    return changed_words(found.estimates)
+
+
+def trends(audits: Sequence[tuple[Audit, AuditContent]]) -> tuple[Trend, ...]:
+    """Every estimate of the last audit over all audits that ask the same.
+
+    Parameters
+    ----------
+    audits : sequence of (Audit, AuditContent)
+        In the order in which they were drafted. Charts in them are not looked at.
+
+    Returns
+    -------
+    tuple of Trend
+        The worst check's first: of those that fail, of those that need more evidence, of those
+        that pass. The estimates that no check judges come last.
+    """
+    if not audits:
+        return ()
+    last = audits[-1][1]
+    alike = [(audit, _named(one)) for audit, one in audits if same_question(one, last)]
+    named = _named(last)
+    worst = [one for verdict in VERDICTS for one in last.checked.of(verdict)]
+    order = {one.code: place for place, one in enumerate(worst)}
+    names = sorted(named, key=lambda name: order.get(named[name].code, len(order)))
+    return tuple(
+        Trend(
+            name,
+            named[name].label,
+            tuple(_point(audit, known[name]) for audit, known in alike if name in known),
+        )
+        for name in names
+    )
+
+
+def _point(audit: Audit, one: _Named) -> TrendPoint:
+    drafted = audit.drafted.when.at
+    return TrendPoint(drafted, audit.facts.title, one.estimate, one.limit, one.verdict)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """An estimate of an audit, with the check that judges it, if one does."""
+
+    label: str
+    estimate: Estimate
+    code: str = ""
+    limit: Limit | None = None
+    verdict: Verdict | None = None
+
+
+def _named(content: AuditContent) -> dict[str, _Named]:
+    """Every estimate once, by what it measures, as the check that judges it has it."""
+    labels = distinct_labels(content.estimates)
+    found = {one.name: _Named(labels[one.name], one) for one in content.estimates}
+    for result in content.checked.results:
+        # what a search found in one audit is no part of another
+        if result.code in CHECKS and result.check.comparable:
+            for part in result.parts:
+                judged, own = _judged(result, part), part.own
+                known = found.get(own.name)
+                if known is not None and isclose(known.estimate.value, own.value):
+                    found[own.name] = known if known.code else judged
+                else:
+                    name = f"{result.check.title}: {own.label}"
+                    found.setdefault(name + f", {part.name}" * bool(part.name), judged)
+    return found
+
+
+def _judged(result: CheckResult, part: JudgedPart) -> _Named:
+    several = part.own.label if len(result.parts) > 1 else ""
+    label = f"{result.check.title}: {part.name or several}".removesuffix(": ")
+    estimate, limit = part.own, result.check.limit
+    if result.check.of_rows or (isfinite(limit.low) and isfinite(limit.high)):
+        # more rows are no better model, and what must lie between two ends is best between them
+        estimate = replace(estimate, lower_is_better=None)
+    return _Named(label, estimate, result.code, result.limit, part.verdict)
+
+
+def _verdicts(before: AuditContent, after: AuditContent) -> Iterator[ChangedVerdict]:
+    old, new = ({one.code: one.verdict for one in each.checked.results} for each in (before, after))
+    for code in dict.fromkeys((*new, *old)):
+        yield ChangedVerdict(code, old.get(code), new.get(code))
+
+
+Facts = tuple[tuple[str, str, str], ...]
+"""What differs, with what it was and what it is. Untrusted text."""
+
+
+def changed_facts(before: Review, after: Review) -> Facts:
+    """What differs between two reviews in model, data, settings and limits."""
+    return tuple(_differing(*(_facts_of_review(one) for one in (before, after))))
+
+
+def _facts_of_review(review: Review) -> Mapping[str, str]:
+    subject = subject_of(review, audit_settings(review))
+    limits = limits_of(review.task, given=review.question.limits)
+    return {**_facts_of_subject(subject), **_facts_of_limits(limits)}
+
+
+def _facts(before: AuditContent, after: AuditContent) -> Iterator[tuple[str, str, str]]:
+    return _differing(_facts_of(before), _facts_of(after))
+
+
+def _differing(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    for what in dict.fromkeys((*old, *new)):
+        if old.get(what, "") != new.get(what, ""):
+            yield what, old.get(what, "none"), new.get(what, "none")
+
+
+def _facts_of(content: AuditContent) -> Mapping[str, str]:
+    return {
+        **_facts_of_subject(content.subject),
+        "kdcal": content.code.kdcal,
+        "kdcal's own files": content.code.digest[:12],
+        "Calibrator": content.calibrator.title if content.calibrator else "none",
+        **_facts_of_limits(content.limits),
+    }
+
+
+def _facts_of_subject(subject: Subject) -> dict[str, str]:
+    facts = {
+        "Model": subject.model.name if subject.model else "predictions alone",
+        "Model's digest": subject.model.digest[:12] if subject.model else "none",
+        "Judged set": subject.which,
+        "Event": subject.event or "confidence in the prediction",
+        "Groups": listed(subject.groups) or "none",
+        **_facts_of_roles(subject.roles),
+    }
+    for table in subject.tables:
+        facts[f"{table.part.capitalize()} table"] = (
+            f"{table.name} ({table.n_rows:,} rows, {table.digest[:12]})"
+        )
+    return facts
+
+
+def _facts_of_roles(roles: Roles) -> dict[str, str]:
+    columns = [*roles.outputs, *roles.parameters]
+    return {
+        "Target": roles.target or "none",
+        "Weights": roles.weight or "none",
+        "Columns of predictions": listed([f"{what}: {column}" for what, column in columns])
+        or "none",
+        "Kind of predictions": roles.family or roles.output_kind,
+        "Column of the predicted class": roles.predicted or "none",
+        "Inputs": listed(roles.features) or "none",
+    }
+
+
+def _facts_of_limits(limits: Mapping[str, Limit]) -> dict[str, str]:
+    facts = {}
+    for code, limit in limits.items():
+        title = f" ({CHECKS[code].title.lower()})" if code in CHECKS else ""
+        facts[f"Limit of {code}{title}"] = limit_text(limit)
+    return facts
+
+
+def _table(content: AuditContent) -> str:
+    """The digest of the judged table's file, of which a calibrator's output is no other rows."""
+    which, calibrator = content.subject.which, content.calibrator
+    if calibrator is not None and calibrator.rows:
+        return calibrator.rows
+    return next(one.digest for one in content.subject.tables if one.part == which)

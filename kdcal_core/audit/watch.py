@@ -1,0 +1,583 @@
+"""A new table against the audited rows of a classification: drift, performance, late labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.audit.config import Undecided, WatchLimits
+from kdcal_core.audit.gate import exit_code
+from kdcal_core.audit.watch_limits import (
+    WatchResult,
+    WithLabels,
+    check_limits,
+    judged,
+    signal,
+    worst,
+)
+from kdcal_core.audit.watch_rows import UNLABELLED, NewRows, new_rows
+from kdcal_core.audit.watch_state import (
+    Watched,
+    WatchedTable,
+    WatchState,
+    check_continues,
+    counted_before,
+    in_long_runs,
+    with_counted,
+)
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.checks import Verdict
+from kdcal_core.data import FloatArray, IntArray, ScoredSet
+from kdcal_core.data.equal_rows import are_fine, row_keys
+from kdcal_core.diagnostics import (
+    ComparedMeasure,
+    Estimate,
+    LabelFree,
+    LabelFreePerformance,
+    LabelShift,
+    ScoreCounts,
+    ScoreShift,
+    SequentialCalibration,
+    auc,
+    confidence_calibration_error,
+    freeze_bins,
+    label_free_performance,
+    label_shift,
+    score_counts,
+    score_shift,
+    sequential_calibration,
+    start_watch,
+)
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation import held_out_answers, methods_of
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.review import Review, ReviewData, TableInfo, Which, open_doubts
+from kdcal_core.statistics import clopper_pearson
+from kdcal_core.tasks import Sets, review_task, usable_calibrators
+from kdcal_core.tasks.decorators import require_classification
+from kdcal_core.text import counted, in_sentence
+
+MADE = "made shift"
+"""Name of the table that is made of the review's own rows."""
+
+_MADE_LEAST = 0.2  # chance that the row with the lowest score is in the made table
+_RULER = WatchLimits()
+
+
+@dataclass(frozen=True, eq=False)
+class WatchSettings:
+    """What is watched in a review.
+
+    Attributes
+    ----------
+    table : str or None
+        Name of the new table among `Review.watched`; None for a table that is made of evaluation
+        rows and held against the calibration set, which shows what a shift looks like.
+    digest : str
+        Its digest, filled in if empty.
+    method : str or None
+        Key of a calibrator that reads nothing but probabilities. It is fitted on the calibration
+        set, and its output stands in place of the model's: on the audited rows held out from the
+        fit, or cross-fitted.
+    earlier : tuple of (name, digest)
+        New tables of the review that came before, whose labels the sequential test counts first.
+    title : str
+        Untrusted text.
+    limits : WatchLimits
+    undecided : {"own", "pass", "fail"}
+        As of `AuditConfig`.
+    state : WatchState or None
+        After the tables before these.
+    of : Watched or None
+        What is watched, where files outside of the review say so.
+    file : WatchedTable or None
+        The file from which the new table was made, where it is not the table itself.
+    seed : int
+    """
+
+    table: str | None = None
+    digest: str = ""
+    method: str | None = None
+    earlier: tuple[tuple[str, str], ...] = ()
+    title: str = ""
+    limits: WatchLimits = _RULER
+    undecided: Undecided = "own"
+    state: WatchState | None = None
+    of: Watched | None = None
+    file: WatchedTable | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """A new table against the audited rows.
+
+    Attributes
+    ----------
+    title : str
+    which : {"calibration", "evaluation"}
+        The audited set.
+    n_audited : int
+    table : WatchedTable
+        The new one.
+    event : str
+        The class whose probability is the watched score; empty for the confidence.
+    asked_event : str
+        The class of ``estimated.event``; empty with more than two classes.
+    classes : tuple of str
+        Untrusted text.
+    shift : ScoreShift
+    scores : ScoreCounts
+        Of the watched score.
+    estimated : LabelFreePerformance
+    shares : LabelShift or None
+    why_no_shares : str
+    labels : WithLabels or None
+        None if no new row has a label.
+    test : SequentialCalibration or None
+        Over all labelled rows since the state began; None if none of this table counts.
+    results : tuple of WatchResult
+    notes : tuple of str
+        Untrusted text.
+    state : WatchState
+    exit_code : int
+    seed : int
+    """
+
+    title: str
+    which: Which
+    n_audited: int
+    table: WatchedTable
+    event: str
+    asked_event: str
+    classes: tuple[str, ...]
+    shift: ScoreShift
+    scores: ScoreCounts
+    estimated: LabelFreePerformance
+    shares: LabelShift | None
+    why_no_shares: str
+    labels: WithLabels | None
+    test: SequentialCalibration | None
+    results: tuple[WatchResult, ...]
+    notes: tuple[str, ...]
+    state: WatchState
+    exit_code: int
+    seed: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all results; "pass" if nothing has a limit."""
+        return worst(self.results)
+
+    @property
+    def measures(self) -> tuple[ComparedMeasure, ...]:
+        """Accuracy, AUROC and rate of the event if there is one, and the calibration error."""
+        known, of_event, error = self.labels, self.estimated.event, self.watched
+        correct = self.estimated.predictions.rate
+        accuracy = None if known is None else known.accuracy
+        found = [ComparedMeasure("Accuracy", correct.audited, correct.rows, accuracy)]
+        if of_event is not None:
+            area, rate = (None, None) if known is None else (known.auc, known.rate)
+            found += [
+                ComparedMeasure(f"{what} of {self.asked_event}", one.audited, one.rows, labels)
+                for what, one, labels in (
+                    ("AUROC", of_event.auc, area),
+                    ("Rate", of_event.rate, rate),
+                )
+            ]
+        new = error.calibration_error
+        labels = None if known is None else known.calibration_error
+        return (*found, ComparedMeasure("Calibration error", error.audited_error, new, labels))
+
+    @property
+    def watched(self) -> LabelFree:
+        """The estimates of the watched score."""
+        of_event = self.estimated.event
+        return of_event if self.event and of_event is not None else self.estimated.predictions
+
+
+def watched_of(review: Review, method: str | None = None) -> Watched:
+    """What a review watches: its model, or its predictions, on its judged rows, or a calibrator."""
+    which: Which = "evaluation" if review.has_evaluation else "calibration"
+    fitted_on = review.tables["calibration"].digest
+    return Watched(
+        model=review.model.digest if review.model else "",
+        calibrator="" if method is None else f"{method} fitted on {fitted_on}",
+        audited=review.tables[which].digest,
+        classes=review.classes,
+        event="" if review.event is None else review.classes[review.event],
+    )
+
+
+def _settled(review: Review, settings: WatchSettings) -> WatchSettings:
+    """The settings with the new table's digest; refuse a state and limits that do not fit."""
+    check_limits(settings.limits, review.event_class)
+    _check_method(review, settings.method)
+    of = settings.of or watched_of(review, settings.method)
+    if settings.table is None:
+        if not review.has_evaluation:
+            raise InputError(
+                "The review has no evaluation set of which a new table could be made",
+                fix="Give a new table.",
+            )
+        return replace(settings, of=replace(of, audited=review.tables["calibration"].digest))
+    table = _table(review, settings.table, settings.digest)
+    for name, digest in settings.earlier:
+        _table(review, name, digest)
+    file = settings.file or WatchedTable(table.name, table.digest, 0, 0)
+    if settings.state is not None:
+        check_continues(settings.state, of, settings.limits.alpha, file)
+    return replace(settings, digest=table.digest, of=of, file=file)
+
+
+def _check_method(review: Review, method: str | None) -> None:
+    """Refuse a calibrator that the review cannot use, or that reads more than probabilities."""
+    if method is None:
+        return
+    if method not in CALIBRATORS:
+        raise InputError(f"There is no calibrator {method[:60]!r}", fix="Choose another one.")
+    why_not = usable_calibrators(review).get(method)
+    if CALIBRATORS[method].needs:
+        why_not = "It reads more than probabilities."
+    if why_not:
+        label = CALIBRATORS[method].label
+        raise InputError(
+            f"{label} cannot be watched: {in_sentence(why_not)}".rstrip("."),
+            fix="Choose a calibrator that reads nothing but probabilities.",
+        )
+
+
+def _table(review: Review, name: str, digest: str) -> TableInfo:
+    """The review's new table of this name and, unless that is not yet known, of this digest."""
+    table = review.watched.get(name)
+    if table is None or digest not in ("", table.digest):
+        raise InputError(
+            "The new table is no longer part of the review", fix="Add it again.", file=name
+        )
+    return table
+
+
+@review_task(
+    "Watching a new table",
+    reads=("model", "calibration", "evaluation"),
+    needs=require_classification(
+        "watching is for a classification",
+        fix="Audit the new rows of a regression once they have outcomes.",
+    ),
+    settle=_settled,
+    covers=lambda review: [review.event, review.event_class, list(open_doubts(review))],
+)
+def watch_table(sets: Sets, *, settings: WatchSettings) -> Watch:
+    """Hold a new table against the review's rows: its evaluation set, else its calibration set.
+
+    Raises
+    ------
+    InputError
+        For a table that cannot be used, with file, column and row.
+
+    Notes
+    -----
+    A limit is held against the measure with labels if all new rows have one, else against the
+    estimate without labels.
+    """
+    review, progress = sets.reader.review, sets.progress
+    of = settings.of or watched_of(review, settings.method)
+    progress(0.0, "Scoring the new table")
+    new = _new_table(sets, settings, part_of(progress, 0.0, 0.3))
+    before, notes = _earlier(sets, settings, part_of(progress, 0.3, 0.4))
+    which: Which = "calibration" if settings.table is None else sets.reader.judged
+    old = sets.read(which)
+    if settings.method is not None:
+        old, (new, *before) = _calibrated(
+            sets, which, settings, [new, *before], part_of(progress, 0.4, 0.5)
+        )
+    state, copies = _state_before(old, before, of, review.event, settings)
+    notes += copies
+    if state is not None and settings.table is not None:
+        check_continues(state, of, settings.limits.alpha, new.known)
+    found = _measured(review, which, old, new, of, state, settings, part_of(progress, 0.5, 1.0))
+    return replace(found, notes=(*notes, *found.notes))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """A table, or its rows with a label, and what is known of the file."""
+
+    known: WatchedTable
+    rows: NewRows
+
+    @classmethod
+    def of(cls, file: WatchedTable, rows: NewRows) -> _Rows:
+        labelled = int(rows.labelled.sum())
+        return cls(replace(file, rows=rows.n, labelled=labelled), rows)
+
+
+def _new_table(sets: Sets, settings: WatchSettings, progress: Progress) -> _Rows:
+    if settings.table is None:
+        proba, y = made_shift(sets.read("evaluation"), sets.reader.review.event, settings.seed)
+        made = NewRows(proba, y, row_keys(proba), are_fine(proba), len(y))
+        return _Rows.of(WatchedTable(MADE, "", 0, 0), made)
+    file = settings.file or WatchedTable(settings.table, settings.digest, 0, 0)
+    return _Rows.of(file, new_rows(sets.reader, settings.table, settings.digest, progress))
+
+
+def _earlier(
+    sets: Sets, settings: WatchSettings, progress: Progress
+) -> tuple[list[_Rows], tuple[str, ...]]:
+    """The labelled rows of the tables before, and notes on tables that were refused."""
+    found, notes = [], []
+    met: dict[str, str] = {}
+    for at, (name, digest) in enumerate(settings.earlier):
+        if digest in met:
+            same = met[digest][:80]
+            notes.append(f"The table {name[:80]} is not counted: its rows are those of {same}.")
+            continue
+        met[digest] = name
+        n = len(settings.earlier)
+        here = part_of(progress, at / n, (at + 1) / n)
+        try:
+            rows = new_rows(sets.reader, name, digest, here, labelled=True)
+        except InputError as error:
+            notes.append(f"The table {name[:80]} before this one is not counted. {error}")
+        else:
+            found.append(_Rows.of(WatchedTable(name, digest, 0, 0), rows))
+    return found, tuple(notes)
+
+
+def _calibrated(
+    sets: Sets, which: Which, settings: WatchSettings, tables: list[_Rows], progress: Progress
+) -> tuple[ScoredSet, list[_Rows]]:
+    """The audited rows and the tables, as a calibrator states them."""
+    assert settings.method is not None
+    calibration = sets.read("calibration")
+    evaluation = sets.read("evaluation") if which == "evaluation" else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # notes of the fit, which only Compare shows
+        held = held_out_answers(
+            methods_of([settings.method], settings.seed),
+            ReviewData(calibration, evaluation, calibration.classes, {}),
+            also={
+                str(at): (one.rows.proba, None) for at, one in enumerate(tables) if len(one.rows.y)
+            },
+            progress=progress,
+        )
+    if settings.method in held.failed:
+        why = held.failed[settings.method].rstrip(". ")
+        raise InputError(why, fix="Choose another calibrator.")
+    at = next(k for k, one in enumerate(held.methods) if one.key == settings.method)
+    said = held.fits[at][-1].answers
+    return (
+        replace(held.rows, proba=held.said[at].proba, digest=""),
+        [
+            replace(one, rows=replace(one.rows, proba=said[str(k)].proba))
+            if str(k) in said
+            else one
+            for k, one in enumerate(tables)
+        ],
+    )
+
+
+def _state_before(
+    old: ScoredSet,
+    before: Sequence[_Rows],
+    of: Watched,
+    event: int | None,
+    settings: WatchSettings,
+) -> tuple[WatchState | None, tuple[str, ...]]:
+    """The state before the new table, None where it is the first, and notes on rows left out."""
+    if not before:
+        return settings.state, ()
+    notes: list[str] = []
+    alpha, bins = settings.limits.alpha, freeze_bins(_score(old.proba, event))
+    state = settings.state or WatchState(of, bins, start_watch(alpha, bins.edges))
+    for one in before:
+        check_continues(state, of, alpha, one.known)
+        counts, copies = _counts(state, one)
+        notes += copies
+        state = _after(state, one, counts, _tested(state, one.rows, counts, event), event)
+    return state, tuple(notes)
+
+
+def _counts(state: WatchState, one: _Rows) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Which rows the test counts: labelled ones that it has not counted; a note on the others."""
+    counts = one.rows.labelled
+    copies = counted_before(state, one.rows.keys[counts], one.rows.fine)
+    if not copies.any():
+        return counts, ()
+    n, of = int(copies.sum()), int(counts.sum())
+    counts = counts.copy()
+    counts[np.flatnonzero(counts)[copies]] = False
+    return counts, (
+        f"{n:,} of {counted(of, 'labelled row')} of the table {one.known.name[:80]} "
+        f"{'equals a row' if n == 1 else 'equal rows'} that the sequential test has counted in a "
+        f"table before, and {'does' if n == 1 else 'do'} not count again.",
+    )
+
+
+def _tested(
+    state: WatchState, rows: NewRows, counts: NDArray[np.bool_], event: int | None
+) -> SequentialCalibration | None:
+    """The sequential test over the rows that count; None if there are none."""
+    if not counts.any():
+        return None
+    proba, y = rows.proba[counts], rows.y[counts]
+    return sequential_calibration(_score(proba, event), _hit(proba, y, event), state=state.test)
+
+
+def _after(
+    state: WatchState,
+    one: _Rows,
+    counts: NDArray[np.bool_],
+    test: SequentialCalibration | None,
+    event: int | None,
+) -> WatchState:
+    """The state after a table."""
+    state = with_counted(state, one.rows.keys[counts], one.rows.fine)
+    runs = in_long_runs(_hit(one.rows.proba[counts], one.rows.y[counts], event))
+    return replace(
+        state,
+        test=state.test if test is None else test.state,
+        tables=(*state.tables, one.known),
+        in_runs=state.in_runs or runs,
+    )
+
+
+def made_shift(rows: ScoredSet, event: int | None, seed: int) -> tuple[FloatArray, IntArray]:
+    """A table whose scores are shifted, of real rows: probabilities and classes of both.
+
+    A row is taken with a chance that grows with the rank of its score, from 1 in 5 for the lowest
+    to 1 for the highest, so that only the distribution of the scores changes. Rows are shuffled,
+    because the set may be sorted. The first half of them has labels, as if the others were still to
+    come.
+    """
+    score = _score(rows.proba, event)
+    rank = np.argsort(np.argsort(score, kind="stable")) / max(len(score) - 1, 1)
+    chance = _MADE_LEAST + (1.0 - _MADE_LEAST) * rank
+    rng = np.random.default_rng(seed)
+    taken = rng.permutation(np.flatnonzero(rng.random(len(score)) < chance))
+    y = np.array(rows.y[taken], dtype=np.int64)
+    y[len(y) // 2 :] = UNLABELLED
+    return np.array(rows.proba[taken]), y
+
+
+def _measured(
+    review: Review,
+    which: Which,
+    audited: ScoredSet,
+    rows: _Rows,
+    of: Watched,
+    earlier: WatchState | None,
+    settings: WatchSettings,
+    progress: Progress,
+) -> Watch:
+    """All that is computed from the arrays."""
+    event, asked, seed = review.event, review.event_class, settings.seed
+    proba, y, table = rows.rows.proba, rows.rows.y, rows.known
+    score, new = (_score(one, event) for one in (audited.proba, proba))
+    bins = freeze_bins(score) if earlier is None else earlier.bins
+    progress(0.0, "Measuring drift")
+    shift = score_shift(score, new, bins=bins, seed=seed)
+    progress(0.3, "Estimating performance without labels")
+    estimated = label_free_performance(audited.proba, audited.y, proba, event=asked, seed=seed)
+    progress(0.7, "Estimating the classes' shares")
+    shares, why_not = None, ""
+    try:
+        shares = label_shift(proba, audited.proba, audited.y, seed=seed)
+        shares = replace(shares, adjusted=shares.adjusted[:0])  # as large as the table, and unused
+    except InputError as error:  # few rows; the other measures stay
+        why_not = str(error)
+    there = rows.rows.labelled
+    before = earlier or WatchState(of, bins, start_watch(settings.limits.alpha, bins.edges))
+    counts, copies = _counts(before, rows)
+    test = labels = None
+    if there.any():
+        progress(0.9, "Testing calibration on the labels")
+        test = _tested(before, rows.rows, counts, event)
+        labels = _with_labels(proba[there], y[there], event, asked, seed)
+    after = _after(before, rows, counts, test, event)
+    results = (
+        *judged(settings.limits, shift, estimated, event, labels, bool(there.all())),
+        *signal(test, after.test),
+    )
+    progress(1.0, "Done")
+    return Watch(
+        title=settings.title or review.title,
+        which=which,
+        n_audited=len(score),
+        table=table,
+        event=of.event,
+        asked_event="" if asked is None else review.classes[asked],
+        classes=review.classes,
+        shift=shift,
+        scores=score_counts(score, new),
+        estimated=estimated,
+        shares=shares,
+        why_no_shares=why_not,
+        labels=labels,
+        test=test,
+        results=results,
+        notes=(*copies, *_notes(review, audited.weight is not None, table, of)),
+        state=after,
+        exit_code=exit_code(worst(results), settings.undecided),
+        seed=seed,
+    )
+
+
+def _score(proba: FloatArray, event: int | None) -> FloatArray:
+    """The event's probability, or the confidence; a sum may exceed 1 by rounding."""
+    found = proba.max(axis=1) if event is None else proba[:, event]
+    return np.asarray(np.minimum(found, 1.0))
+
+
+def _hit(proba: FloatArray, y: IntArray, event: int | None) -> IntArray:
+    return np.asarray(y == (proba.argmax(axis=1) if event is None else event)).astype(np.int64)
+
+
+def _with_labels(
+    proba: FloatArray, y: IntArray, event: int | None, asked: int | None, seed: int
+) -> WithLabels:
+    right = _hit(proba, y, None)
+    score, hit = _score(proba, event), _hit(proba, y, event)
+    return WithLabels(
+        accuracy=_share(right, "Accuracy", lower_is_better=False),
+        calibration_error=confidence_calibration_error(score, hit, seed=seed),
+        auc=None if asked is None else auc(proba[:, asked], (y == asked).astype(np.int64)),
+        rate=None if asked is None else _share(_hit(proba, y, asked), "Event rate"),
+    )
+
+
+def _share(flags: IntArray, name: str, lower_is_better: bool | None = None) -> Estimate:
+    value = float(flags.mean())
+    low, high = (float(one) for one in clopper_pearson(value, len(flags), 0.95))
+    return Estimate(
+        name=name,
+        label=name,
+        value=value,
+        low=low,
+        high=high,
+        n=len(flags),
+        interval="Clopper-Pearson",
+        percent=True,
+        lower_is_better=lower_is_better,
+    )
+
+
+def _notes(review: Review, weighted: bool, table: WatchedTable, of: Watched) -> tuple[str, ...]:
+    notes = list(open_doubts(review))
+    if weighted:
+        notes.append("The audited rows have weights, which are not used here: every row counts 1.")
+    if table.sha256 == of.audited:
+        notes.append("The new table is the audited one: nothing can have changed.")
+    if 0 < table.labelled < table.rows:
+        lacking = counted(table.rows - table.labelled, "row")
+        notes.append(
+            f"{lacking} {'has' if table.rows - table.labelled == 1 else 'have'} no label yet. "
+            "Limits, if there are any, are held against estimates without labels, and the "
+            "sequential test uses the other rows. If one outcome is known sooner than the other, "
+            "wait for all labels."
+        )
+    return tuple(notes)

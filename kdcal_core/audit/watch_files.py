@@ -1,0 +1,173 @@
+"""`kdcal watch`: a new table against the audited rows that the files of a configuration name."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from kdcal_core.audit.config import AuditConfig
+from kdcal_core.audit.gate import judged_files, verified, with_question
+from kdcal_core.audit.watch import Watch, WatchSettings, watch_table
+from kdcal_core.audit.watch_state import Watched, WatchedTable, check_continues, read_state
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import run_limited
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.review import (
+    NamedFiles,
+    Review,
+    Workspace,
+    add_watched,
+    check_files,
+    note_results,
+    scored_review,
+)
+from kdcal_core.store.disk import digest_of
+
+_SECONDS = 24 * 3600.0
+
+
+def run_watch(
+    config: AuditConfig,
+    data: str | Path,
+    *,
+    state: str | Path | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Watch:
+    """Hold a new table against the audited rows that a configuration names.
+
+    Parameters
+    ----------
+    data : path
+        The new table: rows for the model, or its predictions in the audited table's columns. Its
+        target column is read if it has one; labels may be missing.
+    state : path, optional
+        The file that the watch of the table before wrote. Its bins are used again, and the
+        sequential test goes on.
+    seed : int
+
+    Raises
+    ------
+    InputError
+        For input that cannot be used, and for a regression.
+
+    Notes
+    -----
+    Files are read, and the model is run, in processes with limits. What is computed is
+    `watch_table` of a review of the files.
+    """
+    table = Path(data)
+    if not table.is_file():
+        raise InputError("There is no such file", fix="Check its path.", file=str(data))
+    earlier = None if state is None else read_state(Path(state))
+    verified(config)
+    files = replace(config.files, training=None, foreign=())
+    with tempfile.TemporaryDirectory(prefix="kdcal-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        workspace, review = _audited(config, files, folder, part_of(progress, 0.0, 0.3))
+        of = _watched(config, files, review)
+        file = WatchedTable(table.name, digest_of(table), 0, 0)
+        if earlier is not None:  # before the new rows are scored
+            check_continues(earlier, of, config.watch.alpha, file)
+        note_results(review)
+        rows = _calibrated(config, files, review, table, folder, part_of(progress, 0.3, 0.5))
+        review = add_watched(workspace, review.id, rows, table.name)
+        settings = WatchSettings(
+            table=table.name,
+            title=config.title,
+            limits=config.watch,
+            undecided=config.undecided,
+            state=earlier,
+            of=of,
+            file=file,
+            seed=seed,
+        )
+        request = watch_table.request(workspace, review, settings)
+        found = folder / "watch"
+        found.mkdir()
+        run_limited(
+            request.target,
+            {**request.kwargs},
+            folder=found,
+            seconds=_SECONDS,
+            progress=part_of(progress, 0.5, 1.0),
+            what="Watching the new table",
+        )
+        return watch_table.read(found)
+
+
+def _audited(
+    config: AuditConfig, files: NamedFiles, folder: Path, progress: Progress
+) -> tuple[Workspace, Review]:
+    """The review of the audited files."""
+    if files.task == "regression":
+        raise _regression()
+    workspace = Workspace(folder / "reviews")
+    if config.calibrator is not None:
+        files = _alone(files)
+    files, _ = judged_files(replace(config, files=files), workspace, folder, progress)
+    check_files(files)
+    review = scored_review(workspace, files)
+    if review.task == "regression":
+        raise _regression()
+    return workspace, with_question(workspace, review, replace(config, groups=()), files)
+
+
+def _alone(files: NamedFiles) -> NamedFiles:
+    """The audited rows without the other set."""
+    if files.evaluation is None:
+        return files
+    named = replace(files, evaluation=None)
+    if files.data:
+        return replace(named, data=files.evaluation)
+    return replace(named, predictions=files.evaluation)
+
+
+def _regression() -> InputError:
+    return InputError(
+        "kdcal watch is for a classification, and the configuration is of a regression",
+        fix="Audit the new rows of a regression with 'kdcal audit run', once they have outcomes.",
+    )
+
+
+def _watched(config: AuditConfig, files: NamedFiles, review: Review) -> Watched:
+    source = files.evaluation or files.data or files.predictions or ""
+    return Watched(
+        model=digest_of(Path(files.model)) if files.model else "",
+        calibrator=digest_of(Path(config.calibrator)) if config.calibrator else "",
+        audited=digest_of(Path(source)),
+        classes=review.classes,
+        event="" if review.event is None else review.classes[review.event],
+    )
+
+
+def _calibrated(
+    config: AuditConfig,
+    files: NamedFiles,
+    review: Review,
+    table: Path,
+    folder: Path,
+    progress: Progress,
+) -> Path:
+    """The new table or, with a calibrator, a table of its output."""
+    if config.calibrator is None:
+        return table
+    out = folder / "new.parquet"
+    run_limited(
+        "kdcal_core.audit.watch_rows:calibrated_rows",
+        {
+            "calibrator": config.calibrator,
+            "data": str(table.absolute()),
+            "out": str(out),
+            "target": review.roles.target if review.roles else None,
+            "name": table.name,
+            "model": files.model,
+            "outputs": [list(pair) for pair in files.outputs or ()],
+            "output_kind": files.output_kind,
+        },
+        seconds=_SECONDS,
+        progress=progress,
+        what="Reading the new table",
+    )
+    return out

@@ -1,0 +1,141 @@
+"""The limits of a watch: what each is held against, and its verdict."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from kdcal_core.audit.config import WatchLimits
+from kdcal_core.checks import Verdict, verdict_of
+from kdcal_core.checks.verdicts import VERDICTS
+from kdcal_core.diagnostics import (
+    CalibrationWatch,
+    Estimate,
+    LabelFreePerformance,
+    ScoreShift,
+    SequentialCalibration,
+    unpaired_difference,
+)
+from kdcal_core.errors import InputError
+from kdcal_core.review import Limit
+
+Source = Literal["scores", "without labels", "labels"]
+BEYOND_SCORES = "Beyond the audited scores"
+"""Title of the share of new rows that are unlike all audited rows by their score."""
+
+
+@dataclass(frozen=True)
+class WithLabels:
+    """Measures of the new rows that have a label.
+
+    Attributes
+    ----------
+    accuracy, calibration_error : Estimate
+        The calibration error is that of the watched score.
+    auc, rate : Estimate or None
+        Of the event; None with more than two classes.
+    """
+
+    accuracy: Estimate
+    calibration_error: Estimate
+    auc: Estimate | None
+    rate: Estimate | None
+
+
+@dataclass(frozen=True)
+class WatchResult:
+    """One limit and what follows from it.
+
+    Attributes
+    ----------
+    key : str
+        Of the configuration's table ``[watch]``.
+    title : str
+    estimate : Estimate or None
+        None for a sequential test that signalled at an earlier table, if this one has no labels.
+    limit : Limit or None
+        None for the sequential test, whose e-value decides.
+    source : {"scores", "without labels", "labels"}
+        What the estimate was computed from.
+    verdict : str
+    """
+
+    key: str
+    title: str
+    estimate: Estimate | None
+    limit: Limit | None
+    source: Source
+    verdict: Verdict
+
+
+def worst(results: tuple[WatchResult, ...]) -> Verdict:
+    """The worst verdict; "pass" without any."""
+    found = {one.verdict for one in results}
+    return next((one for one in VERDICTS if one in found), "pass")
+
+
+def check_limits(limits: WatchLimits, asked: int | None) -> None:
+    """Refuse limits on an event where there is none."""
+    for key in ("auc_at_least", "rate_change_at_most"):
+        if asked is None and getattr(limits, key) is not None:
+            raise InputError(
+                f"watch.{key} is of an event of two classes, and here are more",
+                fix="Leave it out, and give watch.accuracy_at_least.",
+            )
+
+
+def judged(
+    limits: WatchLimits,
+    shift: ScoreShift,
+    estimated: LabelFreePerformance,
+    event: int | None,
+    labels: WithLabels | None,
+    all_labelled: bool,
+) -> tuple[WatchResult, ...]:
+    """A verdict for every measure that has a limit."""
+    found: list[WatchResult] = []
+
+    def judge(key: str, title: str, estimate: Estimate, limit: Limit, source: Source) -> None:
+        verdict = verdict_of(estimate, limit)
+        found.append(WatchResult(key, title, estimate, limit, source, verdict))
+
+    if math.isfinite(limits.psi_at_most):
+        limit = Limit(high=limits.psi_at_most)
+        judge("psi_at_most", "Drift of the scores", shift.psi.estimate, limit, "scores")
+    of_event = estimated.event
+    watched = estimated.predictions if event is None or of_event is None else of_event
+    if limits.unknown_at_most is not None:
+        limit = Limit(high=limits.unknown_at_most)
+        judge("unknown_at_most", BEYOND_SCORES, watched.outside, limit, "scores")
+    known = labels if all_labelled else None
+    source: Source = "without labels" if known is None else "labels"
+    if limits.accuracy_at_least is not None:
+        one = estimated.predictions.rate.rows if known is None else known.accuracy
+        judge("accuracy_at_least", "Accuracy", one, Limit(low=limits.accuracy_at_least), source)
+    if limits.auc_at_least is not None and of_event is not None:
+        area = of_event.auc.rows if known is None or known.auc is None else known.auc
+        judge("auc_at_least", "AUROC of the event", area, Limit(low=limits.auc_at_least), source)
+    if limits.rate_change_at_most is not None and of_event is not None:
+        rate = of_event.rate.rows if known is None or known.rate is None else known.rate
+        change = replace(
+            unpaired_difference(rate, of_event.rate.audited),
+            name="Event rate: new rows minus audited ones",
+            label="Change of the event's rate",
+        )
+        limit = Limit(-limits.rate_change_at_most, limits.rate_change_at_most)
+        judge("rate_change_at_most", "Change of the event's rate", change, limit, source)
+    if limits.calibration_error_at_most is not None:
+        error = watched.calibration_error if known is None else known.calibration_error
+        limit = Limit(high=limits.calibration_error_at_most)
+        judge("calibration_error_at_most", "Calibration error", error, limit, source)
+    return tuple(found)
+
+
+def signal(test: SequentialCalibration | None, after: CalibrationWatch) -> tuple[WatchResult, ...]:
+    """The sequential test's verdict. A signal stands until a recalibrated model is watched."""
+    if test is None and after.crossed_at is None:
+        return ()
+    verdict: Verdict = "pass" if after.crossed_at is None else "fail"
+    gap = None if test is None else test.gap
+    return (WatchResult("alpha", "Sequential test of calibration", gap, None, "labels", verdict),)

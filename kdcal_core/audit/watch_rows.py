@@ -1,0 +1,160 @@
+"""A new table's probabilities and labels, read as those of the audited rows; runs in a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdcal_core.calibration.export.score_table import score_table
+from kdcal_core.data import (
+    FloatArray,
+    IntArray,
+    OutputKind,
+    Table,
+    feature_frame,
+    output_matrix,
+    target_labels,
+)
+from kdcal_core.data.equal_rows import are_fine, row_keys
+from kdcal_core.data.tables import TableBlocks
+from kdcal_core.progress import Progress, silent
+from kdcal_core.review import ReviewReader
+from kdcal_core.review.scoring import in_file, in_rows_of, predict
+
+UNLABELLED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class NewRows:
+    """The rows of a new table, or those of them with a label.
+
+    Attributes
+    ----------
+    proba : (m, K) array
+    y : (m,) array
+        Classes, -1 without a label.
+    keys : (m,) uint64 array
+        One a row, equal for rows of equal inputs or, without inputs, of equal probabilities.
+    fine : bool
+        Whether rows are hardly ever equal by chance (`kdcal_core.data.equal_rows.are_fine`).
+    n : int
+        Rows of the whole table.
+    """
+
+    proba: FloatArray
+    y: IntArray
+    keys: NDArray[np.uint64]
+    fine: bool
+    n: int
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which rows have a label."""
+        return np.asarray(self.y != UNLABELLED)
+
+
+def new_rows(
+    reader: ReviewReader,
+    name: str,
+    digest: str,
+    progress: Progress = silent,
+    *,
+    labelled: bool = False,
+) -> NewRows:
+    """Probabilities and classes of a new table of the review.
+
+    Parameters
+    ----------
+    reader : ReviewReader
+        The model is read, if the review has one.
+    name, digest : str
+        As of `kdcal_core.review.ReviewReader.watched`.
+    labelled : bool
+        Read and score only the rows with a label.
+
+    Raises
+    ------
+    InputError
+        For a table that cannot be used, with file, column and row.
+    """
+    roles, classes = reader.roles, reader.review.classes
+    frame = reader.watched(name, digest)
+    n = len(frame)
+    with in_file(name), in_rows_of(frame):
+        y = _labels(frame, reader)
+    if labelled:
+        frame, y = frame.loc[y != UNLABELLED], y[y != UNLABELLED]
+    if not len(frame):
+        none = np.empty(0, dtype=np.uint64)
+        return NewRows(np.empty((0, len(classes))), y, none, True, n)
+    with in_file(name), in_rows_of(frame):
+        if reader.has("model"):
+            inputs = feature_frame(frame, roles)
+            proba = predict(reader.model(), inputs, classes, progress)
+        else:
+            proba = output_matrix(Table(frame, digest, name), roles, classes)
+            known = bool(roles.features) and set(roles.features) <= set(frame.columns)
+            inputs = feature_frame(frame, roles) if known else pd.DataFrame(proba)
+    return NewRows(proba, y, row_keys(inputs), are_fine(inputs), n)
+
+
+def calibrated_rows(
+    calibrator: str,
+    data: str,
+    out: str,
+    target: str,
+    name: str,
+    model: str | None = None,
+    outputs: Sequence[Sequence[str]] = (),
+    output_kind: OutputKind | None = None,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Write a calibrator's output for a table, with its target if it has one.
+
+    Meant for a worker process: arguments and result are those of `score_table`.
+
+    Parameters
+    ----------
+    target : str
+        A column, which the table may lack.
+    name : str
+        The table's name in errors.
+    """
+    with in_file(name):
+        keep = [target] if target in TableBlocks(data).names else []
+        return score_table(
+            calibrator,
+            data,
+            out,
+            Path(out).suffix,
+            model=model,
+            outputs=outputs,
+            output_kind=output_kind,
+            keep=keep,
+            progress=progress,
+        )
+
+
+def _labels(frame: pd.DataFrame, reader: ReviewReader) -> IntArray:
+    """The class of each row, -1 where its label is missing."""
+    target = reader.roles.target
+    y = np.full(len(frame), UNLABELLED, dtype=np.int64)
+    if target is None or target not in frame.columns:
+        return y
+    known = ~_missing(frame[target])
+    if known.any():
+        there = frame.loc[known]
+        with in_rows_of(there):
+            y[known] = target_labels(there, reader.roles, reader.review.classes)
+    return y
+
+
+def _missing(column: pd.Series[Any]) -> Any:
+    blank = column.astype("string").str.strip().eq("").fillna(True)
+    return (column.isna() | blank).to_numpy(dtype=bool)

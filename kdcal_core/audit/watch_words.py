@@ -1,0 +1,315 @@
+"""What `kdcal watch` says: sentences, JSON by its published schema, and JUnit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kdcal_core import __version__
+from kdcal_core.audit.gate import finite, limit_json
+from kdcal_core.audit.junit import Case, junit_text
+from kdcal_core.audit.watch import Watch
+from kdcal_core.audit.watch_limits import WatchResult
+from kdcal_core.charts import (
+    e_process_words,
+    measures_words,
+    moved_beyond_chance,
+    shares_beyond_chance,
+    shares_words,
+    shift_words,
+)
+from kdcal_core.checks import limit_text
+from kdcal_core.diagnostics import Estimate, LabelFree, SequentialCalibration, estimate_text
+from kdcal_core.text import counted, in_sentence, listed
+
+JSON_FORMAT = 1
+"""Of `watch_json`: increased when a field is renamed or removed or changes its meaning."""
+
+_REMEDIES = {
+    "unknown_at_most": "Look at these rows: the audit says nothing about them.",
+    "psi_at_most": "Find out what changed, and audit the model on labelled rows like the new ones.",
+    "alpha": "Recalibrate the model on recent labelled rows, and audit it again.",
+}
+_REMEDY = "Audit the model on labelled rows like the new ones before it is used on."
+
+
+def headline(watch: Watch) -> str:
+    """The verdict in a sentence."""
+    rows = counted(watch.table.rows, "new row")
+    by_verdict = {
+        verdict: [one.title.lower() for one in watch.results if one.verdict == verdict]
+        for verdict in ("fail", "not enough evidence")
+    }
+    if names := by_verdict["fail"]:
+        return f"Beyond its limit on {rows}: {listed(names)}."
+    if names := by_verdict["not enough evidence"]:
+        return f"Not enough evidence on {rows}: {listed(names)}."
+    return f"Nothing is beyond its limit on {rows}."
+
+
+def order_words(watch: Watch) -> str:
+    """A warning where the test read outcomes in long runs, or nothing."""
+    if not watch.state.in_runs:
+        return ""
+    return (
+        "The outcomes stand in long runs, as in a table that is sorted by them. The sequential "
+        "test reads rows in their order and then signals for calibrated probabilities too: give "
+        "the rows in the order in which they came."
+    )
+
+
+def finding(watch: Watch) -> str:
+    """What has changed, and what to do about it. May hold untrusted text."""
+    moved, test = moved_beyond_chance(watch.shift, watch.shares), watch.state.test
+    scores = shift_words(watch.shift, watch.shares)
+    changed = scores
+    if watch.shares is not None and not moved and shares_beyond_chance(watch.shares, watch.shift):
+        changed, moved = shares_words(watch.shares, watch.classes, watch.shift), True
+    if test.crossed_at is not None:
+        order = order_words(watch)
+        return (f"{order} As they stand, " if order else "Recalibrate: ") + (
+            "the labels contradict the stated probabilities (signal at labelled row "
+            f"{test.crossed_at:,} of {test.n:,}){', and' if moved else ';'} {in_sentence(changed)}"
+        )
+    if moved:
+        return f"{changed} {measures_words(watch.measures)}"
+    labels = ""
+    if watch.test is not None:
+        n = counted(test.n, "label")
+        labels = f", and {n} {'does' if test.n == 1 else 'do'} not contradict the probabilities"
+    psi = scores.partition(": ")[2].rstrip(".")
+    rows = counted(watch.table.rows, "new row")
+    return f"Nothing beyond chance has changed in {rows}: {psi}{labels}."
+
+
+def result_words(watch: Watch, one: WatchResult) -> str:
+    """What was found, and the limit."""
+    if one.limit is None or one.estimate is None:
+        said = _signal_before(watch) if watch.test is None else e_process_words(watch.test)
+        return f"{said} {order_words(watch)}".rstrip()
+    said = estimate_text(one.estimate, chance=one.source == "scores")
+    how = {"scores": "", "without labels": ", without labels", "labels": ", from labels"}
+    return f"{said}{how[one.source]}; limit {limit_text(one.limit, one.estimate)}."
+
+
+def _signal_before(watch: Watch) -> str:
+    before = watch.state.test
+    lacks = "no labels" if watch.labels is None else "no labels that were not counted before"
+    return (
+        f"Recalibrate: the test signalled at labelled row {before.crossed_at:,} of an earlier "
+        f"table, and this one has {lacks}."
+    )
+
+
+def failure_lines(watch: Watch) -> list[str]:
+    """A line for each result that does not pass."""
+    return [
+        f"{one.title}: {one.verdict}. {result_words(watch, one)}"
+        for one in watch.results
+        if one.verdict != "pass"
+    ]
+
+
+def cautions(watch: Watch) -> tuple[str, ...]:
+    """Cautions of all estimates, each once."""
+    order = order_words(watch)
+    return (*label_free_cautions(watch), *share_cautions(watch), *([order] if order else []))
+
+
+def label_free_cautions(watch: Watch) -> tuple[str, ...]:
+    """Cautions of the estimates without labels, each once."""
+    parts: list[str] = []
+    for one in _label_free(watch).values():
+        parts += one.cautions
+        if not one.covered:
+            parts.append(
+                "The audited rows do not cover the new ones, so there are no estimates without "
+                f"labels ({one.rate.rows.interval})."
+            )
+    return tuple(dict.fromkeys(parts))
+
+
+def share_cautions(watch: Watch) -> tuple[str, ...]:
+    """Cautions of the classes' shares, or why there are none."""
+    if watch.shares is not None:
+        return tuple(dict.fromkeys(watch.shares.cautions))
+    if watch.why_no_shares:
+        return (f"The classes' shares cannot be estimated. {watch.why_no_shares}",)
+    return ()
+
+
+def assumptions(watch: Watch) -> tuple[tuple[str, str], ...]:
+    """What each kind of number takes for granted: (kind, sentence)."""
+    found = [
+        ("Without labels", one) for one in dict.fromkeys(watch.estimated.predictions.assumptions)
+    ]
+    if watch.shares is not None:
+        found += [("Shares", one) for one in watch.shares.assumptions]
+    if watch.test is not None:
+        found += [("Test", one) for one in watch.test.assumptions]
+    return tuple(found)
+
+
+def _label_free(watch: Watch) -> dict[str, LabelFree]:
+    found = {"predictions": watch.estimated.predictions}
+    return found | ({} if watch.estimated.event is None else {"event": watch.estimated.event})
+
+
+def watch_json(watch: Watch) -> dict[str, Any]:
+    """What the command prints as JSON; its schema is `kdcal_core/audit/watch.schema.json`."""
+    return {
+        "format": JSON_FORMAT,
+        "kdcal": __version__,
+        "title": watch.title,
+        "verdict": watch.verdict,
+        "exit_code": watch.exit_code,
+        "headline": headline(watch),
+        "seed": watch.seed,
+        "audited": {
+            "set": watch.which,
+            "rows": watch.n_audited,
+            "sha256": watch.state.of.audited,
+            "model": watch.state.of.model or None,
+            "calibrator": watch.state.of.calibrator or None,
+        },
+        "new": {
+            "name": watch.table.name,
+            "sha256": watch.table.sha256,
+            "rows": watch.table.rows,
+            "labelled": watch.table.labelled,
+        },
+        "earlier_tables": len(watch.state.tables) - 1,
+        "classes": list(watch.classes),
+        "watched": watch.event or None,
+        "event": watch.asked_event or None,
+        "results": [
+            {
+                "key": one.key,
+                "title": one.title,
+                "verdict": one.verdict,
+                "source": one.source,
+                "limit": None if one.limit is None else limit_json(one.limit),
+                "estimate": None if one.estimate is None else _estimate(one.estimate),
+                "said": result_words(watch, one),
+            }
+            for one in watch.results
+        ],
+        "drift": [
+            {"key": one.key, "estimate": _estimate(one.estimate), "p_value": one.p_value}
+            for one in watch.shift.tests
+        ],
+        "bins": {
+            "edges": watch.shift.bins.edges.tolist(),
+            "audited": [int(one) for one in watch.shift.bins.count],
+            "new": [int(one) for one in watch.shift.new_count],
+        },
+        "without_labels": {name: _of_label_free(one) for name, one in _label_free(watch).items()},
+        "class_shares": _shares(watch),
+        "labels": _labels(watch),
+        "test": None if watch.test is None else _test(watch.test),
+        "assumptions": [{"of": of, "said": said} for of, said in assumptions(watch)],
+        "cautions": list(cautions(watch)),
+        "notes": list(watch.notes),
+    }
+
+
+def _of_label_free(found: LabelFree) -> dict[str, Any]:
+    of_both = {"rate": found.rate, "auc": found.auc}
+    return {
+        **{
+            name: {
+                "rows": _estimate(one.rows),
+                "population": _estimate(one.population),
+                "audited": _estimate(one.audited),
+            }
+            for name, one in of_both.items()
+        },
+        "calibration_error": {
+            "rows": _estimate(found.calibration_error),
+            "audited": _estimate(found.audited_error),
+        },
+        "weighted_by": found.weighted_by,
+        "effective_rows": finite(found.effective_rows),
+        "outside": _estimate(found.outside),
+        "covered": found.covered,
+    }
+
+
+def _shares(watch: Watch) -> dict[str, Any] | None:
+    found = watch.shares
+    if found is None:
+        return None
+    return {
+        "p_value": found.p_value,
+        "converged": found.convergence.converged,
+        "classes": [
+            {
+                "class": name,
+                "share": _estimate(share),
+                "change": _estimate(change),
+                "miscalibrated": k in found.miscalibrated,
+            }
+            for k, (name, share, change) in enumerate(
+                zip(watch.classes, found.shares, found.changes, strict=True)
+            )
+        ],
+    }
+
+
+def _labels(watch: Watch) -> dict[str, Any] | None:
+    found = watch.labels
+    if found is None:
+        return None
+    return {
+        "accuracy": _estimate(found.accuracy),
+        "calibration_error": _estimate(found.calibration_error),
+        "auc": None if found.auc is None else _estimate(found.auc),
+        "rate": None if found.rate is None else _estimate(found.rate),
+    }
+
+
+def _test(test: SequentialCalibration) -> dict[str, Any]:
+    return {
+        "alpha": test.state.alpha,
+        "rows": test.state.n,
+        "e_value": finite(test.e_value),
+        "log_e_value": float(test.log_e_values[-1]),
+        "p_value": test.p_value,
+        "crossed_at": test.crossed_at,
+        "recalibrate": test.recalibrate,
+        "fault": test.fault if test.recalibrate else None,
+        "gap": _estimate(test.gap),
+    }
+
+
+def _estimate(one: Estimate) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "label": one.label,
+        "value": finite(one.value),
+        "low": finite(one.low),
+        "high": finite(one.high),
+        "level": one.level,
+        "rows": one.n,
+        "interval": one.interval,
+        "expected": None if one.expected is None else finite(one.expected),
+    }
+
+
+def watch_json_text(watch: Watch) -> str:
+    """`watch_json` as text."""
+    return json.dumps(watch_json(watch), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def watch_junit(watch: Watch) -> str:
+    """The results as a JUnit test suite, as `gate_junit`."""
+    undecided_fails = watch.exit_code in (1, 3) and watch.verdict == "not enough evidence"
+    cases = []
+    for one in watch.results:
+        said = result_words(watch, one)
+        if one.verdict == "fail" or (one.verdict == "not enough evidence" and undecided_fails):
+            more = _REMEDIES.get(one.key, _REMEDY)
+            cases.append(Case(one.title, "fail", said, one.verdict, more))
+        else:
+            cases.append(Case(one.title, "pass" if one.verdict == "pass" else "skip", said))
+    return junit_text(f"kdcal watch {watch.title}", "kdcal.watch", cases)

@@ -1,0 +1,294 @@
+"""The recommended calibrator: the simplest whose cross-fitted log loss is as good as the best.
+
+"As good" is the one-standard-error rule, with a standard error of at least one and at most two nats
+over all rows. Two candidates that say nearly the same differ by a tiny standard error, which no
+further parameter is worth. And a model that gives a few true classes almost no probability
+loses most of its log loss in these rows, and the standard error of a mean over so few large losses
+is as large as the mean: by that rule alone the model would stay as it is.
+
+Measured at 300 calibration rows, seven kinds of models, as the mean share of the model's log loss
+removed: over 3 tables of two classes 0.273 by one standard error alone, 0.279 with the limits, and
+0.279 by the smallest loss, where the best single candidate (ensemble temperature) gave 0.278; over
+8 tables of more classes 0.277, 0.289 and 0.288 (structured matrix scaling: 0.265). Where the model
+was calibrated, it stayed as it is in 88 to 95% of draws by this rule, and in 56 to 70% by the
+smallest loss.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from kdcal_core.calibration.calibrator_base import (
+    ROWS_PER_PARAMETER,
+    TopLabelCalibrator,
+    VectorCalibrator,
+    check_array,
+    demand,
+)
+from kdcal_core.calibration.calibrators import CALIBRATORS, CalibratorEntry
+from kdcal_core.calibration.class_rates import UncalibratedConfidence
+from kdcal_core.calibration.ensemble_temperature import EnsembleTemperature
+from kdcal_core.calibration.log_odds_maps import BetaCalibration, QuadraticScaling
+from kdcal_core.calibration.softmax_maps import DirichletScaling
+from kdcal_core.calibration.spline_map import SplineCalibration
+from kdcal_core.calibration.structured_scaling import (
+    StructuredMatrixScaling,
+    StructuredVectorScaling,
+)
+from kdcal_core.calibration.temperature import TemperatureScaling
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.splits import stratified_folds
+from kdcal_core.errors import InputWarning
+from kdcal_core.statistics import log_losses
+from kdcal_core.store import storable
+from kdcal_core.text import formatted, listed
+
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
+
+AS_IT_IS = "uncalibrated"
+_TEMPERATURE = "sts"
+_FEWEST_ROWS = 30
+_MOST_ROWS = 20_000
+
+_LEAST_NATS, _MOST_NATS = 1.0, 2.0
+_MOST_CLASSES = 12  # of Dirichlet calibration, which then takes longer than all others
+
+_MAKE: dict[str, Callable[[], TopLabelCalibrator]] = {
+    AS_IT_IS: UncalibratedConfidence,
+    _TEMPERATURE: TemperatureScaling,
+    "ets": EnsembleTemperature,
+    "svs": StructuredVectorScaling,
+    "beta": BetaCalibration,
+    "quadratic": QuadraticScaling,
+    "spline": SplineCalibration,
+    "sms": StructuredMatrixScaling,
+    "dirichlet": DirichletScaling,
+}
+
+
+def candidates(n_classes: int) -> tuple[str, ...]:
+    """Keys of the candidates, the simplest first.
+
+    Examples
+    --------
+    >>> candidates(2)
+    ('uncalibrated', 'ets', 'svs', 'beta', 'quadratic', 'spline')
+    >>> candidates(3)
+    ('uncalibrated', 'ets', 'svs', 'sms', 'dirichlet')
+    >>> candidates(100)
+    ('uncalibrated', 'ets', 'svs', 'sms')
+    """
+    if n_classes == 2:
+        return (AS_IT_IS, "ets", "svs", "beta", "quadratic", "spline")
+    some = (AS_IT_IS, "ets", "svs", "sms")
+    return (*some, "dirichlet") if n_classes <= _MOST_CLASSES else some
+
+
+@storable
+class RecommendedCalibrator(VectorCalibrator):
+    """The simplest calibrator whose cross-fitted log loss is as good as that of the best.
+
+    The candidates are, from the simplest on: the model as it is, ensemble temperature and
+    structured vector scaling; then with two classes beta, quadratic and spline calibration, and
+    with more classes structured matrix scaling and, with up to twelve, Dirichlet calibration. Each
+    is fitted on all folds but one and judged on that one. The one with the smallest log loss is the
+    best here. A simpler one is preferred if it loses to the best by no more than one standard error
+    of their difference on the same rows (Breiman et al., Classification and regression trees,
+    1984), which counts as at least one and at most two nats over all rows. So the model
+    stays as it is where no calibrator clearly improves it.
+
+    Parameters
+    ----------
+    folds : int, default=5
+    tolerance : float, default=1.0
+        Factor on the loss that counts as equal to the best; 0 takes the best one.
+
+    Attributes
+    ----------
+    chosen_ : str
+        Key of the chosen calibrator in :data:`kdcal_core.calibration.CALIBRATORS`.
+    calibrator_ : Calibrator
+        It, fitted on all rows.
+    candidates_ : tuple of str
+        Keys of the candidates, the simplest first; empty with fewer than 30 rows, where nothing is
+        judged and the cautious temperature is taken.
+    losses_ : (m,) array
+        Cross-fitted log loss of each candidate, in nats.
+    errors_ : (m,) array
+        Standard error of the difference of each from the best.
+    rows_ : float
+        Number of judged rows, or the effective number if they have weights; 0 if none were judged.
+
+    Notes
+    -----
+    Stratified folds; at most 20,000 rows, evenly spaced, are judged. The notes of the fit say which
+    calibrator was chosen, and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> logit = rng.normal(size=2000)
+    >>> y = (rng.random(2000) < 1 / (1 + np.exp(-logit))).astype(int)
+    >>> sure = 1 / (1 + np.exp(-3 * logit))  # three times as sure as it should be
+    >>> RecommendedCalibrator().fit(np.c_[1 - sure, sure], y).chosen_
+    'ets'
+    >>> right = 1 / (1 + np.exp(-logit))
+    >>> print(RecommendedCalibrator().fit(np.c_[1 - right, right], y).notes_[0])
+    The model as it is was chosen: ...
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "folds": [Interval(Integral, 2, 20, closed="both")],
+        "tolerance": [Interval(Real, 0, 100, closed="both")],
+    }
+
+    def __init__(self, folds: int = 5, tolerance: float = 1.0) -> None:
+        self.folds = folds
+        self.tolerance = tolerance
+
+    def rows_needed(self, n_classes: int) -> int:
+        return ROWS_PER_PARAMETER * max(10, n_classes)
+
+    def why_no_onnx(self) -> str | None:
+        fitted = getattr(self, "calibrator_", None)
+        return None if fitted is None else fitted.why_no_onnx()
+
+    def onnx_nodes(self, nodes: Nodes, proba: str) -> str:
+        return self.calibrator_.onnx_nodes(nodes, proba)
+
+    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._note_absent(y)
+        self.candidates_: tuple[str, ...] = ()
+        losses = self._held_out_losses(proba, y, weight)
+        if losses is None:
+            self.losses_, self.errors_, self.rows_ = np.zeros(0), np.zeros(0), 0.0
+            self.chosen_ = _TEMPERATURE
+            self._note(
+                f"{len(y):,} rows are too few to judge calibrators: the cautious temperature was "
+                "chosen."
+            )
+        else:
+            rows, share = losses
+            self.candidates_ = candidates(self.n_classes_)
+            self.rows_ = float(1.0 / (share @ share))
+            self.losses_ = share @ rows
+            away = rows - rows[:, [int(self.losses_.argmin())]]
+            self.errors_ = np.sqrt(np.square(share) @ np.square(away - share @ away))
+            self.chosen_ = self._choice()
+            self._note(self._why(len(rows)))
+        self.calibrator_ = self._fitted(self.chosen_, proba, y, weight)
+        few = self.calibrator_.few_rows(len(y))
+        for note in self.calibrator_.notes_:
+            if note != few and note not in self.notes_:
+                self._note(note)
+
+    def _choice(self) -> str:
+        near = self.losses_ - self.losses_.min() <= self._equal()
+        better = self.losses_ <= np.minimum.accumulate(self.losses_)  # than all simpler ones
+        return self.candidates_[int((near & better).argmax())]
+
+    def _equal(self) -> FloatArray:
+        """How much more than the smallest loss each candidate's may be, (m,)."""
+        least, most = _LEAST_NATS / self.rows_, _MOST_NATS / self.rows_
+        equal: FloatArray = float(self.tolerance) * np.clip(self.errors_, least, most)
+        return equal
+
+    def _held_out_losses(
+        self, proba: FloatArray, y: IntArray, weight: FloatArray
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Each candidate's loss of each judged row (n, m), and the rows' shares (n,)."""
+        stride = max(1, -(-len(y) // _MOST_ROWS))
+        proba, y, weight = proba[::stride], y[::stride], weight[::stride]
+        if len(y) < _FEWEST_ROWS:
+            return None
+        fold = stratified_folds(y, int(self.folds))
+        keys = candidates(self.n_classes_)
+        losses = np.empty((len(y), len(keys)))
+        for held in (fold == at for at in range(int(self.folds))):
+            kept = ~held
+            for at, key in enumerate(keys):
+                fitted = self._fitted(key, proba[kept], y[kept], weight[kept])
+                losses[held, at] = log_losses(fitted.predict_proba(proba[held]), y[held])
+        return losses, weight / weight.sum()
+
+    def _fitted(
+        self, key: str, proba: FloatArray, y: IntArray, weight: FloatArray
+    ) -> TopLabelCalibrator:
+        """The candidate fitted on some rows, without warnings."""
+        made = _MAKE[key]()
+        made._class_names = self._class_names
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            made.fit(proba, y, weight)
+        made._class_names = None
+        return made
+
+    def _why(self, n_rows: int) -> str:
+        """Which candidate was chosen, and why, as sentences."""
+        at, best = self.candidates_.index(self.chosen_), int(self.losses_.argmin())
+        loss = partial(formatted, form=".4f")
+        name = _name(self.chosen_)
+        first = (
+            f"{name[:1].upper()}{name[1:]} was chosen: its log loss is {loss(self.losses_[at])}, "
+            f"cross-fitted on {n_rows:,} rows"
+        )
+        if at != 0:
+            first += f", and the model's is {loss(self.losses_[0])}"
+        if at != best:
+            return (
+                f"{first}. The smallest is {loss(self.losses_[best])}, of "
+                f"{_name(self.candidates_[best])}; this one is simpler, and the difference could "
+                f"be chance (up to {loss(self._equal()[at])} counts as equal)."
+            )
+        simpler = [_name(key) for key in self.candidates_[1:at]]
+        if not simpler:
+            return f"{first}. No calibrator tried has a smaller one."
+        are, lose = ("is", "loses") if len(simpler) == 1 else ("are", "lose")
+        return (
+            f"{first}. No calibrator tried has a smaller one; {listed(simpler, len(simpler))} "
+            f"{are} simpler, but {lose} more than could be chance."
+        )
+
+    def _vectors(self, proba: FloatArray) -> FloatArray:
+        return self.calibrator_.predict_proba(proba)
+
+    def check_state(self) -> None:
+        super().check_state()
+        chosen, fitted = getattr(self, "chosen_", None), getattr(self, "calibrator_", None)
+        demand(isinstance(chosen, str) and chosen in _MAKE, "chosen_")
+        kind = type(_MAKE[str(chosen)]())
+        demand(type(fitted) is kind and fitted.n_classes_ == self.n_classes_, "calibrator_")
+        self.calibrator_.check_state()
+        keys = getattr(self, "candidates_", None)
+        demand(isinstance(keys, tuple) and keys in ((), candidates(self.n_classes_)), "candidates_")
+        rows = getattr(self, "rows_", None)
+        demand(type(rows) is float and 0 <= rows < np.inf, "rows_")
+        for name in ("losses_", "errors_"):
+            check_array(self, name, (len(self.candidates_),), low=0.0)
+
+
+def _name(key: str) -> str:
+    """A candidate's name inside a sentence."""
+    return "the model as it is" if key == AS_IT_IS else CALIBRATORS[key].label
+
+
+CalibratorEntry(
+    "recommended",
+    "Chosen by cross-fitted log loss",
+    "Recommended",
+    RecommendedCalibrator,
+    "Breiman et al. 1984, the one-standard-error rule",
+    "kdcal fits several calibrators on parts of the rows, judges them on the others and takes the "
+    "simplest of those that are as good as the best; it may keep the model as it is.",
+    "recommended",
+    compared=False,
+).offer()

@@ -1,0 +1,513 @@
+"""A new table against the audited rows: scores, measures and class shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from kdcal_core.charts.chart import LEGEND_BELOW, Chart, Panels, new_figure, panel
+from kdcal_core.charts.marks import dot_panels, strokes
+from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.data.schema import FloatArray
+from kdcal_core.diagnostics import (
+    ComparedMeasure,
+    Estimate,
+    LabelShift,
+    ScoreCounts,
+    ScoreShift,
+    estimate_text,
+    value_text,
+)
+from kdcal_core.diagnostics.score_histograms import FAR
+from kdcal_core.statistics import clopper_pearson, holm
+from kdcal_core.text import counted, escape_html, formatted, p_text
+
+SCORES = """
+Across stands the watched score, on the scale of log odds, up the share of each table's rows. Grey
+bars are the audited rows (teal those of a calibrated version), the blue steps the new ones. If
+nothing has changed, the steps follow the bars up to chance. The outermost bins hold all scores
+below 0.1% and above 99.9%.
+
+The population stability index (PSI) counts both tables in ten bins that were fixed on the audited
+rows, so that every new table is counted in the same bins. The familiar limits 0.1 and 0.25 ignore
+the number of rows; compare it with the value that chance alone reaches
+([Yurdakul and Naranjo 2020](https://doi.org/10.21314/JRMV.2020.227)).
+"""
+BINS = """
+Each place across is one of the bins of the population stability index, from the lowest scores to
+the highest. They were fixed on the audited rows with equally many rows in each, as far as equal
+scores allow; hovering shows their edges. Grey bars are the audited
+rows. Blue marks are the new rows, with exact 95% intervals (Clopper-Pearson) of one bin at a time:
+among ten bins in which nothing changed, one mark in two tables misses its bar by chance.
+"""
+MEASURES = """
+Each panel is a measure. The grey circle (teal for a calibrated version) is its value on the audited
+rows, from their labels. The open blue diamond is the estimate for the new rows **without their
+labels**, by the method of confidence-based performance estimation with a calibration fitted for the
+new rows (CBPE and M-CBPE, [Białek et al.](https://arxiv.org/abs/2401.08348)): its interval says
+where the measure will lie once the labels are known. The filled blue diamond is the value from
+those labels that are known.
+
+The estimates hold only if rows with the same score have the same chance of the event as in the
+audit. What the inputs mean may have changed without a trace in the scores; only labels show that.
+"""
+SHARES = """
+Each line is a class. The grey circle is its share of the audited rows, as the mean of their
+probabilities, the blue diamond its share of the new rows without their labels, by the expectation
+maximization of [Saerens, Latinne and Decaestecker (2002)](https://doi.org/10.1162/089976602753284446).
+The interval allows for the rows of both tables and for the calibration of the probabilities. It
+holds only if rows of one class look as they did in the audit.
+"""
+_HEIGHT = 300
+_SMALL = 260
+_PICTURE = 380
+_TICKS = (0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+_APART = 0.16
+_LEVEL = 0.05
+_NEW = 4  # place of the new rows' colour among the classes' colours
+
+
+def new_rows_ink(colours: Palette) -> str:
+    """The one colour of new rows, beside the model's slate grey for the audited ones."""
+    return colours.classes[_NEW]
+
+
+def audited_ink(calibrated: bool, colours: Palette) -> str:
+    """The colour of audited rows: that of the model, or of a calibrated version."""
+    return colours.calibrated if calibrated else colours.model
+
+
+def watched_scores_chart(
+    counts: ScoreCounts,
+    shift: ScoreShift,
+    score: str,
+    shares: LabelShift | None = None,
+    *,
+    dark: bool,
+    calibrated: bool = False,
+) -> Chart:
+    """Audited and new rows by their score, with the finding on their distributions.
+
+    Parameters
+    ----------
+    score : str
+        What the score is, such as "Probability of yes". Untrusted text.
+    shares : LabelShift, optional
+        Whose test is one more in the correction.
+    """
+    words = shift_words(shift, shares)
+    return Chart(
+        _scores_figure(counts, score, dark, audited_ink(calibrated, palette(dark))),
+        finding=words,
+        alt=f"Two histograms of the watched score, of audited and of new rows. {words}",
+        how_to_read=SCORES,
+        table=lambda: _counts_table(counts.edges, counts.audited, counts.new),
+        name="watched scores",
+    )
+
+
+def shift_words(shift: ScoreShift, shares: LabelShift | None = None) -> str:
+    """Whether the scores' distribution has changed beyond chance, and by what it is seen."""
+    corrected = _corrected(shift, shares)[:3]
+    moved = moved_beyond_chance(shift, shares)
+    how = "have moved" if moved else "have not moved"
+    at = int(np.argmin(corrected)) if moved and corrected[0] > _LEVEL else 0
+    one = shift.tests[at].estimate
+    chance = drift_words(shift, shares, at)
+    said = f"{value_text(one)} ({chance})" if chance else value_text(one)
+    return f"The scores {how} beyond chance: {one.label} {said}."
+
+
+def moved_beyond_chance(shift: ScoreShift, shares: LabelShift | None = None) -> bool:
+    """Whether a test of the scores refuses at 5%, by Holm over these and the one of the shares."""
+    return bool((_corrected(shift, shares)[:3] <= _LEVEL).any())
+
+
+def shares_beyond_chance(shares: LabelShift, shift: ScoreShift | None = None) -> bool:
+    """Whether the classes' shares changed at 5%, by Holm over this test and those of the scores."""
+    return bool(_corrected(shift, shares)[-1] <= _LEVEL)
+
+
+def drift_words(shift: ScoreShift, shares: LabelShift | None = None, at: int = 0) -> str:
+    """What chance gives for a distance; its p values if these differ about it. May be empty."""
+    test, corrected = shift.tests[at], float(_corrected(shift, shares)[at])
+    one = test.estimate
+    if test.p_value <= _LEVEL < corrected:
+        return _p_words(test.p_value, corrected)
+    return "" if one.expected is None else f"by chance up to {value_text(one, one.expected)}"
+
+
+def _corrected(shift: ScoreShift | None, shares: LabelShift | None) -> FloatArray:
+    """All p values of change, corrected by Holm: the scores' three, then the shares'."""
+    found = [] if shift is None else [one.p_value for one in shift.tests]
+    return holm(found if shares is None else [*found, shares.p_value])
+
+
+def _p_words(p_value: float, corrected: float) -> str:
+    """A p value, and the corrected one where it decides otherwise."""
+    more = f", {p_text(corrected)} after Holm's correction" if p_value <= _LEVEL < corrected else ""
+    return f"p value {p_text(p_value)}{more}"
+
+
+def _scores_figure(counts: ScoreCounts, score: str, dark: bool, audited: str) -> go.Figure:
+    colours, edges = palette(dark), counts.edges
+    with np.errstate(divide="ignore"):
+        odds = np.clip(np.log(edges) - np.log1p(-edges), -FAR, FAR)
+    middle, width = (odds[:-1] + odds[1:]) / 2, np.diff(odds)
+    figure = new_figure(dark, height=_PICTURE)
+    figure.add_trace(
+        go.Bar(
+            x=middle,
+            y=_share(counts.audited),
+            width=width,
+            marker={"color": faded(audited, 0.5), "line": {"width": 0}},
+            name=_of(counts.audited, "audited row"),
+            customdata=_hovered(edges, counts.audited),
+            hovertemplate=_HOVER,
+        )
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=odds,
+            y=_ended(_share(counts.new)),
+            mode="lines",
+            line={"color": new_rows_ink(colours), "width": 2.2, "shape": "hv"},
+            name=_of(counts.new, "new row"),
+            customdata=_ended(_hovered(edges, counts.new)),
+            hovertemplate=_HOVER,
+        )
+    )
+    figure.update_layout(
+        xaxis={
+            "title_text": escape_html(score, limit=60),
+            "range": _with_rows(counts, odds),
+            "tickvals": [math.log(one / (1.0 - one)) for one in _TICKS],
+            "ticktext": [f"{one:.3g}%" for one in (100.0 * tick for tick in _TICKS)],
+        },
+        yaxis={"title_text": "Share of rows", "tickformat": ".0%", "rangemode": "tozero"},
+        legend=LEGEND_BELOW,
+        margin={"t": 16, "b": 84},
+    )
+    return figure
+
+
+_HOVER = (
+    "%{customdata[0]:.1%} to %{customdata[1]:.1%}: %{y:.1%}, %{customdata[2]:,.0f} rows"
+    "<extra></extra>"
+)
+
+
+def _with_rows(counts: ScoreCounts, odds: FloatArray) -> list[float]:
+    """The ends of the axis: all bins with rows, and one more on each side if there is one."""
+    some = np.flatnonzero(counts.audited + counts.new)
+    return [float(odds[max(some[0] - 1, 0)]), float(odds[min(some[-1] + 2, len(odds) - 1)])]
+
+
+def _ended(values: FloatArray) -> FloatArray:
+    """Values of bins at the edges: a step from each edge to the next needs the last one twice."""
+    return np.concatenate([values, values[-1:]])
+
+
+def _share(count: FloatArray) -> FloatArray:
+    return np.asarray(count / max(float(count.sum()), 1.0))
+
+
+def _of(count: FloatArray, noun: str) -> str:
+    return counted(int(count.sum()), noun)
+
+
+def _hovered(edges: FloatArray, count: FloatArray) -> np.ndarray:
+    return np.column_stack([edges[:-1], edges[1:], count])
+
+
+def _counts_table(edges: FloatArray, audited: FloatArray, new: FloatArray) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "score_low": edges[:-1],
+            "score_high": edges[1:],
+            "audited_rows": audited.astype(int),
+            "new_rows": new.astype(int),
+        }
+    )
+
+
+def frozen_bins_chart(
+    shift: ScoreShift, shares: LabelShift | None = None, *, dark: bool, calibrated: bool = False
+) -> Chart:
+    """Both tables in the bins of the population stability index."""
+    words = shift_words(shift, shares)
+    return Chart(
+        _bins_figure(shift, dark, audited_ink(calibrated, palette(dark))),
+        finding=words,
+        alt=f"Shares of audited and of new rows in {len(shift.new_count)} bins. {words}",
+        how_to_read=BINS,
+        table=lambda: _counts_table(shift.bins.edges, shift.bins.count, shift.new_count),
+        name="frozen bins",
+    )
+
+
+def _bins_figure(shift: ScoreShift, dark: bool, audited: str) -> go.Figure:
+    colours, edges = palette(dark), shift.bins.edges
+    names = [f"{formatted(a, '.3g')} to {formatted(b, '.3g')}" for a, b in pairwise(edges)]
+    places = np.arange(1, len(edges))
+    figure = new_figure(dark, height=_SMALL)
+    figure.add_trace(
+        go.Bar(
+            x=places,
+            y=_share(shift.bins.count),
+            customdata=names,
+            marker={"color": faded(audited, 0.5), "line": {"width": 0}},
+            width=0.8,
+            name=_of(shift.bins.count, "audited row"),
+            hovertemplate="scores %{customdata}: %{y:.1%} of the audited rows<extra></extra>",
+        )
+    )
+    share = _share(shift.new_count)
+    n = float(shift.new_count.sum())
+    low, high = clopper_pearson(share, np.full(len(share), n), 0.95)
+    figure.add_trace(
+        go.Scatter(
+            x=places,
+            y=share,
+            customdata=names,
+            mode="markers",
+            marker={"color": new_rows_ink(colours), "size": 9, "symbol": "diamond"},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": high - share,
+                "arrayminus": share - low,
+                "color": new_rows_ink(colours),
+                "thickness": 1.6,
+                "width": 0,
+            },
+            name=_of(shift.new_count, "new row"),
+            hovertemplate="scores %{customdata}: %{y:.1%} of the new rows<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        xaxis={"title_text": "Bin, from the lowest scores to the highest", "tickvals": places},
+        yaxis={"title_text": "Share of rows", "tickformat": ".0%", "rangemode": "tozero"},
+        legend={"y": 1.02},
+    )
+    return figure
+
+
+def measures_chart(
+    measures: Sequence[ComparedMeasure], *, dark: bool, calibrated: bool = False
+) -> Chart:
+    """Measures of the audited rows and of the new ones, without labels and from labels."""
+    words = measures_words(measures)
+    audited = audited_ink(calibrated, palette(dark))
+    return Chart(
+        _measures_figure(measures, dark, audited),
+        finding=words,
+        alt=f"{counted(len(measures), 'measure')} of audited and of new rows. {words}",
+        how_to_read=MEASURES,
+        table=lambda: measures_table(measures),
+        name="estimates without labels",
+        panels=Panels(
+            tuple(_measures_figure([one], dark, audited) for one in measures),
+            tuple(one.title for one in measures),
+            legend=None,
+            axes="",
+        ),
+    )
+
+
+def measures_words(measures: Sequence[ComparedMeasure]) -> str:
+    """The first measure on the audited rows and on the new ones. May hold untrusted text."""
+    one = measures[0]
+    known = ""
+    if one.labels is not None:
+        n = counted(one.labels.n, "label")
+        known = f"; {n} give {estimate_text(one.labels, chance=False)}"
+    audited = estimate_text(one.audited, chance=False)
+    if not np.isfinite(one.new.value):
+        return f"{one.title}: {audited} on the audited rows, {one.new.interval}{known}."
+    return (
+        f"{one.title}: {audited} on the audited rows, estimated at "
+        f"{estimate_text(one.new, chance=False)} on the new ones{known}."
+    )
+
+
+def measures_table(measures: Sequence[ComparedMeasure]) -> pd.DataFrame:
+    """A row for each measure and kind of rows; names as they are."""
+    return pd.DataFrame(
+        [
+            {
+                "measure": one.title,
+                "rows": kind,
+                "estimator": estimate.name,
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "n": estimate.n,
+                "interval": estimate.interval,
+            }
+            for one in measures
+            for kind, estimate in zip(_KINDS, (one.audited, one.new, one.labels), strict=True)
+            if estimate is not None
+        ]
+    )
+
+
+_KINDS = ("audited", "new, without labels", "new, from labels")
+
+
+def _measures_figure(measures: Sequence[ComparedMeasure], dark: bool, audited: str) -> go.Figure:
+    colours = palette(dark)
+    with_labels = any(one.labels is not None for one in measures)
+    names = ["Audited", "Without labels", "From labels"][: 2 + with_labels]
+    figure = dot_panels(names, [escape_html(one.title, limit=40) for one in measures], dark)
+    ink = new_rows_ink(colours)
+    looks = (
+        {"color": audited, "symbol": "circle"},
+        {"color": ink, "symbol": "diamond-open", "line": {"width": 2}},
+        {"color": ink, "symbol": "diamond"},
+    )
+    for at, one in enumerate(measures):
+        for line, estimate in enumerate((one.audited, one.new, one.labels)[: len(names)]):
+            if estimate is not None and np.isfinite(estimate.value):
+                figure.add_trace(_dot(estimate, line, looks[line], at, names[line], colours))
+        axis = {"nticks": 3, **({"tickformat": ".0%"} if one.audited.percent else {})}
+        figure.update_layout({panel(at)["xaxis"].replace("x", "xaxis"): axis})
+    return figure
+
+
+def _dot(
+    estimate: Estimate,
+    line: float,
+    look: dict[str, Any],
+    at: int,
+    name: str,
+    colours: Palette,
+    **more: Any,
+) -> go.Scatter:
+    return go.Scatter(
+        x=[estimate.value],
+        y=[line],
+        mode="markers",
+        marker={"size": 10, **look},
+        error_x=strokes([estimate], colours),
+        hovertext=f"{name}: {estimate_text(estimate, chance=False)}, {estimate.n:,} rows",
+        hovertemplate="%{hovertext}<extra></extra>",
+        name=name,
+        **{"showlegend": False, **more},
+        **panel(at),
+    )
+
+
+MOST_CLASSES = 20
+"""Classes that are drawn and listed; the table has all of them."""
+
+
+def class_shares_chart(
+    shares: LabelShift,
+    classes: Sequence[str],
+    shift: ScoreShift | None = None,
+    *,
+    dark: bool,
+    calibrated: bool = False,
+) -> Chart:
+    """The share of each class in the audited rows and, without labels, in the new ones.
+
+    Parameters
+    ----------
+    classes : sequence of str
+        Names. Untrusted text.
+    shift : ScoreShift, optional
+        Whose tests are more in the correction.
+    """
+    words = shares_words(shares, classes, shift)
+    return Chart(
+        _shares_figure(shares, classes, dark, audited_ink(calibrated, palette(dark))),
+        finding=words,
+        alt=f"The share of {counted(len(classes), 'class', 'classes')} in both tables. {words}",
+        how_to_read=SHARES,
+        table=lambda: shares_table(shares, classes),
+        name="class shares",
+    )
+
+
+def shares_words(
+    shares: LabelShift, classes: Sequence[str], shift: ScoreShift | None = None
+) -> str:
+    """The class whose share changed most, and whether any did. Holds untrusted text."""
+    at = int(np.abs(shares.prior - shares.audited_prior).argmax())
+    one = shares.shares[at]
+    audited = value_text(one, float(shares.audited_prior[at]))
+    changed = "changed" if shares_beyond_chance(shares, shift) else "did not change"
+    p_words = _p_words(shares.p_value, float(_corrected(shift, shares)[-1]))
+    return (
+        f"The classes' shares {changed} beyond chance ({p_words}): "
+        f"{classes[at][:60]} from {audited} to {estimate_text(one, chance=False)}."
+    )
+
+
+def shares_table(shares: LabelShift, classes: Sequence[str]) -> pd.DataFrame:
+    """A row for each class; names as they are."""
+    return pd.DataFrame(
+        [
+            {
+                "class": name,
+                "audited": shares.audited_prior[k],
+                "new": share.value,
+                "new_low": share.low,
+                "new_high": share.high,
+                "change": change.value,
+                "change_low": change.low,
+                "change_high": change.high,
+                "calibration_p_value": shares.calibration_p_values[k],
+            }
+            for k, (name, share, change) in enumerate(
+                zip(classes, shares.shares, shares.changes, strict=True)
+            )
+        ]
+    )
+
+
+def _shares_figure(
+    shares: LabelShift, classes: Sequence[str], dark: bool, audited: str
+) -> go.Figure:
+    colours = palette(dark)
+    shown = list(classes[:MOST_CLASSES])
+    figure = dot_panels(shown, ["Share of rows"], dark)
+    lines = np.arange(len(shown))
+    figure.add_trace(
+        go.Scatter(
+            x=shares.audited_prior[: len(shown)],
+            y=lines - _APART,
+            mode="markers",
+            marker={"size": 10, "color": audited, "symbol": "circle"},
+            hovertemplate="%{x:.1%} of the audited rows<extra></extra>",
+            name="Audited rows",
+            **panel(0),
+        )
+    )
+    new = shares.shares[: len(shown)]
+    figure.add_trace(
+        go.Scatter(
+            x=[one.value for one in new],
+            y=lines + _APART,
+            mode="markers",
+            marker={"size": 10, "color": new_rows_ink(colours), "symbol": "diamond-open"},
+            error_x=strokes(new, colours),
+            hovertext=[estimate_text(one, chance=False) for one in new],
+            hovertemplate="%{hovertext} of the new rows<extra></extra>",
+            name="New rows, without labels",
+            **panel(0),
+        )
+    )
+    legend = {"orientation": "h", "x": 0, "y": 0, "yanchor": "top", "yref": "paper"}
+    figure.update_layout(
+        showlegend=True, legend=legend, margin_b=40, xaxis={"tickformat": ".0%", "nticks": 8}
+    )
+    figure.update_layout(height=figure.layout.height + 30)
+    return figure

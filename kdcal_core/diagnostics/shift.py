@@ -1,0 +1,506 @@
+"""Whether a new table's scores are distributed like an audited one's: PSI, KS, Wasserstein-1.
+
+No labels are needed. Each distance stands beside the value that chance alone reaches with this
+many rows, because a distance between two samples is never 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chndtr, chndtrinc, expit
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges
+from kdcal_core.diagnostics.between_sets import unpaired_difference
+from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.foreign_scores import unknown_share
+from kdcal_core.diagnostics.score_histograms import EDGES
+from kdcal_core.diagnostics.targets import check_level, check_seed
+from kdcal_core.errors import InputError
+
+DRAWS = 999
+BINS = 10
+CELLS = 2_048
+"""Most distinct scores behind the draws; with more, neighbouring scores are merged."""
+
+_ROWS_COUNTED = 100_000  # pooled rows up to which drawing row by row is the faster way
+_SAME = 1e-12  # distances this close are equal up to rounding
+_BY_CHANCE = "or less by chance, {share:.0f} times of 100"
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenBins:
+    """Bins of audited scores, kept so that every later table is counted in the same bins.
+
+    Attributes
+    ----------
+    edges : (B + 1,) array
+        Increasing, from 0 to 1; bins are (a, b], the first closed at its left end.
+    count : (B,) array
+        Audited rows in each bin, at least 1.
+    """
+
+    edges: FloatArray
+    count: FloatArray
+
+    @property
+    def n(self) -> int:
+        """Audited rows."""
+        return int(self.count.sum())
+
+    def counts(self, score: Any) -> FloatArray:
+        """Rows of a table of scores (m,) in each bin, (B,)."""
+        return bin_sums(bin_index(checked_scores(score, "new"), self.edges), len(self.count))
+
+
+@dataclass(frozen=True)
+class ShiftTest:
+    """One distance between the distributions of audited and new scores, and its test.
+
+    Attributes
+    ----------
+    key : str
+        "psi", "kolmogorov_smirnov" or "wasserstein".
+    estimate : Estimate
+        The distance of the samples, an interval of the distance of their populations, and as
+        ``expected`` the value that chance alone does not exceed at the estimate's level, for two
+        tables of these sizes from one population. ``n`` counts the new rows.
+    p_value : float
+        Of the hypothesis that nothing changed; above 0, at most 1.
+    n_audited, n_new : int
+    draws, seed : int
+        Monte Carlo draws behind both, and their seed.
+    """
+
+    key: str
+    estimate: Estimate
+    p_value: float
+    n_audited: int
+    n_new: int
+    draws: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreShift:
+    """All distances between audited and new scores, and the counts in the frozen bins."""
+
+    psi: ShiftTest
+    kolmogorov_smirnov: ShiftTest
+    wasserstein: ShiftTest
+    bins: FrozenBins
+    new_count: FloatArray
+
+    @property
+    def tests(self) -> tuple[ShiftTest, ShiftTest, ShiftTest]:
+        """The three tests."""
+        return self.psi, self.kolmogorov_smirnov, self.wasserstein
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCounts:
+    """Rows by their score, for a picture.
+
+    Attributes
+    ----------
+    edges : (B + 1,) array
+        Equal steps of log odds, as probabilities; the outermost bins reach to 0 and 1.
+    audited, new : (B,) array
+        Rows of both tables in each bin.
+    """
+
+    edges: FloatArray
+    audited: FloatArray
+    new: FloatArray
+
+
+@dataclass(frozen=True)
+class UnknownChange:
+    """Share of rows called unknown: in the new table, in the audited one, and the change.
+
+    ``p_value`` is Fisher's exact one, two-sided, of the hypothesis that both shares are equal.
+    """
+
+    new: Estimate
+    audited: Estimate
+    change: Estimate
+    p_value: float
+
+
+def freeze_bins(score: Any, n_bins: int = BINS) -> FrozenBins:
+    """Bins of equal mass of the audited scores, for :func:`population_stability`.
+
+    Parameters
+    ----------
+    score : (n,) array-like in [0, 1]
+        Audited scores: probabilities of the event, or confidences.
+    n_bins : int
+        Bins asked for. Equal scores are never parted, so ties may give fewer; no bin is empty.
+
+    Raises
+    ------
+    InputError
+        For a score that is missing or outside [0, 1] (the row is named), no rows, or a number of
+        bins below 1.
+
+    Examples
+    --------
+    >>> freeze_bins([0.1, 0.2, 0.3, 0.9], 2).count.tolist()
+    [2.0, 2.0]
+    """
+    values = checked_scores(score, "audited")
+    edges = quantile_edges(values, n_bins)
+    return FrozenBins(edges, bin_sums(bin_index(values, edges), len(edges) - 1))
+
+
+def population_stability(
+    bins: FrozenBins,
+    score: Any,
+    *,
+    level: float = 0.95,
+    n_draws: int = DRAWS,
+    seed: int = 0,
+) -> ShiftTest:
+    """Population stability index of new scores in frozen bins: sum (q_b - p_b) log(q_b / p_b).
+
+    Parameters
+    ----------
+    bins : FrozenBins
+        Those of the audited scores, from :func:`freeze_bins`.
+    score : (m,) array-like in [0, 1]
+        New scores.
+    level : float
+        Level of the interval, and of the value that chance alone does not exceed.
+    n_draws, seed : int
+        Draws under no change, and their seed.
+
+    Returns
+    -------
+    ShiftTest
+
+    Raises
+    ------
+    InputError
+        As for :func:`freeze_bins`, and for a level outside (0, 1) or no draws.
+
+    Notes
+    -----
+    Half a row is added to each bin of both tables, so that an empty bin has a finite logarithm.
+
+    The familiar limits .1 and .25 ignore the number of rows. With 100 rows in both tables and ten
+    bins, chance alone exceeds .25 in about one of seven cases (the mean grows with 1 / n + 1 / m:
+    Yurdakul and Naranjo 2020). Here the null distribution is drawn. The edges are order statistics
+    of the audited scores, so the true masses between them follow a Dirichlet distribution whatever
+    the scores' distribution, and the new counts are multinomial given the masses. Shuffling rows
+    between the tables while the edges stay would be wrong: with 30 audited and 200 new rows its 5%
+    test refused 10%.
+
+    The interval is that of the noncentrality of a chi-square variable: for small changes PSI over
+    (1 / n + 1 / m) has that distribution (Yurdakul and Naranjo 2020). For large changes it is
+    widened by the ratio of the delta method's variance to that of the approximation.
+
+    Examples
+    --------
+    >>> audited = np.linspace(0.0, 1.0, 1000)
+    >>> same, moved = (population_stability(freeze_bins(audited), audited**p) for p in (1, 2))
+    >>> same.p_value > 0.9, moved.p_value < 0.01
+    (True, True)
+    """
+    _check_settings(level, n_draws, seed)
+    new = bins.counts(score)
+    n, m = bins.n, int(new.sum())
+    value = float(_psi(bins.count, new))
+    rng = np.random.default_rng(seed)
+    # the last mass runs to the end of the scores, so it counts one spacing more
+    masses = rng.dirichlet(bins.count + np.eye(len(new))[-1], size=n_draws)
+    null = _psi(bins.count, rng.multinomial(m, masses).astype(np.float64))
+    interval = _psi_interval(bins.count, new, value, level)
+    estimate = Estimate(
+        name=f"Population stability index of the scores, {len(new)} frozen bins of equal mass",
+        label="PSI",
+        value=value,
+        low=min(interval[0], value),
+        high=max(interval[1], value),
+        n=m,
+        level=level,
+        interval="noncentral chi-square, variance by the delta method",
+        expected=_quantile(null, level),
+        expected_words=_BY_CHANCE.format(share=100 * level),
+    )
+    return ShiftTest("psi", estimate, _p_value(null, value), n, m, n_draws, seed)
+
+
+def score_shift(
+    audited: Any,
+    new: Any,
+    *,
+    bins: FrozenBins | None = None,
+    level: float = 0.95,
+    n_draws: int = DRAWS,
+    seed: int = 0,
+) -> ScoreShift:
+    """PSI, Kolmogorov-Smirnov and Wasserstein-1 distances between audited and new scores.
+
+    Parameters
+    ----------
+    audited : (n,) array-like in [0, 1]
+    new : (m,) array-like in [0, 1]
+    bins : FrozenBins, optional
+        Kept from the audit; by default :data:`BINS` bins of ``audited``.
+    level, n_draws, seed
+        As for :func:`population_stability`.
+
+    Raises
+    ------
+    InputError
+        As for :func:`population_stability`.
+
+    Notes
+    -----
+    The Kolmogorov-Smirnov distance is the largest difference of the two distribution functions,
+    Wasserstein-1 the area between them, in units of the score. Their p values come from rows
+    shuffled between the tables, which gives the exact level for any number of ties; scipy's exact
+    Kolmogorov-Smirnov test assumes that there are none, and with ties refuses too rarely. With more
+    than 2,048 distinct scores, neighbours are merged for the draws and for the value they are
+    compared with.
+
+    The interval is the distance plus and minus the ``level`` quantile of the distance between the
+    samples' differences and those of bootstrap samples. By the triangle inequality it is
+    conservative.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> found = score_shift(rng.beta(2, 2, 500), rng.beta(2, 3, 400))
+    >>> [test.p_value < 0.01 for test in found.tests]
+    [True, True, True]
+    """
+    _check_settings(level, n_draws, seed)
+    audited, new = checked_scores(audited, "audited"), checked_scores(new, "new")
+    bins = freeze_bins(audited) if bins is None else bins
+    rng = np.random.default_rng(seed)
+    exact, cells = _Cells.of(audited, new, None), _Cells.of(audited, new, CELLS)
+    null = cells.distances(cells.shuffled(n_draws, rng))
+    noise = cells.deviations(n_draws, rng)
+    titles = (
+        ("kolmogorov_smirnov", "Kolmogorov-Smirnov distance of the scores", "KS"),
+        ("wasserstein", "Wasserstein-1 distance of the scores", "Wasserstein-1"),
+    )
+    tests = []
+    for (key, name, label), shown, merged, chance, reach in zip(
+        titles, exact.observed, cells.observed, null, noise, strict=True
+    ):
+        value, half = shown, float(np.quantile(reach, level))
+        estimate = Estimate(
+            name=name,
+            label=label,
+            value=value,
+            low=max(value - half, 0.0),
+            high=min(value + half, 1.0),
+            n=len(new),
+            level=level,
+            interval=f"bootstrap band, {n_draws:,} draws",
+            expected=_quantile(chance, level),
+            expected_words=_BY_CHANCE.format(share=100 * level),
+        )
+        p_value = _p_value(chance, merged)
+        tests.append(ShiftTest(key, estimate, p_value, len(audited), len(new), n_draws, seed))
+    psi = population_stability(bins, new, level=level, n_draws=n_draws, seed=seed)
+    return ScoreShift(psi, tests[0], tests[1], bins, bins.counts(new))
+
+
+def score_counts(audited: Any, new: Any) -> ScoreCounts:
+    """Audited and new scores counted in bins of equal width on the scale of log odds.
+
+    Raises
+    ------
+    InputError
+        As for :func:`freeze_bins`.
+
+    Examples
+    --------
+    >>> found = score_counts([0.1, 0.2, 0.9], [0.0, 1.0])
+    >>> found.audited.sum(), found.new[[0, -1]].tolist()
+    (np.float64(3.0), [1.0, 1.0])
+    """
+    edges = expit(EDGES)
+    edges[[0, -1]] = 0.0, 1.0
+    old, fresh = (
+        bin_sums(bin_index(checked_scores(one, noun), edges), len(edges) - 1)
+        for one, noun in ((audited, "audited"), (new, "new"))
+    )
+    return ScoreCounts(edges, old, fresh)
+
+
+def unknown_change(unknown: Any, audited_unknown: Any, *, level: float = 0.95) -> UnknownChange:
+    """Share of new rows that are called unknown, and its change against the audited share.
+
+    Parameters
+    ----------
+    unknown : (m,) array-like of bool
+        Whether each new row is foreign to the model.
+    audited_unknown : (n,) array-like of bool
+        The same of each audited row, by the same rule.
+    level : float
+        Both shares have Clopper-Pearson's interval, and their difference that of Zou and Donner.
+
+    Raises
+    ------
+    InputError
+        If either table has no rows.
+
+    Examples
+    --------
+    >>> found = unknown_change([True] * 30 + [False] * 70, [True] * 5 + [False] * 95)
+    >>> round(found.change.value, 2), found.change.low > 0, found.p_value < 0.001
+    (0.25, True, True)
+    """
+    from scipy.stats import fisher_exact  # slow to import
+
+    flags = [np.asarray(one, dtype=bool) for one in (unknown, audited_unknown)]
+    new, audited = (
+        replace(unknown_share(one, level=level), name=f"Share of {noun} rows called unknown")
+        for one, noun in zip(flags, ("new", "audited"), strict=True)
+    )
+    change = replace(
+        unpaired_difference(new, audited),
+        name="Share of rows called unknown: new minus audited",
+        label="Change of unknown rows",
+    )
+    table = np.array([[one.sum(), (~one).sum()] for one in flags])
+    return UnknownChange(new, audited, change, float(fisher_exact(table).pvalue))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Pooled scores in increasing cells (C,): width to the next (C - 1,), rows of both tables."""
+
+    width: FloatArray
+    audited: IntArray
+    new: IntArray
+
+    @classmethod
+    def of(cls, audited: FloatArray, new: FloatArray, most: int | None) -> _Cells:
+        """One cell for each distinct score, or at most ``most`` cells with as many scores each."""
+        both = np.concatenate([audited, new])
+        distinct, cell = np.unique(both, return_inverse=True)
+        if most is not None and len(distinct) > most:
+            cell = (np.arange(len(distinct)) * most // len(distinct))[cell]
+        size = int(cell.max()) + 1
+        place = bin_sums(cell, size, both) / bin_sums(cell, size)
+        n = len(audited)
+        old, fresh = (np.bincount(part, minlength=size) for part in (cell[:n], cell[n:]))
+        return cls(np.diff(place), old, fresh)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return int(self.audited.sum()), int(self.new.sum())
+
+    @property
+    def observed(self) -> tuple[float, float]:
+        furthest, area = self.distances(self.new[None, :])
+        return float(furthest[0]), float(area[0])
+
+    def distances(self, new: IntArray) -> tuple[FloatArray, FloatArray]:
+        """KS and Wasserstein distances if (D, C) of the pooled rows are the new ones: (D,) each."""
+        n, m = self.sizes
+        # n m (F - G) in whole numbers, so that equal distances are equal
+        height = m * np.cumsum(self.audited + self.new) - (n + m) * np.cumsum(new, axis=1)
+        return self._both(np.abs(height[:, :-1]) / (float(n) * m))
+
+    def shuffled(self, n_draws: int, rng: np.random.Generator) -> IntArray:
+        """New rows of each cell if the pooled rows are dealt anew, (D, C)."""
+        total = self.audited + self.new
+        rows = int(total.sum())
+        method: Literal["count", "marginals"] = "count" if rows <= _ROWS_COUNTED else "marginals"
+        return rng.multivariate_hypergeometric(total, self.sizes[1], n_draws, method=method)
+
+    def deviations(self, n_draws: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Distances of bootstrap samples' F - G from that of the samples, (D,) each."""
+        height = np.zeros((n_draws, len(self.new)))
+        for count, sign in ((self.audited, 1.0), (self.new, -1.0)):
+            n = int(count.sum())
+            drawn = rng.multinomial(n, count / n, size=n_draws)
+            height += sign * np.cumsum(drawn - count, axis=1) / n
+        return self._both(np.abs(height[:, :-1]))
+
+    def _both(self, height: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return height.max(axis=1, initial=0.0), height @ self.width
+
+
+def _psi(audited: FloatArray, new: FloatArray) -> FloatArray:
+    """PSI of counts (..., B), with half a row more in each bin."""
+    p, q = _shares(audited), _shares(new)
+    return np.asarray(((q - p) * np.log(q / p)).sum(axis=-1))
+
+
+def _shares(count: FloatArray) -> FloatArray:
+    added = count + 0.5
+    return np.asarray(added / added.sum(axis=-1, keepdims=True))
+
+
+def _psi_interval(
+    audited: FloatArray, new: FloatArray, value: float, level: float
+) -> tuple[float, float]:
+    n, m, free = audited.sum(), new.sum(), len(new) - 1
+    if free == 0:
+        return 0.0, 0.0
+    p, q = _shares(audited), _shares(new)
+    ratio = q / p
+    by_p, by_q = -np.log(ratio) - ratio, np.log(ratio) - 1.0 / ratio
+    delta = (p @ by_p**2 - (p @ by_p) ** 2) / n + (q @ by_q**2 - (q @ by_q) ** 2) / m
+    scale = 1.0 / n + 1.0 / m
+    if value > 0.0:
+        scale *= max(1.0, delta / (4.0 * value * scale))
+    half = 0.5 * (1.0 - level)
+    ends = [
+        chndtrinc(value / scale, free, tail) * scale
+        if chndtr(value / scale, free, 0.0) > tail
+        else 0.0
+        for tail in (1.0 - half, half)
+    ]
+    return float(ends[0]), float(ends[1])
+
+
+def _p_value(null: FloatArray, value: float) -> float:
+    reached = int((null >= value - _SAME * max(1.0, value)).sum())
+    return (1 + reached) / (1 + len(null))
+
+
+def _quantile(null: FloatArray, level: float) -> float:
+    return float(np.quantile(null, level, method="higher"))
+
+
+def checked_scores(score: Any, noun: str) -> FloatArray:
+    """Scores (n,) in [0, 1], or an error that names the first faulty row of the ``noun`` table."""
+    values = np.asarray(score, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0:
+        raise InputError(
+            f"The {noun} scores must be one column with rows, but have shape {values.shape}",
+            fix="Give one score for each row.",
+        )
+    bad: NDArray[np.bool_] = ~((values >= 0.0) & (values <= 1.0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"A score of the {noun} rows is {values[row]:.6g}",
+            fix="Scores lie between 0 and 1.",
+            row=row + 1,
+        )
+    return values
+
+
+def _check_settings(level: float, n_draws: int, seed: int) -> None:
+    check_level(level)
+    check_seed(seed)
+    check_draws(n_draws)
+
+
+def check_draws(n_draws: int) -> None:
+    """Refuse fewer than one draw."""
+    if n_draws < 1:
+        raise InputError(f"n_draws is {n_draws}", fix="Choose at least one draw.")

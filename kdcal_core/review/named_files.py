@@ -1,0 +1,341 @@
+"""Make a scored review of files that a caller names, with the roles of their columns.
+
+Commands and audits of a pipeline take the same files and columns. What is not given is guessed as
+in the app.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kdcal_core.data import OutputKind, Roles, Task, classes_of, family_of
+from kdcal_core.data.role_guesses import output_kind_named
+from kdcal_core.data.schema import Family
+from kdcal_core.errors import InputError
+from kdcal_core.models import ModelInfo
+from kdcal_core.review.further_tables import add_foreign, add_training
+from kdcal_core.review.review import Review, TableInfo
+from kdcal_core.review.steps import (
+    add_model,
+    add_table,
+    create_review,
+    score,
+    set_roles,
+    set_task,
+)
+from kdcal_core.review.workspace import Workspace
+from kdcal_core.text import listed
+
+
+def command_option(name: str, value: str = "") -> str:
+    """How a command is given something.
+
+    Examples
+    --------
+    >>> command_option("output_kind", "percent")
+    '--output-kind percent'
+    """
+    return f"--{name.replace('_', '-')} {value}".rstrip()
+
+
+@dataclass(frozen=True)
+class NamedFiles:
+    """Files and what their columns are, as far as the caller says so.
+
+    Attributes
+    ----------
+    target : str
+        Column of the true class or outcome.
+    model, data : str or None
+        A model's file and rows for it.
+    predictions : str or None
+        In place of both: rows with the predictions in columns.
+    evaluation, training : str or None
+        Further held-out rows; the model's training rows.
+    foreign : sequence of str
+        Tables of foreign rows.
+    task : str or None
+    weight : str or None
+        A column.
+    classes : tuple of str or None
+        Names in the order of the model's outputs, where it does not know them.
+    event : str or None
+        The class whose probability is judged.
+    outputs : sequence of (class, column) or None
+    output_kind : str or None
+        "probability", "percent" or "logit".
+    family, parameters, true_mean, by
+        Of a regression: what the predictions are, (parameter, column) pairs, a column of true
+        means, and columns of regions.
+    option : callable
+        ``(name, value) -> words``: how the caller is given something, for errors.
+    """
+
+    target: str = ""
+    model: str | None = None
+    data: str | None = None
+    predictions: str | None = None
+    evaluation: str | None = None
+    training: str | None = None
+    foreign: Sequence[str] = ()
+    task: Task | None = None
+    weight: str | None = None
+    classes: tuple[str, ...] | None = None
+    event: str | None = None
+    outputs: Sequence[tuple[str, str]] | None = None
+    output_kind: OutputKind | None = None
+    family: Family | None = None
+    parameters: Sequence[tuple[str, str]] | None = None
+    true_mean: str | None = None
+    by: Sequence[str] = ()
+    option: Callable[..., str] = command_option
+
+
+def check_files(given: NamedFiles) -> None:
+    """Refuse files that do not fit together or do not exist, before reading any."""
+    if given.data and not given.model:
+        raise InputError(
+            f"{given.option('data')} needs {given.option('model')}",
+            fix=f"Or give {given.option('predictions')} alone.",
+        )
+    if given.predictions and given.model:
+        raise InputError(
+            f"{given.option('predictions')} takes no {given.option('model')}",
+            fix=f"Give {given.option('data')} with {given.option('model')}.",
+        )
+    check_outputs(given)
+    tables = (given.data, given.predictions, given.evaluation, given.training, *given.foreign)
+    for path in (given.model, *tables):
+        if path and not Path(path).is_file():
+            raise InputError("There is no such file", fix="Check its path.", file=path)
+
+
+def check_outputs(given: NamedFiles) -> None:
+    """Refuse names of columns of predictions when a model makes the predictions."""
+    for name, value in (("outputs", given.outputs), ("output_kind", given.output_kind)):
+        if value and not given.predictions:
+            raise InputError(
+                f"{given.option(name)} needs {given.option('predictions')}",
+                fix="A model gives its outputs itself.",
+            )
+
+
+def scored_review(workspace: Workspace, given: NamedFiles) -> Review:
+    """A scored review of the files that the user named."""
+    review = create_review(workspace)
+    if given.task or given.outputs:
+        set_task(workspace, review.id, given.task or "classification")
+    if given.model:
+        model = Path(given.model)
+        review = add_model(workspace, review.id, model, model.name)
+    table = Path(given.data or given.predictions or "")
+    target = given.target
+    review = add_table(workspace, review.id, "calibration", table, table.name, target=target)
+    _refuse_unread(review, given)
+    if review.task == "regression":
+        roles = _regression_roles(review, given)
+    else:
+        _refuse_regression_options(given)
+        table_info = review.tables["calibration"]
+        roles = _class_roles(given, table_info, review.model, review.roles or Roles())
+    set_roles(workspace, review.id, roles, given.classes)
+    if given.evaluation:
+        further = Path(given.evaluation)
+        add_table(workspace, review.id, "evaluation", further, further.name)
+    review = score(workspace, review.id)
+    if given.training:
+        training = Path(given.training)
+        review = add_training(workspace, review.id, training, training.name)
+    for one in given.foreign:
+        review = add_foreign(workspace, review.id, Path(one), Path(one).name)
+    return review
+
+
+def _class_roles(
+    given: NamedFiles, table: TableInfo, model: ModelInfo | None, guessed: Roles
+) -> Roles:
+    """The role of each column of a classification: as given, the others as guessed by the app.
+
+    A weight or split column is used only if it is named.
+    """
+    for column in filter(None, (given.target, given.weight)):
+        need(table, column, "The table has no such column")
+    plain = Roles(target=given.target, weight=given.weight)
+    if model is None and given.outputs:
+        outputs = _said(given, table)
+        kind = given.output_kind or output_kind_named([column for _, column in outputs])
+        return replace(plain, outputs=outputs, output_kind=kind)
+    if model is None:
+        outputs = _named(given, guessed.outputs)
+        if not outputs:
+            say = given.option
+            raise InputError(
+                "No column holds, by its name and values, the model's "
+                "probabilities of the target's classes",
+                fix=f"Name them: {say('outputs', 'CLASS=COLUMN')} for each class, or for one of "
+                f"two; for logits also {say('output_kind', 'logit')}, for percentages "
+                f"{say('output_kind', 'percent')}. Where the target is a quantity, give "
+                f"{say('task', 'regression')}.",
+                file=table.name,
+            )
+        kind, by = given.output_kind or guessed.output_kind, guessed.class_by
+        return replace(plain, outputs=outputs, output_kind=kind, class_by=by)
+    for column in model.feature_names or ():
+        need(table, column, "The model needs a column that the table does not have")
+    return replace(plain, features=model.feature_names or _others(given, table, guessed))
+
+
+def _said(given: NamedFiles, table: TableInfo) -> tuple[tuple[str, str], ...]:
+    """The outputs that were named, classes in their natural order."""
+    names = [name for name, _ in given.outputs or ()]
+    for name, column in given.outputs or ():
+        need(table, column, "The table has no such column")
+        if names.count(name) > 1:
+            raise InputError(
+                f"{given.option('outputs')} names two columns for the class {name[:60]!r}",
+                fix="Each class has one column.",
+            )
+    column_of = dict(given.outputs or ())
+    return tuple((name, column_of[name]) for name in classes_of(names))
+
+
+def _named(given: NamedFiles, outputs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    if given.classes is None or len(given.classes) != len(outputs):
+        return outputs  # a wrong number of names is reported when the names are set
+    columns = (column for _, column in outputs)
+    return tuple(zip(given.classes, columns, strict=True))
+
+
+def _others(given: NamedFiles, table: TableInfo, guessed: Roles) -> tuple[str, ...]:
+    """For a model that names no columns: all columns without another role."""
+    taken = {given.target, given.weight, guessed.split, guessed.predicted}
+    taken |= {column for _, column in guessed.outputs}
+    return tuple(name for name in table.column_names if name not in taken)
+
+
+def _refuse_unread(review: Review, given: NamedFiles) -> None:
+    """Refuse columns that may be predictions if only the user can say how to read them.
+
+    Raises
+    ------
+    InputError
+        For the first such question that is not answered.
+    """
+    say = given.option
+    fixes = {
+        "order": f"Name them: {say('outputs', 'CLASS=COLUMN')} for each class.",
+        "outputs": "",
+        "scale": f"Name them, with {say('output_kind', 'percent')}: "
+        f"{say('outputs', 'CLASS=COLUMN')}.",
+        "level": f"For an interval of 90%: {say('task', 'regression')} "
+        f"{say('family', 'quantiles')} {say('parameters', '0.05=LOWER,0.95=UPPER')} with the names "
+        "of the two columns.",
+    }
+    if review.model is not None or given.outputs or given.parameters:
+        return
+    for doubt in review.doubts:
+        if doubt.about in fixes:
+            table = review.tables["calibration"].name
+            raise InputError(doubt.sentence.removesuffix("."), fix=fixes[doubt.about], file=table)
+
+
+def _refuse_regression_options(given: NamedFiles) -> None:
+    """Refuse regression options where the task is a classification.
+
+    Raises
+    ------
+    InputError
+        For the first of them.
+    """
+    asked = (
+        ("family", given.family),
+        ("parameters", given.parameters),
+        ("true_mean", given.true_mean),
+        ("by", given.by),
+    )
+    for name, value in asked:
+        if value:
+            raise InputError(
+                f"{given.option(name)} is for a regression, and this is a classification",
+                fix=f"Give {given.option('task', 'regression')}, or leave it out.",
+            )
+
+
+def _regression_roles(review: Review, given: NamedFiles) -> Roles:
+    """The role of each column: as given by the user, otherwise as guessed by the app.
+
+    A weight is used only if the user names it.
+
+    Raises
+    ------
+    InputError
+        For a column that the table does not have, and for class names.
+    """
+    for name, value in (("classes", given.classes), ("event", given.event)):
+        if value is not None:
+            raise InputError(
+                f"{given.option(name)} is for a classification, and this is a regression",
+                fix=f"Leave it out, or give {given.option('task', 'classification')}.",
+            )
+    table = review.tables["calibration"]
+    columns = dict(given.parameters or ()).values()
+    for column in filter(None, (given.target, given.weight, given.true_mean, *columns, *given.by)):
+        need(table, column, "The table has no such column")
+    guessed = review.roles or Roles()
+    own = {given.target, given.weight, given.true_mean}
+    free = tuple(pair for pair in guessed.parameters if pair[1] not in own)
+    parameters = tuple(given.parameters or free)
+    model = review.model
+    plain = Roles(
+        target=given.target,
+        weight=given.weight,
+        task="regression",
+        family=given.family or guessed.family,
+        true_mean=given.true_mean or (None if guessed.true_mean in own else guessed.true_mean),
+    )
+    if model is None:
+        named = family_of(dict(given.parameters)) if given.parameters else None
+        family = given.family or named or guessed.family
+        return replace(plain, parameters=parameters, family=family)
+    for column in model.feature_names or ():
+        need(table, column, "The model needs a column that the table does not have")
+    taken = {*own, plain.true_mean, guessed.split}
+    others = tuple(name for name in table.column_names if name not in taken)
+    return replace(plain, features=model.feature_names or others)
+
+
+def need(table: TableInfo, column: str, what: str) -> None:
+    """Refuse a table without this column, and list the columns it has.
+
+    Raises
+    ------
+    InputError
+        ``what``, with the table and the column.
+    """
+    if column not in table.column_names:
+        raise InputError(
+            what,
+            fix=f"Its columns are: {listed(table.column_names, 10)}.",
+            file=table.name,
+            column=column,
+        )
+
+
+def event_of(review: Review, given: NamedFiles) -> int | None:
+    """The class that is the event, from 0; None without a name.
+
+    Raises
+    ------
+    InputError
+        If the review has no such class.
+    """
+    if given.event is None:
+        return None
+    if given.event not in review.classes:
+        raise InputError(
+            f"{given.option('event')} names no class: {given.event[:60]!r}",
+            fix=f"The classes are: {listed(review.classes, 10)}.",
+        )
+    return review.classes.index(given.event)

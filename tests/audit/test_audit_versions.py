@@ -1,0 +1,193 @@
+"""Two audits held against each other, and estimates over all audits of a project."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from audit_people import ME
+
+from kdcal_core.audit import (
+    Audit,
+    AuditContent,
+    AuditDrafted,
+    Happened,
+    Moment,
+    compare_audits,
+    compared_words,
+    same_question,
+    trends,
+)
+from kdcal_core.charts import trend_table
+from kdcal_core.checks import CheckedReview
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.errors import InputError
+from kdcal_core.review import Limit
+
+LOSS, SCORE, SHARE, LONE = (
+    Estimate("Loss in full", "Loss", 0.30, 0.28, 0.32, 900),
+    Estimate("Score in full", "Score", 0.70, 0.68, 0.72, 900, lower_is_better=False),
+    Estimate("Share in full", "Share", 0.50, 0.48, 0.52, 900, lower_is_better=None),
+    Estimate("Lone estimate", "Lone", 0.1, 0.0, 0.2, 900),
+)
+
+
+def with_estimates(content: AuditContent, *estimates: Estimate) -> AuditContent:
+    """An audit without checks."""
+    checked = CheckedReview((), content.checked.level, content.checked.n)
+    return replace(content, estimates=estimates, checked=checked)
+
+
+def moved(estimate: Estimate, by: float) -> Estimate:
+    ends = {end: getattr(estimate, end) + by for end in ("value", "low", "high")}
+    return replace(estimate, **ends)
+
+
+def drafted(content: AuditContent, number: int) -> tuple[Audit, AuditContent]:
+    event = AuditDrafted(
+        *(f"a{number}", f"Quarter {number}", "", content.checked.verdict, content.headline),
+        *("model", "rows", content.checked.n, content.limits),
+    )
+    when = Moment(f"2026-0{number}-01T12:00:00.000000Z", "a test")
+    return Audit(Happened(number, when, ME, event)), content
+
+
+def test_an_audit_is_like_itself(content: AuditContent) -> None:
+    found = compare_audits(content, content)
+    assert found.same_rows
+    assert found.facts == found.only_before == found.only_after == ()
+    assert {one.direction for one in found.estimates} == {"not told apart"}
+    assert all(one.before == one.after for one in found.verdicts)
+    n = len(found.estimates)
+    assert compared_words(found) == f"The audits cannot be told apart in any of {n} estimates."
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"task": "regression"}, {"classes": ("a", "b")}, {"event": "another"}],
+)
+def test_audits_that_ask_something_else_are_refused(
+    content: AuditContent, change: dict[str, object]
+) -> None:
+    other = replace(content, subject=replace(content.subject, **change))
+    assert not same_question(content, other)
+    with pytest.raises(InputError, match="other tasks, classes or events"):
+        compare_audits(content, other)
+
+
+def test_the_order_of_classes_does_not_count(content: AuditContent) -> None:
+    other = replace(
+        content, subject=replace(content.subject, classes=content.subject.classes[::-1])
+    )
+    assert same_question(content, other)
+
+
+def test_other_rows_are_said_to_be_other(content: AuditContent) -> None:
+    tables = tuple(replace(one, digest="0" * 64) for one in content.subject.tables)
+    other = replace(content, subject=replace(content.subject, tables=tables))
+    found = compare_audits(content, other)
+    assert not found.same_rows
+    assert {what for what, _, _ in found.facts} == {
+        f"{one.part.capitalize()} table" for one in content.subject.tables
+    }
+
+
+def test_changed_limits_are_facts(content: AuditContent) -> None:
+    other = replace(content, limits={**content.limits, "KC001": Limit(high=0.5)})
+    ((what, _, after),) = compare_audits(content, other).facts
+    assert (what, after) == ("Limit of KC001 (overall calibration)", "at most 0.5")
+
+
+@pytest.mark.parametrize(
+    ("estimate", "by", "direction"),
+    [
+        (LOSS, 0.1, "worse"),
+        (LOSS, -0.1, "better"),
+        (SCORE, 0.1, "better"),
+        (SCORE, -0.1, "worse"),
+        (SHARE, 0.1, "other"),
+        (LOSS, 0.01, "not told apart"),
+        (LOSS, math.nan, "not told apart"),
+    ],
+)
+def test_direction_follows_what_is_better(
+    content: AuditContent, estimate: Estimate, by: float, direction: str
+) -> None:
+    before = with_estimates(content, estimate)
+    after = with_estimates(content, moved(estimate, by))
+    (one,) = compare_audits(before, after).estimates
+    assert one.direction == direction
+
+
+def test_the_sentence_names_what_is_better_and_worse(content: AuditContent) -> None:
+    before = with_estimates(content, LOSS, SCORE, SHARE)
+    after = with_estimates(content, moved(LOSS, -0.1), moved(SCORE, -0.1), moved(SHARE, 0.1))
+    assert compared_words(compare_audits(before, after)) == (
+        "The later audit is better in Loss; worse in Score; 1 differs where neither direction is "
+        "better."
+    )
+    only = with_estimates(content, moved(SHARE, 0.1))
+    assert "neither better nor worse; 1 differs" in compared_words(compare_audits(before, only))
+
+
+def test_an_estimate_that_one_audit_has_is_named(content: AuditContent) -> None:
+    before, after = with_estimates(content, LOSS, LONE), with_estimates(content, LOSS, SCORE)
+    found = compare_audits(before, after)
+    assert [one.name for one in found.estimates] == [LOSS.name]
+    assert found.only_before == (LONE.name,)
+    assert found.only_after == (SCORE.name,)
+
+
+def test_equal_labels_are_told_apart(content: AuditContent) -> None:
+    pair = [replace(LOSS, name=f"Loss of {one}: in full") for one in "ab"]
+    both = with_estimates(content, *pair)
+    assert [one.label for one in compare_audits(both, both).estimates] == ["Loss of a", "Loss of b"]
+
+
+def test_what_a_check_judges_is_compared_once(content: AuditContent) -> None:
+    (check, *_) = content.checked.results
+    both = replace(content, estimates=(check.worst.own, *content.estimates))
+    labels = [one.label for one in compare_audits(both, both).estimates]
+    assert labels.count(check.check.title) == 1
+    assert check.worst.own.label not in labels
+
+
+def test_numbers_of_rows_and_signed_gaps_are_neither_better_nor_worse(
+    content: AuditContent,
+) -> None:
+    before = replace(content, estimates=())
+    results = tuple(
+        replace(one, parts=tuple(replace(part, estimate=moved(part.own, 9)) for part in one.parts))
+        for one in content.checked.results
+    )
+    after = replace(before, checked=replace(content.checked, results=results))
+    found = {one.label: one.direction for one in compare_audits(before, after).estimates}
+    assert found["Calibration in the large"] == "other"
+
+
+def test_a_check_that_is_gone_is_left_out(content: AuditContent) -> None:
+    results = tuple(replace(one, code="KC999") for one in content.checked.results[:1])
+    other = replace(content, checked=replace(content.checked, results=results))
+    assert "KC999" in {one.code for one in compare_audits(content, other).verdicts}
+
+
+def test_trends_begin_with_the_worst_check_of_the_last_audit(content: AuditContent) -> None:
+    first, *others = content.checked.results
+    last = others[0]
+    results = (replace(first, verdict="pass"), replace(last, verdict="fail"), *others[1:])
+    later = replace(content, checked=replace(content.checked, results=results))
+    found = trends([drafted(content, 1), drafted(later, 2)])
+    assert found[0].label == last.check.title
+    assert [one.title for one in found[0].points] == ["Quarter 1", "Quarter 2"]
+    assert found[0].points[0].limit == last.limit
+    table = trend_table(found[0])
+    assert table["drafted"].is_monotonic_increasing
+    assert list(table["limit"]) == ["\N{MINUS SIGN}3% to 3%"] * 2
+
+
+def test_trends_leave_out_audits_that_ask_something_else(content: AuditContent) -> None:
+    other = replace(content, subject=replace(content.subject, event="another"))
+    found = trends([drafted(content, 1), drafted(other, 2), drafted(content, 3)])
+    assert all(len(one.points) == 2 for one in found)
+    assert trends([]) == ()

@@ -1,0 +1,94 @@
+"""``kdcal audit init`` passes on every file and column that it is given or finds in a review."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from made_reviews import line, too_sure
+
+from kdcal_core.audit import AuditConfig, read_config
+from kdcal_core.cli import main
+from kdcal_core.review import Workspace, start_sample
+
+SAMPLES = Path(__file__).parents[2] / "sample_data"
+pytestmark = pytest.mark.usefixtures("work_here")
+
+
+@pytest.fixture(autouse=True)
+def _there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "home"))
+
+
+def initial(*words: str) -> AuditConfig:
+    assert main(["audit", "init", *words, "--out", "audit.toml"]) == 0
+    return read_config(Path("audit.toml"))
+
+
+def xor(*words: str) -> tuple[str, ...]:
+    folder = SAMPLES / "xor_forest"
+    rows = ("--model", str(folder / "model.skops"), "--data", str(folder / "calibration.parquet"))
+    return (*rows, "--target", "class", *words)
+
+
+def test_foreign_tables_are_passed_on(capsys: pytest.CaptureFixture[str]) -> None:
+    ring = str(SAMPLES / "xor_forest" / "foreign_ring_at_radius_2.parquet")
+    pd.read_parquet(ring)[:50].to_csv("more.csv", index=False)
+    found = initial(*xor("--foreign", ring, "--foreign", "more.csv"))
+    assert found.files.foreign == (ring, str(Path("more.csv").absolute()))
+    over = ("--foreign", "more.csv", "--out", "more.csv", "--force")
+    assert main(["audit", "init", *xor(*over)]) == 2
+    assert "one of those that are read" in capsys.readouterr().err
+
+
+def test_the_foreign_tables_of_a_review_are_passed_on() -> None:
+    workspace = Workspace()
+    review = start_sample(workspace, "xor_forest")
+    assert main(["audit", "init", *xor(), "--out", "files.toml"]) == 0
+    assert read_config(Path("files.toml")).files.foreign == ()
+    found = initial("--review", review.id)
+    assert [Path(one).name for one in found.files.foreign] == [
+        one.name for one in review.foreign.values()
+    ]
+    assert found.files.foreign
+
+
+def test_the_true_mean_is_passed_on() -> None:
+    folder = SAMPLES / "heteroscedastic"
+    table = pd.read_parquet(folder / "calibration.parquet")[:400]
+    table.rename(columns={"true_mean": "the mean"}).to_csv("rows.csv", index=False)
+    words = ("--model", str(folder / "model.onnx"), "--data", "rows.csv", "--target", "y")
+    assert initial(*words, "--true-mean", "the mean").files.true_mean == "the mean"
+    assert main(["audit", "init", *words, "--out", "without.toml"]) == 0
+    assert read_config(Path("without.toml")).files.true_mean is None
+
+
+def test_weight_classes_event_and_groups_are_passed_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    table = too_sure(120, 0)
+    proba = {"proba_0": 1.0 - table["yes"], "proba_1": table["yes"]}
+    truth = (table["target"] == "yes").map({True: "yes", False: "no"})
+    rows = pd.DataFrame({**proba, "truth": truth, "mass": 2.0, "site": ["a", "b"] * 60})
+    rows.to_csv("rows.csv", index=False)
+    words = ("--predictions", "rows.csv", "--target", "truth", "--weight", "mass")
+    found = initial(*words, "--classes", "no,yes", "--event", "no", "--groups", "site")
+    assert (found.files.weight, found.event, found.groups) == ("mass", "no", ("site",))
+    assert found.files.outputs == (("no", "proba_0"), ("yes", "proba_1"))
+    for wrong, said in (
+        (("--event", "perhaps"), "--event names no class: 'perhaps'"),
+        (("--groups", "town"), "The table has no such column (file 'rows.csv', column 'town'"),
+    ):
+        given = (*words, "--classes", "no,yes", *wrong, "--out", "no.toml")
+        assert main(["audit", "init", *given]) == 2
+        assert said in capsys.readouterr().err
+        assert not Path("no.toml").exists()
+
+
+def test_family_and_parameters_are_passed_on() -> None:
+    line(120, 0).rename(columns={"mean": "mu", "std": "sigma"}).to_csv("rows.csv", index=False)
+    words = ("--predictions", "rows.csv", "--target", "y", "--family", "normal")
+    found = initial(*words, "--parameters", "mean=mu,std=sigma").files
+    assert (found.family, found.parameters) == ("normal", (("mean", "mu"), ("std", "sigma")))

@@ -1,0 +1,611 @@
+"""`kdcal watch`: exit codes, continued states, models and predictions, and refused input."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from made_reviews import scored
+from workerless import run_here
+
+import kdcal_core.audit
+from kdcal_core.audit import (
+    AuditConfig,
+    Watch,
+    WatchLimits,
+    WatchSettings,
+    finding,
+    read_config,
+    read_state,
+    run_watch,
+    state_bytes,
+    watch_json,
+    watch_json_text,
+    watch_junit,
+    watch_state,
+    watch_table,
+)
+from kdcal_core.audit.signing import canonical, digest
+from kdcal_core.audit.watch import made_shift
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.charts import moved_beyond_chance
+from kdcal_core.cli import main
+from kdcal_core.errors import InputError
+from kdcal_core.review import (
+    NamedFiles,
+    Question,
+    Workspace,
+    add_watched,
+    remove_watched,
+    scored_review,
+    set_question,
+)
+
+pytestmark = pytest.mark.usefixtures("work_here")
+
+ROOT = Path(__file__).parents[2]
+CANCER = ROOT / "sample_data" / "breast_cancer"
+SCHEMA = json.loads((Path(kdcal_core.audit.__file__).parent / "watch.schema.json").read_text())
+
+
+def table(seed: int, n: int = 1500, mean: float = 0.0, sharpness: float = 1.0) -> pd.DataFrame:
+    """Predictions whose log odds are too large by a factor, and outcomes."""
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(mean, 1.5, n)
+    y = rng.random(n) < 1.0 / (1.0 + np.exp(-odds))
+    stated = 1.0 / (1.0 + np.exp(-sharpness * odds))
+    return pd.DataFrame(
+        {"proba_no": 1.0 - stated, "proba_yes": stated, "y": np.where(y, "yes", "no")}
+    )
+
+
+def written(frame: pd.DataFrame, path: Path) -> Path:
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def place(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("watch")
+    written(table(0), folder / "audited.csv")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def config(place: Path) -> AuditConfig:
+    files = NamedFiles(target="y", predictions=str(place / "audited.csv"))
+    return AuditConfig("A <b>watch", files, event="yes")
+
+
+def limited(config: AuditConfig, **limits: float) -> AuditConfig:
+    return replace(config, watch=WatchLimits(**limits))
+
+
+@pytest.fixture(scope="module")
+def same(place: Path, config: AuditConfig) -> Watch:
+    limits = limited(
+        config, accuracy_at_least=0.6, auc_at_least=0.6, rate_change_at_most=0.2,
+        calibration_error_at_most=0.2,
+    )  # fmt: skip
+    return run_watch(limits, written(table(1).drop(columns="y"), place / "same.csv"))
+
+
+@pytest.fixture(scope="module")
+def late(place: Path, config: AuditConfig) -> Watch:
+    """Labels that show over-confidence, of scores that did not drift."""
+    frame = table(2, 2000)
+    rng = np.random.default_rng(3)
+    odds = np.log(frame["proba_yes"] / frame["proba_no"])
+    frame["y"] = np.where(rng.random(2000) < 1.0 / (1.0 + np.exp(-0.4 * odds)), "yes", "no")
+    return run_watch(config, written(frame, place / "late.csv"))
+
+
+def test_the_same_distribution_passes_without_labels(same: Watch) -> None:
+    assert (same.verdict, same.exit_code) == ("pass", 0)
+    assert [one.source for one in same.results] == ["scores"] + 4 * ["without labels"]
+    assert (same.test, same.labels) == (None, None)
+    assert same.estimated.event is not None
+    assert same.shares is not None
+    assert same.shares.adjusted.shape == (0, 2)  # nothing of a table's size is stored
+    assert same.which == "calibration"
+
+
+def test_shifted_scores_fail(place: Path, config: AuditConfig) -> None:
+    moved = written(table(4, mean=1.5).drop(columns="y"), place / "moved.csv")
+    found = run_watch(config, moved)
+    assert [(one.key, one.verdict) for one in found.results] == [("psi_at_most", "fail")]
+    assert found.exit_code == 1
+    assert found.shift.psi.p_value < 0.01
+    assert run_watch(limited(config, psi_at_most=np.inf), moved).exit_code == 0
+
+
+def test_late_labels_signal_after_some_rows(late: Watch) -> None:
+    assert late.test is not None
+    assert late.test.recalibrate
+    assert 10 < (late.test.crossed_at or 0) < 1000
+    assert [(one.key, one.verdict) for one in late.results] == [
+        ("psi_at_most", "pass"),
+        ("alpha", "fail"),
+    ]
+    assert late.exit_code == 1
+    assert "Recalibrate" in watch_json(late)["results"][1]["said"]
+
+
+def test_rows_that_are_not_covered_are_not_enough_evidence(
+    place: Path, config: AuditConfig
+) -> None:
+    far = pd.DataFrame({"proba_yes": np.full(300, 0.99999)})
+    far["proba_no"] = 1.0 - far["proba_yes"]
+    path = written(far, place / "far.csv")
+    limits = limited(config, psi_at_most=np.inf, accuracy_at_least=0.7)
+    found = run_watch(limits, path)
+    assert not found.watched.covered
+    assert (found.verdict, found.exit_code) == ("not enough evidence", 3)
+    assert run_watch(replace(limits, undecided="pass"), path).exit_code == 0
+    assert any("do not cover" in one for one in watch_json(found)["cautions"])
+    strict = run_watch(limited(config, psi_at_most=np.inf, unknown_at_most=0.1), path)
+    assert [(one.key, one.verdict) for one in strict.results] == [("unknown_at_most", "fail")]
+    assert "limit at most 10%" in watch_json(strict)["results"][0]["said"]
+    jsonschema.validate(json.loads(watch_json_text(strict)), SCHEMA)
+
+
+def test_measures_with_labels_decide_where_all_rows_have_one(
+    place: Path, config: AuditConfig
+) -> None:
+    frame = table(5, 800)
+    frame["y"] = np.where(frame["proba_yes"] > 0.5, "no", "yes")  # always wrong
+    limits = limited(config, psi_at_most=np.inf, accuracy_at_least=0.5)
+    found = run_watch(limits, written(frame, place / "wrong.csv"))
+    assert [(one.source, one.verdict) for one in found.results] == 2 * [("labels", "fail")]
+    frame.loc[::2, "y"] = None
+    half = run_watch(limits, written(frame, place / "half.csv"))
+    assert (half.table.rows, half.table.labelled) == (800, 400)
+    assert half.results[0].source == "without labels"
+    assert any("400 rows have no label yet" in one for one in half.notes)
+
+
+def test_the_json_follows_its_published_schema(same: Watch, late: Watch) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    for one in (same, late):
+        jsonschema.validate(json.loads(watch_json_text(one)), SCHEMA)
+
+
+def test_junit_has_a_case_for_each_result(same: Watch, late: Watch) -> None:
+    for one, failures in ((same, "0"), (late, "1")):
+        suite = ElementTree.fromstring(watch_junit(one))
+        assert (suite.get("tests"), suite.get("failures")) == (str(len(one.results)), failures)
+
+
+def test_a_state_in_two_halves_gives_the_same_as_at_once(
+    place: Path, config: AuditConfig, late: Watch, same: Watch
+) -> None:
+    whole = pd.read_csv(place / "late.csv")
+    first = run_watch(config, written(whole[:700], place / "first.csv"))
+    path = place / "watch.json"
+    path.write_bytes(state_bytes(first.state))
+    second = run_watch(config, written(whole[700:], place / "second.csv"), state=path)
+    assert second.test is not None
+    assert late.test is not None
+    for name in ("e_value", "crossed_at", "gap", "p_value"):
+        assert getattr(second.test, name) == getattr(late.test, name)
+    assert second.shift.bins.edges.tolist() == late.shift.bins.edges.tolist()
+    assert [one.rows for one in second.state.tables] == [700, 1300]
+    assert watch_json(second)["earlier_tables"] == 1
+    # a table without labels does not change the test
+    third = run_watch(config, place / "same.csv", state=path)  # written by `same`
+    assert third.state.test.n == 700
+    with pytest.raises(InputError, match="would count twice"):
+        run_watch(config, place / "first.csv", state=path)
+
+
+def test_a_review_gives_the_same_as_the_files_that_it_was_made_of(
+    place: Path, config: AuditConfig, late: Watch
+) -> None:
+    workspace = Workspace(place / "reviews")
+    review = scored_review(workspace, config.files)
+    set_question(workspace, review.id, Question(event="yes"))
+    review = add_watched(workspace, review.id, place / "late.csv", "late.csv")
+    asked = watch_table.request(workspace, review, WatchSettings("late.csv", title=config.title))
+    folder = place / "by-review"
+    folder.mkdir()
+    run_here(asked.target, asked.kwargs, folder=folder)
+    found = watch_table.read(folder)
+    assert watch_json_text(found) == watch_json_text(late)
+    assert state_bytes(found.state) == state_bytes(late.state)
+
+
+def test_earlier_tables_of_a_review_count_as_their_states_do(
+    place: Path, config: AuditConfig, late: Watch
+) -> None:
+    workspace = Workspace(place / "earlier")
+    review = scored_review(workspace, config.files)
+    set_question(workspace, review.id, Question(event="yes"))
+    whole = pd.read_csv(place / "late.csv")
+    for name, part in (("one.csv", whole[:700]), ("two.csv", whole[700:])):
+        review = add_watched(workspace, review.id, written(part, place / name), name)
+    (one, first), _ = ((name, table.digest) for name, table in review.watched.items())
+    folder = place / "by-earlier"
+    folder.mkdir()
+    settings = WatchSettings("two.csv", earlier=((one, first),))
+    asked = watch_table.request(workspace, review, settings)
+    run_here(asked.target, asked.kwargs, folder=folder)
+    found = watch_table.read(folder)
+    assert found.test is not None
+    assert late.test is not None
+    assert found.test.e_value == late.test.e_value
+    assert [table.rows for table in found.state.tables] == [700, 1300]
+    again = replace(settings, table=one)
+    asked = watch_table.request(workspace, review, again)
+    with pytest.raises(InputError, match="would count twice"):
+        run_here(asked.target, asked.kwargs, folder=folder)
+    with pytest.raises(InputError, match="no longer part of the review"):
+        watch_table.request(workspace, review, replace(settings, digest="0" * 64))
+    review = remove_watched(workspace, review.id, one)
+    assert list(review.watched) == ["two.csv"]
+    assert len([*workspace.folder(review.id).glob("*.arrow")]) == 2  # its file is gone too
+    with pytest.raises(InputError, match="no longer part of the review"):
+        watch_table.request(workspace, review, settings)
+
+
+def test_only_calibrators_of_probabilities_can_be_watched(place: Path, config: AuditConfig) -> None:
+    workspace = Workspace(place / "methods")
+    review = scored_review(workspace, config.files)
+    review = add_watched(workspace, review.id, written(table(12, 200), place / "m.csv"), "m.csv")
+    needy = next(key for key, one in CALIBRATORS.items() if one.needs)
+    for key, said in ((needy, "cannot be watched"), ("none", "There is no calibrator")):
+        with pytest.raises(InputError, match=said):
+            watch_table.request(workspace, review, WatchSettings("m.csv", method=key))
+    platt, model = (
+        watch_table.request(workspace, review, WatchSettings("m.csv", method=one))
+        for one in ("platt", None)
+    )
+    assert platt.key != model.key
+
+
+def test_a_made_table_shifts_only_the_scores() -> None:
+    rows = scored(3000, name="evaluation")
+    proba, y = made_shift(rows, 0, 0)
+    score = rows.proba[:, 0]
+    assert 1500 < len(y) < 2100
+    assert proba[:, 0].mean() > score.mean() + 0.05
+    assert (y[: len(y) // 2] >= 0).all()
+    assert (y[len(y) // 2 :] == -1).all()
+    known = {tuple(one) for one in np.asarray(rows.proba)}
+    assert all(tuple(one) in known for one in proba)
+    assert len({tuple(one) for one in proba}) == len(proba)  # no row twice
+
+
+def test_a_state_of_something_else_is_refused(
+    place: Path, config: AuditConfig, same: Watch
+) -> None:
+    path = place / "other.json"
+    path.write_bytes(state_bytes(same.state))
+    for other, said in (
+        (replace(config, event="no"), "another event"),
+        (limited(config, alpha=0.01), "began with alpha 0.05"),
+        (
+            replace(
+                config,
+                files=replace(config.files, predictions=str(written(table(9), place / "o.csv"))),
+            ),
+            "other audited rows",
+        ),
+    ):
+        with pytest.raises(InputError, match=said):
+            run_watch(other, place / "same.csv", state=path)
+
+
+def test_a_damaged_state_is_one_clear_error(place: Path, same: Watch) -> None:
+    path = place / "damaged.json"
+    whole = state_bytes(same.state)
+    altered = json.loads(whole)
+    altered["state"]["test"]["gap"] = altered["state"]["test"]["offset"]
+    altered["sha256"] = digest(canonical(altered["state"]))
+    many = state_bytes(replace(same.state, counted=np.arange(3, dtype=np.uint64)))
+    contents = [
+        b"",
+        many,  # keys of rows that the test did not count
+        b"[1",
+        b"[]",
+        b"{}",
+        whole[:-100],
+        whole.replace(b'"largest": 0.0', b'"largest": 1.0'),
+        json.dumps(altered).encode(),
+    ]
+    assert contents[-2] != whole
+    for content in contents:
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="damaged, or is not a state"):
+            read_state(path)
+    path.write_bytes(whole.replace(b'"format": 2', b'"format": 9'))
+    with pytest.raises(InputError, match="newer kdcal"):
+        read_state(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_state(place / "nothing.json")
+
+
+@pytest.fixture(scope="module")
+def cancer(place: Path) -> AuditConfig:
+    path = place / "cancer.toml"
+    path.write_text(
+        f'[files]\nmodel = "{CANCER}/model.skops"\ncalibration = "{CANCER}/calibration.parquet"\n'
+        '[roles]\ntarget = "diagnosis"\n[watch]\naccuracy_at_least = 0.8\npsi_at_most = inf\n'
+    )
+    return read_config(path)
+
+
+def test_a_model_scores_the_new_rows(place: Path, cancer: AuditConfig) -> None:
+    frame = pd.read_parquet(CANCER / "evaluation.parquet")
+    target = cancer.files.target
+    found = run_watch(cancer, CANCER / "evaluation.parquet")
+    assert found.table.rows == found.table.labelled == len(frame)
+    assert found.results[0].source == "labels"
+    feature = next(one for one in frame.columns if one != target)
+    with pytest.raises(InputError, match="lacks a column that the model needs") as error:
+        run_watch(cancer, written(frame.drop(columns=feature), place / "lacks.csv"))
+    assert (error.value.column, error.value.file) == (feature, "lacks.csv")
+
+
+def test_a_calibrator_s_output_is_watched(place: Path, config: AuditConfig) -> None:
+    over = written(table(10, 1500, sharpness=2.5), place / "over.csv")
+    out = place / "over.kdcal"
+    words = ["calibrate", "--calibrator", "platt", "--predictions", str(over), "--target", "y"]
+    assert main([*words, "--out", str(out)]) == 0
+    bare = replace(config, files=replace(config.files, predictions=str(over)))
+    new = written(table(11, 1500, sharpness=2.5), place / "over-new.csv")
+    assert run_watch(bare, new).verdict == "fail"
+    found = run_watch(replace(bare, calibrator=str(out)), new)
+    assert (found.verdict, found.table.labelled) == ("pass", 1500)
+    without = written(table(11, 500, sharpness=2.5).drop(columns="y"), place / "over-bare.csv")
+    assert run_watch(replace(bare, calibrator=str(out)), without).table.labelled == 0
+    broken = table(11, 60)
+    broken.loc[4, "proba_yes"] = 7.0
+    with pytest.raises(InputError, match="row 5") as error:
+        run_watch(replace(bare, calibrator=str(out)), written(broken, place / "broken.csv"))
+    assert error.value.file == "broken.csv"
+
+
+def test_worker_processes_give_the_same(
+    place: Path, config: AuditConfig, late: Watch, real_workers: None
+) -> None:
+    assert watch_json_text(run_watch(config, place / "late.csv")) == watch_json_text(late)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"proba_yes": 1.5}, "proba_yes.*row 3"),
+        ({"y": "maybe"}, "maybe.*row 3"),
+    ],
+)
+def test_bad_values_name_their_row(
+    place: Path, config: AuditConfig, change: dict[str, object], said: str
+) -> None:
+    frame = table(6, 60)
+    for column, value in change.items():
+        frame.loc[2, column] = value
+    with pytest.raises(InputError) as error:
+        run_watch(config, written(frame, place / "bad.csv"))
+    assert re.search(said, str(error.value))
+    assert error.value.file == "bad.csv"
+
+
+def test_other_unusable_tables_are_refused(place: Path, config: AuditConfig) -> None:
+    (place / "empty.csv").write_text("proba_no,proba_yes,y\n")
+    with pytest.raises(InputError, match=r"empty\.csv"):
+        run_watch(config, place / "empty.csv")
+    with pytest.raises(InputError, match="lacks a column of the predictions"):
+        run_watch(config, written(table(6, 60)[["proba_no", "y"]], place / "one.csv"))
+    with pytest.raises(InputError, match="no such file"):
+        run_watch(config, place / "nothing.csv")
+
+
+def test_few_rows_have_no_shares_but_the_rest(place: Path, config: AuditConfig) -> None:
+    found = run_watch(config, written(table(7, 20), place / "few.csv"))
+    assert found.shares is None
+    assert any("shares cannot be estimated" in one for one in watch_json(found)["cautions"])
+    jsonschema.validate(json.loads(watch_json_text(found)), SCHEMA)
+
+
+def test_limits_are_read_strictly(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    head = '[files]\npredictions = "p.csv"\n[roles]\ntarget = "y"\n[watch]\n'
+    for line, said in (
+        ("accuracy_at_last = 0.9", "Did you mean 'accuracy_at_least'"),
+        ("accuracy_at_least = 90", "watch.accuracy_at_least is 90"),
+        ("alpha = 0.0", "watch.alpha is 0"),
+        ("psi_at_most = nan", "watch.psi_at_most is nan"),
+        ('psi_at_most = "low"', "watch.psi_at_most is not a number"),
+    ):
+        path.write_text(f"{head}{line}\n")
+        with pytest.raises(InputError, match=re.escape(said)):
+            read_config(path)
+    path.write_text(f"{head}auc_at_least = 1\n")
+    assert read_config(path).watch == WatchLimits(auc_at_least=1.0)
+
+
+def test_a_regression_is_refused(tmp_path: Path) -> None:
+    rows = ROOT / "sample_data" / "diamonds_quantiles" / "calibration.parquet"
+    files = NamedFiles(target="price", predictions=str(rows))
+    for given in (files, replace(files, task="regression")):
+        with pytest.raises(InputError, match="is for a classification"):
+            run_watch(AuditConfig("R", given), rows)
+
+
+def test_limits_of_an_event_need_two_classes(tmp_path: Path) -> None:
+    rows = ROOT / "sample_data" / "digits_predictions" / "calibration.parquet"
+    files = NamedFiles(target="label", predictions=str(rows))
+    with pytest.raises(InputError, match="of an event of two classes"):
+        run_watch(AuditConfig("D", files, watch=WatchLimits(auc_at_least=0.9)), rows)
+
+
+def test_the_guide_s_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guide = (ROOT / "app" / "guides" / "watch.md").read_text()
+    (tmp_path / "sample_data").symlink_to(ROOT / "sample_data")
+    monkeypatch.chdir(tmp_path)
+    said = re.findall(r"```bash\n(.*?)```", guide, re.DOTALL)
+    commands = [line for one in said for line in one.replace("\\\n", " ").splitlines()]
+    init, first, second = (one.split()[1:] for one in commands)
+    assert main(init) == 0
+    (limits,) = re.findall(r"```toml\n(\[watch\]\n.*?)```", guide, re.DOTALL)
+    with Path("audit.toml").open("a") as file:
+        file.write(f"\n{limits}")
+    capsys.readouterr()
+    assert main([*first, "--junit", "junit.xml"]) == 1
+    printed = capsys.readouterr().out
+    for line in re.findall(r"```text\n(.*?)```", guide, re.DOTALL)[0].splitlines():
+        assert line in printed
+    assert ElementTree.parse("junit.xml").getroot().get("failures") == "1"
+    jsonschema.validate(json.loads(Path("october/result.json").read_text()), SCHEMA)
+    november = pd.read_parquet("sample_data/adult/calibration.parquet")[:1000]
+    november.drop(columns="income").to_parquet("november.parquet")
+    assert main(second) == 1
+    printed = capsys.readouterr().out
+    assert "november/watch.json" in printed
+    assert "of an earlier table" in re.sub(r"\s+", " ", printed)
+    jsonschema.validate(json.loads(Path("november/result.json").read_text()), SCHEMA)
+    again = ["--data", "sample_data/adult/evaluation.parquet", "--state", "november/watch.json"]
+    assert main(["watch", "--config", "audit.toml", *again]) == 2
+    assert "would count twice" in capsys.readouterr().err
+
+
+def three_classes(seed: int, n: int, weights: tuple[float, float, float]) -> pd.DataFrame:
+    """Predictions whose confidence does not depend on the class."""
+    rng = np.random.default_rng(seed)
+    told = rng.choice(3, size=n, p=np.array(weights) / sum(weights))
+    confidence = rng.uniform(0.5, 0.95, n)
+    proba = np.repeat(((1.0 - confidence) / 2.0)[:, None], 3, axis=1)
+    proba[np.arange(n), told] = confidence
+    frame = pd.DataFrame(proba, columns=[f"proba_{one}" for one in "abc"])
+    frame["y"] = ["abc"[rng.choice(3, p=one)] for one in proba]
+    return frame
+
+
+def test_shares_that_changed_are_a_finding_though_no_score_moved(tmp_path: Path) -> None:
+    audited = written(three_classes(0, 900, (1.0, 1.0, 1.0)), tmp_path / "three.csv")
+    config = AuditConfig("Three", NamedFiles(target="y", predictions=str(audited)))
+    new = three_classes(1, 600, (0.05, 0.05, 0.9)).drop(columns="y")
+    found = run_watch(config, written(new, tmp_path / "new.csv"))
+    assert not moved_beyond_chance(found.shift, found.shares)
+    assert finding(found).startswith(
+        "The classes' shares changed beyond chance (p value 0.0005): c"
+    )
+    assert "Accuracy: " in finding(found)
+    same = three_classes(2, 600, (1.0, 1.0, 1.0)).drop(columns="y")
+    found = run_watch(config, written(same, tmp_path / "same.csv"))
+    assert finding(found).startswith("Nothing beyond chance has changed in 600 new rows: PSI")
+
+
+def test_labels_that_come_again_under_another_name_count_once(
+    place: Path, config: AuditConfig, late: Watch
+) -> None:
+    whole = pd.read_csv(place / "late.csv")
+    half = whole.copy()
+    half["y"] = half["y"].where(np.arange(len(half)) < 900)
+    first = run_watch(config, written(half, place / "half.csv"))
+    assert "Limits, if there are any, are held against" in " ".join(first.notes)
+    path = place / "half.json"
+    path.write_bytes(state_bytes(first.state))
+    again = run_watch(config, written(whole, place / "full.csv"), state=path)
+    assert late.test is not None
+    assert again.test is not None
+    assert (again.state.test.n, again.test.e_value) == (2000, late.test.e_value)
+    assert "900 of 2,000 labelled rows of the table full.csv equal rows" in " ".join(again.notes)
+    assert again.labels is not None
+    assert again.labels.accuracy.n == 2000  # measures use all labels
+    # nothing new
+    path.write_bytes(state_bytes(again.state))
+    third = run_watch(config, written(whole[:500], place / "part.csv"), state=path)
+    assert (third.test, third.state.test.n) == (None, 2000)
+    assert "no labels that were not counted before" in watch_json(third)["results"][1]["said"]
+    # the review leaves out the same rows
+    workspace = Workspace(place / "copies")
+    review = scored_review(workspace, config.files)
+    set_question(workspace, review.id, Question(event="yes"))
+    for name in ("half.csv", "full.csv"):
+        review = add_watched(workspace, review.id, place / name, name)
+    settings = WatchSettings("full.csv", earlier=(("half.csv", review.watched["half.csv"].digest),))
+    asked = watch_table.request(workspace, review, settings)
+    folder = place / "by-copies"
+    folder.mkdir()
+    run_here(asked.target, asked.kwargs, folder=folder)
+    found = watch_table.read(folder)
+    assert state_bytes(found.state) == state_bytes(again.state)
+    assert found.notes == again.notes
+
+
+def test_rows_that_are_equal_by_chance_all_count(place: Path, config: AuditConfig) -> None:
+    rng = np.random.default_rng(5)
+
+    def few(n: int) -> pd.DataFrame:
+        """Rows of nine different probabilities, as of a model with few inputs."""
+        p = rng.integers(1, 10, n) / 10.0
+        y = np.where(rng.random(n) < p, "yes", "no")
+        return pd.DataFrame({"proba_no": 1.0 - p, "proba_yes": p, "y": y})
+
+    path = place / "few.json"
+    path.write_bytes(state_bytes(run_watch(config, written(few(300), place / "f1.csv")).state))
+    found = run_watch(config, written(few(200), place / "f2.csv"), state=path)
+    assert found.state.test.n == 500
+    assert not found.notes
+
+
+def test_a_state_keeps_the_keys_of_so_many_rows(late: Watch, monkeypatch: Any) -> None:
+    monkeypatch.setattr(watch_state, "MOST_KEYS", 10)
+    keys = np.arange(6, dtype=np.uint64)
+    state = replace(late.state, counted=keys)
+    after = watch_state.with_counted(state, keys + np.uint64(6), fine=False)
+    assert after.counted.tolist() == [*range(2, 12)]
+    assert not after.fine
+
+
+def test_a_state_of_the_first_format_is_read(place: Path, late: Watch) -> None:
+    about = json.loads(state_bytes(late.state))
+    about["format"] = 1
+    for one in ("counted", "fine"):
+        about["state"].pop(one)
+    about["sha256"] = digest(canonical(about["state"]))
+    path = place / "first-format.json"
+    path.write_text(json.dumps(about))
+    assert read_state(path).test.n == 2000
+    assert not len(read_state(path).counted)
+
+
+def test_rows_sorted_by_their_outcome_are_warned_of(place: Path, config: AuditConfig) -> None:
+    fair = table(31, 900)
+    apart = run_watch(config, written(fair, place / "fair.csv"))
+    assert not apart.state.in_runs
+    assert apart.state.test.crossed_at is None
+    path = place / "fair.json"
+    path.write_bytes(state_bytes(apart.state))
+    found = run_watch(config, written(table(32, 900).sort_values("y"), place / "sorted.csv"))
+    assert found.state.test.crossed_at is not None
+    warning = "The outcomes stand in long runs"
+    assert finding(found).startswith(warning)
+    assert warning in watch_json(found)["results"][1]["said"]
+    assert warning in " ".join(watch_json(found)["cautions"])
+    # the signal stands with the next table, and so does the warning
+    path.write_bytes(state_bytes(found.state))
+    after = run_watch(config, written(table(33, 300), place / "after.csv"), state=path)
+    assert finding(after).startswith(warning)
+
+
+def test_the_rows_of_a_made_table_are_shuffled() -> None:
+    rows = scored(2000, name="evaluation")
+    order = np.argsort(rows.y, kind="stable")
+    rows = replace(rows, proba=rows.proba[order], y=rows.y[order], digest="")
+    _, y = made_shift(rows, 0, 0)
+    known = y[: len(y) // 2]
+    assert np.count_nonzero(known[1:] != known[:-1]) > 0.3 * len(known) * 0.5
+    again, _ = made_shift(rows, 0, 0)
+    np.testing.assert_array_equal(again, made_shift(rows, 0, 0)[0])

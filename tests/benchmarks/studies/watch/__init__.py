@@ -1,0 +1,1 @@
+"""Estimates without labels on real tables with made covariate shifts, beside the labels."""

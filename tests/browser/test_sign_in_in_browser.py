@@ -1,0 +1,248 @@
+"""Three people and a provider: each sees only what is theirs, and only while the sign-in lasts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from conftest import App, serving
+from identity_provider import CLIENT, COOKIE, SECRET, Provider, provider
+
+pytestmark = pytest.mark.browser
+
+SECRETS = """\
+[auth]
+redirect_uri = "http://127.0.0.1:{{port}}/oauth2callback"
+cookie_secret = "only for the tests of the sign-in, and long enough"
+client_id = "{client}"
+client_secret = "{secret}"
+server_metadata_url = "{address}/.well-known/openid-configuration"
+"""
+
+
+@pytest.fixture(scope="module")
+def identities() -> Iterator[Provider]:
+    with provider() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def own_server(identities: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("sign_in")
+    secrets = folder / "secrets.toml"
+    secrets.write_text(SECRETS.format(client=CLIENT, secret=SECRET, address=identities.address))
+    with serving(folder / "home", folder / "server.log", f"--secrets.files={secrets}") as address:
+        yield address
+
+
+@pytest.fixture
+def visitor(chromium, own_server: str, identities: Provider) -> Iterator[Callable[[str], App]]:
+    """A browser of somebody whom the provider knows."""
+    with ExitStack() as stack:
+
+        def arrive(name: str) -> App:
+            app = App(chromium, own_server)
+            stack.callback(app.close)
+            app.context.add_cookies([{"name": COOKIE, "value": name, "url": identities.address}])
+            return app
+
+        yield arrive
+
+
+def _button(app: App, name: str):
+    return app.page.get_by_role("button", name=name, exact=True)
+
+
+def _badge(app: App, word: str):
+    return app.page.get_by_text(re.compile(rf"{word}$")).first
+
+
+def _sign_in(app: App) -> None:
+    _button(app, "Sign in").click()
+    _button(app, "Sign out").wait_for(timeout=120_000)
+    app.idle(120)
+
+
+def _named(app: App, what: str) -> str:
+    return parse_qs(urlsplit(app.page.url).query)[what][0]
+
+
+def _identity(app: App) -> str:
+    """The line that a person sends to an administrator."""
+    app.open("audits")
+    line = app.page.locator("[data-testid='stCode'] code")
+    line.wait_for(timeout=60_000)
+    return line.inner_text().strip()
+
+
+def _add_member(app: App, name: str, identity: str, role: str) -> None:
+    app.section("Projects")
+    _button(app, "Members").click()
+    app.page.get_by_role("textbox", name="Name of a new member").fill(name)
+    line = app.page.get_by_role("textbox", name="Identity")
+    line.fill(identity)
+    app.page.get_by_text(f"{role}: also").click()
+    _button(app, "Add the member").click()
+    app.until(lambda: not line.count() or not line.input_value())  # the form is empty again
+    app.idle()
+
+
+def _record_an_audit(app: App) -> str:
+    """Record an audit of the review whose Overview is open; its place in the address."""
+    _button(app, "Record an audit").click()
+    begin = _button(app, "Record the audit")
+    begin.wait_for(timeout=60_000)
+    app.idle()
+    if (name := app.page.get_by_label("Name of the new project")).count():
+        name.fill("Credit risk")
+        name.press("Enter")
+        app.idle()
+    begin.click()
+    _badge(app, "Draft").wait_for(timeout=300_000)
+    app.idle(120)
+    return _named(app, "audit")
+
+
+def _submit(app: App) -> None:
+    _button(app, "Submit").click()
+    _button(app, "Submit it").click()
+    _badge(app, "Submitted").wait_for(timeout=60_000)
+    app.idle()
+
+
+def _cannot_approve(app: App) -> None:
+    _button(app, "Approve").click()
+    _button(app, "Approve it").click()
+    app.wait_for_text("needs the approval of a second person")
+    assert _badge(app, "Submitted").is_visible()
+
+
+def _asked_for_offline(chromium, report: Path) -> list[str]:
+    """What a report asks for, beside itself, where there is no network."""
+    context = chromium.new_context(offline=True)
+    asked: list[str] = []
+    context.on("request", lambda request: asked.append(request.url))
+    page = context.new_page()
+    page.goto(report.as_uri())
+    page.locator(".plot .main-svg").first.wait_for(timeout=60_000)
+    context.close()
+    assert asked.pop(0) == report.as_uri()
+    return asked
+
+
+def test_each_sees_what_is_theirs(
+    visitor: Callable[[str], App], identities: Provider, chromium, tmp_path: Path
+) -> None:
+    ann, ben, eve = visitor("Ann"), visitor("Ben"), visitor("Eve")
+    ann.open("overview")
+    assert ann.page.locator("h1").inner_text() == "Sign in"
+    ann.page.locator("[data-testid='stMain'] button").first.wait_for()
+    assert ann.page.locator("[data-testid='stMain'] button").count() == 1
+    assert ann.page.locator("[data-testid='stSidebarNav']").count() == 0
+    assert ann.faults() == []
+    _sign_in(ann)
+    ann.open("audits")
+    _button(ann, "Open a sample").click()
+    ann.page.get_by_text("Record an audit").first.wait_for(timeout=120_000)
+    ann.idle(120)
+    review = _named(ann, "review")
+    ann.visit("Overview")
+    ann.wait_for_overview()
+    audit = _record_an_audit(ann)
+    _submit(ann)
+    _cannot_approve(ann)
+
+    ben.open("audits")
+    _sign_in(ben)
+    identity = _identity(ben)
+    assert identity == f"{identities.address} subject-of-Ben"
+    _button(ann, "All audits").click()
+    ann.page.locator("h2").get_by_text("1 audit in 1 project").wait_for(timeout=60_000)
+    ann.idle()
+    _add_member(ann, "Ben", identity, "Approver")
+    assert ann.faults() == []
+    ann.assert_healthy()
+
+    ben.open(f"audits?audit={audit}")
+    _button(ben, "Work on it").click()
+    ben.idle()
+    _button(ben, "Approve").click()
+    _button(ben, "Approve it").click()
+    _badge(ben, "Approved").wait_for(timeout=60_000)
+    ben.idle()
+    ben.section("History")
+    _button(ben, "Download").click()
+    with ben.page.expect_download() as download:
+        ben.page.get_by_role("button", name="Report (HTML)").click()
+    report = tmp_path / "report.html"
+    download.value.save_as(report)
+    assert _asked_for_offline(chromium, report) == []
+
+    ann.open(f"overview?review={review}")
+    ann.wait_for_overview()
+    second = _record_an_audit(ann)
+    assert second != audit
+    ben.open(f"audits?audit={second}")
+    _button(ben, "Work on it").click()
+    ben.idle()
+    _submit(ben)
+    _cannot_approve(ben)
+    ben.open("versions")
+    ben.page.locator("h2").get_by_text("The audits cannot be told apart").wait_for(timeout=60_000)
+    ben.idle()
+    ben.assert_healthy()
+
+    for path in (f"overview?review={review}", f"audits?audit={audit}", f"help?review={review}"):
+        eve.open(path)
+        assert eve.page.locator("h1").inner_text() == "Sign in"
+    _sign_in(eve)
+    for known, unknown in (
+        (f"overview?review={review}", f"overview?review={'A' * 16}"),
+        (f"audits?audit={audit}", f"audits?audit={'0' * 16}:{'1' * 16}"),
+        ("audits", "audits"),
+    ):
+        assert _seen(eve, known) == _seen(eve, unknown)
+        assert _button(eve, "Download").count() == 0
+        assert "Credit risk" not in eve.page.content()
+    eve.assert_healthy()
+
+    _button(eve, "Sign out").click()
+    _button(eve, "Sign in").wait_for(timeout=60_000)
+    assert "Eve" not in eve.page.locator("[data-testid='stApp']").inner_text()
+
+
+def _seen(app: App, path: str) -> str:
+    """All that a page says, once nothing more is added to it."""
+    app.open(path)
+    texts = [""]
+
+    def settled() -> bool:
+        app.page.wait_for_timeout(1000)
+        app.idle()
+        texts.append(str(app.page.locator("[data-testid='stApp']").inner_text()))
+        return texts[-1] == texts[-2]
+
+    app.until(settled)
+    return texts[-1]
+
+
+def test_the_click_after_the_expiry_asks_to_sign_in(
+    visitor: Callable[[str], App], identities: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identities, "lifetime", 20.0)
+    app = visitor("Fay")
+    app.open()
+    _sign_in(app)
+    app.page.wait_for_timeout(21_000)
+    assert _button(app, "Sign out").is_visible()  # nothing has run since
+    app.page.locator('[data-testid="stSidebarNav"]').get_by_text("Help", exact=True).click()
+    app.wait_for_text("Your sign-in ended on")
+    assert _button(app, "Sign in").count() == 1
+    assert app.page.locator("[data-testid='stSidebarNav']").count() == 0
+    identities.lifetime = 3600.0
+    _sign_in(app)
+    app.assert_healthy()

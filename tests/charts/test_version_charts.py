@@ -1,0 +1,244 @@
+"""Differences between audits, and an estimate over time: marks, colours, limits and words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from plotly import graph_objects as go
+
+from kdcal_core.charts import (
+    FIRST_LINES,
+    Trend,
+    TrendPoint,
+    changed_words,
+    changes_chart,
+    ordered_changes,
+    overlaid_chart,
+    trend_chart,
+    version_curves_chart,
+    version_quantiles_chart,
+)
+from kdcal_core.charts.palette import palette
+from kdcal_core.diagnostics import (
+    ChangedEstimate,
+    Estimate,
+    changed_estimate,
+    confidence_reliability,
+    quantile_reliability,
+)
+from kdcal_core.review import Limit
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+LIMIT = Limit(high=0.05)
+
+
+def estimate(value: float, name: str = "ECE", lower: bool | None = True) -> Estimate:
+    return Estimate(name, name, value, value - 0.01, value + 0.01, 900, lower_is_better=lower)
+
+
+def change(before: float, after: float, name: str, lower: bool | None = True) -> ChangedEstimate:
+    return changed_estimate(estimate(before, name, lower), estimate(after, name, lower))
+
+
+CHANGES = [
+    change(0.10, 0.101, "same"),
+    change(0.10, 0.05, HOSTILE),
+    change(0.10, 0.20, "worse"),
+    change(0.10, 0.90, "far worse"),
+    change(0.10, 0.20, "other", None),
+]
+
+
+def traces(figure: go.Figure) -> dict[str, go.Scatter]:
+    return {one.name: one for one in figure.data if one.mode == "markers"}
+
+
+def test_the_worse_ones_come_first_and_the_clearest_of_them() -> None:
+    assert [one.name for one in ordered_changes(CHANGES)] == [
+        "far worse", "worse", HOSTILE, "other", "same",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_red_is_worse_and_green_better_with_marks_of_their_own(dark: bool) -> None:
+    found = traces(changes_chart(CHANGES, dark=dark).figure)
+    colours = palette(dark)
+    assert found["Worse"].marker.color == colours.failed
+    assert found["Better"].marker.color == colours.passed
+    assert found["Different"].marker.color == colours.model
+    assert found["Cannot be told apart"].marker.symbol == "circle-open"
+    assert len({one.marker.symbol for one in found.values()}) == 4
+    assert list(found["Worse"].y) == [0, 1]
+
+
+def test_a_far_difference_does_not_hide_the_others() -> None:
+    figure = changes_chart(CHANGES, dark=False).figure
+    assert max(figure.layout.xaxis.range) < 8
+    assert max(traces(figure)["Worse"].x) == 6
+
+
+def test_counted_numbers_are_in_the_table_alone() -> None:
+    exact = [Estimate("Rows", "Rows", n, n, n, 900) for n in (46.0, 30.0)]
+    counted = changed_estimate(*exact)
+    shown = changes_chart([*CHANGES, counted], dark=False)
+    assert "Rows" not in shown.figure.layout.yaxis.ticktext
+    assert shown.table()["difference"].iloc[-1] == -16.0
+
+
+def test_eight_lines_are_drawn_at_first() -> None:
+    many = [change(0.1, 0.1 + 0.01 * n, f"n{n}") for n in range(30)]
+    shown = changes_chart(many, dark=False)
+    assert len(shown.figure.layout.yaxis.ticktext) == FIRST_LINES == 8
+    assert "The first 8 are drawn." in shown.finding
+    everything = changes_chart(many, dark=False, most=None)
+    assert len(everything.figure.layout.yaxis.ticktext) == 30
+    assert len(shown.table()) == 30
+
+
+def trend(*values: float, limits: tuple[Limit | None, ...] = (), title: str = "") -> Trend:
+    given = limits or (LIMIT,) * len(values)
+    points = tuple(
+        TrendPoint(
+            f"2026-0{at + 1}-01T12:00:00.000000Z",
+            title or f"Quarter {at + 1}",
+            estimate(value),
+            limit,
+            None if limit is None else "fail" if value > 0.06 else "pass",
+        )
+        for at, (value, limit) in enumerate(zip(values, given, strict=True))
+    )
+    return Trend(HOSTILE, HOSTILE, points)
+
+
+def test_a_trend_has_a_mark_an_audit_with_its_verdict() -> None:
+    shown = trend_chart(trend(0.10, 0.08, 0.02), dark=False)
+    marks = shown.figure.data[-1]
+    light = palette(dark=False)
+    assert list(marks.y) == [0.10, 0.08, 0.02]
+    assert list(marks.marker.color) == [light.failed, light.failed, light.passed]
+    assert list(marks.x) == [f"2026-0{at}-01T12:00:00.000000" for at in (1, 2, 3)]
+    assert "passes its limit (at most 0.05)" in shown.finding
+    assert len(shown.table()) == 3
+
+
+def test_the_limit_may_change_and_be_missing() -> None:
+    limits = (LIMIT, Limit(high=0.03), None, Limit(-0.2, 0.2), Limit(against="chance"))
+    figure = trend_chart(trend(*[0.02] * 5, limits=limits), dark=False).figure
+    lines = [list(one.y) for one in figure.data if one.name == "Limit"]
+    assert sorted(lines) == [[-0.2], [0.05, 0.03], [0.2]]
+    assert sum(bool(one.showlegend) for one in figure.data) == 1
+    low, high = figure.layout.yaxis.range
+    assert low < -0.2
+    assert high > 0.2
+
+
+def test_one_audit_alone_is_a_trend_too() -> None:
+    assert "No earlier audit has it." in trend_chart(trend(0.02), dark=False).finding
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_names_are_text_and_not_markup(dark: bool) -> None:
+    shown = [
+        changes_chart(CHANGES, dark=dark),
+        trend_chart(trend(0.1, 0.2, title=HOSTILE), dark=dark),
+    ]
+    for one in shown:
+        json = one.figure.to_json().replace("\\u003c", "<")
+        assert "<img" not in json
+        assert "&lt;img" in json
+
+
+def test_words_and_axis_name_what_is_compared() -> None:
+    assert changed_words(CHANGES, "reviews").startswith("The open review is better in ")
+    assert changed_words(CHANGES).startswith("The later audit is better in ")
+    shown = changes_chart(CHANGES, dark=False, of="reviews", paired=True)
+    assert "Open minus other" in str(shown.figure.layout.xaxis.title.text)
+    assert "Holm" in shown.how_to_read
+    assert "audit" not in shown.how_to_read
+    assert "@" not in shown.how_to_read + changes_chart(CHANGES, dark=False).how_to_read
+    unpaired = changes_chart(CHANGES, dark=False, of="reviews").how_to_read
+    assert "Zou and Donner" in unpaired
+    assert "hold no rows" not in unpaired
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_curves_of_both_differ_in_colour_dash_and_mark(dark: bool) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.5, 1.0, 400)
+    found = [
+        confidence_reliability(one, (rng.random(400) < p).astype(int), n_bins=10)
+        for one in (p, p**2)
+    ]
+    chart = version_curves_chart(*found, (), dark=dark)
+    named = {
+        name: [one for one in chart.figure.data if one.name == name]
+        for name in ("Open review", "Other review")
+    }
+    lines = [next(one for one in each if one.mode == "lines") for each in named.values()]
+    points = [next(one for one in each if one.mode == "markers") for each in named.values()]
+    assert lines[0].line.color == palette(dark).model
+    assert lines[0].line.color != lines[1].line.color
+    assert lines[0].line.dash != lines[1].line.dash
+    assert points[0].marker.symbol != points[1].marker.symbol
+    assert set(chart.table()["review"]) == {"open review", "other review"}
+    assert chart.finding.startswith("Open review: ")
+    assert "Other review: " in chart.finding
+
+
+def test_quantiles_of_both_are_drawn() -> None:
+    pit = np.random.default_rng(0).uniform(size=300)
+    both = [quantile_reliability(one, (0.1, 0.5, 0.9)) for one in (pit, pit**2)]
+    chart = version_quantiles_chart(*both, dark=False)
+    assert [one.name for one in chart.figure.data][1:] == [
+        "Other review (300 rows)", "Open review (300 rows)",
+    ]  # fmt: skip
+    assert len(chart.table()) == 6
+
+
+# Charts that two audits kept, on the same axes
+
+
+def kept(n: int, shift: float) -> tuple[str, str, pd.DataFrame]:
+    proba = np.linspace(0.55, 0.95, n)
+    wrong = (np.arange(n) % 10 >= 10 * (proba - shift)).astype(int)
+    found = confidence_reliability(proba, 1 - wrong, n_bins=5)
+    return f"{HOSTILE} {shift}", "Says 0.9.", found.curves[0].table()
+
+
+def test_kept_charts_of_two_audits_lie_on_the_same_axes() -> None:
+    earlier, later = kept(30, 0.2), kept(400, 0.0)
+    chart = overlaid_chart("reliability", earlier, later, dark=False)
+    _, first, second = chart.figure.data
+    colours = palette(dark=False)
+    assert (first.line.color, second.line.color) == (colours.classes[0], colours.model)
+    assert first.line.dash != second.line.dash
+    for drawn, (_, _, table) in ((first, earlier), (second, later)):
+        known = table.dropna()
+        at = np.isfinite(drawn.x)
+        np.testing.assert_allclose(drawn.x[at], known["mean_confidence"])
+        np.testing.assert_allclose((drawn.y + drawn.error_y.array)[at], known["interval_high"])
+    symbols = [
+        {symbol for symbol, x in zip(drawn.marker.symbol, drawn.x, strict=True) if np.isfinite(x)}
+        for drawn in (first, second)
+    ]
+    assert symbols == [{"square-open"}, {"circle"}]  # at most 15 rows a bin; at least 50
+    assert "<img" not in chart.figure.to_json()
+    assert chart.finding.startswith(f"{HOSTILE} 0.0: Says 0.9.")
+    assert set(chart.table()["audit"]) == {earlier[0], later[0]}
+
+
+def test_coverage_is_drawn_less_what_was_stated() -> None:
+    table = pd.DataFrame(
+        {"stated": [0.5, 0.9], "coverage": [0.45, 0.92], "coverage_low": [0.4, 0.9]}
+    ).assign(coverage_high=[0.5, 0.95])
+    chart = overlaid_chart("coverage", ("a", "", table), ("b", "", table), dark=True)
+    np.testing.assert_allclose(chart.figure.data[1].y, [-0.05, 0.02])
+    with pytest.raises(KeyError):
+        overlaid_chart("coverage", ("a", "", table[["stated"]]), ("b", "", table), dark=True)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_the_words_name_what_is_not_paired(paired: bool) -> None:
+    chart = changes_chart(CHANGES, dark=False, of="reviews", paired=paired, unpaired=("RMSE",))
+    assert ("Not paired: RMSE." in chart.how_to_read) == paired

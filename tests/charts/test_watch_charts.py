@@ -1,0 +1,222 @@
+"""Charts of a new table against the audited rows: marks, words, and extreme values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from plotly import graph_objects as go
+
+from kdcal_core.charts import (
+    Chart,
+    class_shares_chart,
+    e_process_chart,
+    e_process_words,
+    e_value_text,
+    frozen_bins_chart,
+    gap_chart,
+    measures_chart,
+    moved_beyond_chance,
+    shares_words,
+    shift_words,
+    watched_scores_chart,
+)
+from kdcal_core.charts.palette import palette
+from kdcal_core.diagnostics import (
+    ComparedMeasure,
+    LabelShift,
+    ScoreShift,
+    SequentialCalibration,
+    label_free_performance,
+    label_shift,
+    score_counts,
+    score_shift,
+    sequential_calibration,
+)
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+RNG = np.random.default_rng(0)
+AUDITED, NEW = RNG.beta(2, 2, 1500), RNG.beta(3, 2, 3000)
+SAME = RNG.beta(2, 2, 1000)
+
+
+@pytest.fixture(scope="module")
+def moved() -> ScoreShift:
+    return score_shift(AUDITED, NEW)
+
+
+@pytest.fixture(scope="module")
+def wrong() -> SequentialCalibration:
+    """Of labels that contradict the probabilities."""
+    return sequential_calibration(NEW, RNG.random(len(NEW)) < NEW**2)
+
+
+@pytest.fixture(scope="module")
+def right() -> SequentialCalibration:
+    return sequential_calibration(SAME, RNG.random(len(SAME)) < SAME)
+
+
+@pytest.fixture(scope="module")
+def measures() -> tuple[ComparedMeasure, ...]:
+    both = [np.column_stack([1 - one, one]) for one in (AUDITED, NEW)]
+    y = (RNG.random(len(AUDITED)) < AUDITED).astype(int)
+    found = label_free_performance(both[0], y, both[1], n_draws=50)
+    rate, area = found.predictions.rate, found.predictions.auc
+    return (
+        ComparedMeasure("Accuracy", rate.audited, rate.rows, replace(rate.rows, n=400)),
+        ComparedMeasure(f"AUROC of {HOSTILE}", area.audited, area.rows, None),
+    )
+
+
+@pytest.fixture(scope="module")
+def shares() -> LabelShift:
+    both = [np.column_stack([1 - one, one]) for one in (AUDITED, NEW)]
+    y = (RNG.random(len(AUDITED)) < AUDITED).astype(int)
+    return label_shift(both[1], both[0], y, n_draws=20)
+
+
+def traces(figure: go.Figure) -> dict[str, go.Scatter]:
+    return {one.name: one for one in figure.data}
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_both_tables_are_counted_on_the_scale_of_log_odds(moved: ScoreShift, dark: bool) -> None:
+    counts = score_counts(AUDITED, NEW)
+    chart = watched_scores_chart(counts, moved, f"Probability of {HOSTILE}", dark=dark)
+    bars, steps = traces(chart.figure)["1,500 audited rows"], traces(chart.figure)["3,000 new rows"]
+    assert np.isclose(bars.y.sum(), 1.0)
+    assert np.isclose(steps.y[:-1].sum(), 1.0)
+    assert len(steps.x) == len(bars.x) + 1  # from edge to edge
+    assert steps.line.color == palette(dark).classes[4]
+    assert np.isfinite(bars.x).all()
+    assert "<img" not in chart.figure.layout.xaxis.title.text
+    assert chart.table()["new_rows"].sum() == 3000
+    low, high = chart.figure.layout.xaxis.range
+    assert low < math.log(AUDITED.min() / (1.0 - AUDITED.min())) < 0.0
+    assert 0.0 < math.log(NEW.max() / (1.0 - NEW.max())) < high
+    assert high - low < 14.0  # without the bins that have no rows
+
+
+def test_words_of_a_shift_name_what_chance_gives(moved: ScoreShift) -> None:
+    assert moved_beyond_chance(moved)
+    assert shift_words(moved).startswith("The scores have moved beyond chance: PSI 0.")
+    assert "by chance up to 0.0" in shift_words(moved)
+    same = score_shift(AUDITED, SAME)
+    assert not moved_beyond_chance(same)
+    assert "have not moved" in shift_words(same)
+    # only a Wasserstein distance refuses: it is the one that is named
+    hidden = replace(moved, psi=replace(moved.psi, p_value=0.9))
+    hidden = replace(hidden, kolmogorov_smirnov=replace(hidden.kolmogorov_smirnov, p_value=0.9))
+    assert "Wasserstein-1" in shift_words(hidden)
+
+
+def test_all_tests_of_change_are_corrected_together(moved: ScoreShift, shares: LabelShift) -> None:
+    def of(drift: float, change: float) -> tuple[str, str]:
+        ks, w = (replace(one, p_value=0.9) for one in (moved.kolmogorov_smirnov, moved.wasserstein))
+        psi = replace(moved.psi, p_value=drift)
+        shift = replace(moved, psi=psi, kolmogorov_smirnov=ks, wasserstein=w)
+        both = replace(shares, p_value=change)
+        return shift_words(shift, both), shares_words(both, ("no", "yes"), shift)
+
+    # between the single and the corrected level the words do not contradict their verdict
+    scores, classes = of(0.02, 0.03)
+    assert "have not moved beyond chance: PSI" in scores
+    assert "(p value 0.020, 0.080 after Holm's correction)" in scores
+    assert "did not change beyond chance (p value 0.030, 0.090 after Holm's correction)" in classes
+    scores, classes = of(0.015, 0.001)
+    assert "have moved beyond chance" in scores
+    assert "by chance up to" in scores
+    assert "changed beyond chance (p value 0.001): " in classes
+
+
+def test_frozen_bins_hold_equal_shares_of_the_audited_rows(moved: ScoreShift) -> None:
+    audited, new = frozen_bins_chart(moved, dark=False).figure.data
+    assert np.allclose(audited.y, 0.1, atol=0.001)
+    assert np.isclose(new.y.sum(), 1.0)
+    assert (new.error_y.array > 0.0).all()
+
+
+def test_measures_without_labels_are_open_marks(measures: tuple[ComparedMeasure, ...]) -> None:
+    chart = measures_chart(measures, dark=False)
+    symbols = [one.marker.symbol for one in chart.figure.data]
+    assert symbols == ["circle", "diamond-open", "diamond", "circle", "diamond-open"]
+    assert "<img" not in str(chart.figure.layout)
+    assert chart.panels is not None
+    assert len(chart.panels.figures) == 2
+    assert list(chart.table()["rows"][:3]) == ["audited", "new, without labels", "new, from labels"]
+    nothing = replace(measures[0], new=replace(measures[0].new, value=math.nan, interval="not so"))
+    assert ", not so" in measures_chart([nothing], dark=False).finding
+
+
+def test_class_shares_stand_beside_the_audited_ones(shares: LabelShift) -> None:
+    chart = class_shares_chart(shares, (HOSTILE, "yes"), dark=True)
+    audited, new = chart.figure.data
+    assert np.allclose(audited.x, shares.audited_prior)
+    assert np.allclose(new.x, shares.prior)
+    assert "<img" not in str(chart.figure.layout)
+    assert "changed beyond chance" in chart.finding
+    assert len(chart.table()) == 2
+
+
+def test_the_e_process_is_drawn_with_its_crossing(
+    wrong: SequentialCalibration, right: SequentialCalibration
+) -> None:
+    drawn = traces(e_process_chart(wrong, dark=False).figure)
+    assert list(drawn["signal"].x) == [wrong.crossed_at]
+    line = drawn["e-value"]
+    assert wrong.crossed_at in line.x
+    assert len(line.x) <= 802
+    assert max(line.y) == pytest.approx(wrong.log_e_values.max() / math.log(10.0))
+    assert "signal" not in traces(e_process_chart(right, dark=False).figure)
+    assert "Recalibrate" in e_process_words(wrong)
+    assert "No signal in 1,000 labelled rows" in e_process_words(right)
+
+
+def test_rows_are_numbered_over_all_tables(right: SequentialCalibration) -> None:
+    more = sequential_calibration(NEW, RNG.random(len(NEW)) < NEW**2, state=right.state)
+    line = traces(e_process_chart(more, dark=False).figure)["e-value"]
+    assert line.x[0] >= 1001
+    assert line.x[-1] == 4000
+    written = e_process_chart(more, dark=False).table()  # the rows that are drawn, and no others
+    assert written["labelled_row"].tolist() == list(line.x)
+    assert len(written) < 1000
+
+
+def test_an_e_value_beyond_all_numbers_can_be_said(wrong: SequentialCalibration) -> None:
+    huge = replace(
+        wrong, log_e_values=np.linspace(0.0, 2500.0, len(wrong.log_e_values)), e_value=math.inf
+    )
+    assert e_value_text(huge).endswith(" × 10¹⁰⁸⁵")
+    assert len(e_process_chart(huge, dark=False).figure.layout.yaxis.tickvals) < 10
+
+
+def test_the_confidence_sequence_narrows(wrong: SequentialCalibration) -> None:
+    chart = gap_chart(wrong, dark=False)
+    low, high = chart.figure.data
+    width = np.array(high.y) - np.array(low.y)
+    assert width[-1] < 0.2 < width[0]
+    assert "the model states too much" in chart.finding
+    assert chart.figure.layout.yaxis.tickformat == ".0%"  # zero has no sign
+
+
+def test_every_chart_has_its_words(
+    moved: ScoreShift,
+    wrong: SequentialCalibration,
+    measures: tuple[ComparedMeasure, ...],
+    shares: LabelShift,
+) -> None:
+    charts: list[Chart] = [
+        watched_scores_chart(score_counts(AUDITED, NEW), moved, "Confidence", dark=False),
+        frozen_bins_chart(moved, dark=False),
+        measures_chart(measures, dark=False),
+        class_shares_chart(shares, ("a", "b"), dark=False),
+        e_process_chart(wrong, dark=False),
+        gap_chart(wrong, dark=False),
+    ]
+    for one in charts:
+        assert one.finding in one.alt
+        assert one.how_to_read.strip()
+        assert len(one.table())
+    assert len({one.name for one in charts}) == len(charts)
