@@ -16,13 +16,28 @@ pytestmark = pytest.mark.browser
 PAGES = ["Reliability", "Confidence by class", "Load"]
 
 
+UPLOADER = '[data-testid="stFileUploader"] input[type=file]'
+
+
 def _upload(app, *paths):
-    """Give files to the uploader, once no job keeps it disabled, as a person would have to."""
+    """Give files to the uploader, once no job keeps it disabled, as a person would have to.
+
+    Each reading begins with an uploader of a new name: until it is there, a further file would be
+    given to the one that is about to go.
+    """
     app.idle()
-    chosen = '[class*="st-key-files_file"] [data-testid="stFileUploader"] input[type=file]'
-    app.page.wait_for_selector(f"{chosen}:enabled", state="attached", timeout=60_000)
-    app.page.set_input_files(chosen, [str(path) for path in paths])
+    app.page.wait_for_selector(f"{_uploader(app)}:enabled", state="attached", timeout=60_000)
+    before = _uploader(app)
+    app.page.set_input_files(before, [str(path) for path in paths])
+    app.page.wait_for_selector(before, state="detached", timeout=60_000)
     app.idle()
+
+
+def _uploader(app):
+    """The uploader of all files, by the name that it has now."""
+    place = app.page.locator('[class*="st-key-files_file"]').first
+    (name,) = (one for one in place.get_attribute("class").split() if "files_file" in one)
+    return f".{name} {UPLOADER}"
 
 
 def _predictions(path, n=400):
@@ -85,7 +100,7 @@ def test_predictions_as_csv_and_a_refused_pickle(app, tmp_path):
     refused.write_bytes(pickle.dumps({"a": 1}))
     app.open()
     _upload(app, refused)
-    app.wait_for_text("pickle")
+    app.page.get_by_role("alert").get_by_text("pickle").first.wait_for(timeout=60_000)
     app.assert_healthy()
     _upload(app, table)
     app.page.get_by_role("button", name="Score the rows").wait_for(timeout=60_000)
