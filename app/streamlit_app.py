@@ -1,46 +1,15 @@
-"""Entry point: configuration and navigation only. Started by ``streamlit run app``."""
+"""Entry point of ``streamlit run app``: the pages of `main.py` behind the rules for requests."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+import streamlit as st
+from starlette.middleware import Middleware
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Streamlit adds only this folder
 
-def main() -> None:
-    """Set up the app and run the chosen page."""
-    # Streamlit adds only this folder to the path
-    if str(ROOT) not in sys.path:
-        sys.path.insert(0, str(ROOT))
+from app.shared.request_rules import RequestRules
 
-    import streamlit as st
-
-    from app.shared import account, in_browser, jobs_badge, server_process
-    from app.shared.navigation import pages
-    from app.shared.session import open_task, reporting_errors
-
-    server_process.begin()
-    assets = ROOT / "app" / "assets"
-    # before the navigation, which would fetch the icon of a page from elsewhere
-    st.set_page_config(page_icon=str(assets / "mark.svg"), layout="wide")
-    st.logo(str(assets / "logo.svg"), size="large", icon_image=str(assets / "mark.svg"))
-    if account.must_sign_in():
-        st.navigation(pages(None), position="hidden")  # every address leads to the same screen
-        account.first_screen()
-        in_browser.show()
-        return
-    shown = st.navigation(pages(open_task()), expanded=True)
-    st.set_page_config(page_title=f"{shown.title} - kdcal")
-    account.in_sidebar()
-    try:
-        with reporting_errors():
-            shown.run()
-    finally:  # the jobs of the page are shown even if it fails
-        jobs_badge.show()
-        in_browser.show()
-
-
-# child processes of the core import this file as "__mp_main__" and must not draw the app
-if __name__ == "__main__":
-    main()
+app = st.App("main.py", middleware=[Middleware(RequestRules)])

@@ -50,7 +50,7 @@ def person_in_front() -> Person:
     """The person in front of the page.
 
     Where people sign in and the sign-in has ended, this run ends and the next one asks for it: a
-    part of a page may run alone, without what `app/streamlit_app.py` checks.
+    part of a page may run alone, without what `app/main.py` checks.
     """
     person = signed_in() if is_on() else nobody()
     if person is None:

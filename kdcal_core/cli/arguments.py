@@ -48,6 +48,7 @@ def parser() -> Parser:
     )
     top.add_argument("--version", action="version", version=f"kdcal {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _app(commands)
     _diagnose(commands)
     _calibrate(commands)
     _score(commands)
@@ -55,6 +56,23 @@ def parser() -> Parser:
     _audit(commands)
     _watch(commands)
     return top
+
+
+def _app(commands: argparse._SubParsersAction[Parser]) -> None:
+    command = commands.add_parser(
+        "app",
+        help="open the app in the browser",
+        description="Serve the app on this machine and open it in the browser. Ctrl-C ends it.",
+        allow_abbrev=False,
+    )
+    command.add_argument("--port", metavar="N", type=count, help="port (default 8501)")
+    command.add_argument("--no-browser", action="store_true", help="serve only, open nothing")
+    command.add_argument(
+        "settings",
+        nargs="*",
+        metavar="-- SETTING",
+        help="further settings of Streamlit, such as --server.address=0.0.0.0",
+    )
 
 
 def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:

@@ -281,10 +281,12 @@ def main() -> None:
         with Path(os.devnull).open("rb") as nothing:
             os.dup2(nothing.fileno(), 0)
         for module in sys.argv[1:]:
-            import_module(module)
+            with contextlib.suppress(ModuleNotFoundError):  # a library of some model formats
+                import_module(module)
         gc.collect()
         gc.freeze()  # so that a collection in a worker does not copy the shared memory
-        owner.send(json.dumps({"ready": 1}).encode())
+        with contextlib.suppress(BrokenPipeError):  # the owner has ended meanwhile
+            owner.send(json.dumps({"ready": 1}).encode())
         _Children(owner).serve()
 
 

@@ -48,8 +48,10 @@ _FIRST = (
 
 
 def samples_root() -> Path:
-    """The folder ``sample_data`` beside the package."""
-    return Path(kdcal_core.__file__).parent.parent / "sample_data"
+    """The folder ``sample_data``: within an installed package, or beside it in a checkout."""
+    package = Path(kdcal_core.__file__).parent
+    installed = package / "workshop" / "sample_data"
+    return installed if installed.is_dir() else package.with_name("sample_data")
 
 
 @dataclass(frozen=True)

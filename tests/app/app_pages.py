@@ -11,7 +11,7 @@ from texts.pages import visible as plain
 
 from kdcal_core.jobs import jobs
 
-ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
+ENTRY = str(Path(__file__).parents[2] / "app" / "main.py")
 
 
 def started(review: str | None = None, *, dark: bool = False, **address: str) -> AppTest:

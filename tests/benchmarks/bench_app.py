@@ -34,7 +34,7 @@ def run() -> list[dict[str, Any]]:
     review_id = _review_of_a_million_rows()
     rows = []
     for page in ("load", "reliability", "confidence_by_class"):
-        app = AppTest.from_file(str(ROOT / "app" / "streamlit_app.py"), default_timeout=900)
+        app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=900)
         app.query_params["review"] = review_id
         start = time.perf_counter()
         app.run()
@@ -80,7 +80,7 @@ def _regions() -> dict[str, Any]:
     """
     from streamlit.testing.v1 import AppTest
 
-    app = AppTest.from_file(str(ROOT / "app" / "streamlit_app.py"), default_timeout=900)
+    app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=900)
     app.query_params["review"] = _review_with_inputs()
     app.run()
     start = time.process_time()

@@ -163,6 +163,7 @@ class Visitor:
     def __init__(self, port: int, page: str, review: str = "") -> None:
         self.page = page
         self._address = f"ws://127.0.0.1:{port}/_stcore/stream"
+        self._origin = f"http://127.0.0.1:{port}"
         self._query = f"review={review}" if review else ""
         self.charts = 0  # that the last run drew
 
@@ -170,7 +171,12 @@ class Visitor:
         from websockets.asyncio.client import connect
 
         self._socket = await connect(
-            self._address, subprotocols=["streamlit"], max_size=None, proxy=None, open_timeout=60
+            self._address,
+            origin=self._origin,
+            subprotocols=["streamlit"],
+            max_size=None,
+            proxy=None,
+            open_timeout=60,
         )
         return self
 

@@ -316,7 +316,7 @@ def test_names_from_files_cannot_steer_the_terminal(run: Run, tmp_path: Path) ->
 def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
     words, _ = sample_words("adult")
     process = subprocess.Popen(
-        [sys.executable, "-m", "kdcal_core.cli", *map(str, words)],
+        [sys.executable, "-m", "kdcal_core", *map(str, words)],
         cwd=ROOT,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,

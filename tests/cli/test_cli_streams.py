@@ -57,7 +57,7 @@ def test_the_file_is_written_before_anything_is_printed(rows: Path) -> None:
     made = rows.parent / "p.json"
     with os.fdopen(writer, "wb") as closed:
         done = subprocess.run(
-            [sys.executable, "-m", "kdcal_core.cli", *map(str, words), "--json", str(made)],
+            [sys.executable, "-m", "kdcal_core", *map(str, words), "--json", str(made)],
             stdout=closed,
             stderr=subprocess.PIPE,
             check=False,
@@ -71,7 +71,7 @@ def test_a_terminal_without_a_minus_sign_shows_a_hyphen(rows: Path) -> None:
     said = {}
     for encoding in ("utf-8", "cp1252", "ascii"):
         done = subprocess.run(
-            [sys.executable, "-m", "kdcal_core.cli", *words],
+            [sys.executable, "-m", "kdcal_core", *words],
             capture_output=True,
             env={**os.environ, "PYTHONIOENCODING": encoding},
             check=False,
@@ -240,7 +240,7 @@ def test_closed_streams_neither_fail_nor_mix(rows: Path) -> None:
     """``kdcal ... >&-`` writes its file; ``2>&-`` keeps warnings out of the JSON."""
     table = pd.read_csv(rows)
     table.rename(columns={"p_no": "score"}).drop(columns="p_yes").to_csv(rows, index=False)
-    words = [sys.executable, "-m", "kdcal_core.cli", "diagnose", "--predictions", str(rows)]
+    words = [sys.executable, "-m", "kdcal_core", "diagnose", "--predictions", str(rows)]
     words = [*words, "--target", "answer", "--outputs", "yes=score", "--json"]
     made = rows.parent / "p.json"
 

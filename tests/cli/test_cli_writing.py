@@ -101,7 +101,7 @@ def test_a_terminated_process_leaves_nothing_behind(tmp_path: Path) -> None:
         [
             sys.executable,
             "-m",
-            "kdcal_core.cli",
+            "kdcal_core",
             "calibrate",
             *words,
             "--out",

@@ -1,0 +1,40 @@
+"""The script of every run: configuration and navigation only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ASSETS = Path(__file__).with_name("assets")
+
+
+def main() -> None:
+    """Set up the app and run the chosen page."""
+    import streamlit as st
+
+    from app.shared import account, in_browser, jobs_badge, server_process
+    from app.shared.navigation import pages
+    from app.shared.session import open_task, reporting_errors
+
+    server_process.begin()
+    # before the navigation, which would fetch the icon of a page from elsewhere
+    st.set_page_config(page_icon=str(ASSETS / "mark.svg"), layout="wide")
+    st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "mark.svg"))
+    if account.must_sign_in():
+        st.navigation(pages(None), position="hidden")  # every address leads to the same screen
+        account.first_screen()
+        in_browser.show()
+        return
+    shown = st.navigation(pages(open_task()), expanded=True)
+    st.set_page_config(page_title=f"{shown.title} - kdcal")
+    account.in_sidebar()
+    try:
+        with reporting_errors():
+            shown.run()
+    finally:  # the jobs of the page are shown even if it fails
+        jobs_badge.show()
+        in_browser.show()
+
+
+# child processes of the core import this file as "__mp_main__" and must not draw the app
+if __name__ == "__main__":
+    main()
