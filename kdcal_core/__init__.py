@@ -45,6 +45,7 @@ _HOME = {
     "PlattScaling": "calibration",
     "VectorScaling": "calibration",
     "VennAbers": "calibration",
+    "CalibratedModel": "calibration",
     "calibrated": "calibration",
     "fit_calibrator": "calibration",
     "load_calibrator": "calibration.export",
@@ -53,6 +54,11 @@ _HOME = {
     "KernelDensityGraph": "calibration",
     "KernelDensityNetwork": "calibration",
     "SigmoidConfidence": "calibration",
+    "ConfidenceDisplay": "displays",
+    "MMCDisplay": "displays",
+    "PITDisplay": "displays",
+    "RegionsDisplay": "displays",
+    "ReliabilityDisplay": "displays",
 }
 
 __all__ = ["__version__", *_HOME]

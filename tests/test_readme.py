@@ -109,6 +109,12 @@ def test_a_forest_and_a_network_that_know_where_their_data_end(names: dict[str, 
         assert one.is_unknown(names["X_new"]).mean() < 0.1
 
 
+def test_a_classifier_and_its_pictures(names: dict[str, Any]) -> None:
+    exec(example("CalibratedModel"), names)
+    assert names["model"].predict_proba(names["X_new"]).shape == (300, 2)
+    exec(example("MMCDisplay"), names | {"graph": LogisticRegression().fit(*rows(0))})
+
+
 def test_regions(names: dict[str, Any]) -> None:
     frames = {k: pd.DataFrame(names[k], columns=["a", "b"]) for k in ("X_heldout", "X_new")}
     exec(example("find_regions"), names | frames)
@@ -141,8 +147,9 @@ def test_the_guides_commands_and_the_file_they_write(
 
 def test_every_python_example_is_tried_above() -> None:
     tried = ("TopLabelKDE()", "KernelDensityNetwork(module)", "find_regions", "load_calibrator")
+    tried += ("LocalRecalibration", "CalibratedModel", "MMCDisplay")
     for page, code in EXAMPLES:
-        assert sum(word in code for word in (*tried, "LocalRecalibration")) == 1, (page, code)
+        assert sum(word in code for word in tried) == 1, (page, code)
 
 
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda one: str(one)[-60:])

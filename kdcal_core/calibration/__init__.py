@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdcal_core.calibration.calibrated_model import CalibratedModel
 from kdcal_core.calibration.calibrator_base import Calibrator, TopLabelCalibrator, spread, top_label
 from kdcal_core.calibration.calibrators import (
     CALIBRATOR_FAMILIES,
@@ -62,6 +63,7 @@ __all__ = [
     "INNER_MAPS",
     "BetaCalibration",
     "Calibrated",
+    "CalibratedModel",
     "Calibrator",
     "CalibratorEntry",
     "CentredIsotonic",

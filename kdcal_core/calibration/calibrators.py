@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal, get_args
 
 from kdcal_core.calibration.calibrator_base import Calibrator, TopLabelCalibrator
 from kdcal_core.errors import InputError
 from kdcal_core.offers import offer
+from kdcal_core.text import printable
 
 Family = Literal[
     "model", "recommended", "top-label", "temperature", "standard", "partition", "kernel density"
@@ -146,8 +148,21 @@ def methods_by_class() -> tuple[str, ...]:
     return tuple(key for key, entry in CALIBRATORS.items() if entry.by_class)
 
 
+_GUESSED = {
+    "none": "uncalibrated",
+    "kde": "kde_mon2",
+    "temperature": "sts",
+    "temperature_scaling": "sts",
+    "logistic": "platt",
+    "forest": "heterogeneous_forest",
+    "matrix": "sms",
+    "ensemble_temperature": "ets",
+}
+"""Keys of a calibrator under the names that people try first."""
+
+
 def calibrator_entry(key: str) -> CalibratorEntry:
-    """The entry for a key.
+    """The entry for a key, or for the name that people would guess.
 
     Raises
     ------
@@ -156,12 +171,16 @@ def calibrator_entry(key: str) -> CalibratorEntry:
 
     Examples
     --------
-    >>> calibrator_entry("sts").name
-    'Shared temperature scaling'
+    >>> calibrator_entry("sts").name, calibrator_entry("temperature").key
+    ('Shared temperature scaling', 'sts')
     """
+    key = key if key in CALIBRATORS else _GUESSED.get(key.strip().lower().replace("-", "_"), key)
     if key not in CALIBRATORS:
+        near = get_close_matches(key, [*CALIBRATORS, *_GUESSED], 1)
         raise InputError(
-            f"There is no method {key!r}", fix=f"Methods are {', '.join(CALIBRATORS)}."
+            f"There is no method {printable(key[:80])!r}",
+            fix=(f"Did you mean {near[0]}? " if near else "")
+            + f"Methods are {', '.join(CALIBRATORS)}.",
         )
     return CALIBRATORS[key]
 
