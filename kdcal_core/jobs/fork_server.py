@@ -281,8 +281,7 @@ def main() -> None:
         with Path(os.devnull).open("rb") as nothing:
             os.dup2(nothing.fileno(), 0)
         for module in sys.argv[1:]:
-            with contextlib.suppress(ModuleNotFoundError):  # a library of some model formats
-                import_module(module)
+            import_module(module)
         gc.collect()
         gc.freeze()  # so that a collection in a worker does not copy the shared memory
         with contextlib.suppress(BrokenPipeError):  # the owner has ended meanwhile

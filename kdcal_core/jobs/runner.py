@@ -105,6 +105,7 @@ def run_limited(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
     what: str = "This step",
+    confined: bool = False,
 ) -> Any:
     """Run a function of the core in a process of its own and return its JSON result.
 
@@ -132,6 +133,10 @@ def run_limited(
         second it is terminated, and then killed.
     what : str
         The step as the beginning of a sentence: ``"Reading the model"``.
+    confined : bool
+        Whether the process reads a file of a stranger: it then reaches no other file than those
+        named in ``kwargs`` and no network, where the system can limit it
+        (`kdcal_core.jobs.sandbox`).
 
     Returns
     -------
@@ -156,6 +161,7 @@ def run_limited(
         "kwargs": dict(kwargs),
         "memory_bytes": limit,
         "folder": None if folder is None else str(folder),
+        "confined": confined,
     }
     line = json.dumps(request, allow_nan=False).encode() + b"\n"
     deadline = time.monotonic() + seconds

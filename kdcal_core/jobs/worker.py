@@ -17,6 +17,7 @@ from typing import BinaryIO
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.limits import allow_leaving
 from kdcal_core.jobs.outcome import Reporter, answer, refusal
+from kdcal_core.jobs.sandbox import confine
 from kdcal_core.memory import memory_limit
 
 
@@ -76,6 +77,8 @@ def main() -> None:
         os._exit(0)
 
     allow_leaving(leave)
+    if request.get("confined"):
+        confine(request["kwargs"], request["folder"])
     with Reporter(report, asked.is_set) as progress:
         last = answer(request["target"], request["kwargs"], request["folder"], progress)
     say(last)

@@ -791,7 +791,7 @@ def head_of(source: BinaryIO | Path) -> bytes:
 
 
 def _run(function: str, kwargs: dict[str, Any], **limits: Any) -> Any:
-    return run_limited(_WORKER + function, kwargs, **limits)
+    return run_limited(_WORKER + function, kwargs, confined=True, **limits)
 
 
 def change_review(

@@ -1,0 +1,87 @@
+"""A process that reads an uploaded file reaches that file, its folder, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kdcal_core.jobs.sandbox import confine, named_paths
+
+TRY = """
+import json, os, socket, sys, tempfile
+from kdcal_core.jobs.sandbox import confine
+request, folder, port, secret = json.loads(sys.argv[1])
+if not confine(request, folder):
+    print("unlimited")
+    raise SystemExit
+def tried(what):
+    try:
+        return str(what() or "done")
+    except OSError as error:
+        return type(error).__name__
+import sklearn.tree  # installed libraries are read as before
+print(json.dumps({
+    "own": tried(lambda: open(request["path"]).read()),
+    "result": tried(lambda: open(folder + "/found.npy", "w").close()),
+    "moved": tried(lambda: (os.mkdir(folder + "/a"), os.replace(folder + "/found.npy",
+                                                                folder + "/a/b")) and None),
+    "temporary": tried(lambda: tempfile.TemporaryFile().close()),
+    "memory": tried(lambda: open("/proc/meminfo").close()),
+    "secret": tried(lambda: open(secret).read()),
+    "changed": tried(lambda: open(request["path"], "w").close()),
+    "listed": tried(lambda: os.listdir(os.path.dirname(secret))),
+    "accounts": tried(lambda: open("/etc/passwd").read()),
+    "others": tried(lambda: open(f"/proc/{os.getppid()}/environ", "rb").read()),
+    "program": tried(lambda: os.execv("/bin/true", ["true"])),
+    "network": tried(lambda: socket.create_connection(("127.0.0.1", port), 5).close()),
+}))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has Landlock")
+def test_a_confined_process_reaches_what_its_request_names(tmp_path: Path) -> None:
+    file, secret, folder = tmp_path / "in" / "a.csv", tmp_path / "key", tmp_path / "out"
+    for one in (file.parent, folder):
+        one.mkdir()
+    file.write_text("a,b")
+    secret.write_text("secret")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        words = json.dumps(
+            [{"path": str(file)}, str(folder), listening.getsockname()[1], str(secret)]
+        )
+        ran = subprocess.run(
+            [sys.executable, "-P", "-c", TRY, words], capture_output=True, text=True, timeout=120
+        )
+    assert ran.returncode == 0, ran.stderr
+    if ran.stdout == "unlimited\n":
+        pytest.skip("this kernel has no Landlock")
+    found = json.loads(ran.stdout)
+    refused = {key for key, answer in found.items() if answer == "PermissionError"}
+    assert found["own"] == "a,b"
+    assert refused == {"secret", "changed", "listed", "accounts", "others", "program", "network"}
+    assert {key: found[key] for key in found.keys() - refused - {"own"}} == dict.fromkeys(
+        ("result", "moved", "temporary", "memory"), "done"
+    )
+
+
+def test_paths_are_found_wherever_a_request_names_them(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("")
+    request = {
+        "path": str(file),
+        "tables": [{"frame": str(tmp_path / "new" / "a.arrow"), "folder": str(tmp_path)}],
+        "name": "../a.csv",
+        "odd": "/a\0b",
+        "rows": 3,
+    }
+    assert named_paths(request) == ({file}, {tmp_path / "new", tmp_path})
+
+
+def test_without_the_library_nothing_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "py_landlock", None)
+    assert confine({}, None) is False
