@@ -205,9 +205,10 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
     )  # fmt: skip
     _force(one)
 
-    one = action("compare", "show what changed between two audits")
-    one.add_argument("before", metavar="BEFORE", help="beginning of an id, or a file audit.json")
-    one.add_argument("after", metavar="AFTER", help="beginning of an id, or a file audit.json")
+    one = action("compare", "show what changed from one audit to another, or to several")
+    named = "beginning of an id, or a file audit.json"
+    one.add_argument("before", metavar="BASELINE", help=named)
+    one.add_argument("after", metavar="AUDIT", nargs="+", help=f"{named}, held against it")
 
     one = action(
         "verify",
