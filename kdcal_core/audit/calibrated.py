@@ -56,12 +56,27 @@ class Calibrated:
         """
         judged = self.source.tables[self.which]
         if judged.digest in self.fitted_on:
-            raise InputError(
-                f"The calibrator {self.facts.title[:80]!r} was fitted on the rows that are judged, "
-                "which says nothing of other rows",
-                fix="Name further held-out rows under files.evaluation.",
-                file=judged.name,
+            raise self._fitted_there(
+                "that are judged", "Name further held-out rows under files.evaluation.", judged.name
             )
+
+    def require_new_table(self, digest: str, name: str) -> None:
+        """Refuse to watch the table to which the calibrator was fitted.
+
+        Raises
+        ------
+        InputError
+        """
+        if digest in self.fitted_on:
+            raise self._fitted_there("of the new table", "Give rows that came later.", name)
+
+    def _fitted_there(self, which: str, fix: str, file: str) -> InputError:
+        return InputError(
+            f"The calibrator {self.facts.title[:80]!r} was fitted on the rows {which}, which says "
+            "nothing of other rows",
+            fix=fix,
+            file=file,
+        )
 
 
 def of_sources(

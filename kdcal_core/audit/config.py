@@ -50,6 +50,7 @@ _LIMIT = {"at_least": float, "at_most": float, "against": str}
 WATCH_KEYS = {
     "psi_at_most": "population stability index of the scores; inf for no limit",
     "unknown_at_most": "share of rows whose score is unlike that of all audited rows",
+    "unknown_by_density_at_most": "share of rows where a model with regions has seen hardly any",
     "accuracy_at_least": "share of right predictions",
     "auc_at_least": "AUROC of the event, with two classes",
     "rate_change_at_most": "change of the event's rate, up or down, with two classes",
@@ -72,6 +73,9 @@ class WatchLimits:
         Of the population stability index of the scores; infinite for no limit.
     unknown_at_most : float or None
         Of the share of new rows whose score is unlike that of all audited rows, from 0 to 1.
+    unknown_by_density_at_most : float or None
+        Of the share of new rows that lie where the model has seen hardly any data, from 0 to 1. It
+        needs a model with regions, to which a kernel density version is fitted.
     accuracy_at_least, auc_at_least, calibration_error_at_most : float or None
         From 0 to 1.
     rate_change_at_most : float or None
@@ -82,6 +86,7 @@ class WatchLimits:
 
     psi_at_most: float = 0.2
     unknown_at_most: float | None = None
+    unknown_by_density_at_most: float | None = None
     accuracy_at_least: float | None = None
     auc_at_least: float | None = None
     rate_change_at_most: float | None = None

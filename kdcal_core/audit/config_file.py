@@ -15,6 +15,7 @@ COMMAND = "kdcal audit run --config audit.toml --out audit"
 _OF_AN_EVENT = ("auc_at_least", "rate_change_at_most")
 _EXAMPLES = {
     "unknown_at_most": 0.05,
+    "unknown_by_density_at_most": 0.05,
     "accuracy_at_least": 0.8,
     "auc_at_least": 0.8,
     "rate_change_at_most": 0.1,

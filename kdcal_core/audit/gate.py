@@ -165,11 +165,11 @@ def run_gate(
             apart = _apart(config, workspace, calibrated, folder, part_of(progress, 0.1, 0.2))
             settings = replace(settings, measured=apart)
         request = make_audit.request(workspace, review, settings)
-        made = _made(request, folder / "audit", part_of(progress, 0.2, 1.0))
+        made = made_apart(request, folder / "audit", part_of(progress, 0.2, 1.0))
         content = make_audit.read(made)
         if calibrated is not None:
             request = equal_sets.request(workspace, calibrated.source)
-            equal = equal_sets.read(_made(request, folder / "equal", silent))
+            equal = equal_sets.read(made_apart(request, folder / "equal", silent))
             content = of_sources(content, calibrated, settings, copies_of(equal))
     code = exit_code(content.checked.verdict, config.undecided)
     if record is None or project is None or who is None:
@@ -364,11 +364,13 @@ def _apart(
         calibrator=config.calibrator,
         codes=list(config.codes or CHECKS),
     )
-    found = ask_calibrated.read(_made(request, folder / "apart", progress)).checks
+    found = ask_calibrated.read(made_apart(request, folder / "apart", progress)).checks
     return (*found, FITTED_THERE) if calibrated.which == "evaluation" else found
 
 
-def _made(request: Request, found: Path, progress: Progress) -> Path:
+def made_apart(
+    request: Request, found: Path, progress: Progress, what: str = "Computing the audit"
+) -> Path:
     """The folder with the result of a task, computed in a process of its own."""
     found.mkdir()
     run_limited(
@@ -377,7 +379,7 @@ def _made(request: Request, found: Path, progress: Progress) -> Path:
         folder=found,
         seconds=_SECONDS,
         progress=progress,
-        what="Computing the audit",
+        what=what,
     )
     return found
 

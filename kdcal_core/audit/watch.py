@@ -16,6 +16,7 @@ from kdcal_core.audit.watch_limits import (
     WithLabels,
     check_limits,
     judged,
+    judged_by_density,
     signal,
     worst,
 )
@@ -42,6 +43,7 @@ from kdcal_core.diagnostics import (
     ScoreCounts,
     ScoreShift,
     SequentialCalibration,
+    UnknownChange,
     auc,
     confidence_calibration_error,
     freeze_bins,
@@ -140,6 +142,8 @@ class Watch:
         None if no new row has a label.
     test : SequentialCalibration or None
         Over all labelled rows since the state began; None if none of this table counts.
+    unknown : UnknownChange or None
+        Rows that lie where the model has seen hardly any data; None where that was not asked.
     results : tuple of WatchResult
     notes : tuple of str
         Untrusted text.
@@ -167,6 +171,7 @@ class Watch:
     state: WatchState
     exit_code: int
     seed: int
+    unknown: UnknownChange | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -198,6 +203,17 @@ class Watch:
         """The estimates of the watched score."""
         of_event = self.estimated.event
         return of_event if self.event and of_event is not None else self.estimated.predictions
+
+
+def with_unknown(watch: Watch, unknown: UnknownChange, most: float, undecided: Undecided) -> Watch:
+    """The watch with a limit on the rows that lie where the model has seen hardly any data."""
+    results = (*watch.results, judged_by_density(unknown, most))
+    return replace(
+        watch,
+        unknown=unknown,
+        results=results,
+        exit_code=exit_code(worst(results), undecided),
+    )
 
 
 def watched_of(review: Review, method: str | None = None) -> Watched:
