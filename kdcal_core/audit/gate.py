@@ -30,7 +30,6 @@ from kdcal_core.audit.content import (
 from kdcal_core.audit.events import AuditApproved, Person
 from kdcal_core.audit.junit import Case, junit_text
 from kdcal_core.audit.making import AuditSettings, limits_of, make_audit
-from kdcal_core.audit.model_signature import verified_signature
 from kdcal_core.audit.project import Audit, Project, require_name
 from kdcal_core.audit.record import Record
 from kdcal_core.audit.signing import digest
@@ -45,6 +44,7 @@ from kdcal_core.checks import (
 from kdcal_core.data import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
+from kdcal_core.models.model_signature import verified_signature
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import (
     Limit,

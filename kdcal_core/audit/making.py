@@ -138,6 +138,7 @@ def audit_settings(review: Review, title: str = "") -> AuditSettings:
         event=review.event,
         groups=question.groups,
         limits=question.limits,
+        signature=review.signature.said if review.signature else "",
     )
 
 

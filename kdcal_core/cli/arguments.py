@@ -93,6 +93,7 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         "- is standard input",
     )
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
+    _signature(command)
     command.add_argument("--evaluation", metavar="TABLE", help="further held-out rows, if any")
     command.add_argument(
         "--target", metavar="COLUMN", required=True, help="the true class or outcome"
@@ -160,6 +161,7 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
     one.add_argument("--out", metavar="FILE", default="audit.toml", help="default audit.toml")
     one.add_argument("--project", metavar="NAME", help="the project that keeps the audits")
     one.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
+    _signature(one)
     table = one.add_mutually_exclusive_group()
     table.add_argument("--data", metavar="TABLE", help="rows for --model (CSV, Parquet)")
     table.add_argument("--predictions", metavar="TABLE", help="rows with the predictions")
@@ -336,6 +338,15 @@ def _outputs(command: Parser) -> None:
     )
 
 
+def _signature(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--signature", metavar="FILE", help="an OpenSSF signature of the model, which is verified"
+    )
+    command.add_argument(
+        "--signature-key", metavar="FILE", help="its maker's public key (PEM, elliptic curve)"
+    )
+
+
 def _weight_and_classes(command: Parser) -> None:
     command.add_argument("--weight", metavar="COLUMN", help="row weights")
     command.add_argument(
@@ -419,6 +430,7 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     _outputs(command)
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
+    _signature(command)
     command.add_argument("--target", metavar="COLUMN", help="the true class")
     command.add_argument(
         "--training",

@@ -82,6 +82,7 @@ def _init(options: argparse.Namespace) -> Report:
     from kdcal_core.review import Workspace, check_files, scored_review
 
     places = ("model", "calibration", "evaluation", "training", "predictions")
+    places += ("signature", "signature_key")
     if options.review:
         review = Workspace().read(options.review)
         if not review.ready:
