@@ -73,6 +73,7 @@ from kdcal_core.audit.gate import (
 from kdcal_core.audit.making import (
     AuditSettings,
     audit_settings,
+    code_digest,
     exported_facts,
     limits_of,
     make_audit,
@@ -97,6 +98,7 @@ from kdcal_core.audit.pending import (
     drafting,
     forget_pending,
     keep_pending,
+    left_behind,
     pending_of,
 )
 from kdcal_core.audit.project import (
@@ -229,6 +231,7 @@ __all__ = [
     "back_up",
     "begin",
     "changed_facts",
+    "code_digest",
     "compare_audits",
     "compare_with_baseline",
     "compared_words",
@@ -257,6 +260,7 @@ __all__ = [
     "keep_pending",
     "key_there",
     "label_free_cautions",
+    "left_behind",
     "limits_of",
     "limits_text",
     "make_audit",
