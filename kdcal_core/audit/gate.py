@@ -125,6 +125,8 @@ def run_gate(
         For input that cannot be used: nothing is recorded then but the lock.
     """
     require_name(config.title, "An audit")  # before hours of computing
+    if config.project:
+        require_name(config.project, "A project")
     if config.project or config.baseline == LATEST:
         record = record or Record()
     if record is not None and config.project:

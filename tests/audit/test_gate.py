@@ -258,9 +258,19 @@ def test_the_report_of_calibrated_output_keeps_the_model_s_signature(
     assert "with the calibrator beta.kdcal" in markdown
 
 
-def test_a_title_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="201 characters"):
-        run_gate(config(str(tmp_path / "none.csv"), title="x" * 201))
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ({"title": "x" * 201}, "201 characters"),
+        ({"project": "\U0001f98a" * 10_000}, "10,000 characters"),
+        ({"project": "half \ud800"}, "characters that no file can keep"),
+    ],
+)
+def test_names_are_refused_before_anything_is_computed(
+    tmp_path: Path, names: dict[str, str], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        run_gate(config(str(tmp_path / "none.csv"), **names))
 
 
 def test_a_baseline_of_other_classes_is_refused(passed: Gate, tmp_path: Path) -> None:
