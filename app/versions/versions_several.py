@@ -27,7 +27,7 @@ from kdcal_core.audit import (
     estimates_beside,
     facts_beside,
 )
-from kdcal_core.charts import ComparedKind, several_words, signed_text
+from kdcal_core.charts import ComparedKind, direction_text, several_words, signed_text
 from kdcal_core.diagnostics import ChangedEstimate, estimate_text, interval_text
 from kdcal_core.errors import InputError
 from kdcal_core.text import escape_label, escape_markdown, listed, printable
@@ -156,14 +156,11 @@ def estimates_beside_table(
         columns[baseline] = [estimate_text(one.before, chance=False) for one in beside]
     said = "Difference: " if of == "audits" else "Open review minus "
     for at, name in enumerate(names):
-        changes = [one.after[at] for one in beside]
-        columns[f"{said}{name}"] = [
-            ""
-            if one is None
-            else f"{signed_text(one.difference)} ({interval_text(one.difference)})"
-            for one in changes
+        found_of = [one.after[at] for one in beside]
+        columns[f"{said}{name}"] = ["" if one is None else _difference(one) for one in found_of]
+        columns[f"Is: {name}"] = [
+            "" if one is None else direction_text(one.direction) for one in found_of
         ]
-        columns[f"Is: {name}"] = ["" if one is None else one.direction for one in changes]
     show_table(
         pd.DataFrame(columns),
         key="versions_estimates",
@@ -173,6 +170,10 @@ def estimates_beside_table(
         "Each interval is for its difference alone. What is better or worse allows for the number "
         "of all differences in this table (Holm)."
     )
+
+
+def _difference(one: ChangedEstimate) -> str:
+    return f"{signed_text(one.difference)} ({interval_text(one.difference)})"
 
 
 def _charts(record: Record, pair: Sequence[tuple[str, Audit]], of: str) -> None:

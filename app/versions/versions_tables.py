@@ -13,6 +13,7 @@ from kdcal_core.charts import (
     FIRST_LINES,
     ComparedKind,
     changes_chart,
+    direction_text,
     ordered_changes,
     signed_text,
 )
@@ -85,7 +86,7 @@ def estimates_table(
                 after: [estimate_text(one.after, chance=False) for one in changes],
                 "Difference": [signed_text(one.difference) for one in changes],
                 "Interval": [interval_text(one.difference) for one in changes],
-                "Is": [one.direction for one in changes],
+                "Is": [direction_text(one.direction) for one in changes],
             }
         ),
         key=key,

@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from kdcal_core.audit.content import AuditContent, CalibratorFacts
 from kdcal_core.audit.making import AuditSettings, subject_of
 from kdcal_core.calibration.export import LoadedCalibrator, load_calibrator
-from kdcal_core.checks import MeasuredCheck, MeasuredChecks, measure_checks
+from kdcal_core.checks import (
+    MeasuredCheck,
+    MeasuredChecks,
+    headline,
+    measure_checks,
+    next_step,
+)
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models import Features
@@ -104,6 +110,8 @@ def of_sources(
     doubts = tuple(dict.fromkeys((*subject.doubts, *judged.doubts, *copies)))
     return replace(
         content,
+        headline=headline(content.checked, "The calibrated model"),
+        next_step=next_step(content.checked, keep="the model with this calibrator"),
         subject=replace(subject, event=judged.event, tables=tables, doubts=doubts),
         calibrator=calibrated.facts,
     )

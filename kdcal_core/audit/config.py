@@ -17,6 +17,7 @@ from kdcal_core.review import Arrival, Limit, NamedFiles, Review, places_of
 from kdcal_core.text import listed
 
 Undecided = Literal["own", "pass", "fail"]
+WeightedBy = Literal["scores", "features"]
 _ROLES = {
     "target": str,
     "task": str,
@@ -125,6 +126,9 @@ class AuditConfig:
         Files of an OpenSSF model signature and of its maker's public key.
     watch : WatchLimits
         Of later tables, which `kdcal watch` holds against the audited rows.
+    weighted_by : {"scores", "features"}
+        What the audited rows are weighted by, so that they resemble the new ones, for the estimates
+        without labels.
     """
 
     title: str
@@ -142,6 +146,7 @@ class AuditConfig:
     signature: str | None = None
     signature_key: str | None = None
     watch: WatchLimits = WatchLimits()
+    weighted_by: WeightedBy = "scores"
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -212,6 +217,9 @@ def _config(content: Mapping[str, Any], folder: Path) -> AuditConfig:
     baseline = _table(content, "baseline", _BASELINE).get("audit", "")
     named = _files(files, roles, folder)
     limits, codes = _limits(content.get("limits", {})), _codes(checks)
+    watch = _table(content, "watch", {**dict.fromkeys(WATCH_KEYS, float), "weighted_by": str})
+    weighted_by = _one_of(watch, "weighted_by", get_args(WeightedBy), "scores")
+    watch.pop("weighted_by", None)
     if any(one.against == "baseline" for one in limits.values()) and not baseline:
         raise InputError(
             "Some limits compare with a baseline, and none is given",
@@ -232,7 +240,8 @@ def _config(content: Mapping[str, Any], folder: Path) -> AuditConfig:
         codes=codes,
         required=_required(checks.get("only", ()), limits, codes),
         baseline=baseline if baseline in ("", "latest") else str(_path(baseline, folder)),
-        watch=_watch(_table(content, "watch", dict.fromkeys(WATCH_KEYS, float))),
+        watch=_watch(watch),
+        weighted_by=weighted_by,
     )
 
 

@@ -104,6 +104,7 @@ def _watch_lines(two_classes: bool) -> Iterator[str]:
         if two_classes or key not in _OF_AN_EVENT:
             known = getattr(made, key)
             yield f"# {key} = {_EXAMPLES[key] if known is None else known!r}  # {words}"
+    yield '# weighted_by = "scores"  # or "features": what audited rows are weighted by'
 
 
 def config_of(content: AuditContent, project: str = "") -> str:

@@ -38,7 +38,6 @@ from kdcal_core.checks import (
     MeasuredCheck,
     Verdict,
     evidence_text,
-    headline,
     result_text,
 )
 from kdcal_core.data import Roles, Task
@@ -219,7 +218,7 @@ def gate_json(gate: Gate) -> dict[str, Any]:
         "title": content.title,
         "verdict": gate.verdict,
         "exit_code": gate.exit_code,
-        "headline": headline(content.checked),
+        "headline": content.headline,
         "next_step": content.next_step,
         "doubts": list(content.subject.doubts),
         "model": encode(content.subject.model),

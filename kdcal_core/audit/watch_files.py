@@ -96,6 +96,7 @@ def run_watch(
             state=earlier,
             of=of,
             file=file,
+            weighted_by=config.weighted_by,
             seed=seed,
         )
         request = watch_table.request(workspace, review, settings)

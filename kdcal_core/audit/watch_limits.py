@@ -108,7 +108,10 @@ def judged(
     watched = estimated.predictions if event is None or of_event is None else of_event
     if limits.unknown_at_most is not None:
         limit = Limit(high=limits.unknown_at_most)
-        judge("unknown_at_most", BEYOND_SCORES, watched.outside, limit, "scores")
+        if watched.weighted_by == "features":
+            judge("unknown_at_most", "Unlike the audited rows", watched.outside, limit, "features")
+        else:
+            judge("unknown_at_most", BEYOND_SCORES, watched.outside, limit, "scores")
     known = labels if all_labelled else None
     source: Source = "without labels" if known is None else "labels"
     if limits.accuracy_at_least is not None:

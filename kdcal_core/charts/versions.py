@@ -342,6 +342,17 @@ def changes_table(changes: Sequence[ChangedEstimate]) -> pd.DataFrame:
     )
 
 
+def direction_text(direction: Direction) -> str:
+    """A direction in a table.
+
+    Examples
+    --------
+    >>> direction_text("other"), direction_text("worse")
+    ('different', 'worse')
+    """
+    return "different" if direction == "other" else direction
+
+
 def signed_text(estimate: Estimate) -> str:
     """A difference with its sign.
 

@@ -27,6 +27,7 @@ from kdcal_core.text import counted, printable
 
 if TYPE_CHECKING:
     from kdcal_core.audit import Audit, AuditContent, ComparedAudits, Project, Record
+    from kdcal_core.diagnostics import ChangedEstimate
 
 _ALTERED = 1
 _VERIFY = "Run 'kdcal audit verify'."
@@ -81,8 +82,8 @@ def _init(options: argparse.Namespace) -> Report:
     from kdcal_core.audit.gate import with_question
     from kdcal_core.review import Workspace, check_files, scored_review
 
-    places = ("model", "calibration", "evaluation", "training", "predictions")
-    places += ("signature", "signature_key")
+    tables = ("calibration", "evaluation", "training", "predictions")
+    places = ("model", "signature", "signature_key", *tables)
     if options.review:
         review = Workspace().read(options.review)
         if not review.ready:
@@ -202,6 +203,7 @@ def _compare(options: argparse.Namespace) -> Report:
 def _compared_text(found: ComparedAudits) -> str:
     """What changed between two audits, ready to print."""
     from kdcal_core.audit import compared_words
+    from kdcal_core.charts import direction_text
     from kdcal_core.diagnostics import estimate_text, value_text
 
     parts = [printable(compared_words(found), 1000)]
@@ -216,7 +218,7 @@ def _compared_text(found: ComparedAudits) -> str:
         parts.append(table(("Verdict of", "Before", "After"), verdicts, left=(0, 1, 2)))
     rows = [
         (one.name, value_text(one.before), value_text(one.after),
-         estimate_text(one.difference, chance=False), one.direction)
+         estimate_text(one.difference, chance=False), direction_text(one.direction))
         for one in found.estimates
     ]  # fmt: skip
     header = ("Estimate", "Before", "After", "Difference", "Is")
@@ -229,7 +231,12 @@ def _compared_text(found: ComparedAudits) -> str:
 def _several_text(contents: Sequence[AuditContent], found: Sequence[ComparedAudits]) -> str:
     """What changed from one audit to each of several, ready to print."""
     from kdcal_core.audit import compared_words, estimates_beside, facts_beside, verdicts_beside
+    from kdcal_core.charts import direction_text
     from kdcal_core.diagnostics import estimate_text, value_text
+
+    def said(one: ChangedEstimate) -> str:
+        found = estimate_text(one.difference, chance=False)
+        return f"{found}, {direction_text(one.direction)}"
 
     letters = [chr(ord("A") + at) if at < 26 else f"A{at}" for at in range(len(contents))]
     where = [
@@ -263,14 +270,10 @@ def _several_text(contents: Sequence[AuditContent], found: Sequence[ComparedAudi
         (
             each.name,
             value_text(each.before),
-            *(
-                "" if one is None
-                else f"{estimate_text(one.difference, chance=False)}, {one.direction}"
-                for one in each.after
-            ),
+            *("" if one is None else said(one) for one in each.after),
         )
         for each in estimates_beside([one.estimates for one in found])
-    ]  # fmt: skip
+    ]
     header = ("Estimate", "A", *(f"{letter} minus A" for letter in letters[1:]))
     parts.append(table(header, rows, left=left))
     parts.append(

@@ -121,7 +121,12 @@ def _performance(watch: Watch) -> str:
     ]
     header = ("Measure", "Audited rows", "New, without labels", "New, from labels")
     last = len(header) if watch.labels is not None else len(header) - 1
-    return table(header[:last], [one[:last] for one in rows], left=(0, 1, 2, 3)[:last])
+    said = table(header[:last], [one[:last] for one in rows], left=(0, 1, 2, 3)[:last])
+    found = watch.watched
+    return (
+        f"{said}\nWeighted by {found.weighted_by} to resemble the new rows, {found.n_audited:,} "
+        f"audited rows count as {found.effective_rows:,.0f}."
+    )
 
 
 def _short(said: str) -> str:

@@ -228,6 +228,8 @@ def test_how_to_reproduce_calibrates_once(tmp_path: Path, monkeypatch: pytest.Mo
     gate = run_gate(replace(asked, files=replace(asked.files, evaluation=further)))
     assert [one.name for one in gate.content.subject.tables] == ["p.csv", "more.csv"]
     assert gate.content.subject.which == "evaluation"
+    assert gate.content.headline.startswith("The calibrated model fails")
+    assert "with the calibrator" in html_report(gate.content).decode().partition("What to do")[0]
     far, copies = (gate.content.checked.results[at] for at in (1, 3))
     assert "It needs the model itself" in far.why_not
     assert copies.verdict == "fail"  # both files hold the same rows

@@ -346,9 +346,18 @@ def cancer(place: Path) -> AuditConfig:
 def test_a_model_scores_the_new_rows(place: Path, cancer: AuditConfig) -> None:
     frame = pd.read_parquet(CANCER / "evaluation.parquet")
     target = cancer.files.target
-    found = run_watch(cancer, CANCER / "evaluation.parquet")
+    by_features = limited(cancer, unknown_at_most=0.5, accuracy_at_least=0.8, psi_at_most=np.inf)
+    by_features = replace(by_features, weighted_by="features")
+    found = run_watch(by_features, CANCER / "evaluation.parquet")
     assert found.table.rows == found.table.labelled == len(frame)
-    assert found.results[0].source == "labels"
+    assert [one.source for one in found.results] == ["features", "labels", "labels"]
+    assert found.estimated.predictions.weighted_by == "features"
+    effective = f"{found.watched.effective_rows:,.0f}"
+    assert f"{found.n_audited:,} audited rows count as {effective}." in watch_report(found)
+    jsonschema.validate(json.loads(watch_json_text(found)), SCHEMA)
+    bare = NamedFiles(target="y", predictions=str(place / "audited.csv"))
+    with pytest.raises(InputError, match="cannot be weighted by features"):
+        run_watch(replace(by_features, files=bare), place / "audited.csv")
     feature = next(one for one in frame.columns if one != target)
     with pytest.raises(InputError, match="lacks a column that the model needs") as error:
         run_watch(cancer, written(frame.drop(columns=feature), place / "lacks.csv"))
@@ -451,12 +460,14 @@ def test_limits_are_read_strictly(tmp_path: Path) -> None:
         ("alpha = 0.0", "watch.alpha is 0"),
         ("psi_at_most = nan", "watch.psi_at_most is nan"),
         ('psi_at_most = "low"', "watch.psi_at_most is not a number"),
+        ('weighted_by = "feature"', "Did you mean 'features'"),
     ):
         path.write_text(f"{head}{line}\n")
         with pytest.raises(InputError, match=re.escape(said)):
             read_config(path)
     path.write_text(f"{head}auc_at_least = 1\n")
     assert read_config(path).watch == WatchLimits(auc_at_least=1.0)
+    assert read_config(path).weighted_by == "scores"
 
 
 def test_a_regression_is_refused(tmp_path: Path) -> None:
