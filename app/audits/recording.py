@@ -31,11 +31,13 @@ from kdcal_core.audit import (
     Record,
     audit_settings,
     begin,
+    code_digest,
     deliver_in_background,
     drafting,
     exported_facts,
     forget_pending,
     keep_pending,
+    left_behind,
     limits_of,
     make_audit,
     moment_text,
@@ -61,15 +63,21 @@ def recording(
 ) -> None:
     """The audit that is being computed, or the form to record one of the open review."""
     pending = _pending(review)
-    if pending is not None:
+    if pending is not None and _can_be_finished(pending):
         _follow(record, pending, who)
+    elif pending is not None:
+        _begun_before_an_update(pending.review, pending.title)
+    elif review is not None and left_behind(session.workspace(), review.id):
+        _begun_before_an_update(review.id, review.title)
     elif review is not None and audits_here.asked_to_record(review):
         _form(record, review, [one for one in projects if one.may(who, "reviewer")], who)
 
 
 def is_recording(review: Review | None) -> bool:
     """Whether an audit of the open review, or one that this session began, is being computed."""
-    return _pending(review) is not None
+    return _pending(review) is not None or (
+        review is not None and left_behind(session.workspace(), review.id)
+    )
 
 
 def _pending(review: Review | None) -> PendingAudit | None:
@@ -78,6 +86,26 @@ def _pending(review: Review | None) -> PendingAudit | None:
     ids = dict.fromkeys(one for one in (begun, review and review.id) if one)
     waiting_ones = (pending_of(session.workspace(), one) for one in ids)
     return next((one for one in waiting_ones if one is not None), None)
+
+
+def _can_be_finished(pending: PendingAudit) -> bool:
+    """Whether its result is there, or this kdcal began it."""
+    job = waiting.find(pending.asked.key)
+    return pending.code == code_digest() or (job is not None and job.state == "done")
+
+
+def _begun_before_an_update(review_id: str, title: str) -> None:
+    """Say that an audit was cut off, and offer to begin it again."""
+    st.warning(
+        f"The audit {escape_markdown(title, 80)} was being computed when kdcal was updated. It "
+        "cannot be finished, and nothing of it was recorded. Begin it again with this version.",
+        icon=":material/update:",
+    )
+    if st.button("Begin it again", key="audit_again", type=emphasis(), icon=":material/replay:"):
+        forget_pending(session.workspace(), review_id)
+        st.session_state.pop(_PENDING, None)
+        audits_here.ask_to_record(session.current_review())
+        st.rerun()
 
 
 def _follow(record: Record, pending: PendingAudit, who: Person) -> None:
@@ -307,7 +335,7 @@ def _begin(
     begun = begin(record.project(kept.id), _limits(review), review, settings.which)
     keep_pending(
         session.workspace(),
-        PendingAudit(review.id, asked, kept.id, title, new_id(), begun, calibrator),
+        PendingAudit(review.id, asked, kept.id, title, new_id(), begun, calibrator, code_digest()),
     )
     st.session_state[_PENDING] = review.id
     job_results.begin(asked, review.id)

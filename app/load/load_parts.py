@@ -26,6 +26,7 @@ from kdcal_core.progress import Progress
 from kdcal_core.review import (
     Review,
     Sample,
+    SignatureInfo,
     TableInfo,
     TablePlace,
     Which,
@@ -273,6 +274,8 @@ def own_files(review: Review | None, kept: list[Used]) -> None:
         return
     if review.model is not None:
         _model_row(review.model)
+    if review.signature is not None:
+        st.caption(f":material/verified_user: {_signed_words(review.signature)}")
     for which in get_args(Which):
         if (table := review.tables.get(which)) is not None:
             _place_of(review, which, table)
@@ -301,6 +304,15 @@ def _first_rows(review: Review) -> None:
             rest = len(table.columns) - _SHOWN_COLUMNS
             more = f" and {counted(rest, 'more column')}" if rest > 0 else ""
             st.caption(f"{escape_markdown(table.name)}{more}")
+
+
+def _signed_words(signed: SignatureInfo) -> str:
+    """What is known of the model's signature, or what is still missing."""
+    if signed.said:
+        return signed.said
+    if not signed.file:
+        return "There is a public key, and no signature of the model that it could verify."
+    return "There is a signature, and no model yet."
 
 
 def _model_row(model: ModelInfo) -> None:

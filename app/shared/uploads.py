@@ -12,6 +12,8 @@ from app.shared.task_choice import wanted_task
 from kdcal_core.models import model_formats, model_suffixes
 from kdcal_core.progress import Progress
 from kdcal_core.review import (
+    KEY_SUFFIXES,
+    SIGNATURE_SUFFIXES,
     TABLE_SUFFIXES,
     Arrival,
     Review,
@@ -79,7 +81,13 @@ def drop_zone(review: Review | None) -> None:
         "files",
         "Your model and tables",
         f"{_model_help()} {TABLES_HELP}",
-        (*model_suffixes(), *REFUSED_SUFFIXES, *TABLE_SUFFIXES),
+        (
+            *model_suffixes(),
+            *REFUSED_SUFFIXES,
+            *TABLE_SUFFIXES,
+            *SIGNATURE_SUFFIXES,
+            *KEY_SUFFIXES,
+        ),
         review,
         several=True,
     )
@@ -88,7 +96,9 @@ def drop_zone(review: Review | None) -> None:
 def _model_help() -> str:
     known = (f"{one.title} ({', '.join(one.suffixes)})" for one in model_formats().values())
     return (
-        f"One of: {', '.join(known)}. A pickle is refused, because opening one runs any code in it."
+        f"One of: {', '.join(known)}. A pickle is refused, because opening one runs any code in "
+        f"it. A signature of the model ({', '.join(SIGNATURE_SUFFIXES)}) is verified with its "
+        f"maker's public key ({', '.join(KEY_SUFFIXES)})."
     )
 
 

@@ -1,8 +1,9 @@
-"""The open review beside another one on this machine: what differs, on which rows."""
+"""The open review beside others on this machine: what differs, on which rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -12,9 +13,22 @@ from app.shared.charts import drawn_once, is_dark, show
 from app.shared.labels import unique_labels
 from app.shared.reviews_here import day_text
 from app.shared.sections import sections
+from app.versions.versions_several import (
+    drawn,
+    estimates_beside_table,
+    facts_beside_table,
+    further,
+    sentences,
+)
 from app.versions.versions_tables import differences, estimates_table, facts_table
 from kdcal_core.audit import changed_facts
-from kdcal_core.charts import changed_words, version_curves_chart, version_quantiles_chart
+from kdcal_core.charts import (
+    changed_words,
+    several_words,
+    version_curves_chart,
+    version_quantiles_chart,
+)
+from kdcal_core.diagnostics import corrected_changes
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, alike, check_scored, note_results
 from kdcal_core.tasks import (
@@ -52,26 +66,38 @@ def two_reviews(review: Review | None) -> None:
         )
         navigation.page_link("load", "Go to Load")
         return
-    other = _chosen(review, [used[one.id] for one in others])
-    if other is None:
+    chosen = _chosen(review, [used[one.id] for one in others])
+    if not chosen:
         st.caption("The differences are those of the open review from the one that you choose.")
         return
+    done: list[ComparedReviews] = []
+    for one in chosen:
+        found = _compared(review, one)
+        if found is None:
+            return
+        done.append(found)
+    for one in (review, *chosen):
+        note_results(one)
+    if len(chosen) == 1:
+        _side_by_side(review, chosen[0], done[0])
+    else:
+        _several(review, chosen, done)
+
+
+def _compared(review: Review, other: Review) -> ComparedReviews | None:
+    """What the job found; None while it runs, or where there is an error, which is shown."""
     try:
         for one in (review, other):
             check_scored(session.workspace(), one)
         asked = comparison_request(session.workspace(), review, other)
     except InputError as error:
         session.error_box(error)
-        return
+        return None
     job = job_results.finished(asked, review.id)
-    found = None if job is None else job_results.result_of(job, compare_reviews)
-    if found is not None:
-        for one in (review, other):
-            note_results(one)
-        _side_by_side(review, other, found)
+    return None if job is None else job_results.result_of(job, compare_reviews)
 
 
-def _chosen(review: Review, others: Sequence[reviews_here.Used]) -> Review | None:
+def _chosen(review: Review, others: Sequence[reviews_here.Used]) -> tuple[Review, ...]:
     texts = unique_labels(
         [f"{printable(one.title, 80)}, last used {day_text(when)}" for one, when in others]
     )
@@ -79,7 +105,7 @@ def _chosen(review: Review, others: Sequence[reviews_here.Used]) -> Review | Non
     labels = dict(zip(known, texts, strict=True))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("Compared with", width="content")
-        chosen: str | None = st.selectbox(
+        first: str | None = st.selectbox(
             "Compared with",
             list(labels),
             index=None,
@@ -90,7 +116,35 @@ def _chosen(review: Review, others: Sequence[reviews_here.Used]) -> Review | Non
             label_visibility="collapsed",
             width=520,
         )
-    return None if chosen is None else known[chosen]
+    if first is None:
+        return ()
+    left = {key: label for key, label in labels.items() if key != first}
+    more = further(st, left, key=f"versions_more_{review.id}", what="review")
+    return tuple(known[one] for one in (first, *more))
+
+
+def _several(review: Review, others: Sequence[Review], found: Sequence[ComparedReviews]) -> None:
+    """The open review beside several others: a sentence for each, and one of them drawn."""
+    names = unique_labels([printable(one.title, 80) for one in others])
+    estimates = corrected_changes([one.estimates for one in found])
+    said = [
+        f"{changed_words(changes, 'reviews', name, 'The open review')} "
+        f"{rows_words(one.rows, review)}"
+        for one, changes, name in zip(found, estimates, names, strict=True)
+    ]
+    sentences(several_words(estimates, names), said)
+    at = drawn(names)
+    one = replace(found[at], estimates=estimates[at])
+    _drawn(review, one, f"{review.title} beside {others[at].title}")
+    facts = [changed_facts(review, one) for one in others]
+    labels = ["Open review", *names]
+    sections(
+        "versions_pair_further",
+        {
+            "What changed": partial(facts_beside_table, facts, labels, of="reviews"),
+            "All estimates": partial(estimates_beside_table, estimates, names, of="reviews"),
+        },
+    )
 
 
 def _side_by_side(review: Review, other: Review, found: ComparedReviews) -> None:
@@ -103,25 +157,7 @@ def _side_by_side(review: Review, other: Review, found: ComparedReviews) -> None
     )
     st.caption(f"{escape_markdown(rows_words(found.rows, review), 900)} {changed}")
     of = f"{review.title} beside {other.title}"
-    line = st.container(horizontal=True)
-    left, right = line.container(), line.container(width=_PICTURE_WIDTH)
-    paired = bool(found.rows.paired)
-    with left:
-        differences(
-            found.estimates,
-            key="versions_pair",
-            of=of,
-            compared="reviews",
-            paired=paired,
-            unpaired=found.unpaired,
-        )
-    with right.container(border=True):
-        _curves(review, found, of)
-    if found.unpaired:
-        st.caption(
-            f"Not compared row by row: {listed(found.unpaired)}. The intervals of their "
-            "differences are those of independent rows, which are too wide on the same rows."
-        )
+    _drawn(review, found, of)
     sections(
         "versions_pair_further",
         {
@@ -141,6 +177,29 @@ def _side_by_side(review: Review, other: Review, found: ComparedReviews) -> None
             ),
         },
     )
+
+
+def _drawn(review: Review, found: ComparedReviews, of: str) -> None:
+    """The differences from another review, beside the reliability of both."""
+    line = st.container(horizontal=True)
+    left, right = line.container(), line.container(width=_PICTURE_WIDTH)
+    paired = bool(found.rows.paired)
+    with left:
+        differences(
+            found.estimates,
+            key="versions_pair",
+            of=of,
+            compared="reviews",
+            paired=paired,
+            unpaired=found.unpaired,
+        )
+    with right.container(border=True):
+        _curves(review, found, of)
+    if found.unpaired:
+        st.caption(
+            f"Not compared row by row: {listed(found.unpaired)}. The intervals of their "
+            "differences are those of independent rows, which are too wide on the same rows."
+        )
 
 
 def _curves(review: Review, found: ComparedReviews, of: str) -> None:

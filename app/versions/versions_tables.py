@@ -13,6 +13,7 @@ from kdcal_core.charts import (
     FIRST_LINES,
     ComparedKind,
     changes_chart,
+    direction_text,
     ordered_changes,
     signed_text,
 )
@@ -51,10 +52,15 @@ def differences(
         st.checkbox(f"Draw all {n:,} estimates", key=f"{key}_all")
 
 
+def names_shown(names: Sequence[str]) -> list[str]:
+    """Names of estimates as a table shows them."""
+    return [printable(one, _NAMES_SHOWN) for one in names]
+
+
 def facts_table(
-    facts: Sequence[tuple[str, str, str]], *, columns: tuple[str, str], key: str, of: ComparedKind
+    facts: Sequence[Sequence[str]], *, columns: Sequence[str], key: str, of: ComparedKind
 ) -> None:
-    """What differs in model, data, settings and limits; ``columns`` name the two versions."""
+    """What differs in model, data, settings and limits; ``columns`` name the versions."""
     if not facts:
         version = " and the version of kdcal" if of == "audits" else ""
         st.markdown(f"Model, data, settings, limits{version} are the same.")
@@ -63,7 +69,7 @@ def facts_table(
     show_table(
         pd.DataFrame(rows, columns=["What", *columns]),
         key=key,
-        alt=f"What differs between the two {of}",
+        alt=f"What differs between the {of}",
     )
 
 
@@ -75,12 +81,12 @@ def estimates_table(
     show_table(
         pd.DataFrame(
             {
-                "Estimate": [printable(one.name, _NAMES_SHOWN) for one in changes],
+                "Estimate": names_shown([one.name for one in changes]),
                 before: [estimate_text(one.before, chance=False) for one in changes],
                 after: [estimate_text(one.after, chance=False) for one in changes],
                 "Difference": [signed_text(one.difference) for one in changes],
                 "Interval": [interval_text(one.difference) for one in changes],
-                "Is": [one.direction for one in changes],
+                "Is": [direction_text(one.direction) for one in changes],
             }
         ),
         key=key,

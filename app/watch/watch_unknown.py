@@ -12,10 +12,9 @@ from kdcal_core.audit import Watch
 from kdcal_core.diagnostics import UnknownChange, estimate_text
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.tasks import unknown_new_rows
+from kdcal_core.tasks import GraphSetting, unknown_new_rows
 from kdcal_core.text import escape_markdown, p_text
 
-_ALPHA = 0.01  # share of ordinary rows that may count as unknown
 WILL_SHOW = (
     "Here you will see how many of the new rows lie where the model has seen hardly any data, in "
     "all features together, beside the audited rows."
@@ -49,8 +48,7 @@ def _by_density(review: Review, name: str) -> UnknownChange | None:
     fit = graph_results.fitted(review, WILL_SHOW)
     if fit is None:
         return None
-    facts = fit.facts
-    version = Version.of(fit, facts.gamma, 1.0, facts.floor_quantile or _ALPHA)
+    version = Version(fit, GraphSetting.own(fit.folder, fit.facts))
     asked = unknown_new_rows.request(
         session.workspace(),
         review,

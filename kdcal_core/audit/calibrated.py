@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from kdcal_core.audit.content import AuditContent, CalibratorFacts
 from kdcal_core.audit.making import AuditSettings, subject_of
 from kdcal_core.calibration.export import LoadedCalibrator, load_calibrator
-from kdcal_core.checks import MeasuredCheck, MeasuredChecks, measure_checks
+from kdcal_core.checks import (
+    MeasuredCheck,
+    MeasuredChecks,
+    headline,
+    measure_checks,
+    next_step,
+)
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models import Features
@@ -56,12 +62,27 @@ class Calibrated:
         """
         judged = self.source.tables[self.which]
         if judged.digest in self.fitted_on:
-            raise InputError(
-                f"The calibrator {self.facts.title[:80]!r} was fitted on the rows that are judged, "
-                "which says nothing of other rows",
-                fix="Name further held-out rows under files.evaluation.",
-                file=judged.name,
+            raise self._fitted_there(
+                "that are judged", "Name further held-out rows under files.evaluation.", judged.name
             )
+
+    def require_new_table(self, digest: str, name: str) -> None:
+        """Refuse to watch the table to which the calibrator was fitted.
+
+        Raises
+        ------
+        InputError
+        """
+        if digest in self.fitted_on:
+            raise self._fitted_there("of the new table", "Give rows that came later.", name)
+
+    def _fitted_there(self, which: str, fix: str, file: str) -> InputError:
+        return InputError(
+            f"The calibrator {self.facts.title[:80]!r} was fitted on the rows {which}, which says "
+            "nothing of other rows",
+            fix=fix,
+            file=file,
+        )
 
 
 def of_sources(
@@ -89,6 +110,8 @@ def of_sources(
     doubts = tuple(dict.fromkeys((*subject.doubts, *judged.doubts, *copies)))
     return replace(
         content,
+        headline=headline(content.checked, "The calibrated model"),
+        next_step=next_step(content.checked, keep="the model with this calibrator"),
         subject=replace(subject, event=judged.event, tables=tables, doubts=doubts),
         calibrator=calibrated.facts,
     )

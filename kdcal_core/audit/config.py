@@ -17,6 +17,7 @@ from kdcal_core.review import Arrival, Limit, NamedFiles, Review, places_of
 from kdcal_core.text import listed
 
 Undecided = Literal["own", "pass", "fail"]
+WeightedBy = Literal["scores", "features"]
 _ROLES = {
     "target": str,
     "task": str,
@@ -50,6 +51,7 @@ _LIMIT = {"at_least": float, "at_most": float, "against": str}
 WATCH_KEYS = {
     "psi_at_most": "population stability index of the scores; inf for no limit",
     "unknown_at_most": "share of rows whose score is unlike that of all audited rows",
+    "unknown_by_density_at_most": "share of rows where a model with regions has seen hardly any",
     "accuracy_at_least": "share of right predictions",
     "auc_at_least": "AUROC of the event, with two classes",
     "rate_change_at_most": "change of the event's rate, up or down, with two classes",
@@ -72,6 +74,9 @@ class WatchLimits:
         Of the population stability index of the scores; infinite for no limit.
     unknown_at_most : float or None
         Of the share of new rows whose score is unlike that of all audited rows, from 0 to 1.
+    unknown_by_density_at_most : float or None
+        Of the share of new rows that lie where the model has seen hardly any data, from 0 to 1. It
+        needs a model with regions, to which a kernel density version is fitted.
     accuracy_at_least, auc_at_least, calibration_error_at_most : float or None
         From 0 to 1.
     rate_change_at_most : float or None
@@ -82,6 +87,7 @@ class WatchLimits:
 
     psi_at_most: float = 0.2
     unknown_at_most: float | None = None
+    unknown_by_density_at_most: float | None = None
     accuracy_at_least: float | None = None
     auc_at_least: float | None = None
     rate_change_at_most: float | None = None
@@ -120,6 +126,9 @@ class AuditConfig:
         Files of an OpenSSF model signature and of its maker's public key.
     watch : WatchLimits
         Of later tables, which `kdcal watch` holds against the audited rows.
+    weighted_by : {"scores", "features"}
+        What the audited rows are weighted by, so that they resemble the new ones, for the estimates
+        without labels.
     """
 
     title: str
@@ -137,6 +146,7 @@ class AuditConfig:
     signature: str | None = None
     signature_key: str | None = None
     watch: WatchLimits = WatchLimits()
+    weighted_by: WeightedBy = "scores"
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -207,6 +217,9 @@ def _config(content: Mapping[str, Any], folder: Path) -> AuditConfig:
     baseline = _table(content, "baseline", _BASELINE).get("audit", "")
     named = _files(files, roles, folder)
     limits, codes = _limits(content.get("limits", {})), _codes(checks)
+    watch = _table(content, "watch", {**dict.fromkeys(WATCH_KEYS, float), "weighted_by": str})
+    weighted_by = _one_of(watch, "weighted_by", get_args(WeightedBy), "scores")
+    watch.pop("weighted_by", None)
     if any(one.against == "baseline" for one in limits.values()) and not baseline:
         raise InputError(
             "Some limits compare with a baseline, and none is given",
@@ -227,7 +240,8 @@ def _config(content: Mapping[str, Any], folder: Path) -> AuditConfig:
         codes=codes,
         required=_required(checks.get("only", ()), limits, codes),
         baseline=baseline if baseline in ("", "latest") else str(_path(baseline, folder)),
-        watch=_watch(_table(content, "watch", dict.fromkeys(WATCH_KEYS, float))),
+        watch=_watch(watch),
+        weighted_by=weighted_by,
     )
 
 

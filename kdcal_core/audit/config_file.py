@@ -15,6 +15,7 @@ COMMAND = "kdcal audit run --config audit.toml --out audit"
 _OF_AN_EVENT = ("auc_at_least", "rate_change_at_most")
 _EXAMPLES = {
     "unknown_at_most": 0.05,
+    "unknown_by_density_at_most": 0.05,
     "accuracy_at_least": 0.8,
     "auc_at_least": 0.8,
     "rate_change_at_most": 0.1,
@@ -103,6 +104,7 @@ def _watch_lines(two_classes: bool) -> Iterator[str]:
         if two_classes or key not in _OF_AN_EVENT:
             known = getattr(made, key)
             yield f"# {key} = {_EXAMPLES[key] if known is None else known!r}  # {words}"
+    yield '# weighted_by = "scores"  # or "features": what audited rows are weighted by'
 
 
 def config_of(content: AuditContent, project: str = "") -> str:

@@ -30,7 +30,6 @@ from kdcal_core.audit.content import (
 from kdcal_core.audit.events import AuditApproved, Person
 from kdcal_core.audit.junit import Case, junit_text
 from kdcal_core.audit.making import AuditSettings, limits_of, make_audit
-from kdcal_core.audit.model_signature import verified_signature
 from kdcal_core.audit.project import Audit, Project, require_name
 from kdcal_core.audit.record import Record
 from kdcal_core.audit.signing import digest
@@ -39,12 +38,12 @@ from kdcal_core.checks import (
     MeasuredCheck,
     Verdict,
     evidence_text,
-    headline,
     result_text,
 )
 from kdcal_core.data import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
+from kdcal_core.models.model_signature import verified_signature
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import (
     Limit,
@@ -125,6 +124,8 @@ def run_gate(
         For input that cannot be used: nothing is recorded then but the lock.
     """
     require_name(config.title, "An audit")  # before hours of computing
+    if config.project:
+        require_name(config.project, "A project")
     if config.project or config.baseline == LATEST:
         record = record or Record()
     if record is not None and config.project:
@@ -165,11 +166,11 @@ def run_gate(
             apart = _apart(config, workspace, calibrated, folder, part_of(progress, 0.1, 0.2))
             settings = replace(settings, measured=apart)
         request = make_audit.request(workspace, review, settings)
-        made = _made(request, folder / "audit", part_of(progress, 0.2, 1.0))
+        made = made_apart(request, folder / "audit", part_of(progress, 0.2, 1.0))
         content = make_audit.read(made)
         if calibrated is not None:
             request = equal_sets.request(workspace, calibrated.source)
-            equal = equal_sets.read(_made(request, folder / "equal", silent))
+            equal = equal_sets.read(made_apart(request, folder / "equal", silent))
             content = of_sources(content, calibrated, settings, copies_of(equal))
     code = exit_code(content.checked.verdict, config.undecided)
     if record is None or project is None or who is None:
@@ -217,7 +218,7 @@ def gate_json(gate: Gate) -> dict[str, Any]:
         "title": content.title,
         "verdict": gate.verdict,
         "exit_code": gate.exit_code,
-        "headline": headline(content.checked),
+        "headline": content.headline,
         "next_step": content.next_step,
         "doubts": list(content.subject.doubts),
         "model": encode(content.subject.model),
@@ -364,11 +365,13 @@ def _apart(
         calibrator=config.calibrator,
         codes=list(config.codes or CHECKS),
     )
-    found = ask_calibrated.read(_made(request, folder / "apart", progress)).checks
+    found = ask_calibrated.read(made_apart(request, folder / "apart", progress)).checks
     return (*found, FITTED_THERE) if calibrated.which == "evaluation" else found
 
 
-def _made(request: Request, found: Path, progress: Progress) -> Path:
+def made_apart(
+    request: Request, found: Path, progress: Progress, what: str = "Computing the audit"
+) -> Path:
     """The folder with the result of a task, computed in a process of its own."""
     found.mkdir()
     run_limited(
@@ -377,7 +380,7 @@ def _made(request: Request, found: Path, progress: Progress) -> Path:
         folder=found,
         seconds=_SECONDS,
         progress=progress,
-        what="Computing the audit",
+        what=what,
     )
     return found
 

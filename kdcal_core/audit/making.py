@@ -138,6 +138,7 @@ def audit_settings(review: Review, title: str = "") -> AuditSettings:
         event=review.event,
         groups=question.groups,
         limits=question.limits,
+        signature=review.signature.said if review.signature else "",
     )
 
 
@@ -178,7 +179,8 @@ def named_facts(key: str) -> CalibratorFacts:
     return CalibratorFacts(key, title, "", "No file of it was named.")
 
 
-def _code_digest() -> str:
+def code_digest() -> str:
+    """The digest of kdcal's own files."""
     return code_facts().digest
 
 
@@ -212,7 +214,7 @@ def _versions() -> Iterator[tuple[str, str]]:
     needs=require_scored,
     default=audit_settings,
     covers=lambda review: [review.title, list(open_doubts(review))],
-    edition=_code_digest,
+    edition=code_digest,
 )
 def make_audit(sets: Sets, *, settings: AuditSettings) -> AuditContent:
     """Everything that an audit keeps of a review.

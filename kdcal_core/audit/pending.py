@@ -40,6 +40,8 @@ class PendingAudit:
         What was known of its results as it was begun.
     calibrator : CalibratorFacts or None
         The calibrator that was chosen for the model.
+    code : str
+        SHA-256 of the files of the kdcal that began it, which alone can finish its computation.
     """
 
     review: str
@@ -49,6 +51,7 @@ class PendingAudit:
     audit: str
     begun: Begun
     calibrator: CalibratorFacts | None = None
+    code: str = ""
 
 
 def keep_pending(workspace: Workspace, pending: PendingAudit) -> None:
@@ -75,6 +78,21 @@ def pending_of(workspace: Workspace, review_id: str) -> PendingAudit | None:
         return None
     # a copy of a review has the file of the review that it was copied from
     return found if found.review == review_id else None
+
+
+def left_behind(workspace: Workspace, review_id: str) -> bool:
+    """Whether an audit of this review waits that this kdcal cannot read, as after an update."""
+    if not workspace.exists(review_id) or pending_of(workspace, review_id) is not None:
+        return False
+    try:
+        values = json.loads(_path(workspace, review_id).read_bytes())
+    except OSError:
+        return False
+    except (ValueError, RecursionError):
+        return True
+    # a copy of a review has the file of the review that it was copied from
+    named = values.get("review") if isinstance(values, dict) else None
+    return not isinstance(named, str) or named == review_id
 
 
 def forget_pending(workspace: Workspace, review_id: str) -> None:

@@ -195,9 +195,7 @@ def after(project: Project | None, happened: Happened, project_id: str = "") -> 
         first = _first_member(happened)
         return replace(made, members=first, history=(happened,))
     if isinstance(event, ProjectCreated):
-        raise InputError(
-            f"There is a project named {project.name[:80]!r} already", fix="Choose another name."
-        )
+        raise name_taken(project.name)
     require_role(project, happened.who, type(event))
     changed = _CHANGES[type(event)](project, happened)
     for one in event.audits if isinstance(event, FilesDeleted) else ():
@@ -313,6 +311,11 @@ def _texts(value: Any) -> Iterator[str]:
         case list() | tuple():
             for one in value:
                 yield from _texts(one)
+
+
+def name_taken(name: str) -> InputError:
+    """The error of a project that would have the name of another."""
+    return InputError(f"There is a project named {name[:80]!r} already", fix="Choose another name.")
 
 
 def require_name(text: str, what: str) -> None:

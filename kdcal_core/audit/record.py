@@ -43,6 +43,7 @@ from kdcal_core.audit.project import (
     Project,
     after,
     expired,
+    name_taken,
     require_key_role,
     require_name,
     require_role,
@@ -153,9 +154,23 @@ class Record:
             return found
 
     def named(self, name: str) -> Project | None:
-        """The project of this name, if there is one."""
+        """The project of this name, if there is one.
+
+        Raises
+        ------
+        InputError
+            If its record was altered, or several have the name, as earlier versions allowed.
+        """
         project_id = id_of(name)
-        return self.project(project_id) if project_id in self.database.projects() else None
+        if project_id in self.database.projects():
+            return self.project(project_id)
+        # revision 0001 had ids by chance, and every line of a record holds its project's
+        found = [one for one in self._readable() if one.name == name]
+        if len(found) > 1:
+            raise InputError(
+                f"{len(found)} projects have the name {name[:80]!r}", fix="Choose another name."
+            )
+        return found[0] if found else None
 
     def create(self, name: str, who: Person) -> Project:
         """A new project.
@@ -165,6 +180,8 @@ class Record:
         InputError
             If its name is empty, too long or taken.
         """
+        if self.named(name) is not None:
+            raise name_taken(name)
         project_id = id_of(name)
         self.write(project_id, ProjectCreated(name, self._signer().public), who)
         return self.project(project_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isclose, isfinite
+from typing import Any
 
 from kdcal_core.audit.content import AuditContent, Subject
 from kdcal_core.audit.making import audit_settings, limits_of, subject_of
@@ -16,11 +17,15 @@ from kdcal_core.diagnostics import (
     ChangedEstimate,
     Estimate,
     changed_estimate,
+    corrected_changes,
     distinct_labels,
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, Review
 from kdcal_core.text import listed
+
+Facts = tuple[tuple[str, str, str], ...]
+"""What differs, with what it was and what it is. Untrusted text."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class ComparedAudits:
         Names of estimates that one audit alone has. Untrusted text.
     """
 
-    facts: tuple[tuple[str, str, str], ...]
+    facts: Facts
     same_rows: bool
     verdicts: tuple[ChangedVerdict, ...]
     estimates: tuple[ChangedEstimate, ...]
@@ -71,19 +76,46 @@ def _question(content: AuditContent) -> tuple[object, ...]:
 def compare_audits(before: AuditContent, after: AuditContent) -> ComparedAudits:
     """Compare two audits of the same task.
 
-    The intervals of differences are those of independent rows, because audits hold none. On the
-    same rows they are too wide: what they tell apart differs, what they do not may differ still.
+    As `compare_with_baseline` with one version.
 
     Raises
     ------
     InputError
         If the audits are of other tasks, classes or events.
     """
-    if not same_question(before, after):
-        raise InputError(
-            "The audits are of other tasks, classes or events",
-            fix="Compare audits of the same task and classes, about the same event.",
-        )
+    (found,) = compare_with_baseline(before, [after])
+    return found
+
+
+def compare_with_baseline(
+    baseline: AuditContent, versions: Sequence[AuditContent]
+) -> tuple[ComparedAudits, ...]:
+    """Compare each of several audits with one audit of the same task, which is "before" in each.
+
+    The intervals of differences are those of independent rows, because audits hold none. On the
+    same rows they are too wide: what they tell apart differs, what they do not may differ still.
+    Directions allow for the number of all differences together
+    (`kdcal_core.diagnostics.corrected_changes`).
+
+    Raises
+    ------
+    InputError
+        If the audits are of other tasks, classes or events.
+    """
+    for one in versions:
+        if not same_question(baseline, one):
+            raise InputError(
+                "The audits are of other tasks, classes or events",
+                fix="Compare audits of the same task and classes, about the same event.",
+            )
+    found = [_compared(baseline, one) for one in versions]
+    corrected = corrected_changes([one.estimates for one in found])
+    return tuple(
+        replace(one, estimates=estimates) for one, estimates in zip(found, corrected, strict=True)
+    )
+
+
+def _compared(before: AuditContent, after: AuditContent) -> ComparedAudits:
     old, new = _named(before), _named(after)
     return ComparedAudits(
         facts=tuple(_facts(before, after)),
@@ -99,15 +131,72 @@ def compare_audits(before: AuditContent, after: AuditContent) -> ComparedAudits:
     )
 
 
-def compared_words(found: ComparedAudits) -> str:
+def compared_words(found: ComparedAudits, *names: str) -> str:
     """What changed, in a sentence. Untrusted text.
+
+    Parameters
+    ----------
+    names : str
+        None, or what the baseline and the version are called.
 
     Examples
     --------
     >>> compared_words(ComparedAudits((), True, (), ()))
     'The audits have no estimate in common.'
     """
-    return changed_words(found.estimates)
+    return changed_words(found.estimates, "audits", *names)
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Something of a baseline and of every version compared with it.
+
+    Attributes
+    ----------
+    name : str
+        Untrusted text.
+    before : object or None
+        Of the baseline; None where it has none.
+    after : tuple
+        Of each version.
+    """
+
+    name: str
+    before: Any
+    after: tuple[Any, ...]
+
+
+def estimates_beside(found: Sequence[Sequence[ChangedEstimate]]) -> tuple[SideBySide, ...]:
+    """Every estimate of a baseline, with its changes in each version; None where it has none."""
+    known = [{one.name: one for one in changes} for changes in found]
+    return tuple(
+        SideBySide(
+            name,
+            next(one[name].before for one in known if name in one),
+            tuple(one.get(name) for one in known),
+        )
+        for name in dict.fromkeys(name for one in known for name in one)
+    )
+
+
+def facts_beside(found: Sequence[Facts]) -> tuple[SideBySide, ...]:
+    """Every fact in which any version differs from a baseline, of all of them."""
+    known = [{what: (then, now) for what, then, now in facts} for facts in found]
+    beside = []
+    for what in dict.fromkeys(what for one in known for what in one):
+        before = next(one[what][0] for one in known if what in one)
+        after = tuple(one[what][1] if what in one else before for one in known)
+        beside.append(SideBySide(what, before, after))
+    return tuple(beside)
+
+
+def verdicts_beside(contents: Sequence[AuditContent]) -> tuple[SideBySide, ...]:
+    """The verdict of every check in a baseline and in each version; None without one."""
+    each = [{one.code: one.verdict for one in content.checked.results} for content in contents]
+    return tuple(
+        SideBySide(code, each[0].get(code), tuple(one.get(code) for one in each[1:]))
+        for code in dict.fromkeys(code for one in each for code in one)
+    )
 
 
 def trends(audits: Sequence[tuple[Audit, AuditContent]]) -> tuple[Trend, ...]:
@@ -190,10 +279,6 @@ def _verdicts(before: AuditContent, after: AuditContent) -> Iterator[ChangedVerd
     old, new = ({one.code: one.verdict for one in each.checked.results} for each in (before, after))
     for code in dict.fromkeys((*new, *old)):
         yield ChangedVerdict(code, old.get(code), new.get(code))
-
-
-Facts = tuple[tuple[str, str, str], ...]
-"""What differs, with what it was and what it is. Untrusted text."""
 
 
 def changed_facts(before: Review, after: Review) -> Facts:

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.audit.config import Undecided, WatchLimits
+from kdcal_core.audit.config import Undecided, WatchLimits, WeightedBy
 from kdcal_core.audit.gate import exit_code
 from kdcal_core.audit.watch_limits import (
     WatchResult,
     WithLabels,
     check_limits,
     judged,
+    judged_by_density,
     signal,
     worst,
 )
@@ -31,7 +33,7 @@ from kdcal_core.audit.watch_state import (
 )
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.checks import Verdict
-from kdcal_core.data import FloatArray, IntArray, ScoredSet
+from kdcal_core.data import FloatArray, IntArray, ScoredSet, feature_frame
 from kdcal_core.data.equal_rows import are_fine, row_keys
 from kdcal_core.diagnostics import (
     ComparedMeasure,
@@ -42,6 +44,7 @@ from kdcal_core.diagnostics import (
     ScoreCounts,
     ScoreShift,
     SequentialCalibration,
+    UnknownChange,
     auc,
     confidence_calibration_error,
     freeze_bins,
@@ -96,6 +99,8 @@ class WatchSettings:
         What is watched, where files outside of the review say so.
     file : WatchedTable or None
         The file from which the new table was made, where it is not the table itself.
+    weighted_by : {"scores", "features"}
+        As of `AuditConfig`; features are the columns of inputs, of a new table that has them.
     seed : int
     """
 
@@ -109,6 +114,7 @@ class WatchSettings:
     state: WatchState | None = None
     of: Watched | None = None
     file: WatchedTable | None = None
+    weighted_by: WeightedBy = "scores"
     seed: int = 0
 
 
@@ -140,6 +146,8 @@ class Watch:
         None if no new row has a label.
     test : SequentialCalibration or None
         Over all labelled rows since the state began; None if none of this table counts.
+    unknown : UnknownChange or None
+        Rows that lie where the model has seen hardly any data; None where that was not asked.
     results : tuple of WatchResult
     notes : tuple of str
         Untrusted text.
@@ -167,6 +175,7 @@ class Watch:
     state: WatchState
     exit_code: int
     seed: int
+    unknown: UnknownChange | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -200,6 +209,17 @@ class Watch:
         return of_event if self.event and of_event is not None else self.estimated.predictions
 
 
+def with_unknown(watch: Watch, unknown: UnknownChange, most: float, undecided: Undecided) -> Watch:
+    """The watch with a limit on the rows that lie where the model has seen hardly any data."""
+    results = (*watch.results, judged_by_density(unknown, most))
+    return replace(
+        watch,
+        unknown=unknown,
+        results=results,
+        exit_code=exit_code(worst(results), undecided),
+    )
+
+
 def watched_of(review: Review, method: str | None = None) -> Watched:
     """What a review watches: its model, or its predictions, on its judged rows, or a calibrator."""
     which: Which = "evaluation" if review.has_evaluation else "calibration"
@@ -217,6 +237,14 @@ def _settled(review: Review, settings: WatchSettings) -> WatchSettings:
     """The settings with the new table's digest; refuse a state and limits that do not fit."""
     check_limits(settings.limits, review.event_class)
     _check_method(review, settings.method)
+    if settings.weighted_by == "features" and (
+        settings.table is None or review.roles is None or not review.roles.features
+    ):
+        raise InputError(
+            "The audited rows cannot be weighted by features, because no column describes the rows "
+            "of both tables",
+            fix="Watch the model on its inputs, or weight by scores.",
+        )
     of = settings.of or watched_of(review, settings.method)
     if settings.table is None:
         if not review.has_evaluation:
@@ -299,7 +327,13 @@ def watch_table(sets: Sets, *, settings: WatchSettings) -> Watch:
     notes += copies
     if state is not None and settings.table is not None:
         check_continues(state, of, settings.limits.alpha, new.known)
-    found = _measured(review, which, old, new, of, state, settings, part_of(progress, 0.5, 1.0))
+    features = None
+    if settings.weighted_by == "features":
+        roles = sets.reader.roles
+        features = feature_frame(sets.frame(which, roles.features), roles), new.rows.inputs
+    found = _measured(
+        review, which, old, new, of, state, settings, features, part_of(progress, 0.5, 1.0)
+    )
     return replace(found, notes=(*notes, *found.notes))
 
 
@@ -472,6 +506,7 @@ def _measured(
     of: Watched,
     earlier: WatchState | None,
     settings: WatchSettings,
+    features: tuple[pd.DataFrame, pd.DataFrame | None] | None,
     progress: Progress,
 ) -> Watch:
     """All that is computed from the arrays."""
@@ -482,7 +517,17 @@ def _measured(
     progress(0.0, "Measuring drift")
     shift = score_shift(score, new, bins=bins, seed=seed)
     progress(0.3, "Estimating performance without labels")
-    estimated = label_free_performance(audited.proba, audited.y, proba, event=asked, seed=seed)
+    old_features, new_features = features or (None, None)
+    estimated = label_free_performance(
+        audited.proba,
+        audited.y,
+        proba,
+        event=asked,
+        weighting=settings.weighted_by,
+        features=old_features,
+        new_features=new_features,
+        seed=seed,
+    )
     progress(0.7, "Estimating the classes' shares")
     shares, why_not = None, ""
     try:

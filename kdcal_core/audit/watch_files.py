@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from kdcal_core.audit.config import AuditConfig
-from kdcal_core.audit.gate import judged_files, verified, with_question
-from kdcal_core.audit.watch import Watch, WatchSettings, watch_table
+from kdcal_core.audit.gate import judged_files, made_apart, verified, with_question
+from kdcal_core.audit.watch import Watch, WatchSettings, watch_table, with_unknown
 from kdcal_core.audit.watch_state import Watched, WatchedTable, check_continues, read_state
+from kdcal_core.diagnostics import UnknownChange
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.progress import Progress, part_of
@@ -22,9 +23,18 @@ from kdcal_core.review import (
     note_results,
     scored_review,
 )
+from kdcal_core.store import load_part
 from kdcal_core.store.disk import digest_of
+from kdcal_core.tasks import (
+    GraphRecord,
+    GraphSetting,
+    Request,
+    fit_graph,
+    unknown_new_rows,
+)
 
 _SECONDS = 24 * 3600.0
+_WATCHING = "Watching the new table"
 
 
 def run_watch(
@@ -61,11 +71,16 @@ def run_watch(
     if not table.is_file():
         raise InputError("There is no such file", fix="Check its path.", file=str(data))
     earlier = None if state is None else read_state(Path(state))
+    most = config.watch.unknown_by_density_at_most
     verified(config)
-    files = replace(config.files, training=None, foreign=())
+    training = None if most is None else config.files.training
+    files = replace(config.files, training=training, foreign=())
     with tempfile.TemporaryDirectory(prefix="kdcal-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        workspace, review = _audited(config, files, folder, part_of(progress, 0.0, 0.3))
+        workspace, review, source = _audited(
+            config, files, table, folder, part_of(progress, 0.0, 0.3)
+        )
+        fit = None if most is None else _graph_request(workspace, source)
         of = _watched(config, files, review)
         file = WatchedTable(table.name, digest_of(table), 0, 0)
         if earlier is not None:  # before the new rows are scored
@@ -81,37 +96,75 @@ def run_watch(
             state=earlier,
             of=of,
             file=file,
+            weighted_by=config.weighted_by,
             seed=seed,
         )
         request = watch_table.request(workspace, review, settings)
-        found = folder / "watch"
-        found.mkdir()
-        run_limited(
-            request.target,
-            {**request.kwargs},
-            folder=found,
-            seconds=_SECONDS,
-            progress=part_of(progress, 0.5, 1.0),
-            what="Watching the new table",
-        )
-        return watch_table.read(found)
+        end = 1.0 if fit is None else 0.7
+        made = made_apart(request, folder / "watch", part_of(progress, 0.5, end), _WATCHING)
+        found = watch_table.read(made)
+        if fit is None or most is None:
+            return found
+        unknown = _unknown(workspace, source, fit, table, folder, part_of(progress, end, 1.0))
+        return with_unknown(found, unknown, most, config.undecided)
 
 
 def _audited(
-    config: AuditConfig, files: NamedFiles, folder: Path, progress: Progress
-) -> tuple[Workspace, Review]:
-    """The review of the audited files."""
+    config: AuditConfig, files: NamedFiles, table: Path, folder: Path, progress: Progress
+) -> tuple[Workspace, Review, Review]:
+    """The review of the audited files, and that of the model where a calibrator stands between."""
     if files.task == "regression":
         raise _regression()
     workspace = Workspace(folder / "reviews")
     if config.calibrator is not None:
         files = _alone(files)
-    files, _ = judged_files(replace(config, files=files), workspace, folder, progress)
+    asked = replace(config, files=files)
+    files, calibrated = judged_files(asked, workspace, folder, progress)
+    if calibrated is not None:
+        calibrated.require_new_rows()
+        calibrated.require_new_table(digest_of(table), table.name)
     check_files(files)
     review = scored_review(workspace, files)
     if review.task == "regression":
         raise _regression()
-    return workspace, with_question(workspace, review, replace(config, groups=()), files)
+    review = with_question(workspace, review, replace(config, groups=()), files)
+    return workspace, review, review if calibrated is None else calibrated.source
+
+
+def _graph_request(workspace: Workspace, source: Review) -> Request:
+    """The fit of the model's kernel density version; refuses a review without a model for it."""
+    try:
+        return fit_graph.request(workspace, source.id)
+    except InputError as error:
+        raise InputError(
+            f"watch.unknown_by_density_at_most cannot be answered. {error.what}",
+            fix="Leave it out; watch.unknown_at_most goes by the scores.",
+        ) from error
+
+
+def _unknown(
+    workspace: Workspace,
+    source: Review,
+    fit: Request,
+    table: Path,
+    folder: Path,
+    progress: Progress,
+) -> UnknownChange:
+    """The rows of the new table that lie where the model has seen hardly any data."""
+    made = made_apart(fit, folder / "graph", part_of(progress, 0.0, 0.7), _WATCHING)
+    facts = load_part(made, "record", GraphRecord, whole=True).facts
+    source = workspace.read(source.id)
+    if table.name not in source.watched:
+        source = add_watched(workspace, source.id, table, table.name)
+    request = unknown_new_rows.request(
+        workspace,
+        source,
+        table=table.name,
+        digest=source.watched[table.name].digest,
+        graph=asdict(GraphSetting.own(made, facts)),
+    )
+    counted = made_apart(request, folder / "unknown", part_of(progress, 0.7, 1.0), _WATCHING)
+    return unknown_new_rows.read(counted)
 
 
 def _alone(files: NamedFiles) -> NamedFiles:

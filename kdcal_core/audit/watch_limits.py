@@ -15,12 +15,13 @@ from kdcal_core.diagnostics import (
     LabelFreePerformance,
     ScoreShift,
     SequentialCalibration,
+    UnknownChange,
     unpaired_difference,
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit
 
-Source = Literal["scores", "without labels", "labels"]
+Source = Literal["scores", "features", "without labels", "labels"]
 BEYOND_SCORES = "Beyond the audited scores"
 """Title of the share of new rows that are unlike all audited rows by their score."""
 
@@ -56,7 +57,7 @@ class WatchResult:
         None for a sequential test that signalled at an earlier table, if this one has no labels.
     limit : Limit or None
         None for the sequential test, whose e-value decides.
-    source : {"scores", "without labels", "labels"}
+    source : {"scores", "features", "without labels", "labels"}
         What the estimate was computed from.
     verdict : str
     """
@@ -107,7 +108,10 @@ def judged(
     watched = estimated.predictions if event is None or of_event is None else of_event
     if limits.unknown_at_most is not None:
         limit = Limit(high=limits.unknown_at_most)
-        judge("unknown_at_most", BEYOND_SCORES, watched.outside, limit, "scores")
+        if watched.weighted_by == "features":
+            judge("unknown_at_most", "Unlike the audited rows", watched.outside, limit, "features")
+        else:
+            judge("unknown_at_most", BEYOND_SCORES, watched.outside, limit, "scores")
     known = labels if all_labelled else None
     source: Source = "without labels" if known is None else "labels"
     if limits.accuracy_at_least is not None:
@@ -130,6 +134,13 @@ def judged(
         limit = Limit(high=limits.calibration_error_at_most)
         judge("calibration_error_at_most", "Calibration error", error, limit, source)
     return tuple(found)
+
+
+def judged_by_density(found: UnknownChange, most: float) -> WatchResult:
+    """The verdict of the share of rows that lie where the model has seen hardly any data."""
+    limit, title = Limit(high=most), "Unknown rows by density"
+    verdict = verdict_of(found.new, limit)
+    return WatchResult("unknown_by_density_at_most", title, found.new, limit, "features", verdict)
 
 
 def signal(test: SequentialCalibration | None, after: CalibrationWatch) -> tuple[WatchResult, ...]:

@@ -45,6 +45,9 @@ class NewRows:
         Whether rows are hardly ever equal by chance (`kdcal_core.data.equal_rows.are_fine`).
     n : int
         Rows of the whole table.
+    inputs : DataFrame or None
+        The columns that describe these rows, where they are known; only of a new table, not of
+        those before it.
     """
 
     proba: FloatArray
@@ -52,6 +55,7 @@ class NewRows:
     keys: NDArray[np.uint64]
     fine: bool
     n: int
+    inputs: pd.DataFrame | None = None
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
@@ -101,7 +105,8 @@ def new_rows(
             proba = output_matrix(Table(frame, digest, name), roles, classes)
             known = bool(roles.features) and set(roles.features) <= set(frame.columns)
             inputs = feature_frame(frame, roles) if known else pd.DataFrame(proba)
-    return NewRows(proba, y, row_keys(inputs), are_fine(inputs), n)
+    kept = None if labelled or not set(roles.features) <= set(inputs.columns) else inputs
+    return NewRows(proba, y, row_keys(inputs), are_fine(inputs), n, kept)
 
 
 def calibrated_rows(

@@ -27,6 +27,7 @@ JSON_FORMAT = 1
 
 _REMEDIES = {
     "unknown_at_most": "Look at these rows: the audit says nothing about them.",
+    "unknown_by_density_at_most": "Look at these rows: the model has seen hardly any like them.",
     "psi_at_most": "Find out what changed, and audit the model on labelled rows like the new ones.",
     "alpha": "Recalibrate the model on recent labelled rows, and audit it again.",
 }
@@ -88,8 +89,8 @@ def result_words(watch: Watch, one: WatchResult) -> str:
         said = _signal_before(watch) if watch.test is None else e_process_words(watch.test)
         return f"{said} {order_words(watch)}".rstrip()
     said = estimate_text(one.estimate, chance=one.source == "scores")
-    how = {"scores": "", "without labels": ", without labels", "labels": ", from labels"}
-    return f"{said}{how[one.source]}; limit {limit_text(one.limit, one.estimate)}."
+    how = {"without labels": ", without labels", "labels": ", from labels"}
+    return f"{said}{how.get(one.source, '')}; limit {limit_text(one.limit, one.estimate)}."
 
 
 def _signal_before(watch: Watch) -> str:
@@ -143,6 +144,14 @@ def assumptions(watch: Watch) -> tuple[tuple[str, str], ...]:
     found = [
         ("Without labels", one) for one in dict.fromkeys(watch.estimated.predictions.assumptions)
     ]
+    if watch.unknown is not None:
+        found.append(
+            (
+                "Unknown rows",
+                "A row is unknown if its density is below the floor of the model's kernel density "
+                "version. Rows with usual inputs in a rare combination may not be.",
+            )
+        )
     if watch.shares is not None:
         found += [("Shares", one) for one in watch.shares.assumptions]
     if watch.test is not None:
@@ -204,6 +213,7 @@ def watch_json(watch: Watch) -> dict[str, Any]:
             "new": [int(one) for one in watch.shift.new_count],
         },
         "without_labels": {name: _of_label_free(one) for name, one in _label_free(watch).items()},
+        "unknown": _unknown(watch),
         "class_shares": _shares(watch),
         "labels": _labels(watch),
         "test": None if watch.test is None else _test(watch.test),
@@ -232,6 +242,18 @@ def _of_label_free(found: LabelFree) -> dict[str, Any]:
         "effective_rows": finite(found.effective_rows),
         "outside": _estimate(found.outside),
         "covered": found.covered,
+    }
+
+
+def _unknown(watch: Watch) -> dict[str, Any] | None:
+    found = watch.unknown
+    if found is None:
+        return None
+    return {
+        "new": _estimate(found.new),
+        "audited": _estimate(found.audited),
+        "change": _estimate(found.change),
+        "p_value": found.p_value,
     }
 
 

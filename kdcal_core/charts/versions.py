@@ -51,8 +51,10 @@ than six half widths is drawn at the edge.
 """
 _INDEPENDENT = """
 The intervals are those of independent rows (Zou and Donner 2008)@WHY@. On
-the same rows they are too wide: a difference may be there that they do not show. Among twenty
-estimates that did not change, one leaves the line by chance.
+the same rows they are too wide: a difference may be there that they do not show. Each interval is
+for its line alone: among twenty estimates that did not change, one leaves the line by chance. The
+verdicts allow for the number of all differences (Holm), so an interval may leave the line where its
+mark is hollow.
 """
 _PAIRED = """
 The intervals are paired: each row of one review is compared with the same row of the other, so that
@@ -62,7 +64,7 @@ line where its mark is hollow.
 """
 _UNPAIRED = """
 Not paired: @NAMES@. Their intervals are those of independent rows (Zou and Donner 2008), which are
-too wide on the same rows, and their verdicts are not corrected for the number of measures.
+too wide on the same rows, and their verdicts allow for their own number.
 """
 CURVES = """
 **Horizontal axis**: the stated probability. **Vertical axis**: how often it happened. On the dashed
@@ -230,16 +232,30 @@ def _how_to_read(of: ComparedKind, unpaired: Sequence[str], *, paired: bool) -> 
     return said.replace("@INTERVALS@", intervals.strip())
 
 
-def changed_words(changes: Sequence[ChangedEstimate], of: ComparedKind = "audits") -> str:
+def changed_words(
+    changes: Sequence[ChangedEstimate], of: ComparedKind = "audits", *names: str
+) -> str:
     """What changed, in a sentence. Untrusted text.
+
+    Parameters
+    ----------
+    names : str
+        None, or what the baseline and the version are called, where there are several versions.
 
     Examples
     --------
     >>> changed_words(())
     'The audits have no estimate in common.'
+    >>> changed_words((), "audits", "Spring", "Summer")
+    'Summer and Spring have no estimate in common.'
     """
+    both, one = f"The {of}", ONES[of]
+    against = ""
+    if names:
+        baseline, one = names
+        both, against = f"{one} and {baseline}", f" than {baseline}"
     if not changes:
-        return f"The {of} have no estimate in common."
+        return f"{both} have no estimate in common."
     n = len(changes)
     found: dict[Direction, list[str]] = {
         direction: [one.label for one in changes if one.direction == direction]
@@ -247,21 +263,59 @@ def changed_words(changes: Sequence[ChangedEstimate], of: ComparedKind = "audits
     }
     said: tuple[Direction, ...] = ("better", "worse")
     parts = [
-        f"{direction} in {listed(list(dict.fromkeys(found[direction])), 3, between=';')}"
+        f"{direction}{against} in {listed(list(dict.fromkeys(found[direction])), 3, between=';')}"
         for direction in said
         if found[direction]
     ]
     other, same = len(found["other"]), len(found["not told apart"])
     if not parts and not other:
-        return f"The {of} cannot be told apart in any of {n:,} estimates."
-    parts = parts or ["neither better nor worse"]
+        return f"{both} cannot be told apart in any of {n:,} estimates."
+    parts = parts or [f"neither better nor worse{against}"]
     if other:
         verb = "differs" if other == 1 else "differ"
         parts.append(f"{other:,} {verb} where neither direction is better")
     if same:
         parts.append(f"{same:,} of {n:,} estimates cannot be told apart")
-    one = ONES[of]
-    return f"{one[0].upper()}{one[1:]} is {'; '.join(parts)}."
+    return f"{one if names else one.capitalize()} is {'; '.join(parts)}."
+
+
+def several_words(
+    versions: Sequence[Sequence[ChangedEstimate]], names: Sequence[str], baseline: str = ""
+) -> str:
+    """In how many estimates each of several versions is better and worse. Untrusted text.
+
+    Parameters
+    ----------
+    versions : sequence of sequences of ChangedEstimate
+        Of audits, each one's less those of the baseline; of reviews, those of the open one less
+        each other one's.
+    names : sequence of str
+        Of the audits, or of the other reviews.
+    baseline : str
+        Of audits, what the one is called with which the others are compared.
+
+    Examples
+    --------
+    >>> several_words([(), ()], ["Summer", "Autumn"], "Spring")
+    'Against Spring, Summer is better in 0 and worse in 0 of 0 estimates; Autumn in 0 and 0 of 0.'
+    >>> several_words([()], ["Spring"])
+    'The open review is better in 0 and worse in 0 of 0 estimates than Spring.'
+    """
+    said: list[str] = []
+    for name, changes in zip(names, versions, strict=True):
+        better, worse = (
+            sum(one.direction == direction for one in changes) for direction in ("better", "worse")
+        )
+        of = f"of {len(changes)}"
+        long = f"better in {better} and worse in {worse} {of} estimates"
+        short = f"in {better} and {worse} {of}"
+        if baseline:
+            said.append(f"{name} {short}" if said else f"{name} is {long}")
+        else:
+            said.append(f"{short} than {name}" if said else f"{long} than {name}")
+    if baseline:
+        return f"Against {baseline}, {'; '.join(said)}."
+    return f"The open review is {'; '.join(said)}."
 
 
 def changes_table(changes: Sequence[ChangedEstimate]) -> pd.DataFrame:
@@ -286,6 +340,17 @@ def changes_table(changes: Sequence[ChangedEstimate]) -> pd.DataFrame:
             for one in changes
         ]
     )
+
+
+def direction_text(direction: Direction) -> str:
+    """A direction in a table.
+
+    Examples
+    --------
+    >>> direction_text("other"), direction_text("worse")
+    ('different', 'worse')
+    """
+    return "different" if direction == "other" else direction
 
 
 def signed_text(estimate: Estimate) -> str:

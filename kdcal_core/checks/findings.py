@@ -13,18 +13,24 @@ from kdcal_core.text import counted, in_sentence, listed
 _MOST = 3  # titles in the headline
 
 
-def headline(checked: CheckedReview) -> str:
+def headline(checked: CheckedReview, what: str = "The model") -> str:
     """The verdict in a sentence that can be repeated.
+
+    Parameters
+    ----------
+    checked : CheckedReview
+    what : str
+        What was judged, at the beginning of a sentence.
 
     Examples
     --------
     >>> headline(CheckedReview((), 0.95, 0))
     'No check could be answered on these rows.'
     """
-    return " ".join(filter(None, (_found_text(checked), _unanswered_text(checked))))
+    return " ".join(filter(None, (_found_text(checked, what), _unanswered_text(checked))))
 
 
-def _found_text(checked: CheckedReview) -> str:
+def _found_text(checked: CheckedReview, what: str) -> str:
     """What the answered checks say together."""
     answered = [one for one in checked.results if one.verdict is not None]
     if not answered:
@@ -32,7 +38,7 @@ def _found_text(checked: CheckedReview) -> str:
     failed, unsure = checked.of("fail"), checked.of("not enough evidence")
     n = len(answered)
     if failed:
-        return f"The model fails {len(failed)} of {counted(n, 'check')}: {_titles(failed)}."
+        return f"{what} fails {len(failed)} of {counted(n, 'check')}: {_titles(failed)}."
     if unsure:
         verb = "needs" if len(unsure) == 1 else "need"
         return (
@@ -41,7 +47,7 @@ def _found_text(checked: CheckedReview) -> str:
         )
     if checked.unanswered:
         return f"No check fails of the {n:,} that could be answered."
-    return f"The model passes all {counted(n, 'check')} on {counted(checked.n, 'row')}."
+    return f"{what} passes all {counted(n, 'check')} on {counted(checked.n, 'row')}."
 
 
 def _unanswered_text(checked: CheckedReview) -> str:
@@ -121,7 +127,9 @@ def result_text(result: CheckResult) -> str:
     return f"{part_text(result, result.worst)}{others}"
 
 
-def next_step(checked: CheckedReview, *, complete: bool = True) -> str:
+def next_step(
+    checked: CheckedReview, *, complete: bool = True, keep: str = "the model as it is"
+) -> str:
     """What to do now, and what the best of the repairs that were tried gains.
 
     A fault of one group or region comes before other fails, because a repair of all rows alike
@@ -132,6 +140,8 @@ def next_step(checked: CheckedReview, *, complete: bool = True) -> str:
     checked : CheckedReview
     complete : bool
         Whether every check has been made. Before, rows that may be missing are not asked for.
+    keep : str
+        What is kept where nothing has to be done.
 
     Examples
     --------
@@ -155,7 +165,7 @@ def next_step(checked: CheckedReview, *, complete: bool = True) -> str:
             "answered."
         )
     elif complete:
-        step = "Nothing. Keep the model as it is, and check again on new rows."
+        step = f"Nothing. Keep {keep}, and check again on new rows."
     repair = _repair_text(checked)
     if local is not None and repair:
         repair = f"Over all rows, {in_sentence(repair)}"

@@ -93,6 +93,7 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         "- is standard input",
     )
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
+    _signature(command)
     command.add_argument("--evaluation", metavar="TABLE", help="further held-out rows, if any")
     command.add_argument(
         "--target", metavar="COLUMN", required=True, help="the true class or outcome"
@@ -160,6 +161,7 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
     one.add_argument("--out", metavar="FILE", default="audit.toml", help="default audit.toml")
     one.add_argument("--project", metavar="NAME", help="the project that keeps the audits")
     one.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
+    _signature(one)
     table = one.add_mutually_exclusive_group()
     table.add_argument("--data", metavar="TABLE", help="rows for --model (CSV, Parquet)")
     table.add_argument("--predictions", metavar="TABLE", help="rows with the predictions")
@@ -205,9 +207,10 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
     )  # fmt: skip
     _force(one)
 
-    one = action("compare", "show what changed between two audits")
-    one.add_argument("before", metavar="BEFORE", help="beginning of an id, or a file audit.json")
-    one.add_argument("after", metavar="AFTER", help="beginning of an id, or a file audit.json")
+    one = action("compare", "show what changed from one audit to another, or to several")
+    named = "beginning of an id, or a file audit.json"
+    one.add_argument("before", metavar="BASELINE", help=named)
+    one.add_argument("after", metavar="AUDIT", nargs="+", help=f"{named}, held against it")
 
     one = action(
         "verify",
@@ -335,6 +338,15 @@ def _outputs(command: Parser) -> None:
     )
 
 
+def _signature(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--signature", metavar="FILE", help="an OpenSSF signature of the model, which is verified"
+    )
+    command.add_argument(
+        "--signature-key", metavar="FILE", help="its maker's public key (PEM, elliptic curve)"
+    )
+
+
 def _weight_and_classes(command: Parser) -> None:
     command.add_argument("--weight", metavar="COLUMN", help="row weights")
     command.add_argument(
@@ -418,6 +430,7 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     _outputs(command)
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
+    _signature(command)
     command.add_argument("--target", metavar="COLUMN", help="the true class")
     command.add_argument(
         "--training",

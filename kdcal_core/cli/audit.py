@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ from kdcal_core.text import counted, printable
 
 if TYPE_CHECKING:
     from kdcal_core.audit import Audit, AuditContent, ComparedAudits, Project, Record
+    from kdcal_core.diagnostics import ChangedEstimate
 
 _ALTERED = 1
 _VERIFY = "Run 'kdcal audit verify'."
@@ -81,7 +82,8 @@ def _init(options: argparse.Namespace) -> Report:
     from kdcal_core.audit.gate import with_question
     from kdcal_core.review import Workspace, check_files, scored_review
 
-    places = ("model", "calibration", "evaluation", "training", "predictions")
+    tables = ("calibration", "evaluation", "training", "predictions")
+    places = ("model", "signature", "signature_key", *tables)
     if options.review:
         review = Workspace().read(options.review)
         if not review.ready:
@@ -186,17 +188,22 @@ def _show(options: argparse.Namespace) -> Report:
 
 
 def _compare(options: argparse.Namespace) -> Report:
-    from kdcal_core.audit import compare_audits, errors_of_content
+    from kdcal_core.audit import compare_with_baseline, errors_of_content
 
     record = _record()
-    before, after = (_content(record, one) for one in (options.before, options.after))
+    names = (options.before, *options.after)
+    contents = [_content(record, one) for one in names]
     with errors_of_content():
-        return Report(_compared_text(compare_audits(before, after)))
+        found = compare_with_baseline(contents[0], contents[1:])
+        if len(found) == 1:
+            return Report(_compared_text(found[0]))
+        return Report(_several_text(contents, found))
 
 
 def _compared_text(found: ComparedAudits) -> str:
     """What changed between two audits, ready to print."""
     from kdcal_core.audit import compared_words
+    from kdcal_core.charts import direction_text
     from kdcal_core.diagnostics import estimate_text, value_text
 
     parts = [printable(compared_words(found), 1000)]
@@ -211,13 +218,68 @@ def _compared_text(found: ComparedAudits) -> str:
         parts.append(table(("Verdict of", "Before", "After"), verdicts, left=(0, 1, 2)))
     rows = [
         (one.name, value_text(one.before), value_text(one.after),
-         estimate_text(one.difference, chance=False), one.direction)
+         estimate_text(one.difference, chance=False), direction_text(one.direction))
         for one in found.estimates
     ]  # fmt: skip
     header = ("Estimate", "Before", "After", "Difference", "Is")
     parts.append(table(header, rows, left=(0, 4)))
     same = "the same rows" if found.same_rows else "other rows"
     parts.append(f"Both were judged on {same}." if found.same_rows else f"They judged {same}.")
+    return "\n\n".join(parts)
+
+
+def _several_text(contents: Sequence[AuditContent], found: Sequence[ComparedAudits]) -> str:
+    """What changed from one audit to each of several, ready to print."""
+    from kdcal_core.audit import compared_words, estimates_beside, facts_beside, verdicts_beside
+    from kdcal_core.charts import direction_text
+    from kdcal_core.diagnostics import estimate_text, value_text
+
+    def said(one: ChangedEstimate) -> str:
+        found = estimate_text(one.difference, chance=False)
+        return f"{found}, {direction_text(one.direction)}"
+
+    letters = [chr(ord("A") + at) if at < 26 else f"A{at}" for at in range(len(contents))]
+    where = [
+        "",
+        *(", the same rows as A" if one.same_rows else ", other rows than A" for one in found),
+    ]
+    parts = [
+        "\n".join(
+            printable(f"{letter} is {one.title}{more}.", 200)
+            for letter, one, more in zip(letters, contents, where, strict=True)
+        ),
+        "\n".join(
+            printable(compared_words(one, letters[0], letter), 1000)
+            for letter, one in zip(letters[1:], found, strict=True)
+        ),
+    ]
+    left = tuple(range(len(letters) + 1))
+    facts = [
+        (one.name, one.before, *one.after) for one in facts_beside([one.facts for one in found])
+    ]
+    if facts:
+        parts.append(table(("Changed", *letters), facts, left=left))
+    verdicts = [
+        tuple(one or "not made" for one in (each.name, each.before, *each.after))
+        for each in verdicts_beside(contents)
+        if set(each.after) != {each.before}
+    ]
+    if verdicts:
+        parts.append(table(("Verdict of", *letters), verdicts, left=left))
+    rows = [
+        (
+            each.name,
+            value_text(each.before),
+            *("" if one is None else said(one) for one in each.after),
+        )
+        for each in estimates_beside([one.estimates for one in found])
+    ]
+    header = ("Estimate", "A", *(f"{letter} minus A" for letter in letters[1:]))
+    parts.append(table(header, rows, left=left))
+    parts.append(
+        "Each interval is for its difference alone. What is better or worse allows for the number "
+        "of all differences here (Holm)."
+    )
     return "\n\n".join(parts)
 
 

@@ -244,6 +244,8 @@ def _report(review: Review, found: dict[str, Any], warnings: tuple[str, ...], ou
     lines.append(f"{title}, fitted on {found['rows']:,} rows of {source}.")
     if review.model is None:
         lines.append(outputs_words(review))
+    if review.signature is not None:
+        lines.append(f"{review.signature.said}.")
     notes = map(printable, (*found["notes"], *table_notes(review, "calibration")))
     lines += [note for note in notes if note not in warnings]
     parts = ["\n".join(lines)]

@@ -81,7 +81,8 @@ def _run(options: argparse.Namespace) -> str:
         write_record(Path(options.json), content)
     texts = [_text(one, review, options.level) for one in measured]
     if review.model:
-        texts.insert(0, printable(f"Model: {review.model.name}, {review.model.kind}"))
+        signed = f". {review.signature.said}" if review.signature else ""
+        texts.insert(0, printable(f"Model: {review.model.name}, {review.model.kind}{signed}"))
     elif review.task == "classification":
         texts.insert(0, outputs_words(review))
     if doubts:

@@ -80,6 +80,8 @@ def watch_report(watch: Watch) -> str:
         rows = [(one.verdict, one.title, result_words(watch, one)) for one in watch.results]
         parts.append(table(("Verdict", "Measure", "What was found"), rows, left=(0, 1, 2)))
     parts += [_drift(watch), _performance(watch)]
+    if watch.unknown is not None:
+        parts.append(_unknown(watch))
     if watch.shares is not None:
         parts.append(_shares(watch))
     parts += [f"Caution: {printable(one, 600)}" for one in cautions(watch)]
@@ -119,12 +121,28 @@ def _performance(watch: Watch) -> str:
     ]
     header = ("Measure", "Audited rows", "New, without labels", "New, from labels")
     last = len(header) if watch.labels is not None else len(header) - 1
-    return table(header[:last], [one[:last] for one in rows], left=(0, 1, 2, 3)[:last])
+    said = table(header[:last], [one[:last] for one in rows], left=(0, 1, 2, 3)[:last])
+    found = watch.watched
+    return (
+        f"{said}\nWeighted by {found.weighted_by} to resemble the new rows, {found.n_audited:,} "
+        f"audited rows count as {found.effective_rows:,.0f}."
+    )
 
 
 def _short(said: str) -> str:
     """Why there is no value stands in a caution; here it is enough that there is none."""
     return "not given" if said.startswith("not given") else said
+
+
+def _unknown(watch: Watch) -> str:
+    from kdcal_core.diagnostics import estimate_text
+
+    found = watch.unknown
+    assert found is not None
+    each = (("New rows", found.new), ("Audited rows", found.audited), ("Change", found.change))
+    rows = [(title, estimate_text(one, chance=False), f"{one.n:,}") for title, one in each]
+    said = table(("Unknown by density", "Share", "Rows"), rows, left=(0, 1))
+    return f"{said}\np of no change: {p_text(found.p_value)}"
 
 
 def _shares(watch: Watch) -> str:

@@ -8,10 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+from scipy.special import ndtr
+
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.scores import auroc, target_gap
 from kdcal_core.diagnostics.targets import targets
+from kdcal_core.statistics import holm, normal_quantile
 
 
 def unpaired_difference(estimate: Estimate, other: Estimate) -> Estimate:
@@ -61,7 +65,7 @@ class ChangedEstimate:
         After minus before, with its interval.
     direction : str
         "better" or "worse" where the difference's interval excludes 0, "other" where it does and
-        neither direction is better.
+        neither direction is better; less often after `corrected_changes`.
     """
 
     name: str
@@ -142,6 +146,58 @@ def changed_estimates(
         for one in after
         if one.name in known
     )
+
+
+def corrected_changes(
+    versions: Sequence[Sequence[ChangedEstimate]], *, error: float = 0.05
+) -> tuple[tuple[ChangedEstimate, ...], ...]:
+    """The changes of one version or several, with directions that allow for all of them (Holm).
+
+    The chance that any two estimates which differ by chance alone are said to differ is at most
+    ``error``. The p value of a difference is that of a normal one whose interval has the same half
+    towards 0. Intervals stay those of each difference alone, and what was not told apart before
+    stays so.
+
+    Parameters
+    ----------
+    versions : sequence of sequences of ChangedEstimate
+        Those of every version, each against the same baseline.
+    error : float
+        Of all directions together.
+
+    Examples
+    --------
+    >>> then = Estimate("ECE", "ECE", 0.05, 0.04, 0.06, 900)
+    >>> changes = [
+    ...     changed_estimate(then, replace(then, value=x, low=x - 0.01, high=x + 0.01))
+    ...     for x in (0.01, 0.035)
+    ... ]
+    >>> [one.direction for one in changes]
+    ['better', 'better']
+    >>> [[one.direction for one in each] for each in corrected_changes([changes, changes])]
+    [['better', 'not told apart'], ['better', 'not told apart']]
+    """
+    p_values = np.array([_p_value(one) for changes in versions for one in changes])
+    adjusted = iter(holm(p_values))
+    return tuple(
+        tuple(
+            one if next(adjusted) < error else replace(one, direction="not told apart")
+            for one in changes
+        )
+        for changes in versions
+    )
+
+
+def _p_value(one: ChangedEstimate) -> float:
+    """Of no difference, from the difference's interval; 1 without one."""
+    found = one.difference
+    half = found.value - found.low if found.value > 0.0 else found.high - found.value
+    if not math.isfinite(found.value) or not math.isfinite(half):
+        return 1.0
+    if half <= 0.0:
+        return float(found.value == 0.0)  # numbers that were counted
+    level = min(found.level, one.before.level, one.after.level)
+    return float(2.0 * ndtr(-abs(found.value) / half * normal_quantile(level)))
 
 
 def distinct_labels(estimates: Sequence[Estimate]) -> dict[str, str]:

@@ -71,6 +71,7 @@ from kdcal_core.review.review import (
     Owner,
     Review,
     SetInfo,
+    SignatureInfo,
     TableInfo,
     Which,
     group_columns,
@@ -79,6 +80,7 @@ from kdcal_core.review.review import (
     left_out_words,
 )
 from kdcal_core.review.samples import Sample, samples, start_sample
+from kdcal_core.review.signature import KEY_SUFFIXES, SIGNATURE_SUFFIXES, add_signature
 from kdcal_core.review.steps import (
     DIVIDED,
     add_model,
@@ -100,8 +102,10 @@ from kdcal_core.review.workspace import Workspace
 __all__ = [
     "CASES",
     "DIVIDED",
+    "KEY_SUFFIXES",
     "PARTS",
     "RETIRED",
+    "SIGNATURE_SUFFIXES",
     "TABLE_SUFFIXES",
     "Arrival",
     "ColumnInfo",
@@ -122,6 +126,7 @@ __all__ = [
     "ReviewReader",
     "Sample",
     "SetInfo",
+    "SignatureInfo",
     "TableInfo",
     "TablePlace",
     "View",
@@ -131,6 +136,7 @@ __all__ = [
     "add_files",
     "add_foreign",
     "add_model",
+    "add_signature",
     "add_table",
     "add_training",
     "add_watched",

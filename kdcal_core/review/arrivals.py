@@ -28,6 +28,7 @@ from kdcal_core.review.requirements import (
     without_place_note,
 )
 from kdcal_core.review.review import WHICH, Review, TableInfo
+from kdcal_core.review.signature import add_signature, signed_part, verify_again
 from kdcal_core.review.steps import (
     Cancelled,
     change_review,
@@ -46,7 +47,9 @@ from kdcal_core.review.steps import (
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.text import counted
 
-Place = Literal["model", "calibration", "evaluation", "training", "foreign"]
+Place = Literal[
+    "model", "calibration", "evaluation", "training", "foreign", "signature", "signature_key"
+]
 TablePlace = Literal["calibration", "evaluation", "training", "foreign", "unplaced"]
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 
@@ -74,11 +77,12 @@ class Arrival:
 def places_of(files: Sequence[Arrival], review: Review) -> tuple[Place | None, ...]:
     """What each file is, by its name, its first bytes and what the review has already.
 
-    A model is known by its suffix. Of tables the name may say the set: "cal", "val", "test",
-    "train", "ood" and the like as a word of its own, with or without a number. A table of the same
-    name as one that is there replaces it. Others take the places that are free: the calibration
-    set first, then the evaluation set, the training set, and the foreign rows, of which there may
-    be any number. The last two are guesses, made only of a table whose name says nothing.
+    A model is known by its suffix, and so are its signature and a public key. Of tables the name
+    may say the set: "cal", "val", "test", "train", "ood" and the like as a word of its own, with or
+    without a number. A table of the same name as one that is there replaces it. Others take
+    the places that are free: the calibration set first, then the evaluation set, the training set,
+    and the foreign rows, of which there may be any number. The last two are guesses, made only of a
+    table whose name says nothing.
 
     Returns
     -------
@@ -105,8 +109,12 @@ def _places(
 ) -> tuple[tuple[Place | None, ...], frozenset[int]]:
     """The places, and the numbers of the tables whose place was guessed."""
     found: dict[int, Place] = {}
-    tables = {at: file for at, file in enumerate(files) if not _is_model(file)}
-    found |= dict.fromkeys((at for at in range(len(files)) if at not in tables), "model")
+    for at, file in enumerate(files):
+        if (part := signed_part(file.name)) is not None:
+            found[at] = part
+        elif _is_model(file):
+            found[at] = "model"
+    tables = {at: file for at, file in enumerate(files) if at not in found}
     there: dict[str, Place] = {table.name: "foreign" for table in review.foreign.values()}
     there |= {review.training.name: "training"} if review.training else {}
     there |= {table.name: which for which in WHICH if (table := review.tables.get(which))}
@@ -146,6 +154,8 @@ def add_files(
 ) -> Review:
     """Add a model and tables in any order; all are read side by side, under one progress.
 
+    A signature beside the model, and its maker's public key, are verified at the end.
+
     A file that cannot be used does not stop the others: they are added, and then its error is
     raised.
 
@@ -173,6 +183,10 @@ def add_files(
             for file, at in zip(files, found, strict=True)
             if at is None
         ]
+        signed = [
+            (part, file.source, file.name) for file in files if (part := signed_part(file.name))
+        ]
+        places = {at: place for at, place in places.items() if signed_part(files[at].name) is None}
         numbers = sorted(places, key=lambda at: _ORDER.index(places[at]))
         chosen = [(places[at], files[at]) for at in numbers]
         # columns are read with the model where both are here
@@ -213,6 +227,13 @@ def add_files(
                     _read_with_model(workspace, review_id, read_file[1])
             except InputError as refused:
                 errors.append(refused.at(file=file.name))
+        try:
+            if signed:
+                add_signature(workspace, review_id, signed)
+            else:
+                verify_again(workspace, review_id)
+        except InputError as refused:
+            errors.append(refused)
         review = with_predictions(workspace, review_id, cancelled)
         if errors:
             raise errors[0]

@@ -17,6 +17,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.models import ModelInfo
 from kdcal_core.review.further_tables import add_foreign, add_training
 from kdcal_core.review.review import Review, TableInfo
+from kdcal_core.review.signature import SignedPart, add_signature
 from kdcal_core.review.steps import (
     add_model,
     add_table,
@@ -56,6 +57,8 @@ class NamedFiles:
         Further held-out rows; the model's training rows.
     foreign : sequence of str
         Tables of foreign rows.
+    signature, signature_key : str or None
+        An OpenSSF signature of the model, and its maker's public key.
     task : str or None
     weight : str or None
         A column.
@@ -80,6 +83,8 @@ class NamedFiles:
     evaluation: str | None = None
     training: str | None = None
     foreign: Sequence[str] = ()
+    signature: str | None = None
+    signature_key: str | None = None
     task: Task | None = None
     weight: str | None = None
     classes: tuple[str, ...] | None = None
@@ -105,9 +110,19 @@ def check_files(given: NamedFiles) -> None:
             f"{given.option('predictions')} takes no {given.option('model')}",
             fix=f"Give {given.option('data')} with {given.option('model')}.",
         )
+    if given.signature and not given.model:
+        raise InputError(
+            f"{given.option('signature')} needs {given.option('model')}",
+            fix="It is a signature of the model's file.",
+        )
+    if given.signature_key and not given.signature:
+        raise InputError(
+            f"{given.option('signature_key')} needs {given.option('signature')}",
+            fix="Give the signature that the key is to verify.",
+        )
     check_outputs(given)
     tables = (given.data, given.predictions, given.evaluation, given.training, *given.foreign)
-    for path in (given.model, *tables):
+    for path in (given.model, given.signature, given.signature_key, *tables):
         if path and not Path(path).is_file():
             raise InputError("There is no such file", fix="Check its path.", file=path)
 
@@ -130,6 +145,13 @@ def scored_review(workspace: Workspace, given: NamedFiles) -> Review:
     if given.model:
         model = Path(given.model)
         review = add_model(workspace, review.id, model, model.name)
+        parts: tuple[tuple[SignedPart, str | None], ...] = (
+            ("signature", given.signature),
+            ("signature_key", given.signature_key),
+        )
+        signed = [(part, Path(path), Path(path).name) for part, path in parts if path]
+        if signed:
+            review = add_signature(workspace, review.id, signed)
     table = Path(given.data or given.predictions or "")
     target = given.target
     review = add_table(workspace, review.id, "calibration", table, table.name, target=target)

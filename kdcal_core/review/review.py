@@ -125,6 +125,23 @@ class SetInfo:
 
 
 @dataclass(frozen=True)
+class SignatureInfo:
+    """A signature beside the model (OpenSSF Model Signing), and its maker's public key.
+
+    Attributes
+    ----------
+    file, key_file : str
+        Names inside the review's folder; empty for the one that is not there.
+    said : str
+        What is known of the signature, in words; empty until there are signature and model.
+    """
+
+    file: str = ""
+    key_file: str = ""
+    said: str = ""
+
+
+@dataclass(frozen=True)
 class Review:
     """The loaded model and tables, with their settings.
 
@@ -138,6 +155,8 @@ class Review:
         None while there is no model, or if the tables contain its predictions.
     model_file : str or None
         The model's name inside the review's folder.
+    signature : SignatureInfo or None
+        Of the model; None where it is not signed.
     classes : tuple of str
         Class names in the order of the probability columns. Untrusted text.
     tables : dict
@@ -188,6 +207,7 @@ class Review:
     title: str = "New review"
     model: ModelInfo | None = field(default=None, metadata={"formerly": "parent"})
     model_file: str | None = None
+    signature: SignatureInfo | None = None
     classes: tuple[str, ...] = ()
     tables: dict[str, TableInfo] = field(default_factory=dict)
     roles: Roles | None = None

@@ -148,7 +148,9 @@ def read_model_file(
         understood = inspect(before, path, name, before.chosen_task, progress, cancelled)
 
     def change(review: Review) -> Review:
-        changed = replace(understood(review), sample=None, title=name)
+        # that of another model is none of this one; one that came before its model is kept
+        signature = review.signature if review.model is None else None
+        changed = replace(understood(review), sample=None, title=name, signature=signature)
         return unscored(keep_fitting(changed))
 
     return change

@@ -198,6 +198,7 @@ Estimator = KernelDensityForest | KernelDensityNetwork
 
 _ESTIMATOR = "estimator.zip"
 _FEWEST = 10
+_UNKNOWN_ALPHA = 0.01  # share of ordinary rows that may count as unknown
 
 
 def _needs_codes(review: Review) -> None:
@@ -336,6 +337,11 @@ class GraphSetting:
     gamma: float
     variance_factor: float
     alpha: float
+
+    @classmethod
+    def own(cls, folder: Path, facts: GraphFacts) -> GraphSetting:
+        """The setting that a fit chose itself."""
+        return cls(str(folder), facts.gamma, 1.0, facts.floor_quantile or _UNKNOWN_ALPHA)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,7 @@ from kdcal_core.audit import (
     config_of,
     content_bytes,
     date_text,
+    keep_pending,
     limits_of,
     make_audit,
     moment_text,
@@ -234,6 +235,29 @@ def test_a_recording_can_be_given_up(
         press(at.run(), "audit_give_up")
     assert pending_of(workspace, review_id) is None
     assert not record.projects()[0].audits
+
+
+def test_an_audit_that_an_update_cut_off_is_begun_again(
+    workspace: Workspace, record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.shared import job_results
+
+    review_id = review_of(workspace, calibration=too_sure(200, 22))
+    with monkeypatch.context() as patch:
+        patch.setattr(job_results, "finished", lambda asked, owner: None)
+        healthy(_fill(launch(PAGE, review_id)).button(key="audit_begin").click().run())
+    pending = pending_of(workspace, review_id)
+    assert pending is not None
+    keep_pending(workspace, replace(pending, code="f" * 64))
+    monkeypatch.setattr("app.shared.waiting.find", lambda key: None)  # the server was started anew
+    at = healthy(launch(PAGE, review_id))
+    assert "was being computed when kdcal was updated" in at.warning[0].value
+    at = press(at, "audit_again")
+    assert pending_of(workspace, review_id) is None
+    assert at.text_input(key=f"audit_title_{review_id}").value
+    (workspace.folder(review_id) / "audit_to_draft.json").write_text('{"of": "a later version"}')
+    at = healthy(launch(PAGE, review_id))
+    assert "cannot be finished" in at.warning[0].value
 
 
 def test_the_chosen_calibrator_is_recorded_with_its_file(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -189,6 +190,35 @@ def test_more_than_two_audits_and_another_pair(
     assert "Choose two different audits." in words(at)
 
 
+def test_several_audits_are_held_against_a_chosen_one(
+    record: Record, project: Project, content: AuditContent
+) -> None:
+    tables = tuple(replace(one, digest="0" * 64) for one in content.subject.tables)
+    other = replace(content, title="Third", subject=replace(content.subject, tables=tables))
+    record.draft(project.id, other, ME)
+    first, second, third = record.project(project.id).audits
+    at = healthy(launch(PAGE))
+    at.selectbox(key=f"versions_one_{project.id}").set_value(first)
+    at = healthy(at.selectbox(key=f"versions_other_{project.id}").set_value(second).run())
+    at = healthy(at.selectbox(key=f"versions_more_{project.id}_0").set_value(third).run())
+    side = visible(headings(at)[0])
+    assert re.search(r"Later of 3 March 2026 is better in 1 and worse in 0 of \d+ est", side)
+    assert re.search(r"; Third of 3 April 2026 in 0 and 0 of \d+\.$", side)
+    said = words(at)
+    assert re.search(r"Later of 3 March 2026 is better than .* in Log loss;", visible(said))
+    assert "The same rows: Later of 3 March 2026, whose" in said
+    assert "Other rows: Third of 3 April 2026, whose" in said
+    facts, verdicts, estimates, _ = (one.value for one in at.dataframe)
+    assert verdicts.shape == (3, 4)
+    assert facts.shape[1] == estimates.shape[1] - 2 == 4
+    assert list(estimates["Is: Later of 3 March 2026"]).count("better") == 1
+    assert set(estimates["Is: Third of 3 April 2026"]) == {"not told apart"}
+    drawn = next(one for one in at.get("button_group") if one.key == "versions_drawn")
+    assert "Better" in str(specs(at)[0])
+    at = healthy(drawn.set_value(1).run())
+    assert "Better" not in str(specs(at)[0])
+
+
 def test_audits_that_ask_something_else_are_one_clear_error(
     record: Record, project: Project, content: AuditContent
 ) -> None:
@@ -283,6 +313,32 @@ def test_two_reviews_of_the_same_rows_are_paired(
         known.rows
     )
     texts(at)
+
+
+def test_the_open_review_is_held_against_several(own: Workspace) -> None:
+    table = too_sure(300, 0)
+    worse = table.assign(
+        yes=(table["yes"] ** 4).clip(1e-6), no=1.0 - (table["yes"] ** 4).clip(1e-6)
+    )
+    rows = (table.assign(more=range(300)), worse, table)
+    first, second, after = (review_of(own, calibration=one) for one in rows)
+    for title, one in (("Equal", first), ("Worse", second)):
+        rename_review(own, one, title)
+    at = chosen(healthy(launch(PAGE, after)), after, first)
+    more = at.selectbox(key=f"versions_more_{after}_0")
+    at = healthy(settle(healthy(more.set_value(second).run())))
+    side = visible(headings(at)[0])
+    assert re.match(
+        r"The open review is better in 0 and worse in 0 of \d+ estimates than Equal; in [1-9]\d* "
+        r"and \d+ of \d+ than Worse\.",
+        side,
+    )
+    said = visible(words(at))
+    assert "The open review and Equal cannot be told apart in any of" in said
+    assert "The open review is better than Worse in" in said
+    facts, estimates = (one.value for one in at.dataframe)
+    assert list(facts.columns) == ["What", "Open review", "Equal", "Worse"]
+    assert "better" in set(estimates["Is: Worse"])
 
 
 def test_other_columns_of_one_table_are_a_difference(own: Workspace) -> None:

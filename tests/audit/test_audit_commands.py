@@ -154,6 +154,11 @@ def test_the_record_s_commands(home: Path, capsys: pytest.CaptureFixture[str]) -
     assert re.search(r"KC004 +fail +pass", compared)
     assert "Both were judged on the same rows" in compared
     assert said(capsys, "compare", "before/audit.json", "after/audit.json") == compared
+    several = said(capsys, "compare", first, second, "before/audit.json")
+    assert re.search(r"^B is .*, the same rows as A\.$", several, re.MULTILINE)
+    assert "B is better than A in" in several
+    assert re.search(r"C and A cannot be told apart in any of \d+ estimates", several)
+    assert re.search(r"KC004 +fail +pass +fail", several)
     receipts = ("--receipt", "r.json", "--receipt", "before/receipt.json")
     assert "holds (6 entries, 2 files, 2 receipts)" in said(capsys, "verify", *receipts)
     assert "begins with 'zzz'" in said(capsys, "show", "zzz", code=2)

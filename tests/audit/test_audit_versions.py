@@ -15,9 +15,13 @@ from kdcal_core.audit import (
     Happened,
     Moment,
     compare_audits,
+    compare_with_baseline,
     compared_words,
+    estimates_beside,
+    facts_beside,
     same_question,
     trends,
+    verdicts_beside,
 )
 from kdcal_core.charts import trend_table
 from kdcal_core.checks import CheckedReview
@@ -129,6 +133,48 @@ def test_the_sentence_names_what_is_better_and_worse(content: AuditContent) -> N
     )
     only = with_estimates(content, moved(SHARE, 0.1))
     assert "neither better nor worse; 1 differs" in compared_words(compare_audits(before, only))
+
+
+def test_several_audits_are_held_against_one_with_one_error_rate(content: AuditContent) -> None:
+    many = [replace(LOSS, name=f"Loss {k}", label=f"Loss {k}") for k in range(20)]
+    baseline = with_estimates(content, *many)
+    # 0.03 away is p = 0.04 for independent rows, which is enough alone and not among 20
+    near = with_estimates(content, moved(many[0], 0.03), *many[1:])
+    far = with_estimates(content, moved(many[0], -0.1), *many[1:19])
+    alone = compare_audits(
+        with_estimates(content, many[0]), with_estimates(content, near.estimates[0])
+    )
+    assert compared_words(alone) == "The later audit is worse in Loss 0."
+    one, other = compare_with_baseline(baseline, [near, far])
+    assert compared_words(one, "Spring", "Summer") == (
+        "Summer and Spring cannot be told apart in any of 20 estimates."
+    )
+    assert compared_words(other, "Spring", "Autumn") == (
+        "Autumn is better than Spring in Loss 0; 18 of 19 estimates cannot be told apart."
+    )
+    first, *_, last = estimates_beside([one.estimates, other.estimates])
+    assert first.before == many[0]
+    assert [each.direction for each in first.after] == ["not told apart", "better"]
+    assert [each is None for each in last.after] == [False, True]
+    with pytest.raises(InputError, match="other tasks, classes or events"):
+        compare_with_baseline(
+            baseline, [near, replace(far, subject=replace(far.subject, event="x"))]
+        )
+
+
+def test_facts_and_verdicts_of_several_audits_stand_beside_each_other(
+    content: AuditContent,
+) -> None:
+    first, *others = content.checked.results
+    limited = replace(content, limits={**content.limits, "KC001": Limit(high=0.5)})
+    failed = replace(first, verdict="fail" if first.verdict != "fail" else "pass")
+    judged = replace(content, checked=replace(content.checked, results=(failed, *others[1:])))
+    found = compare_with_baseline(content, [limited, judged])
+    (fact,) = facts_beside([one.facts for one in found])
+    assert fact.after == ("at most 0.5", fact.before)
+    verdicts = {one.name: (one.before, *one.after) for one in verdicts_beside((content, judged))}
+    assert verdicts[first.code] == (first.verdict, failed.verdict)
+    assert verdicts[others[0].code] == (others[0].verdict, None)
 
 
 def test_an_estimate_that_one_audit_has_is_named(content: AuditContent) -> None:

@@ -164,7 +164,13 @@ def test_every_earlier_database_is_upgraded(
     record = place.open()
     assert revision_of(place) == NEWEST
     holds(record, project)
-    (audit,) = record.project(project).audits.values()
+    # its id is by chance; a gate looks for the name
+    found = record.named("Credit risk")
+    assert found == record.project(project)
+    with pytest.raises(InputError, match="There is a project named 'Credit risk' already"):
+        record.create("Credit risk", ME)
+    assert record.projects() == (found,)
+    (audit,) = found.audits.values()
     record.write(project, AuditSubmitted(audit.id), ME)
     record.database.close()
     monkeypatch.delenv("KDCAL_BACKED_UP", raising=False)

@@ -228,6 +228,8 @@ def test_how_to_reproduce_calibrates_once(tmp_path: Path, monkeypatch: pytest.Mo
     gate = run_gate(replace(asked, files=replace(asked.files, evaluation=further)))
     assert [one.name for one in gate.content.subject.tables] == ["p.csv", "more.csv"]
     assert gate.content.subject.which == "evaluation"
+    assert gate.content.headline.startswith("The calibrated model fails")
+    assert "with the calibrator" in html_report(gate.content).decode().partition("What to do")[0]
     far, copies = (gate.content.checked.results[at] for at in (1, 3))
     assert "It needs the model itself" in far.why_not
     assert copies.verdict == "fail"  # both files hold the same rows
@@ -258,9 +260,19 @@ def test_the_report_of_calibrated_output_keeps_the_model_s_signature(
     assert "with the calibrator beta.kdcal" in markdown
 
 
-def test_a_title_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="201 characters"):
-        run_gate(config(str(tmp_path / "none.csv"), title="x" * 201))
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ({"title": "x" * 201}, "201 characters"),
+        ({"project": "\U0001f98a" * 10_000}, "10,000 characters"),
+        ({"project": "half \ud800"}, "characters that no file can keep"),
+    ],
+)
+def test_names_are_refused_before_anything_is_computed(
+    tmp_path: Path, names: dict[str, str], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        run_gate(config(str(tmp_path / "none.csv"), **names))
 
 
 def test_a_baseline_of_other_classes_is_refused(passed: Gate, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -14,11 +15,21 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from kdcal_core.audit import AuditConfig, run_gate
-from kdcal_core.audit.model_signature import verified_signature
+from kdcal_core.audit import AuditConfig, audit_settings, run_gate
+from kdcal_core.cli import main
 from kdcal_core.errors import InputError
-from kdcal_core.review import NamedFiles
+from kdcal_core.models.model_signature import verified_signature
+from kdcal_core.review import (
+    Arrival,
+    NamedFiles,
+    Review,
+    SignatureInfo,
+    Workspace,
+    add_files,
+    create_review,
+)
 
+SAMPLE = Path(__file__).parents[2] / "sample_data" / "breast_cancer"
 signing = pytest.importorskip("model_signing.signing", reason="pip install 'kdcal[signatures]'")
 
 
@@ -64,6 +75,61 @@ def test_another_model_key_or_signature_is_refused(
         verified_signature(model, signature, public)
     with pytest.raises(InputError, match="no such file"):
         verified_signature(model, tmp_path / "none", public)
+
+
+@pytest.fixture
+def signed_sample(tmp_path: Path) -> dict[str, Path]:
+    """A sample's model with its signature, its maker's key and another one."""
+    private, public = keys(tmp_path, "maker")
+    _, other = keys(tmp_path, "other")
+    files = {"model": SAMPLE / "model.skops", "table": SAMPLE / "calibration.parquet"}
+    files |= {"signature": tmp_path / "model.sig", "key": public, "other": other}
+    signing.Config().use_elliptic_key_signer(private_key=private).sign(
+        files["model"], files["signature"]
+    )
+    return files
+
+
+def test_a_review_carries_the_signature_beside_its_model(
+    signed_sample: dict[str, Path], tmp_path: Path, work_here: None
+) -> None:
+    files, workspace = signed_sample, Workspace(tmp_path / "reviews")
+
+    def added(review_id: str, *names: str) -> Review:
+        arrivals = [Arrival(files[one], files[one].name) for one in names]
+        return add_files(workspace, review_id, arrivals)
+
+    first = create_review(workspace).id
+    review = added(first, "signature", "model", "key")
+    assert review.signature is not None
+    assert "verified with the public key" in review.signature.said
+    assert audit_settings(review).signature == review.signature.said
+    assert added(first, "model").signature is None  # it may be another one
+    second = create_review(workspace).id
+    assert added(second, "signature").signature == SignatureInfo(ANY, "", "")
+    review = added(second, "model")
+    assert review.signature is not None
+    assert "not verified: no public key" in review.signature.said
+    assert "verified with the public key" in added(second, "key").signature.said
+    with pytest.raises(InputError, match=r"not one of this model by this key.*other\.pub"):
+        added(second, "other")
+    assert workspace.read(second).signature is None
+    assert workspace.read(second).model is not None
+
+
+def test_commands_verify_a_signature(
+    signed_sample: dict[str, Path], capsys: pytest.CaptureFixture[str], work_here: None
+) -> None:
+    files = signed_sample
+    words = ["diagnose", "--model", str(files["model"]), "--data", str(files["table"])]
+    words += ["--target", "diagnosis", "--signature", str(files["signature"]), "--signature-key"]
+    assert main([*words, str(files["key"])]) == 0
+    assert "OpenSSF model signature, verified" in capsys.readouterr().out
+    assert main([*words, str(files["other"])]) == 2
+    assert "not one of this model by this key" in capsys.readouterr().err
+    assert main([*words[:-1], "--signature-key", str(files["key"] / "none")]) == 2
+    assert main([*words[:-3], "--signature-key", str(files["key"])]) == 2
+    assert "--signature-key needs --signature" in capsys.readouterr().err
 
 
 def test_a_gate_refuses_before_it_reads_anything(

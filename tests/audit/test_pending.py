@@ -16,6 +16,7 @@ from kdcal_core.audit import (
     drafting,
     forget_pending,
     keep_pending,
+    left_behind,
     named_facts,
     pending_of,
 )
@@ -51,6 +52,8 @@ def test_it_is_found_again_as_it_was(workspace: Workspace, pending: PendingAudit
 def test_a_copy_of_the_review_has_none(workspace: Workspace, pending: PendingAudit) -> None:
     copy = workspace.duplicate(pending.review, "Copy")
     assert pending_of(workspace, copy) is None
+    assert not left_behind(workspace, copy)
+    assert not left_behind(workspace, pending.review)
     assert pending_of(workspace, pending.review) == pending
 
 
@@ -62,6 +65,10 @@ def test_a_damaged_file_is_none(
     file.write_bytes(content)
     assert pending_of(workspace, pending.review) is None
     assert pending_of(workspace, "no such review") is None
+    assert left_behind(workspace, pending.review)
+    assert not left_behind(workspace, "no such review")
+    forget_pending(workspace, pending.review)
+    assert not left_behind(workspace, pending.review)
 
 
 def test_it_is_drafted_once(workspace: Workspace, pending: PendingAudit) -> None:

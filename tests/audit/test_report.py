@@ -444,6 +444,27 @@ def test_every_item_is_answered_or_asks_a_person(either: AuditContent) -> None:
             assert answer.says or answer.item.person
 
 
+def test_signalling_questions_have_the_facts_of_the_audit(content: AuditContent) -> None:
+    (probast,) = [one for one in GUIDELINES if one.name == "PROBAST+AI"]
+
+    def said(found: AuditContent) -> dict[str, str]:
+        named = {one.item.number: one.says for one in answers(probast, found, None)}
+        return {name.removeprefix("Questions on "): says for name, says in named.items()}
+
+    says, n, roles = said(content), content.checked.n, content.subject.roles
+    assert says["the analysis: rows left out"].startswith(f"{n:,} of {n:,} rows of the ")
+    apart = f"The column of the outcome, {roles.target!r}, is not among the "
+    assert says["the outcome: predictors in it"].startswith(apart)
+    measured = says["the analysis: calibration and discrimination"]
+    assert "Overall calibration:" in measured
+    assert "AUROC" in measured
+    assert "Every estimate has an interval." in measured
+    assert "No entry of a record locked the limits" in says["the analysis: fixed beforehand"]
+    leak = replace(roles, features=(*roles.features, str(roles.target)))
+    leaking = said(replace(content, subject=replace(content.subject, roles=leak)))
+    assert "is among the" in leaking["the outcome: predictors in it"]
+
+
 def test_an_item_whose_text_was_not_read_asks_a_person_to_check_it(content: AuditContent) -> None:
     items = [one for every in GUIDELINES for one in every.items]
     unread = [one.asks for one in items if not one.compared]

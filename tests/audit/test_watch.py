@@ -38,6 +38,7 @@ from kdcal_core.audit.watch import made_shift
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import moved_beyond_chance
 from kdcal_core.cli import main
+from kdcal_core.cli.watch import watch_report
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     NamedFiles,
@@ -345,19 +346,48 @@ def cancer(place: Path) -> AuditConfig:
 def test_a_model_scores_the_new_rows(place: Path, cancer: AuditConfig) -> None:
     frame = pd.read_parquet(CANCER / "evaluation.parquet")
     target = cancer.files.target
-    found = run_watch(cancer, CANCER / "evaluation.parquet")
+    by_features = limited(cancer, unknown_at_most=0.5, accuracy_at_least=0.8, psi_at_most=np.inf)
+    by_features = replace(by_features, weighted_by="features")
+    found = run_watch(by_features, CANCER / "evaluation.parquet")
     assert found.table.rows == found.table.labelled == len(frame)
-    assert found.results[0].source == "labels"
+    assert [one.source for one in found.results] == ["features", "labels", "labels"]
+    assert found.estimated.predictions.weighted_by == "features"
+    effective = f"{found.watched.effective_rows:,.0f}"
+    assert f"{found.n_audited:,} audited rows count as {effective}." in watch_report(found)
+    jsonschema.validate(json.loads(watch_json_text(found)), SCHEMA)
+    bare = NamedFiles(target="y", predictions=str(place / "audited.csv"))
+    with pytest.raises(InputError, match="cannot be weighted by features"):
+        run_watch(replace(by_features, files=bare), place / "audited.csv")
     feature = next(one for one in frame.columns if one != target)
     with pytest.raises(InputError, match="lacks a column that the model needs") as error:
         run_watch(cancer, written(frame.drop(columns=feature), place / "lacks.csv"))
     assert (error.value.column, error.value.file) == (feature, "lacks.csv")
 
 
+def test_rows_where_the_model_has_seen_hardly_any_data_have_a_limit(
+    place: Path, cancer: AuditConfig
+) -> None:
+    asked = limited(cancer, unknown_by_density_at_most=0.1, psi_at_most=np.inf)
+    frame = pd.read_parquet(CANCER / "evaluation.parquet").drop(columns=str(cancer.files.target))
+    found = run_watch(asked, written(frame * 50.0, place / "far.csv"))
+    (share,) = found.results
+    assert found.unknown is not None
+    assert (share.verdict, share.source, share.estimate) == ("fail", "features", found.unknown.new)
+    assert found.exit_code == 1
+    assert found.unknown.new.value > 0.9
+    assert found.unknown.audited.value < 0.1
+    jsonschema.validate(json.loads(watch_json_text(found)), SCHEMA)
+    assert "Unknown by density" in watch_report(found)
+    bare = NamedFiles(target="y", predictions=str(place / "audited.csv"))
+    with pytest.raises(InputError, match=r"watch\.unknown_by_density_at_most cannot be answered"):
+        run_watch(replace(asked, files=bare), place / "audited.csv")
+
+
 def test_a_calibrator_s_output_is_watched(place: Path, config: AuditConfig) -> None:
+    fitted = written(table(12, 1500, sharpness=2.5), place / "over-fit.csv")
     over = written(table(10, 1500, sharpness=2.5), place / "over.csv")
     out = place / "over.kdcal"
-    words = ["calibrate", "--calibrator", "platt", "--predictions", str(over), "--target", "y"]
+    words = ["calibrate", "--calibrator", "platt", "--predictions", str(fitted), "--target", "y"]
     assert main([*words, "--out", str(out)]) == 0
     bare = replace(config, files=replace(config.files, predictions=str(over)))
     new = written(table(11, 1500, sharpness=2.5), place / "over-new.csv")
@@ -366,6 +396,12 @@ def test_a_calibrator_s_output_is_watched(place: Path, config: AuditConfig) -> N
     assert (found.verdict, found.table.labelled) == ("pass", 1500)
     without = written(table(11, 500, sharpness=2.5).drop(columns="y"), place / "over-bare.csv")
     assert run_watch(replace(bare, calibrator=str(out)), without).table.labelled == 0
+    for files, data in (
+        (replace(bare.files, predictions=str(fitted)), new),  # the audited rows
+        (bare.files, fitted),  # the new ones
+    ):
+        with pytest.raises(InputError, match=r"'over\.kdcal' was fitted on the rows"):
+            run_watch(replace(bare, files=files, calibrator=str(out)), data)
     broken = table(11, 60)
     broken.loc[4, "proba_yes"] = 7.0
     with pytest.raises(InputError, match="row 5") as error:
@@ -424,12 +460,14 @@ def test_limits_are_read_strictly(tmp_path: Path) -> None:
         ("alpha = 0.0", "watch.alpha is 0"),
         ("psi_at_most = nan", "watch.psi_at_most is nan"),
         ('psi_at_most = "low"', "watch.psi_at_most is not a number"),
+        ('weighted_by = "feature"', "Did you mean 'features'"),
     ):
         path.write_text(f"{head}{line}\n")
         with pytest.raises(InputError, match=re.escape(said)):
             read_config(path)
     path.write_text(f"{head}auc_at_least = 1\n")
     assert read_config(path).watch == WatchLimits(auc_at_least=1.0)
+    assert read_config(path).weighted_by == "scores"
 
 
 def test_a_regression_is_refused(tmp_path: Path) -> None:

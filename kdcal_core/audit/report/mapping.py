@@ -196,9 +196,70 @@ def _plan(content: AuditContent, audit: Audit | None) -> str:
 def _second_person(content: AuditContent, audit: Audit | None) -> str:
     if audit is None:
         return "No record holds this audit, so that nobody has approved it."
-    approved = audit.last(AuditApproved)
-    by = f" {approved.who.name} approved it ({approved.who.believed})." if approved else ""
-    return f"The audit is {audit.state}.{by}"
+    drafted, approved = audit.drafted.who, audit.last(AuditApproved)
+    said = f"The audit is {audit.state}. {drafted.name} recorded it ({drafted.believed})."
+    if approved is None:
+        return said
+    who = approved.who
+    checked = drafted.identity is not None and who.identity is not None
+    another = (
+        ", another person who signed in," if checked and who.identity != drafted.identity else ""
+    )
+    return f"{said} {who.name}{another} approved it ({who.believed})."
+
+
+def _findings(content: AuditContent, audit: Audit | None) -> str:
+    if audit is None or not audit.findings:
+        return "The record has no findings on this audit."
+    left = sum(one.state == "open" for one in audit.findings.values())
+    return f"The record has {counted(len(audit.findings), 'finding')}, of which {left:,} open."
+
+
+def _judged(content: AuditContent, audit: Audit | None) -> str:
+    which = content.subject.which
+    rows = next(one.n_rows for one in content.subject.tables if one.part == which)
+    some = f"{content.checked.n:,} of {counted(rows, 'row')} of the {which} set were judged."
+    return f"{some} Rows that were left out before the table was made are not known here."
+
+
+def _apart(content: AuditContent, audit: Audit | None) -> str:
+    roles = content.subject.roles
+    if not roles.features or not roles.target:
+        return ""
+    read = roles.target in roles.features
+    return (
+        f"The column of the outcome, {roles.target!r}, is {'' if read else 'not '}among the "
+        f"{counted(len(roles.features), 'column')} that the model reads."
+    )
+
+
+def _discrimination(content: AuditContent, audit: Audit | None) -> str:
+    known = [one for one in content.estimates if one.label.startswith(("AUROC", "Accuracy"))]
+    found = [f"{one.label} {found_text(one)}" for one in known[:4]]
+    shown = f" Discrimination: {listed(found, 4, between=';')}." if found else ""
+    return f"{_checks(content, *_CALIBRATION)}{shown}".strip()
+
+
+_CALIBRATION = ("KC001", "KC002", "KC004", "KC101", "KC021", "KC022")
+"""Checks of calibration and of discrimination, of either task."""
+
+
+def _uncertain(content: AuditContent, audit: Audit | None) -> str:
+    level = f"{content.checked.level:.0%}"
+    return (
+        f"Every estimate has an interval. Verdicts hold at {level} for all checks together: they "
+        "allow for their number."
+    )
+
+
+def _signed(content: AuditContent, audit: Audit | None) -> str:
+    model = content.subject.model
+    return "" if model is None or not model.signature else f"{model.signature}."
+
+
+def _all_of(*says: Says) -> Says:
+    """What several say, in one text."""
+    return lambda content, audit: " ".join(filter(None, (one(content, audit) for one in says)))
 
 
 def _again(content: AuditContent, audit: Audit | None) -> str:
@@ -553,6 +614,86 @@ TRIPOD = Guideline(
     ),
 )
 
+_ANSWER = "The answer, from yes to no; the question's wording is in the article."
+
+
+def _question(domain: str, asks: str, says: Says = _nothing) -> Item:
+    """A theme of the signalling questions, whose wording and number a person must look up."""
+    return Item(f"Questions on {domain}", asks, says, _ANSWER, compared=False)
+
+
+SIGNALLING = (
+    _question(
+        "participants: sources and inclusion",
+        "Whether the sources of the data and the inclusion of rows are appropriate.",
+        _all_of(_division, _judged),
+    ),
+    _question(
+        "participants: development and evaluation",
+        "Whether the rows of the evaluation are none on which the model was developed.",
+        _sets,
+    ),
+    _question(
+        "predictors: definition and time",
+        "Whether predictors are defined alike for all rows, known when the model is used, and "
+        "assessed without knowledge of the outcome.",
+        _predictors,
+    ),
+    _question(
+        "the outcome: definition and assessment",
+        "Whether the outcome is defined beforehand, in the same way for all rows, and assessed "
+        "without knowledge of the predictors.",
+        _outcome,
+    ),
+    _question(
+        "the outcome: predictors in it",
+        "Whether predictors are left out of the definition of the outcome.",
+        _apart,
+    ),
+    _question(
+        "the analysis: rows and events",
+        "Whether there are enough rows with the outcome.",
+        _rows,
+    ),
+    _question(
+        "the analysis: rows left out",
+        "Whether all rows that belong to the evaluation are in it.",
+        _judged,
+    ),
+    _question(
+        "the analysis: missing values",
+        "Whether missing values were handled appropriately.",
+        _missing,
+    ),
+    _question(
+        "the analysis: predictions",
+        "Whether the evaluated predictions are those of the model, computed as where it is used.",
+        _predictions,
+    ),
+    _question(
+        "the analysis: calibration and discrimination",
+        "Whether calibration and discrimination were both measured, with their uncertainty.",
+        _all_of(_discrimination, _uncertain),
+    ),
+    _question(
+        "the analysis: groups",
+        "Whether performance was measured in groups of people that matter.",
+        _groups,
+    ),
+    _question(
+        "the analysis: fixed beforehand",
+        "Whether measures and limits were chosen before results were known.",
+        _plan,
+    ),
+    Item(
+        "Other signalling questions",
+        "The article has 18 for the evaluation of a model, which also ask what no table can say, "
+        "such as blinding, censoring and the time between predictors and outcome.",
+        person="The answers to the others, and the rating of each domain.",
+        compared=False,
+    ),
+)
+
 PROBAST = Guideline(
     "PROBAST+AI",
     "Moons et al. (2025), PROBAST+AI, the part on evaluating a model",
@@ -609,12 +750,7 @@ PROBAST = Guideline(
             _outcome,
             "The rating of applicability.",
         ),
-        Item(
-            "The 18 signalling questions",
-            "An answer to each question of the four domains.",
-            person="The answers: the questions are in the article, and not repeated here.",
-            compared=False,
-        ),
+        *SIGNALLING,
     ),
 )
 
@@ -664,7 +800,7 @@ SS = Guideline(
             "Principle 4.2",
             "An independent review of inputs, calculations and outputs of the model, of its "
             "soundness for its purpose, and of the evidence from its development.",
-            lambda content, audit: f"{_second_person(content, audit)} {_verdict(content, audit)}",
+            _all_of(_second_person, _plan, _verdict, _findings),
             "Why the reviewers are independent of the developers; soundness, and the evidence of "
             "the development.",
             compared=False,
@@ -673,7 +809,7 @@ SS = Guideline(
             "Principle 4.3",
             "A check that inputs are right and representative, that code and systems compute "
             "what is intended, and that reports are accurate and complete.",
-            lambda content, audit: f"{_prepared(content, audit)} {_again(content, audit)}".strip(),
+            _all_of(_prepared, _signed, _predictions, _again),
             "The check of the process and the systems in which the model is used.",
             compared=False,
         ),

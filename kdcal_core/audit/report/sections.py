@@ -98,7 +98,7 @@ def answer_text(result: CheckResult) -> str:
 
 def _worst_words(result: CheckResult) -> str:
     found = f"{MARKS[result.verdict].word}. {part_text(result, result.worst)}."
-    return f"{found} {evidence_text(result, result.worst)}".strip()
+    return f"{result.check.question} {found} {evidence_text(result, result.worst)}".strip()
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ import pandas as pd
 
 def write(rows: pd.DataFrame, out: Path) -> None:
     """All estimates as CSV, and means over tables and seeds."""
-    rows = rows.sort_values(["table", "strength", "seed", "measure", "method"])
+    rows = rows.sort_values(["table", "model", "strength", "seed", "measure", "method"])
     rows.to_csv(out / "watch.csv", index=False, float_format="%.5g")
     (out / "watch.md").write_text(
-        "\n\n".join([_table(rows, ["measure", "strength", "method"]), _losses(rows)]) + "\n",
+        "\n\n".join([_table(rows, ["measure", "model", "strength", "method"]), _losses(rows)])
+        + "\n",
         encoding="utf-8",
     )
 
@@ -46,4 +47,4 @@ def _table(rows: pd.DataFrame, keys: list[str]) -> str:
 def _losses(rows: pd.DataFrame) -> str:
     """Coverage by table, the worst first, for the shifted tables."""
     shifted = rows[(rows["strength"] > 0) & rows["method"].isin(["scores", "features"])]
-    return _table(shifted, ["measure", "method", "table"])
+    return _table(shifted, ["measure", "model", "method", "table"])

@@ -1,12 +1,14 @@
 """Real tables whose new rows are drawn by their inputs alone, so that P(y|x) is unchanged.
 
-A model is trained on two fifths of a table. Audited rows are drawn at random from the rest, new
-rows with odds that rise with one input or the first principal component of all. The labels of the
-new rows judge the estimates that did not see them.
+A model is trained on two fifths of a table: boosted trees, which use the inputs well, and a
+logistic regression, which does not, so that rows of equal scores differ. Audited rows are drawn at
+random from the rest, new rows with odds that rise with one input or the first principal component
+of all. The labels of the new rows judge the estimates that did not see them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,10 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import auc, label_free_performance
@@ -27,15 +33,27 @@ SEEDS = 8
 AUDITED, NEW = 1_500, 1_000
 WEIGHTINGS: tuple[Weighting, ...] = ("nothing", "scores", "features")
 _MOST_POOLED = 12_000
+MODELS: dict[str, Callable[[], Any]] = {
+    "boosted": lambda: HistGradientBoostingClassifier(
+        max_iter=60, learning_rate=0.2, random_state=0
+    ),
+    "linear": lambda: make_pipeline(
+        SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=500)
+    ),
+}
 
 
 def tasks(quick: bool, data: Path | None, cache: Path | None) -> list[dict[str, Any]]:
     """One task a table, strength of the shift and seed."""
     found = (*BUILT_IN, *(TABLES if data is not None else ()))
     return [
-        {"table": name, "strength": strength, "seed": seed, "data": data, "cache": cache}
+        {
+            **{"table": name, "model": model, "strength": strength, "seed": seed},
+            **{"data": data, "cache": cache},
+        }
         for seed in range(2 if quick else SEEDS)
         for name in found
+        for model in MODELS
         for strength in STRENGTHS
     ]
 
@@ -46,7 +64,7 @@ def run(task: dict[str, Any]) -> list[dict[str, Any]]:
     rng = np.random.default_rng([task["seed"], int(10 * task["strength"]), len(y)])
     order = rng.permutation(len(y))[:_MOST_POOLED]
     train, rest = np.split(order, [2 * len(order) // 5])
-    model = HistGradientBoostingClassifier(max_iter=60, learning_rate=0.2, random_state=0)
+    model = MODELS[task["model"]]()
     model.fit(X.iloc[train], y[train])
     audited, new = _drawn(X, rest, task["strength"], rng)
     proba, fresh = (model.predict_proba(X.iloc[rows]) for rows in (audited, new))
@@ -106,7 +124,7 @@ def _row(
     found: LabelFree | None,
 ) -> dict[str, Any]:
     return {
-        **{name: task[name] for name in ("table", "strength", "seed")},
+        **{name: task[name] for name in ("table", "model", "strength", "seed")},
         "measure": measure,
         "method": method,
         "truth": truth,
@@ -178,5 +196,7 @@ def _keep(
 ) -> None:
     """Scores and labels of both tables in a file, for another program to estimate from."""
     task["cache"].mkdir(parents=True, exist_ok=True)
-    path = task["cache"] / f"{task['table']}_{task['strength']:g}_{task['seed']}.npz"
+    path = (
+        task["cache"] / f"{task['table']}_{task['model']}_{task['strength']:g}_{task['seed']}.npz"
+    )
     np.savez(path, score=score, y=y, new=new, y_new=y_new)

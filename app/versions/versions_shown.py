@@ -1,0 +1,120 @@
+"""What the page Versions shows of two audits or more: verdicts, rows, and charts of two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app.shared import session
+from app.shared.charts import drawn_once, is_dark, show
+from app.shared.check_list import MARKS
+from app.shared.kept_audits import kept_chart, overlaid, verdict_badge
+from app.shared.tables import show_table
+from kdcal_core.audit import AuditContent, ComparedAudits, verdicts_beside
+from kdcal_core.charts import can_be_overlaid
+from kdcal_core.checks import CHECKS
+from kdcal_core.errors import InputError
+from kdcal_core.text import counted, escape_label, escape_markdown, listed
+
+_VERDICTS_SHOWN = 8
+SIDE_WIDTH = 330
+"""Of the box with changed verdicts, in pixels."""
+
+
+def rows_words(found: ComparedAudits, before: AuditContent, after: AuditContent) -> str:
+    """Whether the rows are the same, by digest, and what else changed. Our own Markdown."""
+    digests = [_judged_digest(one)[:12] for one in (before, after)]
+    if found.same_rows:
+        rows = (
+            f":material/fingerprint: The same rows: both judged the file {digests[0]}. Intervals "
+            "of differences are therefore too wide."
+        )
+    else:
+        rows = (
+            f":material/shuffle: Other rows: {digests[0]} ({before.checked.n:,} rows), then "
+            f"{digests[1]} ({after.checked.n:,} rows). Differences may come from the rows."
+        )
+    if not found.facts:
+        return f"{rows} Model, settings and limits are the same."
+    names = escape_markdown(listed([what for what, _, _ in found.facts], 4), 300)
+    return f"{rows} Changed: {names}."
+
+
+def _judged_digest(content: AuditContent) -> str:
+    subject = content.subject
+    return next(one.digest for one in subject.tables if one.part == subject.which)
+
+
+def changed_verdicts(contents: Sequence[AuditContent]) -> None:
+    """The checks whose verdict is not the same in all audits, from the first to the last."""
+    verdicts = verdicts_beside(contents)
+    changed = [one for one in verdicts if set(one.after) != {one.before}]
+    n = len(changed)
+    st.subheader(f"{counted(n, 'changed verdict')}" if n else "No verdict changed", anchor=False)
+    for one in changed[:_VERDICTS_SHOWN]:
+        with st.container(gap=None):
+            st.markdown(f"{_check_title(one.name)}")
+            with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+                for place, verdict in enumerate((one.before, *one.after)):
+                    if place:
+                        st.markdown(":material/arrow_forward:", width="content")
+                    verdict_badge(verdict)
+    if n > _VERDICTS_SHOWN:
+        st.caption(f"{n - _VERDICTS_SHOWN:,} more under All verdicts")
+    if not n:
+        st.caption(f"All {counted(len(verdicts), 'check')} have the verdict that they had.")
+
+
+def _check_title(code: str) -> str:
+    return CHECKS[code].title if code in CHECKS else escape_markdown(code, 20)
+
+
+def all_verdicts(labels: Sequence[str], contents: Sequence[AuditContent]) -> None:
+    """The verdict of every check in each audit, as a table."""
+    verdicts = verdicts_beside(contents)
+    columns = {
+        label: [MARKS[(one.before, *one.after)[place]].word for one in verdicts]
+        for place, label in enumerate(labels)
+    }
+    show_table(
+        pd.DataFrame({"Check": [_check_title(one.name) for one in verdicts], **columns}),
+        key="versions_verdicts",
+        alt="The verdict of every check in each audit",
+    )
+
+
+def charts(pair: Sequence[tuple[str, AuditContent]], *, of: str) -> None:
+    """The charts that both audits hold, one kind at a time: overlaid where they can be."""
+    held = [{one.key: one for one in content.charts} for _, content in pair]
+    titles = {key: escape_label(one.title) for key, one in held[1].items() if key in held[0]}
+    if not titles:
+        st.markdown("The audits have no chart in common.")
+        return
+    key = st.pills(
+        "Chart",
+        list(titles),
+        format_func=titles.__getitem__,
+        default=next(iter(titles)),
+        required=True,
+        key="versions_chart",
+        label_visibility="collapsed",
+    )
+    (one, _), (other, _) = pair
+    if can_be_overlaid(key) and not st.checkbox("Side by side", key=f"versions_side_{key}"):
+        kept = ((one, held[0][key]), (other, held[1][key]))
+        try:
+            chart = drawn_once(overlaid, *kept, dark=is_dark())
+        except InputError as error:
+            session.error_box(error)
+            return
+        show(chart, key=f"versions_{key}", of=of)
+        return
+    for cell, (label, _), charts, place in zip(
+        st.columns(2), pair, held, ("earlier", "later"), strict=True
+    ):
+        with cell:
+            st.subheader(escape_markdown(label, 120), anchor=False)
+            chart = drawn_once(kept_chart, charts[key], dark=is_dark())
+            show(chart, key=f"versions_{key}_{place}", of=f"{of} {place}")
