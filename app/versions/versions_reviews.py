@@ -54,7 +54,7 @@ def two_reviews(review: Review | None) -> None:
         return
     other = _chosen(review, [used[one.id] for one in others])
     if other is None:
-        st.caption("The differences are those of the open review from the one that you choose.")
+        st.caption("Each difference is the value of the open review minus that of the other.")
         return
     try:
         for one in (review, other):
