@@ -244,7 +244,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_page_waits_for_its_result_and_finds_it_ever_after(home: Path) -> None:
     first = page("leave", text="a", pause=2.0).run()
-    assert [button.label for button in first.main.button] == ["Stop counting"]
+    assert [button.label for button in first.main.button] == ["Stop fitting"]
     (job,) = jobs().active("lab")
     second = page("leave", text="a", pause=2.0).run()
     assert [one.id for one in jobs().active("lab")] == [job.id]  # joined, not begun again
