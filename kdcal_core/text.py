@@ -24,9 +24,11 @@ _SIGNS = {ord(sign): f"&#{ord(sign)};" for sign in "\\`*_{}[]()#+-!|<>~$:&\"'=^@
 _LATE_SIGNS = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})  # control, format, surrogate, no character
 # Words that none of them reads as a sign: letters first, and only marks that are signs elsewhere,
-# such as an @ without the full stop of an address after it, or parentheses without brackets.
+# such as an @ without the full stop of an address after it, parentheses without brackets, or a <
+# before a number, which begins no HTML.
 _PLAIN_WORDS = re.compile(
-    r"[^\W\d_](?:[^\W_]|[ ,'%]|(?<=\w)[-./](?=\w)|:(?= )|(?<=\w)@(?=[^\W_]+(?: |$))"
+    r"[^\W\d_](?:[^\W_]|[ ,'%]|(?<=[^\W_])_+(?=[^\W_])|(?<=\w)[-./](?=\w)"
+    r"|(?<= )[<>]=?(?=\d)|:(?= )|(?<=\w)@(?=[^\W_]+(?: |$))"
     r"|(?<= )\((?=\w)|(?<=\w)\)(?=[ ,]|$))*"
 )
 _LONG = 1e15  # numbers of more digits are not read as digits
@@ -322,6 +324,10 @@ def escape_label(text: object, limit: int = 80) -> str:
     ('Top-label log loss', 'Coverage 95%')
     >>> escape_label("FPR@95"), escape_label("ECE, debiased (l1, 15 equal-width bins)")
     ('FPR@95', 'ECE, debiased (l1, 15 equal-width bins)')
+    >>> escape_label("log_income.csv"), escape_label("_a_")
+    ('log_income.csv', '&#95;a&#95;')
+    >>> escape_label("The probability of <=50K"), escape_label("of <b")
+    ('The probability of <=50K', 'of &#60;b')
     >>> escape_label("a*b"), escape_label("- a")
     ('a&#42;b', '&#45; a')
     """

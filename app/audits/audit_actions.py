@@ -12,7 +12,7 @@ import streamlit as st
 from app.audits.audit_words import SEVERITY_MARKS, today
 from app.shared import in_browser, session
 from app.shared.emphasis import emphasis, quiet
-from app.shared.labels import unique_labels
+from app.shared.labels import unique_labels, words_of
 from kdcal_core.audit import (
     FINDING_STATES,
     FINDING_WORDS,
@@ -157,15 +157,16 @@ def findings(audit: Audit, write: Write | None) -> None:
     if not found:
         st.markdown("No finding has been opened.")
     shown = found if st.session_state.get("audit_all_findings") else found[:_SHOWN]
-    for one in shown:
-        _finding(audit, one, write)
+    names = unique_labels([words_of(one.title, 40) for one in shown])
+    for one, name in zip(shown, names, strict=True):
+        _finding(audit, one, name, write)
     if len(found) > len(shown):
         st.checkbox(f"Show all {len(found):,} findings", key="audit_all_findings")
     if write is not None:
         _open_finding(audit, write)
 
 
-def _finding(audit: Audit, finding: Finding, write: Write | None) -> None:
+def _finding(audit: Audit, finding: Finding, name: str, write: Write | None) -> None:
     mark = SEVERITY_MARKS[finding.severity]
     with st.container(gap=None):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -176,7 +177,7 @@ def _finding(audit: Audit, finding: Finding, write: Write | None) -> None:
             st.subheader(escape_markdown(finding.title, 200), anchor=False, width="content")
             if write is not None:
                 st.space("stretch")
-                with st.popover("Change", type=quiet(), key=f"finding_{finding.id}"):
+                with st.popover(f"Change {name}", type=quiet(), key=f"finding_{finding.id}"):
                     _change_finding(audit, finding, write)
         st.caption(_facts(finding))
 

@@ -108,8 +108,8 @@ def audit_list(projects: Sequence[Project]) -> None:
         return
     shown = found[: st.session_state.get(_SHOWN, _TEN)]
     with st.container(gap="xxsmall"):
-        for one in shown:
-            _row(one)
+        for one, label in zip(shown, unique_labels([_title(one) for one in shown]), strict=True):
+            _row(one, label)
     if len(found) > len(shown) and st.button("Show ten more", key="audits_more"):
         st.session_state[_SHOWN] = len(shown) + _TEN
         st.rerun()
@@ -150,12 +150,16 @@ def _filters(projects: Sequence[Project]) -> Filters:
     )
 
 
-def _row(one: Listed) -> None:
+def _title(one: Listed) -> str:
+    return printable(one.audit.facts.title, 60)
+
+
+def _row(one: Listed, label: str) -> None:
     facts, who = one.audit.facts, one.audit.drafted.who
     cells = st.columns(_WIDTHS, vertical_alignment="center")
     title, project, verdict, state, rows, model, drafted = cells
     if title.button(
-        escape_markdown(facts.title, 60),
+        escape_markdown(label),
         key=f"open_{one.project.id}_{one.audit.id}",
         type="tertiary",
         help="Open this audit",

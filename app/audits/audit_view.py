@@ -103,7 +103,7 @@ def _still_made(checked: CheckedReview) -> CheckedReview:
 
 
 def charts(content: AuditContent, *, of: str) -> None:
-    """The charts of the audit, one at a time, as they were drawn."""
+    """The charts of the audit, one at a time, as they were drawn; the first stands above too."""
     titles = {one.key: one for one in content.charts}
     if not titles:
         st.markdown("This audit holds no charts.")
@@ -112,7 +112,7 @@ def charts(content: AuditContent, *, of: str) -> None:
         "Chart",
         list(titles),
         format_func=lambda one: escape_label(titles[one].title),
-        default=content.charts[0].key,
+        default=content.charts[:2][-1].key,
         required=True,
         key="audit_chart",
         label_visibility="collapsed",
@@ -121,12 +121,13 @@ def charts(content: AuditContent, *, of: str) -> None:
         drawn_once(kept_chart, titles[key], dark=is_dark()),
         key=f"audit_chart_{key}",
         of=of,
+        which="again" if key == content.charts[0].key else "",
     )
 
 
 def estimates(content: AuditContent, *, of: str) -> None:
     """All numbers of the audit beside those of its checks."""
-    show_estimates(content.estimates, key="audit_estimates", name=f"{of} estimates")
+    show_estimates(content.estimates, key="audit_estimates", of=of, what="estimates")
 
 
 def limits(project: Project, audit: Audit) -> None:

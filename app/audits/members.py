@@ -75,9 +75,9 @@ def ask_for_access(who: Person) -> None:
     st.code(identity_line(who), language=None, wrap_lines=True)
 
 
-def members(record: Record, project: Project, who: Person) -> None:
+def members(record: Record, project: Project, who: Person, label: str) -> None:
     """The members of a project with their roles, and a form to add, change or remove one."""
-    with st.popover("Members", type=quiet(), icon=":material/group:", key=f"members_{project.id}"):
+    with st.popover(label, type=quiet(), icon=":material/group:", key=f"members_{project.id}"):
         write = writer(record, project, who)
         if project.members:
             _table(project)

@@ -10,6 +10,7 @@ from app.audits import members
 from app.audits.audit_view import history_table
 from app.shared import session
 from app.shared.emphasis import quiet
+from app.shared.labels import words_of
 from kdcal_core.audit import Audit, Person, Project, Record, RetentionSet, date_text, expired, now
 from kdcal_core.errors import InputError
 from kdcal_core.text import counted, escape_markdown, listed
@@ -37,12 +38,13 @@ def projects_list(record: Record, projects: Sequence[Project], who: Person) -> N
 
 
 def _project(record: Record, project: Project, who: Person) -> None:
+    of_it = f"of {words_of(project.name, 40)}"
     with st.container(gap=None):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.subheader(escape_markdown(project.name, 200), anchor=False, width="content")
             st.space("stretch")
             with st.popover(
-                "History",
+                f"History {of_it}",
                 type=quiet(),
                 icon=":material/history:",
                 key=f"project_history_{project.id}",
@@ -53,9 +55,12 @@ def _project(record: Record, project: Project, who: Person) -> None:
                         [*reversed(project.history)][:50], project, key=f"entries_{project.id}"
                     )
             if project.may(who, "administrator"):
-                members.members(record, project, who)
+                members.members(record, project, who, f"Members {of_it}")
                 with st.popover(
-                    "Files", type=quiet(), icon=":material/tune:", key=f"project_{project.id}"
+                    f"Files {of_it}",
+                    type=quiet(),
+                    icon=":material/tune:",
+                    key=f"project_{project.id}",
                 ):
                     _retention(record, project, who)
                     _deletion(record, project, who)

@@ -35,7 +35,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Against, Comparison, Group
 from kdcal_core.review import Review
 from kdcal_core.tasks import ComparisonRun, compare_calibrators
-from kdcal_core.text import escape_markdown, p_text
+from kdcal_core.text import escape_markdown, in_sentence, p_text
 
 _NOTHING = 0.0001  # of any measure: smaller changes do not matter
 AGAINST: dict[Against, str] = {"model": "The model as it is", "best": "The best"}
@@ -135,7 +135,7 @@ def _measure(found: Comparison, group: Group) -> str:
         "Ordered by",
         options=keys,
         index=keys.index(lead) if lead in keys else 0,
-        format_func=lambda key: f"By {found.measure(key).title}",
+        format_func=lambda key: f"By {in_sentence(found.measure(key).title)}",
         key=f"compare_measure_{group}",
         persist_state="session",
         label_visibility="collapsed",
@@ -229,18 +229,21 @@ def paired(view: View) -> None:
             for key in view.order
             if key != other
         ]
-        show_table(
-            pd.DataFrame(rows),
-            height="content",
-            key="compare_pairs",
-            alt="Paired differences of every method with p values and verdicts",
-        )
+        with st.expander(
+            "P values and verdicts", key="compare_pairs_table", on_change="rerun"
+        ) as it:
+            if it.open:
+                show_table(
+                    pd.DataFrame(rows),
+                    height="content",
+                    key="compare_pairs",
+                    alt="Paired differences of every method with p values and verdicts",
+                )
 
 
 def pictures(view: View) -> None:
     """The reliability diagram of every method, on one scale."""
     with st.container(border=True):
-        st.subheader("Reliability diagram of every method", anchor=False)
         show(
             drawn_once(method_reliability_chart, view.found, view.order, dark=is_dark()),
             key="compare_pictures",
@@ -280,7 +283,8 @@ def table(view: View) -> None:
         csv_button(
             lambda: comparison_table(found, [one.key for one in found.measures]),
             key="compare_table_csv",
-            name=f"{view.review.title} comparison",
+            of=view.review.title,
+            what="comparison",
         )
         notes = [(one.name, note) for one in found.methods for note in one.notes]
         if notes:

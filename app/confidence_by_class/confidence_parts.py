@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -12,6 +13,7 @@ from app.shared import set_results, tiles
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.question_choice import Asked, choose_question
+from app.shared.sections import sections
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve, methods_by_class
 from kdcal_core.charts import (
     bandwidth_chart,
@@ -369,17 +371,24 @@ def methods(view: View) -> None:
         if not chosen:
             st.caption("Choose at least one method.")
             return
-        _overlay(view, chosen)
-    with st.container(border=True):
-        st.subheader("Mean log loss by class and method", anchor=False)
-        if view.of_event:
-            st.caption(
-                "For two classes the log loss of a row is the same for the event and for the "
-                "predicted class. Below all rows, it is divided by the predicted class."
-            )
-        losses = _compared(view.review, chosen)
-        if losses is not None:
-            _losses(view.review, losses, chosen)
+        sections(
+            "methods_sections",
+            {
+                "Their confidence": partial(_overlay, view, chosen),
+                "Mean log loss by class": partial(_log_loss, view, chosen),
+            },
+        )
+
+
+def _log_loss(view: View, chosen: list[str]) -> None:
+    if view.of_event:
+        st.caption(
+            "For two classes the log loss of a row is the same for the event and for the "
+            "predicted class. Below all rows, it is divided by the predicted class."
+        )
+    losses = _compared(view.review, chosen)
+    if losses is not None:
+        _losses(view.review, losses, chosen)
 
 
 def _compared(review: Review, chosen: list[str]) -> Losses | None:

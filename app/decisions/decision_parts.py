@@ -24,7 +24,7 @@ from kdcal_core.diagnostics import (
 from kdcal_core.errors import InputError
 from kdcal_core.review import Decision, Review, Which, set_decision
 from kdcal_core.tasks import RepairedDecisions, repaired_decisions, set_decisions
-from kdcal_core.text import escape_markdown, in_sentence
+from kdcal_core.text import escape_label, escape_markdown, in_sentence, printable
 
 _RARE = 0.05  # an event less frequent than this needs a finer scale of thresholds
 
@@ -94,14 +94,14 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
         return None
     chosen = _decision(review, event).threshold
     scale, key = _Scale.of(counts.rate, chosen), _slider(review, event)
-    name = escape_markdown(review.classes[event], 60)
+    name = printable(review.classes[event], 60)
     usual = 0.5 if counts.rate >= _RARE else counts.rate
     # not as a default, because the button below the costs sets it too; another set's rows may have
     # had a wider scale
     known = st.session_state.get(key, 100.0 * (usual if chosen is None else chosen))
     st.session_state[key] = scale.percent(known / 100.0)
     percent: float = st.slider(
-        f"Flag a row where the probability of {name} is at least",
+        escape_label(f"Flag a row where the probability of {name} is at least", 120),
         min_value=scale.step,
         max_value=scale.top,
         step=scale.step,

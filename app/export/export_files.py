@@ -64,7 +64,7 @@ def card(view: View) -> None:
     """The card of the calibrator file."""
     key = view.run.record.settings.key
     with st.container(border=True):
-        card_table(view.run.card, f"{view.review.title} {key} card", "export_card")
+        card_table(view.run.card, f"{view.review.title} {key}", "card", "export_card")
 
 
 def _download(label: str, path: Path, name: str, key: str, *, primary: bool = False) -> None:
@@ -95,8 +95,8 @@ def _usage(view: View, name: str) -> None:
         st.code(text.score_line(name, card), language="bash", wrap_lines=True)
 
 
-def card_table(card: CalibratorCard, name: str, key: str) -> None:
-    """The card as a table of plain text."""
+def card_table(card: CalibratorCard, of: str, what: str, key: str) -> None:
+    """The card as a table of plain text, also as CSV, named as in `charts.csv_button`."""
     rows = text.card_rows(card)
     table = pd.DataFrame({"": list(rows), "Value": list(rows.values())})
     # a plain table breaks long lines, which a data frame cuts off
@@ -107,7 +107,7 @@ def card_table(card: CalibratorCard, name: str, key: str) -> None:
         hide_header=True,
         alt="The card of the calibrator file",
     )
-    csv_button(lambda: table.rename(columns={"": "What"}), key=f"{key}_csv", name=name)
+    csv_button(lambda: table.rename(columns={"": "What"}), key=f"{key}_csv", of=of, what=what)
 
 
 def try_a_file(review: Review) -> None:
@@ -133,8 +133,9 @@ def try_a_file(review: Review) -> None:
                 icon=":material/visibility:",
             )
         st.markdown(escape_markdown(gain_finding("The file", tried.gain), 600))
-        export_gain.gained(tried.gain, tried.card.key, f"{review.title} tried file", "tried")
-        card_table(tried.card, f"{review.title} tried card", "tried_card")
+        of_it = "of the tried file"
+        export_gain.gained(tried.gain, tried.card.key, review.title, "tried", which=of_it)
+        card_table(tried.card, review.title, f"card {of_it}", "tried_card")
 
 
 def _uploader(review: Review) -> None:

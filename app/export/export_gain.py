@@ -92,11 +92,14 @@ def answer(view: View) -> None:
         navigation.page_link("groups", "See what it does to each declared group")
 
 
-def gained(gain: Gain, method: str, name: str, key: str) -> None:
-    """The diagrams before and after, and at most four estimates beside them."""
+def gained(gain: Gain, method: str, of: str, key: str, which: str = "") -> None:
+    """The diagrams before and after, and at most four estimates beside them.
+
+    ``of`` and ``which`` name the diagrams as in `charts.show`.
+    """
     picture, beside = tiles.answer()
     with picture:
-        _diagrams(gain, method, name, key)
+        _diagrams(gain, method, of, key, which)
     shown = [one for one in TILES if one in gain.pairs]
     with beside:
         tiles.estimate_column(
@@ -105,7 +108,7 @@ def gained(gain: Gain, method: str, name: str, key: str) -> None:
         )
 
 
-def _diagrams(gain: Gain, method: str, name: str, key: str) -> None:
+def _diagrams(gain: Gain, method: str, of: str, key: str, which: str) -> None:
     """Reliability before and after, side by side on one scale."""
     event = gain.comparison.event
     what = "Confidence in the prediction" if event is None else f"Probability of {event[:60]}"
@@ -121,7 +124,8 @@ def _diagrams(gain: Gain, method: str, name: str, key: str) -> None:
             show(
                 chart,
                 key=f"{key}_{'before' if drawn == 'model' else 'after'}",
-                of=name,
+                of=of,
+                which=which,
                 finding=False,  # below, so that both pictures stand at one height
             )
             st.markdown(escape_markdown(chart.finding, 1000))

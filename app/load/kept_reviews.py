@@ -6,16 +6,17 @@ import streamlit as st
 
 from app.shared import in_browser, session, sign_in
 from app.shared.emphasis import quiet
+from app.shared.labels import unique_labels, words_of
 from app.shared.reviews_here import Used, day_text
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, rename_review
 from kdcal_core.tasks import verdict_edition
-from kdcal_core.text import counted, escape_markdown
+from kdcal_core.text import counted, escape_markdown, printable
 
 _TEN = 10
 _SHOWN = "kept_reviews_shown"
 _ANCHOR = "reviews-on-this-machine"
-_WIDTHS = (4, 4, 2, 3, 3, 2)  # title, model, rows, date, verdict, what can be done with it
+_WIDTHS = (5, 3, 2, 3, 3, 3)  # title, model, rows, date, verdict, what can be done with it
 
 
 def link_to_kept(found: list[Used]) -> None:
@@ -33,18 +34,20 @@ def kept_reviews(found: list[Used]) -> None:
     title = "Your reviews" if sign_in.is_on() else "Reviews on this machine"
     st.header(title, anchor=_ANCHOR)
     shown = found[: st.session_state.get(_SHOWN, _TEN)]
+    labels = unique_labels([printable(review.title, 70) for review, _ in shown])
+    names = unique_labels([words_of(label) for label in labels])
     with st.container(gap="xxsmall"):
-        for review, used in shown:
-            _row(review, used)
+        for (review, used), label, name in zip(shown, labels, names, strict=True):
+            _row(review, used, label, name)
     if len(found) > len(shown) and st.button("Show ten more", key="kept_more"):
         st.session_state[_SHOWN] = len(shown) + _TEN
         st.rerun()
 
 
-def _row(review: Review, used: float) -> None:
+def _row(review: Review, used: float, label: str, name: str) -> None:
     title, model, rows, day, verdict, more = st.columns(_WIDTHS, vertical_alignment="center")
     if title.button(
-        escape_markdown(review.title),
+        escape_markdown(label),
         key=f"kept_open_{review.id}",
         type="tertiary",
         icon=":material/folder_open:",
@@ -58,7 +61,14 @@ def _row(review: Review, used: float) -> None:
     rows.caption(counted(n_rows, "row"))
     day.caption(day_text(used))
     verdict.caption(_verdict(review))
-    with more.popover("Change", type=quiet()):
+    with more.popover(
+        # cut off in its narrow column, but read aloud in full: ten buttons "Change" would be alike
+        f"Change {name}",
+        type=quiet(),
+        wrap=False,
+        width="stretch",
+        key=f"kept_change_{review.id}",
+    ):
         _changes(review)
 
 

@@ -132,7 +132,7 @@ def _kind_of(sample: Sample) -> str:
         kind = f"{sample.n_classes} classes, accuracy {sample.accuracy:.0%}"
     else:
         error = "" if sample.rmse is None else f", error {figures_text(sample.rmse)}"
-        kind = f"{sample.task}{error}"
+        kind = f"{sample.task.capitalize()}{error}"
     return f"{kind}, {rows:,} held-out rows"
 
 

@@ -116,7 +116,8 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
             csv_button(
                 lambda: _answers(every()),
                 key="foreign_surest_csv",
-                name=f"{view.review.title} {chosen.name}",
+                of=view.review.title,
+                what=chosen.name,
             )
 
 

@@ -33,7 +33,7 @@ _MOST = 50  # reviews to choose from
 def limits_form(review: Review) -> None:
     """A table of limits to edit, folded; what is changed is kept with the review."""
     own = review.question.limits
-    changed = f", {len(own):,} changed" if own else ", all by default"
+    changed = f", {len(own):,} changed" if own else ", all at their defaults"
     with st.expander(
         f"Limits{changed}", icon=":material/tune:", key="limits", on_change="rerun"
     ) as shown:
@@ -134,7 +134,7 @@ def _baseline(review: Review) -> str | None:
         index=others.index(chosen) if chosen in others else None,
         format_func=labels.__getitem__,
         key=key,
-        placeholder="No other review" if others else "No other review has these classes",
+        placeholder="No other review" if others else "No other review can be compared",
         disabled=not others,
     )
     return picked

@@ -25,7 +25,7 @@ from kdcal_core.checks import (
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, View, Which, note_verdict, set_question
 from kdcal_core.tasks import set_reliability, verdict_edition
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_label, escape_markdown
 
 PICTURE_WIDTH = 380
 """Pixels of the picture's card; the checks take the rest of the line, or stand above it."""
@@ -64,7 +64,7 @@ def question(review: Review) -> None:
     asked = review.question
     event = review.classes[review.event] if review.event is not None else None
     label = "Question" if event is None else f"Event: {event}"
-    with st.popover(escape_markdown(label, 60), icon=":material/target:", type=quiet()):
+    with st.popover(escape_label(label, 60), icon=":material/target:", type=quiet()):
         groups = choose_groups(
             review,
             f"question_groups_{review.id}",

@@ -170,7 +170,7 @@ def uniformity(judged: Judged, whole: PitOverview) -> None:
         with st.popover("How these tests work", type=quiet(), icon=":material/help:"):
             st.markdown(TESTS)
         csv_button(
-            lambda: table, key="pit_tests_csv", name=f"{judged.review.title} uniformity tests"
+            lambda: table, key="pit_tests_csv", of=judged.review.title, what="uniformity tests"
         )
 
 
@@ -241,7 +241,10 @@ def every_measure(judged: Judged, whole: PitOverview) -> None:
     with st.container(border=True):
         estimates = [one for key, one in whole.scores.rows.items() if _is_known(key, whole)]
         show_estimates(
-            estimates, key="pit_measures", name=f"{judged.review.title} {judged.which} measures"
+            estimates,
+            key="pit_measures",
+            of=f"{judged.review.title} {judged.which}",
+            what="measures",
         )
 
 

@@ -122,7 +122,8 @@ def _table(judged: Judged, regions: Sequence[RegionPit]) -> None:
         csv_button(
             lambda: full_table(regions),
             key="pit_region_csv",
-            name=f"{judged.review.title} {judged.which} regions",
+            of=f"{judged.review.title} {judged.which}",
+            what="regions",
         )
 
 

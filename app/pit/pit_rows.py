@@ -130,5 +130,6 @@ def _table(judged: Judged, rows: PitRows, asked: dict[str, Any]) -> None:
         csv_button(
             lambda: pit_answers(every(), level),
             key="pit_rows_csv",
-            name=f"{judged.review.title} {judged.which} rows and intervals",
+            of=f"{judged.review.title} {judged.which}",
+            what="rows and intervals",
         )

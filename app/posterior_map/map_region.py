@@ -173,7 +173,7 @@ def _table(boxed: Boxed, page: BoxRows) -> None:
     every = map_results.every_row_of(boxed, f"Prepare {most_text(page.n)} as CSV")
     if every is not None:
         csv_button(
-            lambda: _rows(every()), key="region_csv", name=f"{boxed.review.title} rows in the box"
+            lambda: _rows(every()), key="region_csv", of=boxed.review.title, what="rows in the box"
         )
 
 

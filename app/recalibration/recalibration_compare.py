@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
@@ -10,9 +13,11 @@ from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import View
 from app.recalibration.recalibration_text import TILES
 from app.shared.charts import csv_button, drawn_once, is_dark, show
+from app.shared.sections import sections
 from app.shared.tables import show_table
 from kdcal_core.charts import (
     PAPERS,
+    Chart,
     MeasuredRecalibration,
     Moments,
     PitPanel,
@@ -74,39 +79,58 @@ def every_method(view: View) -> None:
     ]
     with st.container(border=True):
         st.subheader("Every measure, every method", anchor=False)
-        show(
-            drawn_once(recalibration_measures_chart, lines, dark=is_dark()),
-            key="recalibration_measures",
-            of=view.review.title,
-        )
-        show(
-            drawn_once(recalibration_differences_chart, lines, dark=is_dark()),
-            key="recalibration_differences",
-            of=view.review.title,
-        )
-        table = pd.DataFrame([_line(one) for one in view.run.record.methods])
-        show_table(
-            table,
-            key="recalibration_table",
-            column_config={
-                "Places off": st.column_config.TextColumn(
-                    help="Neighbourhoods that are miscalibrated beyond chance, of those tested."
+        sections(
+            "recalibration_every",
+            {
+                "Measures": partial(
+                    _picture, view, recalibration_measures_chart, lines, "recalibration_measures"
                 ),
-                "Change": st.column_config.TextColumn(
-                    help="Paired difference of the CRPS from the model's, row by row."
+                "Paired differences": partial(
+                    _picture,
+                    view,
+                    recalibration_differences_chart,
+                    lines,
+                    "recalibration_differences",
                 ),
-                **{
-                    one.title: st.column_config.TextColumn(help=one.meaning)
-                    for one in (MEASURES[key] for key in TILES)
-                },
+                "Numbers": partial(_numbers, view),
             },
-            alt="Measures, paired differences and times of every method",
         )
-        csv_button(
-            lambda: table.map(typed),
-            key="recalibration_table_csv",
-            name=f"{view.review.title} methods",
-        )
+
+
+def _picture(
+    view: View,
+    chart: Callable[..., Chart],
+    lines: Sequence[MeasuredRecalibration],
+    key: str,
+) -> None:
+    show(drawn_once(chart, lines, dark=is_dark()), key=key, of=view.review.title)
+
+
+def _numbers(view: View) -> None:
+    table = pd.DataFrame([_line(one) for one in view.run.record.methods])
+    show_table(
+        table,
+        key="recalibration_table",
+        column_config={
+            "Places off": st.column_config.TextColumn(
+                help="Neighbourhoods that are miscalibrated beyond chance, of those tested."
+            ),
+            "Change": st.column_config.TextColumn(
+                help="Paired difference of the CRPS from the model's, row by row."
+            ),
+            **{
+                one.title: st.column_config.TextColumn(help=one.meaning)
+                for one in (MEASURES[key] for key in TILES)
+            },
+        },
+        alt="Measures, paired differences and times of every method",
+    )
+    csv_button(
+        lambda: table.map(typed),
+        key="recalibration_table_csv",
+        of=view.review.title,
+        what="methods",
+    )
 
 
 def _line(one: RecalibratorScores) -> dict[str, str]:

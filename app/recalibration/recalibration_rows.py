@@ -32,12 +32,12 @@ NEAR = (50, 100, 250, 500, 1000)
 DEFAULT_NEAR = 250
 DRAWN = 12
 PAGE_ROWS = 200
+_TABLE_HEIGHT = 220  # pixels: the page keeps to three screens, and more rows scroll
 
 
 def densities(view: View, shown: ShownRows) -> None:
     """Predictive densities of two rows, and the PIT values of the rows around them (Fig. 5)."""
     with st.container(border=True):
-        st.subheader("Two rows, before and after", anchor=False)
         rows, k = _picked(view, shown)
         closely = found.closely(view, rows, k)
         if closely is None:
@@ -137,6 +137,7 @@ def intervals(view: View, shown: ShownRows, places: Places) -> None:
                 for name in readable
             },
             alt="Outcome, mean and intervals of the chosen rows before and after",
+            height=_TABLE_HEIGHT,
         )
         with st.container(horizontal=True, gap="small"):
             _download(view, "these rows", len(rows), rows)

@@ -221,7 +221,8 @@ def every_region(looked: Looked, found: Found) -> None:
         csv_button(
             lambda: regions_table(search),
             key="regions_table_csv",
-            name=f"{looked.review.title} {looked.which} regions table",
+            of=f"{looked.review.title} {looked.which}",
+            what="regions table",
         )
 
 

@@ -189,7 +189,8 @@ def _rows(view: View) -> None:
             csv_button(
                 lambda: _answers(every()),
                 key="regions_rows_csv",
-                name=f"{looked.review.title} rows of region {view.picked + 1}",
+                of=looked.review.title,
+                what=f"rows of region {view.picked + 1}",
             )
 
 

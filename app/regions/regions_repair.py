@@ -262,7 +262,8 @@ def _methods_table(view: View, repair: Repair) -> None:
     csv_button(
         lambda: table.map(typed),
         key="regions_methods_csv",
-        name=f"{view.looked.review.title} methods",
+        of=view.looked.review.title,
+        what="methods",
     )
 
 

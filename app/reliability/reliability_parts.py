@@ -272,5 +272,5 @@ def every_estimate(review: Review, which: Which) -> None:
             "number of rows would show on average. An error near it is no evidence."
         )
         show_estimates(
-            found.estimates, key="estimates_table", name=f"{review.title} {which} estimates"
+            found.estimates, key="estimates_table", of=f"{review.title} {which}", what="estimates"
         )

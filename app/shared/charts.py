@@ -16,16 +16,19 @@ import streamlit as st
 
 from app.shared import sign_in
 from app.shared.emphasis import quiet
+from app.shared.labels import words_of
 from kdcal_core.charts import FEW_PANELS, PANEL_WIDTH, Chart, Panels, cited_in
 from kdcal_core.data import to_csv
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_label, escape_markdown
 
 P = ParamSpec("P")
 D = TypeVar("D", Chart, go.Figure)
+_LONGEST_NAME = 60  # characters of a chart's name on its buttons
 _CONFIG = {
     "displaylogo": False,
     "showSendToCloud": False,
     "scrollZoom": False,
+    "showTips": False,  # plotly's are too pale to be read
 }
 # dragging zooms and a double click resets; more buttons would lie over the legend, and each is a
 # stop for the Tab key
@@ -104,6 +107,7 @@ def show(
     *,
     key: str,
     of: str,
+    which: str = "",
     finding: bool = True,
     on_box: Callable[[], None] | None = None,
     on_pick: Callable[[], None] | None = None,
@@ -118,6 +122,8 @@ def show(
         Unique on the page.
     of : str
         What was reviewed; part of the names of files, with the chart's own name.
+    which : str, default=""
+        What tells the chart from another of its name on the page, such as "of the tried file".
     finding : bool, default=True
         False if a heading of the page already shows it.
     on_box : callable, optional
@@ -126,7 +132,7 @@ def show(
     on_pick : callable, optional
         Use instead of ``on_box`` if a click on a mark also counts.
     """
-    name = f"{of} {shown.name}"
+    what = f"{shown.name} {which}".rstrip()
     if finding and shown.finding:
         st.markdown(escape_markdown(shown.finding, 1000))
     if shown.panels is not None:
@@ -141,18 +147,20 @@ def show(
             config={
                 **_CONFIG,
                 "modeBarButtonsToRemove": removed,
-                "toImageButtonOptions": {"filename": name},
+                "toImageButtonOptions": {"filename": f"{of} {what}"},
             },
             on_select=on_select or "ignore",
             selection_mode="box" if on_pick is None else ("points", "box"),
             alt=shown.alt,
         )
     with st.container(horizontal=True, gap="small"):
-        with st.popover("How to read this", type=quiet(), icon=":material/help:"):
+        # named after the chart: a page has several, and a screen reader reads a button alone
+        label = f"How to read this: {words_of(what, _LONGEST_NAME)}"
+        with st.popover(label, type=quiet(), icon=":material/help:"):
             st.markdown(shown.how_to_read)
             if papers := cited_in(shown.how_to_read):
                 st.caption(papers)
-        csv_button(shown.table, key=f"{key}_csv", name=name)
+        csv_button(shown.table, key=f"{key}_csv", of=of, what=what)
 
 
 def _show_panels(panels: Panels, alt: str, key: str) -> None:
@@ -180,12 +188,21 @@ def _show_panels(panels: Panels, alt: str, key: str) -> None:
                 )
 
 
-def csv_button(table: Callable[[], pd.DataFrame], *, key: str, name: str) -> None:
-    """Offer a table as CSV, which is made on request."""
+def csv_button(table: Callable[[], pd.DataFrame], *, key: str, of: str, what: str) -> None:
+    """Offer a table as CSV, which is made on request.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    of, what : str
+        What was reviewed, and what the table holds of it, in a few words that no other button on
+        the page has. Both name the file. Plain text.
+    """
     st.download_button(
-        "Data as CSV",
+        f"Data as CSV: {escape_label(what, _LONGEST_NAME)}",
         data=sign_in.while_it_lasts(lambda: to_csv(table())),
-        file_name=f"{file_stem(name)}.csv",
+        file_name=f"{file_stem(f'{of} {what}')}.csv",
         mime="text/csv",
         key=key,
         type="tertiary",

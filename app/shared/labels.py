@@ -1,8 +1,11 @@
-"""Labels of a choice, told apart: Streamlit knows an option by the text that it shows."""
+"""Labels, told apart: Streamlit knows an option, and a screen reader a button, by its text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+from kdcal_core.text import escape_label
 
 
 def unique_labels(texts: Sequence[str]) -> list[str]:
@@ -25,3 +28,18 @@ def unique_labels(texts: Sequence[str]) -> list[str]:
         seen.add(label)
         labels.append(label)
     return labels
+
+
+def words_of(text: str, limit: int = 80) -> str:
+    """The words of an untrusted text, for the label of a popover.
+
+    Streamlit names an opened popover after its label as it was given, so that an entity would be
+    read aloud. Where the text has signs that Markdown reads, they are left out.
+
+    Examples
+    --------
+    >>> words_of("March, log_income.csv"), words_of("March <b>*audit*</b>")
+    ('March, log_income.csv', 'March b audit b')
+    """
+    label = escape_label(text, limit)
+    return " ".join(re.findall(r"[^\W_]+", text[:limit])) if "&" in label else label

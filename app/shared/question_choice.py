@@ -15,7 +15,7 @@ import streamlit as st
 from app.shared.emphasis import quiet
 from kdcal_core.diagnostics import Kind
 from kdcal_core.review import Review
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_label
 
 KINDS: dict[Kind, str] = {
     "class": "Probability of a class",
@@ -98,7 +98,7 @@ def question_fold(review: Review, page: str) -> Any:
     words = _words(review, Asked("class", label)) if kind == "class" else KINDS[kind]
     if kind == "top-label":
         words += f": {review.classes[label]}"
-    return st.popover(escape_markdown(words, 80), icon=":material/target:", type=quiet())
+    return st.popover(escape_label(words, 80), icon=":material/target:", type=quiet())
 
 
 def _kinds(review: Review) -> list[Kind]:

@@ -37,7 +37,7 @@ def show_table(
     return st.dataframe(frame, column_config=config, hide_index=True, **options)
 
 
-def show_estimates(estimates: Sequence[Estimate], *, key: str, name: str) -> None:
+def show_estimates(estimates: Sequence[Estimate], *, key: str, of: str, what: str) -> None:
     """Every estimate with its full name, and what its interval was made by; also as CSV."""
     show_table(
         pd.DataFrame(
@@ -54,7 +54,9 @@ def show_estimates(estimates: Sequence[Estimate], *, key: str, name: str) -> Non
         column_config={"Rows": st.column_config.NumberColumn(format="localized")},
         alt="Every estimate with its value, its interval and the value to compare it with",
     )
-    csv_button(lambda: pd.DataFrame([vars(one) for one in estimates]), key=f"{key}_csv", name=name)
+    csv_button(
+        lambda: pd.DataFrame([vars(one) for one in estimates]), key=f"{key}_csv", of=of, what=what
+    )
 
 
 def holds_numbers(column: pd.Series) -> bool:

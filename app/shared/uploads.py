@@ -65,7 +65,7 @@ def loaded_tables(
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"{escape_markdown(name, 60)} · {counted(table.n_rows, 'row')}")
             st.button(
-                "Remove",
+                f"Remove {escape_markdown(name, 40)}",
                 key=f"remove_{which}_{at}",
                 icon=":material/close:",
                 type="tertiary",

@@ -27,7 +27,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.progress import Progress
 from kdcal_core.review import read_review
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_markdown, in_sentence
 
 Work = Callable[[Progress, Callable[[], bool]], Any]
 EVERYBODY = ""  # owner of a job without private data, such as a simulation: all sessions see it
@@ -149,13 +149,20 @@ def progress(job: JobSnapshot, *, where: str) -> None:
             st.caption("It continues, because another review needs the same result.")
             return
         st.button(
-            "Stop",
+            _stop_words(job),
             key=f"stop_{where}_{job.id}",
             icon=":material/stop_circle:",
             on_click=_stop,
             args=(job,),
             disabled=job.state == "cancelling",
         )
+
+
+def _stop_words(job: JobSnapshot) -> str:
+    """What the button stops: two jobs may run at once, and a screen reader reads a button alone."""
+    page, _, what = job.title.partition(": ")
+    of = f" for {title}" if (title := _other_review(job)) else ""
+    return f"Stop {escape_markdown(in_sentence(what or page), 80)}{of}"
 
 
 def _is_ours(job: JobSnapshot) -> bool:

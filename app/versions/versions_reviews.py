@@ -68,7 +68,7 @@ def two_reviews(review: Review | None) -> None:
         return
     chosen = _chosen(review, [used[one.id] for one in others])
     if not chosen:
-        st.caption("The differences are those of the open review from the one that you choose.")
+        st.caption("Each difference is the value of the open review minus that of the other.")
         return
     done: list[ComparedReviews] = []
     for one in chosen:

@@ -93,14 +93,13 @@ def _look(watch: Watch) -> dict[str, bool]:
 
 
 def _about(watch: Watch, method: str | None) -> None:
-    """Which rows are held against which."""
+    """Which rows are compared with which."""
     table, earlier = watch.table, len(watch.state.tables) - 1
     before = f" {counted(earlier, 'table')} came before." if earlier else ""
-    made = "" if table.sha256 else " The new rows are made of the evaluation set."
     label = "" if method is None else f" All scores are those of {CALIBRATORS[method].label}."
     st.caption(
         f"{counted(table.rows, 'new row')}, {table.labelled:,} with a label, against "
-        f"{watch.n_audited:,} audited rows ({watch.which} set).{before}{made}{label}"
+        f"{watch.n_audited:,} audited rows ({watch.which} set).{before}{label}"
     )
 
 
@@ -332,5 +331,5 @@ def _taken_for_granted(watch: Watch, kind: str) -> None:
     """The assumptions behind the numbers of a section."""
     said: Sequence[str] = [words for of, words in assumptions(watch) if of == kind]
     if said:
-        st.subheader("What these numbers take for granted", anchor=False)
+        st.subheader("What these numbers assume", anchor=False)
         st.markdown("\n".join(f"* {escape_markdown(one, 400)}" for one in said))

@@ -16,8 +16,8 @@ from kdcal_core.review import Review, remove_watched
 from kdcal_core.text import escape_markdown, printable
 
 MADE_WORDS = (
-    "a table made of the evaluation set, which is held against the calibration set. Rows with a "
-    "high score are taken more often than rows with a low one, and the first half has labels."
+    "made of the evaluation set, and compared with the calibration set. Rows with a high score are "
+    "taken more often than rows with a low one, and the first half has labels."
 )
 _ALPHAS = (0.01, 0.05, 0.1)
 _ALPHA = WatchLimits().alpha
@@ -72,7 +72,7 @@ def _nothing_yet(review: Review) -> None:
                 on_click=_make,
                 args=(review,),
             )
-            st.caption(f"That is {MADE_WORDS}")
+            st.caption(f"That is a table {MADE_WORDS}")
 
 
 def _make(review: Review) -> None:

@@ -131,7 +131,15 @@ def template(dark: bool) -> go.layout.Template:
                 "yanchor": "top",
             },
             "paper_bgcolor": TRANSPARENT,
-            "plot_bgcolor": TRANSPARENT,
+            # on this ground, or on white without one, plotly writes a line's name beside its hover
+            # box, in the line's colour
+            "plot_bgcolor": colours.page if dark else TRANSPARENT,
+            # plotly's own ground of these buttons is half black on a figure without one
+            "modebar": {
+                "bgcolor": TRANSPARENT,
+                "color": colours.muted,
+                "activecolor": colours.text,
+            },
             "colorway": list(colours.classes),
             "colorscale": {
                 "sequential": scale,

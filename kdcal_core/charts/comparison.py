@@ -62,6 +62,14 @@ for the fact that the same rows also chose the best.
 """
 
 
+_GROUP_WORDS: dict[Group, str] = {
+    "inside": "inside the data",
+    "outside": "far outside",
+    "ranking": "of ranking",
+    "speed": "of speed",
+}
+
+
 def method_name(found: Comparison, key: str) -> str:
     """The name of a method on charts. A user's own name is untrusted text."""
     return MODEL_NAME if key == found.reference else found.method(key).name
@@ -94,7 +102,9 @@ def comparison_chart(
         alt=comparison_alt(found, measures, order),
         how_to_read=f"{SPEED if group == 'speed' else DOTS}\n{meanings(measures)}\n",
         table=lambda: comparison_table(found, measures),
-        name=f"comparison {group}",
+        name=in_sentence(found.measure(measures[0]).title)
+        if len(measures) == 1
+        else f"measures {_GROUP_WORDS[group]}",
     )
 
 
@@ -113,7 +123,7 @@ def paired_chart(
         alt=paired_alt(found, measures[0], against),
         how_to_read=PAIRED,
         table=lambda: comparison_table(found, measures),
-        name=f"paired {found.measure(measures[0]).group}",
+        name=f"paired differences {_GROUP_WORDS[found.measure(measures[0]).group]}",
     )
 
 

@@ -29,8 +29,8 @@ class Palette:
         True and false positives (Salamon et al.'s green and orange).
     foreign : str
         Rows far from the data.
-    text, muted, grid, surface : str
-        Text, secondary text, grid lines, the background of hover boxes.
+    text, muted, grid, surface, page : str
+        Text, secondary text, grid lines, the background of hover boxes and of the page.
     classes : tuple of str
         The hues of Okabe and Ito in their order, for classes and for methods. Their lightness is
         chosen so that any two differ by 11 or more in CAM02-UCS, with full colour vision and with
@@ -58,6 +58,7 @@ class Palette:
     muted: str
     grid: str
     surface: str
+    page: str
     classes: tuple[str, ...]
     sequential: Scale
     diverging: Scale
@@ -83,6 +84,7 @@ LIGHT = Palette(
     muted="#5b6676",
     grid="#e5e9ef",
     surface="#ffffff",
+    page="#ffffff",
     classes=(
         "#a96827",
         "#4e9cd0",
@@ -123,6 +125,7 @@ DARK = Palette(
     muted="#a0aec0",
     grid="#2b394d",
     surface="#1c2736",
+    page="#101823",
     classes=(
         "#f7a900",
         "#4eb6f7",

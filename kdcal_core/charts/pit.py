@@ -147,7 +147,7 @@ def ecdf_chart(difference: EcdfDifference, *, dark: bool) -> Chart:
         alt=words,
         how_to_read=ECDF,
         table=difference.table,
-        name="PIT ECDF difference",
+        name="PIT ECDF",
     )
 
 

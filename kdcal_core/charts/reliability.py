@@ -102,7 +102,7 @@ def reliability_chart(
         alt=reliability_alt(curve),
         how_to_read=RELIABILITY,
         table=curve.table,
-        name=f"reliability {found.kind}",
+        name="reliability diagram",
     )
 
 

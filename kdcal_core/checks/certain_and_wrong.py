@@ -10,7 +10,7 @@ from kdcal_core.review import Limit
 
 def _needs(evidence: Evidence) -> str | None:
     if evidence.scored.proba.max() < 1.0:
-        return "No row states exactly 1 of a class, so nothing certain can be wrong."
+        return "No row gives a class a probability of exactly 1, so no certain one can be wrong."
     return None
 
 

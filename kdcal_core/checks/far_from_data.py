@@ -16,8 +16,8 @@ from kdcal_core.statistics import kish
 def _needs(evidence: Evidence) -> str | None:
     if evidence.review is None or evidence.review().model is None:
         return (
-            "It needs the model itself, to ask it about rows far from the data; these are its "
-            "predictions only. Load the model's file beside the table."
+            "It asks the model about rows far from the data, and here are only predictions. Load "
+            "the model's file beside the table."
         )
     return None
 

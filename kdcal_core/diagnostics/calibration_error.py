@@ -12,6 +12,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums
 from kdcal_core.diagnostics.error_interval import (
     UNSHAPED,
+    even_gaps,
     gap_directions,
     inverted_test,
     noise_scale,
@@ -105,9 +106,11 @@ def calibration_error(
 
     u has norm 1 and is one of two shapes that the rows support
     (:func:`kdcal_core.diagnostics.error_interval.gap_directions`). With fewer than 20 hits or
-    misses both signs of each shape are tried. For "l2" of the confidence, with fewer than 100, so
-    is the shape in which all odds are off by one factor. The interval contains the errors of all
-    these tests.
+    misses both signs of each shape are tried. For "l1" of the confidence so is the shape in which
+    every gap has one size: noise adds least to it, so that it is the largest error that a small
+    value leaves possible. For "l2" of the confidence, with fewer than 100 hits or misses, so is the
+    shape in which all odds are off by one factor. The interval contains the errors of all these
+    tests.
 
     e are deviations of the gaps when outcomes are redrawn with chances half way between a bin's
     stated and observed values, scaled to t. They are binomial in each bin. For "class", where a
@@ -391,6 +394,8 @@ def _interval(
 
     shapes: tuple[FloatArray, ...] = gap_directions(score[some], gap[some], variance[some])
     rate, rows = (score + gap)[some], effective[some]
+    if kind == "confidence" and norm == "l1":
+        shapes = (*shapes, even_gaps(shapes[0]))
     if _squares_count(kind, norm) and rarer(rate, rows) < UNSHAPED:
         shapes = (*shapes, offset_gaps(score[some]))
     return over_shapes(along, shapes, rate, rows)

@@ -48,7 +48,7 @@ def sidebar(app: AppTest) -> list[str]:
 
 
 def stop_buttons(app: AppTest) -> list[Any]:
-    return [button for button in app.sidebar.button if button.label == "Stop"]
+    return [button for button in app.sidebar.button if button.label.startswith("Stop ")]
 
 
 def running(job_id: str) -> JobSnapshot:
@@ -244,7 +244,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_page_waits_for_its_result_and_finds_it_ever_after(home: Path) -> None:
     first = page("leave", text="a", pause=2.0).run()
-    assert [button.label for button in first.main.button] == ["Stop"]
+    assert [button.label for button in first.main.button] == ["Stop fitting"]
     (job,) = jobs().active("lab")
     second = page("leave", text="a", pause=2.0).run()
     assert [one.id for one in jobs().active("lab")] == [job.id]  # joined, not begun again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +42,11 @@ FLAGS = [
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 # Streamlit's own markup, which the app cannot change
 NOT_OURS = ("[data-testid='stSidebarNav']", "[data-testid='stFileUploaderDropzone']")
+# the names of their buttons, which every choice, number and figure has
+THEIR_BUTTONS = {"Open", "Increment", "Decrement", "Fullscreen", "Reset axes", "Box Select"} | {
+    "Download plot as a PNG"
+}
+BUTTON = re.compile(r"""^ *- '?button "((?:[^"\\]|\\.)*)\"""", re.MULTILINE)
 FAULTS = """async (left_out) => {
   const found = await axe.run({exclude: left_out.map(one => [one])}, {resultTypes: ["violations"]})
   const labels = [...document.querySelectorAll("[aria-label]")].map(one => one.ariaLabel)
@@ -137,6 +144,19 @@ def colour(text) -> str:
 
 
 SIZE = {"width": 1366, "height": 900}
+SCREEN = {"width": 1366, "height": 768}  # a laptop's
+HEIGHT = """() => Math.round(
+  document.querySelector("[data-testid='stMainBlockContainer']").getBoundingClientRect().height)"""
+# the lowest end of the main picture's axes, or of all its text where it has none, as it stands when
+# the page is not scrolled
+PICTURE = """() => {
+  const page = document.querySelector("[data-testid='stMainBlockContainer']")
+  const plot = document.querySelector(".js-plotly-plot")
+  const ticks = plot.querySelectorAll(".xtick text, .x2tick text")
+  const texts = ticks.length ? ticks : plot.querySelectorAll(".textpoint text")
+  return Math.round(Math.max(...[...texts].map(one => one.getBoundingClientRect().bottom))
+    - page.getBoundingClientRect().top)
+}"""
 
 
 class App:
@@ -233,14 +253,43 @@ class App:
         self.idle()
 
     def faults(self) -> list[str]:
-        """What axe-core finds wrong with the page as it is."""
+        """What axe-core finds wrong with the page as it is, and buttons that are named alike."""
         if not self.page.evaluate("() => 'axe' in window"):
             self.page.evaluate(AXE.read_text("utf-8"))  # a script tag is refused, as it should be
         found: list[str] = self.page.evaluate(FAULTS, list(NOT_OURS))
         if found:  # a busy machine may still be changing the colours: what stays is a fault
             self.page.wait_for_timeout(1000)
             found = self.page.evaluate(FAULTS, list(NOT_OURS))
+        tree = self.page.locator("[data-testid='stMain']").aria_snapshot()
+        names = Counter(name for name in BUTTON.findall(tree) if name not in THEIR_BUTTONS)
+        return found + [f"{n} buttons: {name}" for name, n in names.items() if n > 1]
+
+    def faults_in_both(self) -> dict[str, list[str]]:
+        """What is wrong with the page in either theme, by theme; the light one is left on."""
+        found = {"light": self.faults()}
+        self.turn("dark")
+        found["dark"] = self.faults()
+        self.turn("light")
+        return {theme: faults for theme, faults in found.items() if faults}
+
+    def height(self) -> int:
+        """The height of the whole page; every test of it has the width of a laptop."""
+        found: int = self.page.evaluate(HEIGHT)
         return found
+
+    def end_of_picture(self) -> int:
+        """The lowest end of the main picture's axes, from the top of the page."""
+        found: int = self.page.evaluate(PICTURE)
+        return found
+
+    def assert_short(self, *titles: str) -> None:
+        """The main picture is in the first of three screens, whichever of these tabs is open."""
+        assert self.end_of_picture() <= SCREEN["height"]
+        heights = {"": self.height()}
+        for title in titles:
+            self.section(title)
+            heights[title] = self.height()
+        assert max(heights.values()) <= 3 * SCREEN["height"], heights
 
     def assert_healthy(self) -> None:
         """No exception on the page or in the console, and no request off this machine."""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
+from conftest import SCREEN
+
+from kdcal_core.audit import FindingOpened, Record, new_id, system_user
 
 pytestmark = pytest.mark.browser
 
-SCREEN = {"width": 1366, "height": 768}
-HEIGHT = """() => Math.round(
-  document.querySelector("[data-testid='stMainBlockContainer']").getBoundingClientRect().height)"""
-LOWEST_TICK = """() => Math.round(Math.max(
-  ...[...document.querySelectorAll(".js-plotly-plot")][0].querySelectorAll(".xtick text")
-     .values().map(one => one.getBoundingClientRect().bottom)))"""
+
+def _second_audit(home: Path) -> None:
+    """Another audit of the same name, with findings of one name."""
+    record, who = Record(home / "kdcal" / "audits"), system_user()
+    (project,) = record.projects(who)
+    (first,) = project.audits.values()
+    audit = record.draft(project.id, record.content(first), who)
+    for title in ("Groups differ", "Groups differ", "Repair it before release"):
+        record.write(project.id, FindingOpened(audit.id, new_id(), title, "high"), who)
+    record.database.close()
 
 
 def _button(app, name: str):
@@ -25,16 +33,7 @@ def _badge(app, word: str):
     return app.page.get_by_text(re.compile(rf"{word}$")).first
 
 
-def _faults(app) -> dict[str, list[str]]:
-    """What axe finds in both themes, by theme; the light one is left on."""
-    found = {"light": app.faults()}
-    app.turn("dark")
-    found["dark"] = app.faults()
-    app.turn("light")
-    return {theme: faults for theme, faults in found.items() if faults}
-
-
-def test_an_audit_is_recorded_submitted_and_approved(app) -> None:
+def test_an_audit_is_recorded_submitted_and_approved(app, home: Path) -> None:
     app.page.set_viewport_size(SCREEN)
     app.open("audits")
     _button(app, "Open a sample").click()
@@ -46,7 +45,7 @@ def test_an_audit_is_recorded_submitted_and_approved(app) -> None:
     name = app.page.get_by_label("Name of the new project")
     name.wait_for(timeout=60_000)
     app.idle()
-    faults = {"form": _faults(app)}
+    faults = {"form": app.faults_in_both()}
     name.fill("Digits <b>team</b>")
     name.press("Enter")
     app.idle()
@@ -56,9 +55,9 @@ def test_an_audit_is_recorded_submitted_and_approved(app) -> None:
     _badge(app, "Draft").wait_for(timeout=300_000)
     app.idle(120)
     app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
-    faults["audit"] = _faults(app)
-    heights = {"audit": app.page.evaluate(HEIGHT)}
-    tick = app.page.evaluate(LOWEST_TICK)
+    faults["audit"] = app.faults_in_both()
+    heights = {"audit": app.height()}
+    tick = app.end_of_picture()
     assert "Digits <b>team</b>" in app.page.locator("[data-testid='stMain']").inner_text()
 
     submit = _button(app, "Submit")
@@ -77,18 +76,38 @@ def test_an_audit_is_recorded_submitted_and_approved(app) -> None:
     _badge(app, "Read-only").wait_for(timeout=10_000)
     for tab in ("Findings", "Comments", "History", "Limits", "Estimates", "What was audited"):
         app.section(tab)
-        heights[tab] = app.page.evaluate(HEIGHT)
+        heights[tab] = app.height()
     app.section("Verify")
     _button(app, "Verify this record").click()
     app.page.get_by_text("The record holds.").wait_for(timeout=60_000)
-    faults["verified"] = _faults(app)
+    faults["verified"] = app.faults_in_both()
     _button(app, "All audits").click()
     app.page.locator("h2").get_by_text("1 audit in 1 project.").wait_for(timeout=60_000)
     app.idle()
-    faults["list"] = _faults(app)
-    heights["list"] = app.page.evaluate(HEIGHT)
+    faults["list"] = app.faults_in_both()
+    heights["list"] = app.height()
     app.section("Projects")
-    faults["projects"] = _faults(app)
+    faults["projects"] = app.faults_in_both()
+
+    _second_audit(home)
+    app.section("All audits")
+    second = app.page.get_by_role("button", name=re.compile(r" \(2\)$"))
+    second.wait_for(timeout=60_000)
+    app.idle()
+    faults["both audits"] = app.faults_in_both()
+    app.page.get_by_role("button", name=second.inner_text()[:-4], exact=True).click()
+    _badge(app, "Draft").wait_for(timeout=60_000)
+    app.section("Findings")
+    _button(app, "Change Groups differ (2)").wait_for()
+    faults["findings"] = app.faults_in_both()
+    heights["findings"] = app.height()
+    app.visit("Versions")
+    app.page.locator("h2").first.wait_for(timeout=60_000)
+    app.idle()
+    for tab in ("What changed", "All verdicts", "All estimates", "Charts", "Over time"):
+        app.section(tab)
+        faults[tab] = app.faults_in_both()
+        heights[tab] = app.height()
     assert not {place: found for place, found in faults.items() if found}
     assert max(heights.values()) <= 3 * SCREEN["height"], heights
     assert tick <= SCREEN["height"]

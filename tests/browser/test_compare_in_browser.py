@@ -23,7 +23,9 @@ def test_one_click_compares_and_the_switch_acts_at_once(app, home: Path, tmp_pat
     app.idle()
     app.wait_for_text(re.compile("better than the model as it is"))
     app.assert_healthy()
-    assert app.faults() == []
+    assert app.faults_in_both() == {}
+    app.assert_short("Every measure", "Paired differences", "Reliability diagrams")
+    app.section("Every measure")
 
     app.page.get_by_text("Ranking", exact=True).first.click()
     app.page.locator(".st-key-compare_dots_ranking .js-plotly-plot").wait_for(timeout=30_000)

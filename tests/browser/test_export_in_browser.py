@@ -24,7 +24,8 @@ def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path)
     app.idle()
     assert "calibrator=platt" in app.page.url
     app.wait_for_text(re.compile("log loss (falls|rises|changes)"))
-    app.section("How to use the file")
+    assert app.faults_in_both() == {}
+    app.assert_short("Card of the file", "How to use the file")
     app.wait_for_text("kdcal score")
     app.assert_healthy()
 

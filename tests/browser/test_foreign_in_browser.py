@@ -29,6 +29,7 @@ def test_a_sample_is_fitted_asked_and_compared_with_own_rows(app, tmp_path: Path
     app.assert_healthy()
     app.turn("dark")  # for what follows: charts, own rows and a reload
     assert app.page.locator(".js-plotly-plot").count() == 2
+    assert app.faults() == []
     app.assert_healthy()
     app.section("Rows of the fit")
     app.page.locator(CHART).nth(2).wait_for(timeout=60_000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conftest import SCREEN
 
 from app.help.guides import NAMES, cut, on_screen, read_guide
 from app.shared.navigation import places
@@ -12,9 +13,6 @@ from kdcal_core.review import Workspace, start_sample
 
 pytestmark = pytest.mark.browser
 
-SCREEN = {"width": 1366, "height": 768}
-HEIGHT = """() => Math.round(
-  document.querySelector("[data-testid='stMainBlockContainer']").getBoundingClientRect().height)"""
 # the highest pages of each kind, and the samples on which they are highest
 PAGES = {
     "adult": ("overview", "reliability", "decisions", "confidence_by_class", "regions", "watch"),
@@ -22,14 +20,6 @@ PAGES = {
     "heteroscedastic": ("overview", "pit"),
     "diamonds_quantiles": ("pit",),
 }
-# the lowest end of the main picture's axes, or of all its text where it has none
-PICTURE = """() => {
-  const plot = document.querySelector(".js-plotly-plot")
-  const ticks = plot.querySelectorAll(".xtick text, .x2tick text")
-  const texts = ticks.length ? ticks : plot.querySelectorAll(".textpoint text")
-  return Math.round(Math.max(...[...texts].map(one => one.getBoundingClientRect().bottom)))
-}"""
-
 STARTED_BY = {
     "out_of_distribution": "Fit the kernel density version",
     "export": "Fit, judge and write the file",
@@ -51,7 +41,7 @@ def test_the_longest_sections_of_help_have_at_most_three_screens(app) -> None:
         tab.click(timeout=60_000)
         app.until(lambda tab=tab: tab.get_attribute("aria-selected") == "true")
         app.idle()
-        heights[name, heading] = app.page.evaluate(HEIGHT)
+        heights[name, heading] = app.height()
     assert max(heights.values()) <= 3 * SCREEN["height"], heights
     app.assert_healthy()
 
@@ -74,7 +64,7 @@ def test_the_main_picture_is_in_the_first_of_three_screens(app, home: Path, samp
             app.page.get_by_role("tab").first.wait_for(timeout=120_000)
             app.idle(120)
         app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
-        heights[page], pictures[page] = app.page.evaluate(HEIGHT), app.page.evaluate(PICTURE)
+        heights[page], pictures[page] = app.height(), app.end_of_picture()
         assert app.page.locator("h2").first.inner_text(), page  # it has its finding
     assert max(heights.values()) <= 3 * SCREEN["height"], heights
     assert max(pictures.values()) <= SCREEN["height"], pictures

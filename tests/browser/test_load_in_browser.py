@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ def test_a_review_is_renamed_duplicated_and_deleted_by_keyboard_and_click(app, h
     app.page.get_by_role("link", name="on this machine").click()
     row = app.page.get_by_role("button", name="To be <b>renamed</b>", exact=True)
     row.wait_for()
-    change = app.page.get_by_role("button", name="Change", exact=True)
+    change = app.page.get_by_role("button", name=re.compile("^Change "))
     dialog = app.page.locator('[data-testid="stPopoverBody"]')
 
     change.first.press("Enter")  # the newest review is the first

@@ -59,7 +59,8 @@ def test_a_dragged_box_shows_its_rows_and_outlives_a_slider(app):
     app.section("Rows")
     app.wait_for_text("the most confident on top")
     app.assert_healthy()
-    assert app.faults() == []
+    assert app.faults_in_both() == {}
+    app.assert_short("Rows")
     app.unfold("Settings of the kernel density version")
     # on another panel, where no row is: the box dragged last counts
     drag(app, 2, (0.02, 0.02), (0.15, 0.15))

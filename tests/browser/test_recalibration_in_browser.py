@@ -24,10 +24,12 @@ def test_one_click_recalibrates_and_a_box_chooses_rows(app, home: Path, tmp_path
     panel.wait_for(timeout=180_000)
     app.idle()
     app.wait_for_text(re.compile("Local recalibration( where needed)? lowers CRPS from"))
-    app.section("Intervals")
+    app.assert_short(
+        "Along a column", "Two rows", "PIT and quantiles", "Every measure", "Intervals"
+    )
     app.wait_for_text("Rows spread evenly over what was predicted")
     app.assert_healthy()
-    assert app.faults() == []
+    assert app.faults_in_both() == {}
 
     panel.scroll_into_view_if_needed()
     area = panel.bounding_box()

@@ -34,7 +34,7 @@ def test_a_click_opens_a_region_and_a_slider_draws_the_tree_again(app):
     app.page.locator(f"{TREE} .nsewdrag").first.wait_for()
     first = until(app, bool)
     app.assert_healthy()
-    assert app.faults() == []
+    assert app.faults_in_both() == {}
 
     marks = app.page.locator(f"{TREE} .scatterlayer .trace").last.locator("path.point")
     assert marks.count() >= 2

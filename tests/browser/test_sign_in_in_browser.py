@@ -81,7 +81,7 @@ def _identity(app: App) -> str:
 
 def _add_member(app: App, name: str, identity: str, role: str) -> None:
     app.section("Projects")
-    _button(app, "Members").click()
+    app.page.get_by_role("button", name="Members of ").click()
     app.page.get_by_role("textbox", name="Name of a new member").fill(name)
     line = app.page.get_by_role("textbox", name="Identity")
     line.fill(identity)

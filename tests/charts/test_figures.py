@@ -19,7 +19,7 @@ from kdcal_core.charts.confidence import bandwidth_figure, confidence_curve_figu
 from kdcal_core.charts.local_map import local_map_figure
 from kdcal_core.charts.marks import tiers
 from kdcal_core.charts.methods import losses_figure, method_cloud
-from kdcal_core.charts.palette import palette
+from kdcal_core.charts.palette import TRANSPARENT, palette
 from kdcal_core.charts.reliability import (
     confusion_figure,
     reliability_alt,
@@ -135,13 +135,13 @@ def test_no_placeholder_colour_even_after_streamlit_changed_the_default(draw) ->
         assert "#00000" not in figure.to_json(), name
 
 
-def test_dark_and_light_differ_and_have_no_ground_of_their_own(draw) -> None:
+def test_dark_and_light_differ_and_have_no_ground_but_the_page(draw) -> None:
     light, dark = draw(False), draw(True)
     for name in light:
         assert light[name].to_json() != dark[name].to_json(), name
-        for figure in (light[name], dark[name]):
+        for figure, ground in ((light[name], TRANSPARENT), (dark[name], palette(True).page)):
             layout = figure.layout.template.layout
-            assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0, 0, 0, 0)"
+            assert (layout.paper_bgcolor, layout.plot_bgcolor) == (TRANSPARENT, ground)
 
 
 @pytest.mark.parametrize(

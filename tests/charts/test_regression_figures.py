@@ -15,7 +15,7 @@ from kdcal_core.charts.coverage import (
     quantile_reliability_figure,
 )
 from kdcal_core.charts.local_map import local_map_figure
-from kdcal_core.charts.palette import palette
+from kdcal_core.charts.palette import TRANSPARENT, palette
 from kdcal_core.charts.pit import ecdf_figure, pit_figure, pit_table
 from kdcal_core.charts.predictive_density import predictive_density_figure
 from kdcal_core.charts.recalibrated_rows import (
@@ -186,8 +186,8 @@ def test_few_marks_and_no_name_as_html(dark: bool) -> None:
     for name, figure in draw(20_000, dark=dark).items():
         assert 0 < marks(figure) <= MAX_MARKS, name
         assert "<img" not in figure.to_json().replace("\\u003c", "<"), name
-        ground = figure.layout.template.layout
-        assert ground.paper_bgcolor == ground.plot_bgcolor == "rgba(0, 0, 0, 0)", name
+        layout, ground = figure.layout.template.layout, palette(True).page if dark else TRANSPARENT
+        assert (layout.paper_bgcolor, layout.plot_bgcolor) == (TRANSPARENT, ground), name
 
 
 @pytest.mark.parametrize(

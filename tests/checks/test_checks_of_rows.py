@@ -289,7 +289,7 @@ def test_where_no_row_is_certain_none_can_be_wrong() -> None:
         (found,) = judge_checks(measure_checks(Evidence(classified(n)), ["KC208"])).results
         assert found.verdict is None
         assert found.why_not == (
-            "No row states exactly 1 of a class, so nothing certain can be wrong."
+            "No row gives a class a probability of exactly 1, so no certain one can be wrong."
         )
     few = ScoredSet(np.tile([[0.0, 1.0]], (20, 1)), np.ones(20, int), ("no", "yes"), "d", "x")
     (found,) = judge_checks(measure_checks(Evidence(few), ["KC208"])).results
