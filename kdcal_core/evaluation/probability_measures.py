@@ -514,25 +514,6 @@ Measure(
 Measure("oce_prior", "OCE, empirical prior", _OCE, "probability", True, "foreign").offer()
 
 Measure(
-    "foreign_auc",
-    "AUROC, foreign rows",
-    "How well ordinary and foreign rows are distinguished: the chance that an ordinary row "
-    "scores above a foreign one. 1 is best, 0.5 is guessing.",
-    "share",
-    False,
-    "foreign",
-).offer()
-
-Measure(
-    "fpr95",
-    "FPR@95",
-    "Share of foreign rows taken for ordinary where 95% of the ordinary rows are. 0% is best.",
-    "share",
-    True,
-    "foreign",
-).offer()
-
-Measure(
     "unknown",
     "Called unknown",
     "Ordinary rows that lie below the floor and therefore count as unknown: the price of caution, "
