@@ -511,7 +511,15 @@ Measure(
     by_set=mean_max_confidence,
 ).offer()
 
-Measure("oce_prior", "OCE, empirical prior", _OCE, "probability", True, "foreign").offer()
+for kind in ("empirical", "given"):
+    Measure(
+        "oce_prior" if kind == "empirical" else "oce_given_prior",
+        f"OCE, {kind} prior",
+        _OCE,
+        "probability",
+        True,
+        "foreign",
+    ).offer()
 
 Measure(
     "unknown",

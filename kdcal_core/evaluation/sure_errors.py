@@ -42,12 +42,12 @@ def _compared(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | N
                 percent=True,
             )
         )
-    value = np.array([one.value for one in shown])
+    values = np.array([one.value for one in shown])
     mass = wrong @ weight
-    part = wrong * (stated - value[:, None]) * weight / mass[:, None]
+    part = wrong * (stated - values[:, None]) * weight / mass[:, None]
     rows = min(kish(judged.weight[one > 0.0]) for one in wrong)
     covariance = part @ part.T * (rows / max(rows - 1.0, 1.0))
-    return shown, unbiased(value, covariance, max(rows - 1.0, 1.0), (1.0 - least) / rows)
+    return shown, unbiased(values, covariance, max(rows - 1.0, 1.0), (1.0 - least) / rows)
 
 
 Measure(

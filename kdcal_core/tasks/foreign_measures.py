@@ -8,7 +8,7 @@ rows; tables of rows hold at most `MAX_ROWS`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -160,6 +160,9 @@ class VersionAnswers:
         Log densities of the ordinary and of the foreign rows.
     ties : tuple of two int
         Number of ordinary and of foreign rows with several equally near regions.
+    switch_radius : float
+        Median over the regions of the distance from the centre, in standard deviations of the
+        region, where region and prior have equal weight.
     """
 
     estimates: tuple[Estimate, Estimate, Estimate]
@@ -169,6 +172,7 @@ class VersionAnswers:
     n_unknown: int
     densities: LogDensities
     ties: tuple[int, int]
+    switch_radius: float = 0.0
 
 
 @review_task("Out of distribution: comparing rows", reads=PARTS)
@@ -205,13 +209,14 @@ def foreign_answers(
         model = _by_confidence(inner, proba, known.share, known.rows)
         return ForeignAnswers(model, mean_max_confidence(proba), Surest.of(*said), None)
     ordinary, graph_now, floor = version.run.rows, version.graph, version.floor
+    given = version.setting.prior is not None
     own = version.posterior(run, opened.rows.located)[start:stop]
     inside = version.log_density("judged", ordinary.located)
     outside = version.log_density(run, opened.rows.located)[start:stop]
     sure = version.posterior("judged", ordinary.located).max(axis=1)
     answers = VersionAnswers(
         (
-            _oce(own, graph_now.prior),
+            _oce(own, graph_now.prior, given=given),
             ood_auroc(inside, outside),
             fpr_at_95_tpr(inside, outside),
         ),
@@ -221,9 +226,10 @@ def foreign_answers(
         int((outside < floor).sum()),
         log_densities(inside, {name: outside}, floor),
         (_tied(ordinary), _tied(rows)),
+        float(np.median(graph_now.switch_radii)),
     )
     return ForeignAnswers(
-        _by_confidence(ordinary.proba, proba, graph_now.prior),
+        _by_confidence(ordinary.proba, proba, graph_now.prior, given=given),
         mean_max_confidence(proba),
         Surest.of(*said, own.max(axis=1)),
         answers,
@@ -379,18 +385,26 @@ def _frame(sets: Sets, run: str, opened: ForeignRun, one: ForeignSet) -> pd.Data
 
 
 def _by_confidence(
-    inner: FloatArray, proba: FloatArray, prior: FloatArray, prior_rows: float | None = None
+    inner: FloatArray,
+    proba: FloatArray,
+    prior: FloatArray,
+    prior_rows: float | None = None,
+    *,
+    given: bool = False,
 ) -> tuple[Estimate, Estimate, Estimate]:
     ordinary, foreign = inner.max(axis=1), proba.max(axis=1)
     return (
-        _oce(proba, prior, prior_rows),
+        _oce(proba, prior, prior_rows, given=given),
         ood_auroc(ordinary, foreign, by="confidence"),
         fpr_at_95_tpr(ordinary, foreign, by="confidence"),
     )
 
 
-def _oce(proba: FloatArray, prior: FloatArray, prior_rows: float | None = None) -> Estimate:
-    return ood_calibration_error(proba, prior, prior_kind="empirical", prior_rows=prior_rows)
+def _oce(
+    proba: FloatArray, prior: FloatArray, prior_rows: float | None = None, *, given: bool
+) -> Estimate:
+    kind: Literal["given", "empirical"] = "given" if given else "empirical"
+    return ood_calibration_error(proba, prior, prior_kind=kind, prior_rows=prior_rows)
 
 
 def _tied(rows: Rows) -> int:
