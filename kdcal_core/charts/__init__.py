@@ -73,6 +73,7 @@ from kdcal_core.charts.marks import BandLine
 from kdcal_core.charts.methods import losses_chart, methods_chart
 from kdcal_core.charts.overlaid import can_be_overlaid, overlaid_chart
 from kdcal_core.charts.papers import PAPERS, cited_in
+from kdcal_core.charts.pictures import pictures_chart
 from kdcal_core.charts.pit import (
     FAULT_TITLES,
     PitPanel,
@@ -290,6 +291,7 @@ __all__ = [
     "ordered_regions",
     "overlaid_chart",
     "paired_chart",
+    "pictures_chart",
     "pit_around_rows_chart",
     "pit_before_after_chart",
     "pit_chart",

@@ -15,7 +15,7 @@ import pandas as pd
 
 from kdcal_core.calibration import CALIBRATORS, Selection, TopLabelCalibrator, score_calibrator
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
-from kdcal_core.data import FloatArray, ScoredSet, check_weight
+from kdcal_core.data import FloatArray, ScoredSet, check_weight, pixel_places
 from kdcal_core.diagnostics import (
     DistanceCurve,
     Estimate,
@@ -286,6 +286,65 @@ def surest_rows(
     sets.progress(0.5, "Reading the rows")
     features = _frame(sets, run, opened, one).iloc[order].reset_index(drop=True)
     return SurestRows(pd.DataFrame(said), features)
+
+
+CELLS = 5000  # pixels of all pictures that are sent together
+PICTURES = 8  # in a line
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignPictures:
+    """Foreign rows that are pictures: the most confident first, then the least confident.
+
+    Attributes
+    ----------
+    pixels : (m, R, C) float64
+    predicted : tuple of m str
+        Untrusted text.
+    confidence : (m,) float64
+    version : (m,) float64 or None
+        Confidence of the kernel density version.
+    n_surest : int
+    """
+
+    pixels: FloatArray
+    predicted: tuple[str, ...]
+    confidence: FloatArray
+    version: FloatArray | None
+    n_surest: int
+
+
+@review_task("Out of distribution: drawing rows", reads=PARTS)
+def foreign_pictures(
+    sets: Sets, *, run: str, start: int, stop: int, graph: dict[str, Any] | None = None
+) -> ForeignPictures | None:
+    """The rows of a set of which the model is most and least sure, as pictures.
+
+    None where the columns are no pixels. Rows stay on the server but for these: what a reviewer
+    must see of a foreign picture is the picture.
+    """
+    opened, version = _run(sets, run), Version.of(sets, graph)
+    one = next(one for one in opened.sets() if (one.start, one.stop) == (start, stop))
+    features = _frame(sets, run, opened, one)
+    places = pixel_places([str(name) for name in features.columns])
+    if places is None:
+        return None
+    proba = opened.rows.part(start, stop).proba
+    each = min(PICTURES, max(CELLS // (2 * places.size), 1), -(-len(proba) // 2))
+    order = np.argsort(-proba.max(axis=1), kind="stable")
+    chosen = np.concatenate([order[:each], order[max(len(order) - each, each) :][::-1]])
+    pixels = features.iloc[chosen].to_numpy(dtype=np.float64)[:, places.ravel()]
+    own = None
+    if version is not None:
+        own = version.posterior(run, opened.rows.located)[start:stop][chosen].max(axis=1)
+    names = opened.record.classes
+    return ForeignPictures(
+        pixels.reshape(-1, *places.shape),
+        tuple(names[at] for at in proba[chosen].argmax(axis=1)),
+        proba[chosen].max(axis=1),
+        own,
+        each,
+    )
 
 
 @dataclass(frozen=True, eq=False)
