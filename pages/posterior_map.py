@@ -20,8 +20,10 @@ if review is not None and parts.can_be_drawn(review):
     version = None
     if fit is not None and drawn is not None:
         with below, st.expander("Settings of the kernel density version", icon=":material/tune:"):
-            version = parts.set_again(fit)
-    prior = None if drawn is None else foreign_results.prior_of(review, fit)
+            version = parts.set_again(review, fit)
+    prior = None
+    if drawn is not None:
+        prior = foreign_results.prior_of(review, fit) if version is None else version.prior
     if drawn is not None and prior is not None:
         maps = parts.maps(review, drawn, version, label)
         if maps is not None:

@@ -9,6 +9,8 @@ import streamlit as st
 
 from app.export import export_results
 from app.export import export_text as text
+from app.shared import foreign_results, graph_settings
+from app.shared.graph_settings import ALPHAS
 from kdcal_core.calibration import (
     BY_TREE,
     CALIBRATOR_FAMILIES,
@@ -23,6 +25,7 @@ from kdcal_core.text import in_sentence
 ADDRESS = "calibrator"
 _USUAL = "platt"
 _INPUTS = ("inputs", "")
+_ALPHA = 0.01  # the calibrator's own
 _PRUNED = (BY_TREE, "heterogeneous_auc")
 Choice = tuple[str, str]  # a kind, and the name of a layer or column
 _KEPT: dict[str, Any] = {"persist_state": "session"}
@@ -54,11 +57,10 @@ def choose(review: Review) -> ExportSettings | None:
     st.markdown(f"{entry.description} Described in {entry.reference}.")
     if compared is not None:
         st.caption(text.compared(compared, key))
-    return (
-        _regions(review, key)
-        if entry.family == "partition"
-        else ExportSettings(key, event=review.event)
-    )
+    if entry.family == "partition":
+        return _regions(review, key)
+    chosen = ExportSettings(key, event=review.event)
+    return _kernel_density(review, chosen) if entry.family == "kernel density" else chosen
 
 
 def _first(keys: list[str], best: str | None) -> str:
@@ -71,6 +73,33 @@ def _named(key: str) -> str:
     entry = CALIBRATORS[key]
     family, _ = CALIBRATOR_FAMILIES[entry.family]
     return f"{entry.label}: {entry.name} ({in_sentence(family)})"
+
+
+def _kernel_density(review: Review, chosen: ExportSettings) -> ExportSettings:
+    """The settings of the kernel density version; distance, floor and prior are those of its pages.
+
+    Exponent and blend are chosen by the data.
+    """
+    shares = foreign_results.prior_of(review, None)
+    alpha: float = st.select_slider(
+        "Alpha: ordinary rows that may count as unknown",
+        options=ALPHAS,
+        value=_ALPHA,
+        format_func=lambda share: f"{share:.1%}",
+        key="foreign_alpha",
+        disabled=graph_settings.floor_is_fixed(review.id),
+        **_KEPT,
+    )
+    if shares is None:  # a job counts the classes
+        return chosen
+    further = graph_settings.choose(review.id, review.classes, tuple(shares.tolist()))
+    return replace(
+        chosen,
+        distance=further.distance,
+        alpha=None if alpha == _ALPHA else alpha,
+        log_floor=further.log_floor,
+        prior=further.prior,
+    )
 
 
 def _regions(review: Review, key: str) -> ExportSettings | None:

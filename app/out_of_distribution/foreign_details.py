@@ -11,10 +11,17 @@ from app.shared.foreign_results import Chosen, View
 from app.shared.graph_results import Version
 from app.shared.row_tables import most_text
 from app.shared.tables import show_table
-from kdcal_core.charts import blend_words, cited_in, exponent_chart, inside_words, surest_words
+from kdcal_core.charts import (
+    blend_words,
+    cited_in,
+    exponent_chart,
+    inside_words,
+    pictures_chart,
+    surest_words,
+)
 from kdcal_core.diagnostics import Estimate, Surest, estimate_text
 from kdcal_core.errors import InputError
-from kdcal_core.tasks import SAYS, VERSION_SAYS, SurestRows
+from kdcal_core.tasks import SAYS, VERSION_SAYS, ForeignPictures, SurestRows
 from kdcal_core.text import escape_markdown
 
 SUREST = 10
@@ -95,6 +102,9 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
         words = surest_words(chosen.name, found, view.review.classes[found.predicted])
         st.markdown(escape_markdown(words, 600))
         try:
+            drawn = foreign_results.pictures(view, chosen)
+            if drawn is not None:
+                _pictures(view, drawn)
             page = foreign_results.surest(view, chosen, SUREST)
         except InputError as error:
             session.error_box(error)
@@ -119,6 +129,22 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
                 of=view.review.title,
                 what=chosen.name,
             )
+
+
+def _pictures(view: View, found: ForeignPictures) -> None:
+    show(
+        drawn_once(
+            pictures_chart,
+            found.pixels,
+            found.predicted,
+            found.confidence,
+            found.version,
+            found.n_surest,
+            dark=is_dark(),
+        ),
+        key="foreign_pictures",
+        of=view.review.title,
+    )
 
 
 def _answers(rows: SurestRows) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 import streamlit as st
 
@@ -11,6 +12,7 @@ from app.out_of_distribution import foreign_choice, foreign_details
 from app.shared import (
     foreign_results,
     graph_results,
+    graph_settings,
     job_results,
     navigation,
     session,
@@ -32,6 +34,7 @@ from kdcal_core.charts import (
     distance_finding,
     distance_label,
     floor_words,
+    give_way_words,
     made_words,
     set_finding,
     ties_words,
@@ -42,9 +45,9 @@ from kdcal_core.review import Review
 from kdcal_core.tasks import ByDistance, ForeignAnswers, GraphSettings, score_foreign
 from kdcal_core.text import escape_markdown
 
-ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-_OPTIONAL: tuple[Method, ...] = ("isotonic", "sigmoid", "kde_mon2", "euclidean")
+_OPTIONAL: tuple[Method, ...] = ("isotonic", "sigmoid", "kde_mon2")
+FIXED = "The floor is a fixed constant, so no share of ordinary rows is set."
 WILL_SHOW = (
     "Here you will see how confident the model stays as rows leave its data, beside its **kernel "
     "density version**: the same model, as regions with a density in each. It keeps the model's "
@@ -53,7 +56,7 @@ WILL_SHOW = (
 TILES = r"""
 **OCE** is the mean distance between the largest probability of a foreign row and the largest class
 prior (Dey et al., Eq. 20). It assumes that the true class frequencies are known; here they are
-those of the rows of the fit ("empirical").
+those of the rows of the fit ("empirical"), or those of your own prior ("given").
 
 **AUROC** and **FPR at 95% TPR** measure something easier: whether ordinary rows score above foreign
 ones. The score is the log density for the kernel density version, and the largest probability for
@@ -117,7 +120,8 @@ def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
         with densities.container(border=True):
             drawing, settings = st.columns([3, 1.3], gap="medium")
             with settings:
-                version = _version(fit)
+                version = _version(review, fit)
+                prior = version.prior
     view = View(
         review=review,
         prior=prior,
@@ -159,22 +163,25 @@ def _further(
     return {**further, "Before you rely on it": foreign_details.advice}
 
 
-def _version(fit: Fit) -> Version:
-    """Alpha, exponent and variance, which take effect at once."""
+def _version(review: Review, fit: Fit) -> Version:
+    """Alpha, exponent and variance, prior and floor, which take effect at once; the distance."""
     facts, n_holdout = fit.facts, fit.record.n_holdout
+    fixed = graph_settings.floor_is_fixed(review.id)
     alpha = st.select_slider(
         "Alpha: ordinary rows that may count as unknown",
-        options=ALPHAS,
-        value=facts.floor_quantile if facts.floor_quantile in ALPHAS else 0.01,
+        options=graph_settings.ALPHAS,
+        value=facts.floor_quantile if facts.floor_quantile in graph_settings.ALPHAS else 0.01,
         format_func=lambda share: f"{share:.1%}",
         key="foreign_alpha",
         persist_state="session",
         help="It sets the floor from the held-out rows, without a new fit.",
+        disabled=fixed,
     )
     least = 1.0 / (n_holdout + 1)
-    if alpha < least:
+    if not fixed and alpha < least:
         st.caption(f"{n_holdout:,} held-out rows cannot guarantee less than {least:.1%}.")
-    st.caption(floor_words(alpha, n_holdout))
+    st.caption(FIXED if fixed else floor_words(alpha, n_holdout))
+    further = graph_settings.choose(review.id, review.classes, facts.prior)
     with st.expander("Exponent and variance"):
         gammas, chosen = facts.gammas, facts.chosen
         at = st.select_slider(
@@ -198,7 +205,7 @@ def _version(fit: Fit) -> Version:
         st.caption(
             f"Variance floor {facts.variance_floor * factor:.3g}, on average over the features"
         )
-    return Version.of(fit, gammas[at], factor, alpha)
+    return Version.of(fit, gammas[at], factor, alpha, further)
 
 
 def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None) -> str:
@@ -231,7 +238,7 @@ def _tiles(view: View, answers: ForeignAnswers) -> None:
             notes=["the model itself", "by its confidence", "by its confidence", rows],
         )
         return
-    alpha, version_answers = view.version.setting.alpha, answers.version
+    version_answers = answers.version
     tiles.estimate_column(
         [*version_answers.estimates, version_answers.unknown],
         notes=[
@@ -239,9 +246,14 @@ def _tiles(view: View, answers: ForeignAnswers) -> None:
                 f"{value_text(one)} for the model itself{', by its confidence' * (at > 0)}"
                 for at, one in enumerate(answers.model)
             ),
-            f"of the ordinary rows; alpha is {alpha:.1%}",
+            f"of the ordinary rows; {_floor(view.version)}",
         ],
     )
+
+
+def _floor(version: Version) -> str:
+    fixed = version.setting.log_floor
+    return f"alpha is {version.setting.alpha:.1%}" if fixed is None else f"log b is {fixed:g}"
 
 
 def _further_words(view: View, about: str, answers: ForeignAnswers | None) -> None:
@@ -270,15 +282,17 @@ def _distance(view: View, far: ByDistance | None) -> None:
     if not record.of_kind("sphere"):
         st.caption(escape_markdown(" ".join(record.notes), 600))
         return
-    optional = [key for key in _OPTIONAL if view.version is not None or key != "euclidean"]
+    optional = list(_OPTIONAL)
+    if view.version is not None:
+        optional.append(_other_distance(view.version))
     with st.popover("Compare with", icon=":material/tune:", type=quiet()):
         shown = st.pills(
             "Compare with",
             options=optional,
             selection_mode="multi",
-            default=[key for key in optional if key != "euclidean"],
+            default=_OPTIONAL,
             format_func=distance_label,
-            key=f"foreign_methods_{view.version is not None}",
+            key=f"foreign_methods_{optional[-1]}",
             persist_state="session",
             help="Calibrators are fitted on the calibration set.",
         )
@@ -304,20 +318,27 @@ def _distance(view: View, far: ByDistance | None) -> None:
 
 def _curves(view: View, far: ByDistance, shown: list[Method]) -> dict[str, DistanceCurve]:
     curves: dict[str, DistanceCurve] = {"model": far.model}
-    for key in shown:
-        if key != "euclidean" and (found := foreign_results.calibrated_curve(view, key)):
+    for key in _OPTIONAL:
+        if key in shown and (found := foreign_results.calibrated_curve(view, key)):
             curves[key] = found
     if view.version is not None:
         if far.version is not None:
-            curves["geodesic"] = far.version
-        if "euclidean" in shown and (other := _euclidean(view, view.version)) is not None:
-            curves["euclidean"] = other
+            curves[view.version.fit.record.distance] = far.version
+        distance = _other_distance(view.version)
+        if distance in shown and (other := _by(distance, view, view.version)) is not None:
+            curves[distance] = other
     return curves
 
 
-def _euclidean(view: View, version: Version) -> DistanceCurve | None:
-    """The version that uses Euclidean distance: fitted on request."""
-    fit = graph_results.fitted(view.review, settings=GraphSettings(distance="euclidean"))
+def _other_distance(version: Version) -> Literal["geodesic", "euclidean"]:
+    return "euclidean" if version.fit.record.distance == "geodesic" else "geodesic"
+
+
+def _by(
+    distance: Literal["geodesic", "euclidean"], view: View, version: Version
+) -> DistanceCurve | None:
+    """The version that uses the other distance: fitted on request."""
+    fit = graph_results.fitted(view.review, settings=GraphSettings(distance=distance))
     if fit is None:
         return None
     asked = score_foreign.request(session.workspace(), view.review.id, graph_folder=fit.folder)
@@ -325,7 +346,9 @@ def _euclidean(view: View, version: Version) -> DistanceCurve | None:
     foreign = None if job is None else graph_results.foreign_of(job)
     if foreign is None:
         return None
-    other = Version.of(fit, fit.facts.gamma, 1.0, version.setting.alpha)
+    same = version.setting
+    further = graph_settings.Further(same.prior, same.log_floor)
+    other = Version.of(fit, fit.facts.gamma, 1.0, same.alpha, further)
     found = foreign_results.far_away(view.review, foreign, other)
     return None if found is None else found.version
 
@@ -343,11 +366,12 @@ def _densities(view: View, version: Version, answers: ForeignAnswers | None) -> 
             version_answers.densities,
             version_answers.unknown,
             version_answers.n_unknown,
-            version.setting.alpha,
+            version.setting.alpha if version.setting.log_floor is None else None,
             dark=is_dark(),
         ),
         key="foreign_densities",
         of=view.review.title,
     )
+    st.caption(give_way_words(version_answers.switch_radius))
     if ties := ties_words(*version_answers.ties):
         st.caption(ties)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from app.posterior_map import map_results
 from app.posterior_map.map_results import Map
-from app.shared import graph_results, job_results, navigation, session
+from app.shared import graph_results, graph_settings, job_results, navigation, session
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.graph_results import Fit, Version
@@ -40,12 +40,12 @@ AXES: dict[Literal["features", "principal"], str] = {
     "principal": "Principal axes",
 }
 RESOLUTIONS = {50: "Coarse", 100: "Fine", 200: "Finest"}
-ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 ENOUGH_VALUES = 10
 # samples drawn from a simulation, whose truth is known: its name and its features
 SIMULATED = dict.fromkeys(("xor_forest", "xor_network"), ("gaussian_xor", ("x1", "x2")))
 
+_BY = {"geodesic": "geodesic", "euclidean": "Euclidean"}
 OFFER = (
     "**Where is this model's confidence justified?** A kernel density version of it keeps the "
     "model's regions and its predictions inside the data, and falls back to the class frequencies "
@@ -63,7 +63,7 @@ SETTINGS = """
   (Dey et al., Eq. 15), here as a multiple of the fitted value. A larger one extends the regions
   farther out.
 
-All three take effect at once, without a new fit.
+All three take effect at once, without a new fit, and so do your own prior and a fixed log b.
 """
 
 
@@ -222,7 +222,7 @@ def grid(review: Review, settings: GridSettings, fit: Fit | None) -> Map | None:
         return None
 
 
-def set_again(fit: Fit) -> Version:
+def set_again(review: Review, fit: Fit) -> Version:
     """The kernel density version at the chosen settings, without a new fit.
 
     The settings are shared with the Out of distribution page.
@@ -237,11 +237,12 @@ def set_again(fit: Fit) -> Version:
     columns = st.columns([1, 1, 1, 0.5], vertical_alignment="bottom", gap="medium")
     alpha: float = columns[0].select_slider(
         "Alpha: ordinary rows that may count as unknown",
-        options=ALPHAS,
-        value=facts.floor_quantile if facts.floor_quantile in ALPHAS else 0.01,
+        options=graph_settings.ALPHAS,
+        value=facts.floor_quantile if facts.floor_quantile in graph_settings.ALPHAS else 0.01,
         format_func=lambda share: f"{share:.1%}",
         key=keys[0],
         persist_state="session",
+        disabled=graph_settings.floor_is_fixed(review.id),
     )
     at: int = columns[1].select_slider(
         "Exponent of the kernel",
@@ -265,7 +266,7 @@ def set_again(fit: Fit) -> Version:
             key="map_reset",
             icon=":material/restart_alt:",
             on_click=_forget,
-            args=keys,
+            args=(*keys, *graph_settings.keys(review.id, len(review.classes))),
             help="Back to the settings chosen from the data.",
         )
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -273,16 +274,18 @@ def set_again(fit: Fit) -> Version:
             st.markdown(SETTINGS)
             if (blend := facts.blend) is not None:
                 st.markdown(blend_words(blend.model, blend.graph))
-        _about(fit.record, alpha)
+        further = graph_settings.choose(review.id, review.classes, facts.prior)
+        _about(fit.record, None if further.log_floor is not None else alpha)
     for note in fit.record.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
-    return Version.of(fit, facts.gammas[at], factor, alpha)
+    return Version.of(fit, facts.gammas[at], factor, alpha, further)
 
 
-def _about(record: GraphRecord, alpha: float) -> None:
+def _about(record: GraphRecord, alpha: float | None) -> None:
+    floor = "" if alpha is None else f" {floor_words(alpha, record.n_holdout)}"
     st.caption(
         f"Fitted on {record.n_fit:,} {record.fitted_on} rows in {record.facts.n_polytopes:,} "
-        f"regions. {floor_words(alpha, record.n_holdout)}",
+        f"regions by {_BY[record.distance]} distance.{floor}",
         width="content",
     )
 

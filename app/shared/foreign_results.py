@@ -10,13 +10,14 @@ import numpy as np
 
 from app.shared import graph_results, set_results
 from app.shared.graph_results import Fit, Foreign, Version
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, pixel_places
 from kdcal_core.diagnostics import DistanceCurve
 from kdcal_core.review import Review
 from kdcal_core.tasks import (
     AmongOrdinary,
     ByDistance,
     ForeignAnswers,
+    ForeignPictures,
     ForeignSet,
     GraphChosen,
     SurestRows,
@@ -25,6 +26,7 @@ from kdcal_core.tasks import (
     class_shares,
     confidence_far_away,
     foreign_answers,
+    foreign_pictures,
     graph_chosen,
     surest_rows,
 )
@@ -119,6 +121,15 @@ def surest(view: View, chosen: Chosen, most: int) -> SurestRows | None:
     """
     asked = {**chosen.asked, **graph_results.asked(view.version)}
     return set_results.of(view.review, surest_rows, **asked, most=most)
+
+
+def pictures(view: View, chosen: Chosen) -> ForeignPictures | None:
+    """The most and the least confident rows as pictures; None where they are none."""
+    assert view.review.roles is not None
+    if pixel_places(view.review.roles.features) is None:
+        return None
+    asked = {**chosen.asked, **graph_results.asked(view.version)}
+    return set_results.of(view.review, foreign_pictures, **asked)
 
 
 def every_row_of(view: View, chosen: Chosen, label: str) -> Callable[[], SurestRows] | None:

@@ -10,12 +10,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app.shared import job_results, session
 from app.shared.emphasis import emphasis
+from app.shared.graph_settings import Distance, Further, distance_key
 from app.shared.kept import by_digest
 from kdcal_core.charts import fit_offer
+from kdcal_core.data import FloatArray
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
 from kdcal_core.store import load_part
@@ -55,9 +58,26 @@ class Version:
     setting: GraphSetting
 
     @classmethod
-    def of(cls, fit: Fit, gamma: float, variance_factor: float, alpha: float) -> Version:
+    def of(
+        cls,
+        fit: Fit,
+        gamma: float,
+        variance_factor: float,
+        alpha: float,
+        further: Further | None = None,
+    ) -> Version:
         """The version of a fit at a setting."""
-        return cls(fit, GraphSetting(str(fit.folder), gamma, variance_factor, alpha))
+        more = further or Further()
+        setting = GraphSetting(
+            str(fit.folder), gamma, variance_factor, alpha, more.log_floor, more.prior
+        )
+        return cls(fit, setting)
+
+    @property
+    def prior(self) -> FloatArray:
+        """The prior of the classes, (K,): the given one, or their shares among the fit rows."""
+        own = self.setting.prior
+        return np.array(self.fit.facts.prior if own is None else own)
 
 
 def asked(version: Version | None) -> dict[str, Any]:
@@ -86,17 +106,23 @@ def fitted(
     ----------
     will_show : str
         What the page will then show, above the button that starts the fit. Our own text. If it is
-        empty, the fit starts without a button.
+        empty, or a version with another distance has been fitted, the fit starts without a button.
+    settings : GraphSettings, optional
+        By default those with the distance chosen in this session.
     """
-    asked = fit_graph.request(session.workspace(), review.id, settings)
+    if st.session_state.get(f"graph_fitted_{review.id}") and settings is None:
+        will_show = ""
+    distance: Distance = st.session_state.get(distance_key(review.id)) or "geodesic"
+    asked = fit_graph.request(
+        session.workspace(), review.id, settings or GraphSettings(distance=distance)
+    )
     job = job_results.finished(
         asked, review.id, offer=(lambda: _offer(review, asked, will_show)) if will_show else None
     )
-    return (
-        None
-        if job is None
-        else job_results.answer_of(job, lambda key, folder: _fit(key, folder=folder))
-    )
+    if job is None:
+        return None
+    st.session_state[f"graph_fitted_{review.id}"] = True
+    return job_results.answer_of(job, lambda key, folder: _fit(key, folder=folder))
 
 
 def foreign_of(job: JobSnapshot) -> Foreign | None:

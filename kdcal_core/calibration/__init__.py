@@ -29,7 +29,11 @@ from kdcal_core.calibration.graph import (
     Located,
     Selection,
 )
-from kdcal_core.calibration.graph.forest_and_network import KernelDensityCalibrator
+from kdcal_core.calibration.graph.forest_and_network import (
+    LEAST_LOG_FLOOR,
+    KernelDensityCalibrator,
+)
+from kdcal_core.calibration.graph.graph import PAPERS_LOG_FLOOR
 from kdcal_core.calibration.kde import ConfidenceCurve, EventCurve, TopLabelKDE
 from kdcal_core.calibration.log_odds_maps import (
     BetaCalibration,
@@ -61,6 +65,8 @@ __all__ = [
     "CALIBRATORS",
     "CALIBRATOR_FAMILIES",
     "INNER_MAPS",
+    "LEAST_LOG_FLOOR",
+    "PAPERS_LOG_FLOOR",
     "BetaCalibration",
     "Calibrated",
     "CalibratedModel",

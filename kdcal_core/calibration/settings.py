@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 from kdcal_core.calibration.calibrator_base import Calibrator
@@ -35,7 +36,7 @@ def read(constraints: list[Any], text: str) -> Any:
     >>> read(["boolean"], "perhaps") is UNREAD
     True
     """
-    for reader in (_option, _nothing, _truth, _number, _names):
+    for reader in (_option, _nothing, _truth, _number, _numbers, _names):
         for constraint in constraints:
             value = reader(constraint, text)
             if value is not UNREAD:
@@ -73,16 +74,22 @@ def _words(constraint: Any) -> list[str]:
         return sorted(constraint.options)
     if isinstance(constraint, Interval):
         return [_interval(constraint)]
-    return {"boolean": ["yes", "no"], "array-like": ["several, separated by commas"]}.get(
-        constraint, ["a column's name"]
-    )
+    known: dict[Any, list[str]] = {
+        "boolean": ["yes", "no"],
+        "array-like": ["several, separated by commas"],
+        tuple: ["several numbers, separated by commas"],
+        list: [],
+        np.ndarray: [],
+    }
+    return known.get(constraint, ["a column's name"])
 
 
 def _interval(one: Interval) -> str:
     kind = "a whole number" if one.type is Integral else "a number"
     excludes_zero = one.left == 0 and one.closed in ("neither", "right")
     low = f" from {f'{LEAST:f}' if excludes_zero else f'{one.left:,}'}"
-    return f"{kind}{low} to {min(MOST, one.right or MOST):,.0f}"
+    most = MOST if one.right is None else min(MOST, one.right)
+    return f"{kind}{low} to {most:,.0f}"
 
 
 def _option(constraint: Any, text: str) -> Any:
@@ -106,7 +113,22 @@ def _number(constraint: Any, text: str) -> Any:
         value = int(text) if constraint.type is Integral else float(text)
     except ValueError:
         return UNREAD
-    return value if value in constraint and in_reach(value) else UNREAD
+    return value if value in constraint and _within(constraint, value) else UNREAD
+
+
+def _within(constraint: Interval, value: float) -> bool:
+    """Whether a number is in reach; an interval with two ends has limits of its own."""
+    return None not in (constraint.left, constraint.right) or in_reach(value)
+
+
+def _numbers(constraint: Any, text: str) -> Any:
+    if constraint is not tuple:  # what is "array-like" holds names
+        return UNREAD
+    try:
+        values = [float(one) for one in text.split(",")]
+    except ValueError:
+        return UNREAD
+    return values if all(map(in_reach, values)) else UNREAD
 
 
 def _names(constraint: Any, text: str) -> Any:
@@ -292,12 +314,16 @@ def _title_by_regions(found: Mapping[str, Any], layer: str | None) -> str:
 def _check(key: str, calibrator: Calibrator, name: str, value: Any) -> None:
     constraints = _constraints(key, calibrator, name)
     try:
-        if isinstance(value, int | float) and not in_reach(value):
+        intervals = [one for one in constraints if isinstance(one, Interval)]
+        if isinstance(value, int | float) and not (
+            in_reach(value) or any(value in one and _within(one, value) for one in intervals)
+        ):
             raise InvalidParameterError
         type(calibrator)(**{name: value})._validate_params()
     except (InvalidParameterError, TypeError, ValueError) as error:
         raise _refused(name, value, constraints) from error
-    if isinstance(value, list | tuple) and not (value and all(isinstance(x, str) for x in value)):
+    kind = int | float if tuple in constraints else str
+    if isinstance(value, list | tuple) and not (value and all(isinstance(x, kind) for x in value)):
         raise _refused(name, value, constraints)
     if name == "partition" and value not in ("tree", *_COLUMNS):
         raise _refused(name, value, constraints)

@@ -46,6 +46,7 @@ from kdcal_core.charts.foreign import (
     distance_label,
     exponent_chart,
     fit_offer,
+    give_way_words,
     inside_words,
     made_words,
     set_finding,
@@ -72,6 +73,7 @@ from kdcal_core.charts.marks import BandLine
 from kdcal_core.charts.methods import losses_chart, methods_chart
 from kdcal_core.charts.overlaid import can_be_overlaid, overlaid_chart
 from kdcal_core.charts.papers import PAPERS, cited_in
+from kdcal_core.charts.pictures import pictures_chart
 from kdcal_core.charts.pit import (
     FAULT_TITLES,
     PitPanel,
@@ -255,6 +257,7 @@ __all__ = [
     "gain_further",
     "gap_chart",
     "gap_words",
+    "give_way_words",
     "glance_figure",
     "groups_chart",
     "groups_table",
@@ -291,6 +294,7 @@ __all__ = [
     "ordered_regions",
     "overlaid_chart",
     "paired_chart",
+    "pictures_chart",
     "pit_around_rows_chart",
     "pit_before_after_chart",
     "pit_chart",

@@ -32,7 +32,6 @@ from kdcal_core.diagnostics import (
 from kdcal_core.text import counted, escape_html, formatted
 
 _DASHES = ("solid", "6px,3px", "2px,3px", "9px,3px,2px,3px")
-_BANDED = ("model", "geodesic")  # six overlapping bands would be unreadable
 _OWN_LABELS = {
     "model": "Model",
     "geodesic": "Kernel density, geodesic",
@@ -125,6 +124,7 @@ def distance_chart(
     prior. There are ``n_rows`` rows on each sphere, and ``n_moved`` of their ``n_features``
     features differ from those of the data.
     """
+    version = next((key for key in curves if key in ("geodesic", "euclidean")), None)
     lines = [
         BandLine(
             key,
@@ -133,7 +133,7 @@ def distance_chart(
             curve.mean,
             curve.low,
             curve.high,
-            key in _BANDED,
+            key in ("model", version),  # six overlapping bands would be unreadable
         )
         for key, curve in curves.items()
     ]
@@ -169,9 +169,11 @@ def distance_label(key: str) -> str:
 
 
 def density_chart(
-    found: LogDensities, unknown: Estimate, n_unknown: int, alpha: float, *, dark: bool
+    found: LogDensities, unknown: Estimate, n_unknown: int, alpha: float | None, *, dark: bool
 ) -> Chart:
     """Ordinary and foreign rows by their density, with the floor that ``alpha`` set.
+
+    Without ``alpha`` the floor is a fixed constant.
 
     ``unknown`` is the share of ordinary rows below the floor, ``n_unknown`` the number of rows of
     the first foreign set there.
@@ -393,10 +395,11 @@ def _named_radii(radii: FloatArray) -> list[int]:
     return sorted({0, ends, len(radii) - 1})
 
 
-def density_words(share: Estimate, name: str, n_unknown: int, n: int, alpha: float) -> str:
-    """How many ordinary and foreign rows lie below the floor."""
+def density_words(share: Estimate, name: str, n_unknown: int, n: int, alpha: float | None) -> str:
+    """How many ordinary and foreign rows lie below the floor; without alpha it is a constant."""
+    floor = "The fixed" if alpha is None else f"With alpha at {100 * alpha:.3g}% the"
     return (
-        f"With alpha at {100 * alpha:.3g}% the floor leaves {estimate_text(share)} of {share.n:,} "
+        f"{floor} floor leaves {estimate_text(share)} of {share.n:,} "
         f"ordinary rows below it, and {n_unknown:,} of {counted(n, 'row')} "
         f"({n_unknown / max(n, 1):.0%}) of “{name}”."
     )
@@ -422,6 +425,20 @@ def blend_words(model: float, graph: float) -> str:
         f"Inside the data two probabilities are blended: the model's own, with weight {model:.2f}, "
         f"and the class shares of the row's region, with weight {graph:.2f}. These weights have "
         "the lowest held-out log loss; weights 1 and 0 would be the model itself."
+    )
+
+
+def give_way_words(radius: float) -> str:
+    """How far from its centre a region gives way to the prior, at the median of the regions.
+
+    Examples
+    --------
+    >>> give_way_words(4472.1)
+    'Half of the regions give way to the prior within 4,472 of their standard deviations.'
+    """
+    return (
+        f"Half of the regions give way to the prior within {formatted(radius, ',.4g')} of their "
+        "standard deviations."
     )
 
 

@@ -12,6 +12,7 @@ from kdcal_core.data.array_checks import (
 from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
 from kdcal_core.data.labels import classes_of, encode_labels
+from kdcal_core.data.pixel_columns import pixel_places
 from kdcal_core.data.readings import Choice, Doubt, Reading, read_columns
 from kdcal_core.data.regression_columns import (
     FAMILY_PARAMETERS,
@@ -85,6 +86,7 @@ __all__ = [
     "outcome_column",
     "output_matrix",
     "parameter_columns",
+    "pixel_places",
     "quantile_levels",
     "read_columns",
     "read_table",

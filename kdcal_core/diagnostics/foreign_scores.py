@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 
-from kdcal_core.data import FloatArray, check_proba
+from kdcal_core.data import FloatArray, IntArray, check_proba, check_weight
 from kdcal_core.diagnostics.auc import area_interval, roc_area
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import check_choice, check_level
@@ -19,10 +19,12 @@ from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
     bounded_mean_interval,
     clopper_pearson,
+    kish,
     largest_share,
 )
 
 TPR = 0.95
+"""Share of the ordinary rows that FPR@95 accepts."""
 
 Score = Literal["density", "confidence"]
 
@@ -99,7 +101,12 @@ def _prior_reach(
 
 
 def ood_auroc(
-    score_in: Any, score_out: Any, *, by: Score = "density", level: float = 0.95
+    score_in: Any,
+    score_out: Any,
+    *,
+    by: Score = "density",
+    level: float = 0.95,
+    weight_in: Any = None,
 ) -> Estimate:
     """Probability that an ordinary row scores above a foreign one; ties count half.
 
@@ -118,11 +125,14 @@ def ood_auroc(
         90% in one class; by the density it is 1.00 for both.
     level : float
         Level of the interval, computed as in :func:`kdcal_core.diagnostics.auc`.
+    weight_in : (n,) array-like, optional
+        Weights of the ordinary rows.
 
     Raises
     ------
     InputError
-        For a missing score (the message names the row), or a side without rows.
+        For a missing score (the message names the row), a side without rows, or weights that are
+        not positive numbers.
 
     Examples
     --------
@@ -133,7 +143,8 @@ def ood_auroc(
     check_choice("by", by, ("density", "confidence"))
     ordinary, foreign = _scores(score_in, "ordinary"), _scores(score_out, "foreign")
     n, m = len(ordinary), len(foreign)
-    side, weight = (np.arange(n + m) < n).astype(np.int64), np.ones(n + m)
+    side = (np.arange(n + m) < n).astype(np.int64)
+    weight = np.concatenate([check_weight(weight_in, n), np.ones(m)])
     area, part = roc_area(np.concatenate([ordinary, foreign]), side == 1, weight)
     low, high, how = area_interval(area, part, side, weight, level)
     return Estimate(
@@ -150,7 +161,12 @@ def ood_auroc(
 
 
 def fpr_at_95_tpr(
-    score_in: Any, score_out: Any, *, by: Score = "density", level: float = 0.95
+    score_in: Any,
+    score_out: Any,
+    *,
+    by: Score = "density",
+    level: float = 0.95,
+    weight_in: Any = None,
 ) -> Estimate:
     """Share of foreign rows accepted where 95% of the ordinary rows are accepted (FPR@95).
 
@@ -159,7 +175,8 @@ def fpr_at_95_tpr(
 
     The interval accounts for both samples: the true threshold lies above K of the ordinary rows,
     where K is binomial(n, 0.05), and beyond a given threshold the share follows Jeffreys' beta
-    distribution. The limits are quantiles of that mixture.
+    distribution. The limits are quantiles of that mixture. With weights, n is their effective
+    number (Kish), and K of n is a share of the weight.
 
     Examples
     --------
@@ -168,12 +185,13 @@ def fpr_at_95_tpr(
     """
     check_level(level)
     check_choice("by", by, ("density", "confidence"))
-    ordinary = np.sort(_scores(score_in, "ordinary"))
-    foreign = np.sort(_scores(score_out, "foreign"))
+    ordinary, foreign = _scores(score_in, "ordinary"), np.sort(_scores(score_out, "foreign"))
     n, m = len(ordinary), len(foreign)
-    below = int(np.floor((1.0 - TPR) * n + 1e-9))
-    value = float(m - np.searchsorted(foreign, ordinary[below])) / m
-    low, high = _fpr_interval(ordinary, foreign, level)
+    weight, order = check_weight(weight_in, n), np.argsort(ordinary, kind="stable")
+    ordinary, weight = ordinary[order], weight[order]
+    threshold = ordinary[_after(weight, np.array([1.0 - TPR]))[0]]
+    value = float(m - np.searchsorted(foreign, threshold)) / m
+    low, high = _fpr_interval(ordinary, weight, foreign, level)
     return Estimate(
         name=f"False positive rate at 95% true positive rate, ordinary rows positive, by {by}",
         label="FPR@95",
@@ -224,14 +242,23 @@ def unknown_share(unknown: Any, *, level: float = 0.95) -> Estimate:
     )
 
 
-def _fpr_interval(ordinary: FloatArray, foreign: FloatArray, level: float) -> tuple[float, float]:
-    n, m = len(ordinary), len(foreign)
+def _after(weight: FloatArray, share: FloatArray) -> IntArray:
+    """Index of the last sorted row that at most this share of the weight comes before, (k,)."""
+    before = np.concatenate([[0.0], np.cumsum(weight)[:-1]]) / weight.sum()
+    return np.asarray(np.searchsorted(before, share + 1e-12, side="right") - 1)
+
+
+def _fpr_interval(
+    ordinary: FloatArray, weight: FloatArray, foreign: FloatArray, level: float
+) -> tuple[float, float]:
+    n, m = max(round(kish(weight)), 1), len(foreign)
     k = np.arange(n + 1)
     log_mass = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     mass = np.exp(log_mass + xlogy(k, 1.0 - TPR) + xlog1py(n - k, -(1.0 - TPR)))
     # a threshold above k ordinary rows lies above the k-th and at most at the next
-    most = m - np.concatenate([[0], np.searchsorted(foreign, ordinary, side="right")])
-    least = m - np.concatenate([np.searchsorted(foreign, ordinary, side="left"), [m]])
+    each = ordinary[_after(weight, np.arange(n) / n)]
+    most = m - np.concatenate([[0], np.searchsorted(foreign, each, side="right")])
+    least = m - np.concatenate([np.searchsorted(foreign, each, side="left"), [m]])
     likely = mass > 1e-12
     taken = 0.5 * (most + least)[likely]
     mass = mass[likely] / mass[likely].sum()

@@ -485,7 +485,8 @@ def _readings(scored: Sequence[Scored], judged: Judged, distant: FarRows | None)
     if distant is not None:
         far = (
             f"Far away means {distant.words}; OCE compares confidence with the largest class "
-            "share of the calibration set."
+            "share of the calibration set. AUROC and FPR@95 rank rows by the confidence that each "
+            "method states."
         )
         notes.append(Note(far, "outside"))
     if not any(one.measure.key == "auc" for one in scored):

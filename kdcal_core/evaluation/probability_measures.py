@@ -511,26 +511,15 @@ Measure(
     by_set=mean_max_confidence,
 ).offer()
 
-Measure("oce_prior", "OCE, empirical prior", _OCE, "probability", True, "foreign").offer()
-
-Measure(
-    "foreign_auc",
-    "AUROC, foreign rows",
-    "How well ordinary and foreign rows are distinguished: the chance that an ordinary row "
-    "scores above a foreign one. 1 is best, 0.5 is guessing.",
-    "share",
-    False,
-    "foreign",
-).offer()
-
-Measure(
-    "fpr95",
-    "FPR@95",
-    "Share of foreign rows taken for ordinary where 95% of the ordinary rows are. 0% is best.",
-    "share",
-    True,
-    "foreign",
-).offer()
+for kind in ("empirical", "given"):
+    Measure(
+        "oce_prior" if kind == "empirical" else "oce_given_prior",
+        f"OCE, {kind} prior",
+        _OCE,
+        "probability",
+        True,
+        "foreign",
+    ).offer()
 
 Measure(
     "unknown",

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -61,6 +61,9 @@ class ExportSettings:
         combinations are. Untrusted text.
     layer : str or None
         A hidden layer of the model on which the trees are grown, instead of the inputs.
+    distance, alpha, log_floor, prior
+        Of the kernel density version, as in `GraphSettings` and `GraphSetting`; an alpha of None is
+        the calibrator's own.
     folds, seed : int
         Number of folds where there is no evaluation set; seed of every draw.
     event : int or None
@@ -78,6 +81,10 @@ class ExportSettings:
     folds: int = 5
     seed: int = 0
     event: int | None = None
+    distance: Literal["geodesic", "euclidean", "auto"] = "geodesic"
+    alpha: float | None = None
+    log_floor: float | None = None
+    prior: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -223,9 +230,18 @@ def wanted_of(settings: ExportSettings) -> Wanted:
 
 def _parameters(settings: ExportSettings) -> dict[str, Any]:
     """The calibrator's parameters by name, without those left at their defaults."""
-    if calibrator_entry(settings.key).family != "partition":
+    family = calibrator_entry(settings.key).family
+    if family == "kernel density":
+        found: dict[str, Any] = {
+            "distance": None if settings.distance == "geodesic" else settings.distance,
+            "floor_quantile": settings.alpha,
+            "log_floor": settings.log_floor,
+            "prior": None if settings.prior is None else list(settings.prior),
+        }
+        return {name: value for name, value in found.items() if value is not None}
+    if family != "partition":
         return {}
-    found: dict[str, Any] = {
+    found = {
         "calibrator": settings.inner,
         "max_depth": settings.max_depth,
         "min_rows": settings.min_rows,
@@ -297,7 +313,7 @@ def _names(review: Review) -> dict[str, Any]:
     "Fitting and writing the calibrator",
     reads=READS,
     needs=require_classification("calibrators are for classifications"),
-    ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31)},
+    ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "prior": (0.0, 1.0)},
     settle=_settled,
     covers=_names,
     edition="typed notes",

@@ -8,14 +8,14 @@ rows; tables of rows hold at most `MAX_ROWS`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration import CALIBRATORS, Selection, TopLabelCalibrator, score_calibrator
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
-from kdcal_core.data import FloatArray, ScoredSet, check_weight
+from kdcal_core.data import FloatArray, ScoredSet, check_weight, pixel_places
 from kdcal_core.diagnostics import (
     DistanceCurve,
     Estimate,
@@ -160,6 +160,9 @@ class VersionAnswers:
         Log densities of the ordinary and of the foreign rows.
     ties : tuple of two int
         Number of ordinary and of foreign rows with several equally near regions.
+    switch_radius : float
+        Median over the regions of the distance from the centre, in standard deviations of the
+        region, where region and prior have equal weight.
     """
 
     estimates: tuple[Estimate, Estimate, Estimate]
@@ -169,6 +172,7 @@ class VersionAnswers:
     n_unknown: int
     densities: LogDensities
     ties: tuple[int, int]
+    switch_radius: float = 0.0
 
 
 @review_task("Out of distribution: comparing rows", reads=PARTS)
@@ -205,13 +209,14 @@ def foreign_answers(
         model = _by_confidence(inner, proba, known.share, known.rows)
         return ForeignAnswers(model, mean_max_confidence(proba), Surest.of(*said), None)
     ordinary, graph_now, floor = version.run.rows, version.graph, version.floor
+    given = version.setting.prior is not None
     own = version.posterior(run, opened.rows.located)[start:stop]
     inside = version.log_density("judged", ordinary.located)
     outside = version.log_density(run, opened.rows.located)[start:stop]
     sure = version.posterior("judged", ordinary.located).max(axis=1)
     answers = VersionAnswers(
         (
-            _oce(own, graph_now.prior),
+            _oce(own, graph_now.prior, given=given),
             ood_auroc(inside, outside),
             fpr_at_95_tpr(inside, outside),
         ),
@@ -221,9 +226,10 @@ def foreign_answers(
         int((outside < floor).sum()),
         log_densities(inside, {name: outside}, floor),
         (_tied(ordinary), _tied(rows)),
+        float(np.median(graph_now.switch_radii)),
     )
     return ForeignAnswers(
-        _by_confidence(ordinary.proba, proba, graph_now.prior),
+        _by_confidence(ordinary.proba, proba, graph_now.prior, given=given),
         mean_max_confidence(proba),
         Surest.of(*said, own.max(axis=1)),
         answers,
@@ -280,6 +286,65 @@ def surest_rows(
     sets.progress(0.5, "Reading the rows")
     features = _frame(sets, run, opened, one).iloc[order].reset_index(drop=True)
     return SurestRows(pd.DataFrame(said), features)
+
+
+CELLS = 5000  # pixels of all pictures that are sent together
+PICTURES = 8  # in a line
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignPictures:
+    """Foreign rows that are pictures: the most confident first, then the least confident.
+
+    Attributes
+    ----------
+    pixels : (m, R, C) float64
+    predicted : tuple of m str
+        Untrusted text.
+    confidence : (m,) float64
+    version : (m,) float64 or None
+        Confidence of the kernel density version.
+    n_surest : int
+    """
+
+    pixels: FloatArray
+    predicted: tuple[str, ...]
+    confidence: FloatArray
+    version: FloatArray | None
+    n_surest: int
+
+
+@review_task("Out of distribution: drawing rows", reads=PARTS)
+def foreign_pictures(
+    sets: Sets, *, run: str, start: int, stop: int, graph: dict[str, Any] | None = None
+) -> ForeignPictures | None:
+    """The rows of a set of which the model is most and least sure, as pictures.
+
+    None where the columns are no pixels. Rows stay on the server but for these: what a reviewer
+    must see of a foreign picture is the picture.
+    """
+    opened, version = _run(sets, run), Version.of(sets, graph)
+    one = next(one for one in opened.sets() if (one.start, one.stop) == (start, stop))
+    features = _frame(sets, run, opened, one)
+    places = pixel_places([str(name) for name in features.columns])
+    if places is None:
+        return None
+    proba = opened.rows.part(start, stop).proba
+    each = min(PICTURES, max(CELLS // (2 * places.size), 1), -(-len(proba) // 2))
+    order = np.argsort(-proba.max(axis=1), kind="stable")
+    chosen = np.concatenate([order[:each], order[max(len(order) - each, each) :][::-1]])
+    pixels = features.iloc[chosen].to_numpy(dtype=np.float64)[:, places.ravel()]
+    own = None
+    if version is not None:
+        own = version.posterior(run, opened.rows.located)[start:stop][chosen].max(axis=1)
+    names = opened.record.classes
+    return ForeignPictures(
+        pixels.reshape(-1, *places.shape),
+        tuple(names[at] for at in proba[chosen].argmax(axis=1)),
+        proba[chosen].max(axis=1),
+        own,
+        each,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,18 +444,26 @@ def _frame(sets: Sets, run: str, opened: ForeignRun, one: ForeignSet) -> pd.Data
 
 
 def _by_confidence(
-    inner: FloatArray, proba: FloatArray, prior: FloatArray, prior_rows: float | None = None
+    inner: FloatArray,
+    proba: FloatArray,
+    prior: FloatArray,
+    prior_rows: float | None = None,
+    *,
+    given: bool = False,
 ) -> tuple[Estimate, Estimate, Estimate]:
     ordinary, foreign = inner.max(axis=1), proba.max(axis=1)
     return (
-        _oce(proba, prior, prior_rows),
+        _oce(proba, prior, prior_rows, given=given),
         ood_auroc(ordinary, foreign, by="confidence"),
         fpr_at_95_tpr(ordinary, foreign, by="confidence"),
     )
 
 
-def _oce(proba: FloatArray, prior: FloatArray, prior_rows: float | None = None) -> Estimate:
-    return ood_calibration_error(proba, prior, prior_kind="empirical", prior_rows=prior_rows)
+def _oce(
+    proba: FloatArray, prior: FloatArray, prior_rows: float | None = None, *, given: bool
+) -> Estimate:
+    kind: Literal["given", "empirical"] = "given" if given else "empirical"
+    return ood_calibration_error(proba, prior, prior_kind=kind, prior_rows=prior_rows)
 
 
 def _tied(rows: Rows) -> int:

@@ -45,7 +45,8 @@ class GraphSettings:
     Attributes
     ----------
     distance : str
-        "geodesic", or "euclidean" for the papers' comparison.
+        "geodesic", "euclidean" for the papers' comparison, or "auto" for whichever has the smaller
+        held-out log loss.
     output_layer : str
         What a network's output adds to the codes: "probability", "logit" or "exclude", or "auto"
         for the estimator's choice. A forest has no output layer.
@@ -53,7 +54,7 @@ class GraphSettings:
         Seed of the split into fit and held-out rows, where there is no training table.
     """
 
-    distance: Literal["geodesic", "euclidean"] = "geodesic"
+    distance: Literal["geodesic", "euclidean", "auto"] = "geodesic"
     output_layer: Literal["auto", "probability", "logit", "exclude"] = "auto"
     seed: int = 0
 
@@ -128,6 +129,8 @@ class GraphRecord:
     facts : GraphFacts
     output_layer : str or None
         What a network's output adds to the codes; None for a forest.
+    distance : str
+        The distance in use, which "auto" chose.
     """
 
     settings: GraphSettings
@@ -141,6 +144,7 @@ class GraphRecord:
     notes: tuple[str, ...]
     facts: GraphFacts
     output_layer: Literal["probability", "logit", "exclude"] | None = None
+    distance: Literal["geodesic", "euclidean"] = "geodesic"
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +224,7 @@ def _needs_codes(review: Review) -> None:
     "Fitting the kernel density version",
     reads=ALL_ROWS,
     needs=_needs_codes,
-    edition="calibrator, no class ruled out, facts in the record",
+    edition="calibrator, no class ruled out, facts and distance in the record",
 )
 def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
     """Fit the graph of a review.
@@ -278,6 +282,7 @@ def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
         output_layer=estimator.output_layer_
         if isinstance(estimator, KernelDensityNetwork)
         else None,
+        distance=estimator.distance_,
         notes=tuple(dict.fromkeys(notes)),
         facts=GraphFacts.of(estimator.graph_),
     )
@@ -331,12 +336,24 @@ class GraphSetting:
         Factor of the graph's own variance floor.
     alpha : float
         Share of ordinary rows that may count as unknown; sets the floor.
+    log_floor : float or None
+        A fixed log b, in place of the floor that alpha sets.
+    prior : tuple of float or None
+        Prior of the classes; None for their shares among the fit rows.
     """
 
     folder: str
     gamma: float
     variance_factor: float
     alpha: float
+    log_floor: float | None = None
+    prior: tuple[float, ...] | None = None
+
+    @classmethod
+    def from_json(cls, given: dict[str, Any]) -> GraphSetting:
+        """The setting that the arguments of a measure hold."""
+        prior = given.get("prior")
+        return cls(**{**given, "prior": None if prior is None else tuple(prior)})
 
     @classmethod
     def own(cls, folder: Path, facts: GraphFacts) -> GraphSetting:
@@ -354,7 +371,7 @@ class Version:
     @classmethod
     def of(cls, sets: Sets, graph: dict[str, Any] | None) -> Version | None:
         """The version for a `GraphSetting` as JSON; None for None."""
-        return None if graph is None else cls(sets, GraphSetting(**graph))
+        return None if graph is None else cls(sets, GraphSetting.from_json(graph))
 
     @property
     def run(self) -> GraphRun:
@@ -371,7 +388,9 @@ class Version:
             return fitted.with_settings(
                 gamma=chosen.gamma,
                 variance_floor=fitted.variance_floor * chosen.variance_factor,
-                floor_quantile=chosen.alpha,
+                floor_quantile=chosen.alpha if chosen.log_floor is None else None,
+                log_floor=chosen.log_floor,
+                prior=chosen.prior,
             )
 
         found: KernelDensityGraph = self.sets.keep(("graph", chosen), make)
@@ -394,7 +413,14 @@ class Version:
         """Log marginal density of rows, (m,); it does not depend on alpha."""
         assert located is not None  # as in `posterior`
         chosen = self.setting
-        key = ("log density", chosen.folder, chosen.gamma, chosen.variance_factor, rows)
+        key = (
+            "log density",
+            chosen.folder,
+            chosen.gamma,
+            chosen.variance_factor,
+            chosen.prior,
+            rows,
+        )
         found: FloatArray = self.sets.keep(key, lambda: self.graph.log_marginal(located))
         return found
 

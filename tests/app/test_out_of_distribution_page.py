@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from html import unescape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -165,6 +166,36 @@ def test_alpha_exponent_and_variance_act_without_a_fit(page: AppTest) -> None:
         page.run()
         assert not jobs().active()
         assert specs(healthy(page))[1:] != drawn[1:]
+
+
+def test_an_own_prior_and_a_fixed_floor_act_without_a_fit(page: AppTest) -> None:
+    page.toggle(key=named(page.toggle, "_own_prior")).set_value(True).run()
+    page.number_input(key=named(page.number_input, "_prior_0")).set_value(90.0).run()
+    page.number_input(key=named(page.number_input, "_prior_1")).set_value(30.0).run()
+    assert not jobs().active()
+    healthy(page)
+    words = [unescape(one.value) for one in page.caption]
+    assert any(one.startswith("Scaled to a sum of 100%") for one in words)
+    assert page.metric[0].label == "OCE, given prior"
+    assert tiles(page)[0] == "0.0000"
+    assert "75% here" in " ".join(words)  # what the version falls back to
+    page.toggle(key=named(page.toggle, "_fixed_floor")).set_value(True).run()
+    assert not jobs().active()
+    assert page.select_slider(key="foreign_alpha").disabled
+    assert tiles(healthy(page))[3] == "0.00%"  # the papers' constant calls no ordinary row unknown
+    assert any("log b is -1e+07" in unescape(one.value) for one in page.caption)
+
+
+def named(widgets: Any, ending: str) -> str:
+    return next(one.key for one in widgets if one.key.endswith(ending))
+
+
+def test_another_distance_is_fitted_at_once(page: AppTest) -> None:
+    control = next(one for one in page.button_group if one.label == "Distance between regions")
+    control.set_value("euclidean").run()
+    settled(page)
+    assert "Kernel density, Euclidean" in lines(healthy(page))
+    assert "Kernel density, geodesic" not in lines(page)
 
 
 def test_each_kind_of_foreign_rows_can_be_looked_at(page: AppTest) -> None:

@@ -22,6 +22,7 @@ NAMES = [
     "adult",
     "adult_network",
     "digits_predictions",
+    "mnist_network",
     "xor_forest",
     "xor_network",
 ]

@@ -315,6 +315,21 @@ def test_settings_that_there_are_none_of_are_refused(
         export_calibrator.request(forest.workspace, forest.review.id, settings)
 
 
+def test_prior_floor_and_distance_of_a_kernel_density_version_are_in_its_file(
+    forest: Made, tmp_path: Path
+) -> None:
+    settings = ExportSettings("kernel_density", distance="auto", log_floor=-1e7, prior=(0.1, 0.9))
+    run = exported(forest, tmp_path, settings)
+    reader = ReviewReader(forest.workspace, forest.review.id)
+    loaded = load_calibrator(run.calibrator_file, model=reader.model_path)
+    far = rows(3, 1)[["a", "b"]] + 1e9
+    np.testing.assert_allclose(
+        loaded.predict_proba(forest.model.predict_proba(far), far), [[0.1, 0.9]] * 3
+    )
+    assert "prior = [0.1, 0.9]" in run.record.title
+    assert "log_floor = -10000000.0" in run.record.title
+
+
 def test_a_calibrator_that_the_review_cannot_have_is_refused(tmp_path: Path) -> None:
     made = predictions(tmp_path, *softmax(50, 3, 1))
     with pytest.raises(InputError, match="is not available here: the rows have no features"):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import warnings
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.calibrator_base import Calibrator, demand
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.graph.estimator import KernelDensityEstimator
 from kdcal_core.calibration.graph.fit_graph import settle
+from kdcal_core.calibration.graph.graph import KernelDensityGraph
 from kdcal_core.calibration.graph.placement import (
     FitRows,
     OutputLayer,
@@ -265,6 +267,8 @@ holdout_share, random_state
         return rows.without_output_layer(), held.without_output_layer(), "exclude"
 
 
+LEAST_LOG_FLOOR = -1e300
+"""The least fixed log b: no row is unknown."""
 UNWEIGHTED = "The kernel density version counts every row once: weights are not used."
 """The note if rows have weights."""
 
@@ -292,6 +296,13 @@ class KernelDensityCalibrator(Calibrator):
         As for :class:`KernelDensityForest`.
     output_layer : {"auto", "probability", "logit", "exclude"}, default="auto"
         As for :class:`KernelDensityNetwork`; not used for a forest.
+    floor_quantile : float in (0, 1), default=0.01
+        Share of ordinary rows that may be treated as unknown.
+    log_floor : float, optional
+        A fixed log b of Eq. 8 instead of a floor from the held-out rows: -1e7 in the papers.
+    prior : (K,) array, optional
+        Prior of the classes; by default their shares among the fit rows. This, floor and quantile
+        are set after the fit, as on the pages, and do not change its exponent and blend.
 
     Attributes
     ----------
@@ -318,6 +329,9 @@ class KernelDensityCalibrator(Calibrator):
         "random_state": KernelDensityNetwork._parameter_constraints["random_state"],
         "distance": KernelDensityNetwork._parameter_constraints["distance"],
         "output_layer": KernelDensityNetwork._parameter_constraints["output_layer"],
+        "floor_quantile": KernelDensityNetwork._parameter_constraints["floor_quantile"],
+        "log_floor": [None, Interval(Real, LEAST_LOG_FLOOR, 0, closed="both")],
+        "prior": [None, tuple, list, np.ndarray],
     }
     _trained = False
 
@@ -327,16 +341,22 @@ class KernelDensityCalibrator(Calibrator):
         *,
         distance: Literal["geodesic", "euclidean", "auto"] = "geodesic",
         output_layer: Literal["auto"] | OutputLayer = "auto",
+        floor_quantile: float = 0.01,
+        log_floor: float | None = None,
+        prior: Any = None,
     ) -> None:
         self.random_state = random_state
         self.distance = distance
         self.output_layer = output_layer
+        self.floor_quantile = floor_quantile
+        self.log_floor = log_floor
+        self.prior = prior
 
     def rows_needed(self, n_classes: int) -> int:
         # the floor is this quantile of the held-out rows, so one of them must lie below it
         settings = KernelDensityForest(None).get_params(deep=False)
         held = 1.0 if self._trained else float(settings["holdout_share"])
-        return math.ceil(1.0 / (float(settings["floor_quantile"]) * held))
+        return math.ceil(1.0 / (self.floor_quantile * held))
 
     def held_out(self, y: IntArray) -> NDArray[np.bool_]:
         """Which calibration rows :meth:`fit` holds out if it gets no training rows, (n,).
@@ -407,6 +427,7 @@ class KernelDensityCalibrator(Calibrator):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
             self.estimator_ = self._estimator(opened, X).fit(*rows, progress=progress)
+        self.estimator_.graph_ = self._at_settings(self.estimator_.graph_)
         for one in caught:
             if issubclass(one.category, InputWarning):
                 self._note(str(one.message), warn=True)
@@ -414,6 +435,12 @@ class KernelDensityCalibrator(Calibrator):
             self._note(UNWEIGHTED, warn=True)
         self._note_few(len(y))
         return self
+
+    def _at_settings(self, graph: KernelDensityGraph) -> KernelDensityGraph:
+        if self.log_floor is not None:
+            return graph.with_settings(log_floor=self.log_floor, prior=self.prior)
+        quantile = self.floor_quantile if graph.n_holdout else None
+        return graph.with_settings(floor_quantile=quantile, prior=self.prior)
 
     def _estimator(self, model: Model, X: Any) -> KernelDensityEstimator:
         if not isinstance(model, HasCodes):

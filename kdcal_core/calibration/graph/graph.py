@@ -16,6 +16,7 @@ from kdcal_core.calibration.graph.gamma_floor_blend import (
     Blend,
     Selection,
     checked_log_floor,
+    checked_prior,
     checked_quantile,
     checked_variance,
     data_floor,
@@ -191,6 +192,16 @@ class KernelDensityGraph:
         return min(float(fallback(held, far, self.floor_quantile)), floor)
 
     @property
+    def switch_radii(self) -> FloatArray:
+        """Distance from each polytope's centre where it and the prior have equal weight, (p,).
+
+        In standard deviations of the polytope's Gaussian; 0 where the prior has more weight
+        everywhere, infinity without a floor.
+        """
+        height = self._log_normaliser + self._log_weight - self.log_fallback
+        return np.sqrt(2.0 * np.maximum(height, 0.0))
+
+    @property
     def added_variance(self) -> FloatArray:
         """The amount added to each polytope's variances, (d,): the floor times its shape."""
         ones = np.ones(self.centres.shape[1])
@@ -255,6 +266,7 @@ class KernelDensityGraph:
         variance_floor: float | None = None,
         log_floor: float | None = None,
         floor_quantile: float | None = None,
+        prior: Any = None,
     ) -> KernelDensityGraph:
         """The same graph with other settings, without a fit; omitted settings do not change.
 
@@ -272,12 +284,15 @@ class KernelDensityGraph:
         floor_quantile : float in (0, 1)
             Sets the floor from the data (:func:`data_floor`), now and whenever other settings
             change.
+        prior : (K,) array
+            Prior of the classes. Inside the data it is applied by Bayes' rule, because the fit
+            rows have their own class shares; far away it is the posterior.
 
         Raises
         ------
         InputError
-            If a value is out of range, both floors are given, or no rows are held out for the
-            quantile.
+            If a value is out of range, both floors are given, no rows are held out for the
+            quantile, or the prior is not a distribution over the classes.
         """
         if log_floor is not None and floor_quantile is not None:
             raise InputError(
@@ -294,6 +309,7 @@ class KernelDensityGraph:
             variance_floor=checked_variance(variance_floor, self.variance_floor),
             log_floor=self.log_floor if log_floor is None else checked_log_floor(log_floor),
             floor_quantile=quantile,
+            prior=checked_prior(prior, self.prior),
         )
         if other.variance_floor == self.variance_floor:
             self._lend(other, *_OF_VARIANCE)
