@@ -114,6 +114,7 @@ from kdcal_core.diagnostics.regions import (
     describe_regions,
     find_pit_regions,
     find_regions,
+    redraws_by_default,
     region_finding,
     search_finding,
 )
@@ -381,6 +382,7 @@ __all__ = [
     "quantile_reliability",
     "question_estimates",
     "ratio_estimate",
+    "redraws_by_default",
     "reference_text",
     "region_finding",
     "regions_finding",
