@@ -120,6 +120,7 @@ from kdcal_core.charts.region_repair import (
     region_map_words,
     region_maps_chart,
     repair_reliability_chart,
+    second_model_words,
 )
 from kdcal_core.charts.regions import (
     FAULTS,
@@ -314,6 +315,7 @@ __all__ = [
     "repair_reliability_chart",
     "score_panels_chart",
     "scores_chart",
+    "second_model_words",
     "set_finding",
     "shares_beyond_chance",
     "shares_words",
