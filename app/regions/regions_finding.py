@@ -20,7 +20,9 @@ def finding(view: View, repair: Repair | None) -> None:
     search, label = view.search, view.asked.label
     event = None if label is None else view.looked.review.classes[label]
     words = regions_words(search, event=event, before_repair=repair is not None)
-    st.header(escape_markdown(words, 700), anchor=False)
+    if repair is not None and repair.retrain:
+        words = f"{words} {repair.second_words}"
+    st.header(escape_markdown(words, 900), anchor=False)
     if view.looked.binary and not search.faulty:
         review = view.looked.review
         hint = text.other_target(view.asked.target, review.classes[review.event_class or 0])

@@ -26,6 +26,7 @@ from kdcal_core.charts import (
     loss_change_chart,
     repair_reliability_chart,
     score_panels_chart,
+    second_model_words,
 )
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.errors import InputError
@@ -34,6 +35,7 @@ from kdcal_core.review import Review
 from kdcal_core.tasks import (
     ONE_MAP,
     PARTITION_TITLES,
+    SECOND_MODEL,
     ModelEstimates,
     RegionQuestion,
     RegionsMethod,
@@ -67,6 +69,22 @@ class Repair:
     def after(self) -> RegionsMethod:
         return self.run.method(self.chosen)
 
+    @property
+    def second_words(self) -> str | None:
+        """What a second model gains more than calibration; None where it could not be fitted."""
+        second = self.run.record.second
+        if second is None:
+            return None
+        best = self.run.method(second.best).title
+        title = "the model as it is" if second.best == MODEL else best
+        return second_model_words(second.difference, title, retrain=second.retrain)
+
+    @property
+    def retrain(self) -> bool:
+        """Whether a second model gains more than calibration, beyond chance."""
+        second = self.run.record.second
+        return second is not None and second.retrain
+
 
 def repaired(view: View) -> Repair | None:
     """The card that offers the repair; None while there is no result."""
@@ -94,7 +112,7 @@ def _settings(view: View) -> RegionsSettings:
         default=[key for key in DEFAULT if view.looked.inputs] or None,
         format_func=PARTITION_TITLES.__getitem__,
         key=f"regions_methods_{len(keys)}",
-        help="One map for all rows is fitted too, for comparison.",
+        help="One map for all rows and a second model are fitted too, for comparison.",
         **_KEPT,
     )
     with st.popover("What these do", type=quiet(), icon=":material/help:"):
@@ -134,7 +152,7 @@ def _chosen(review: Review, key: str, run: RegionsRun) -> Repair | None:
     for note in run.record.notes:
         if note.sentence not in copies(review):  # shown at the top of the page
             show_note(note)
-    methods = [one for one in run.keys if one not in (MODEL, ONE_MAP)]
+    methods = [one for one in run.keys if one not in (MODEL, ONE_MAP, SECOND_MODEL)]
     if not methods:
         return None
     chosen = st.segmented_control(
@@ -159,8 +177,16 @@ def before_and_after(view: View, repair: Repair) -> None:
             words.insert(0, lift_words(after.title, after.auc))
         st.subheader(f"{escape_markdown(' '.join(words), 700)}", anchor=False)
         record = repair.run.record
-        described = f"{text.judged_words(record)} {text.settings_words(record.settings)}"
-        st.caption(escape_markdown(described, 700))
+        described = " ".join(
+            part
+            for part in (
+                None if repair.retrain else repair.second_words,  # the finding says it
+                text.judged_words(record),
+                text.settings_words(record.settings),
+            )
+            if part
+        )
+        st.caption(escape_markdown(described, 1000))
         scores = runs.scores_of(
             view.looked.review, repair.run, view.asked.label, MODEL, repair.chosen
         )
@@ -200,7 +226,7 @@ def _reliability(view: View, repair: Repair, model: RepairScores, repaired: Repa
 def _lift(view: View, repair: Repair) -> None:
     methods = repair.run.record.methods
     lines = [(one.title, one.auc) for one in methods if one.auc is not None]
-    partitions = [one.title for one in methods if one.key not in (MODEL, ONE_MAP)]
+    partitions = [one.title for one in methods if one.key not in (MODEL, ONE_MAP, SECOND_MODEL)]
     show(
         drawn_once(auc_lift_chart, lines, partitions, dark=is_dark()),
         key="regions_lift",

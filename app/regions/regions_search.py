@@ -64,6 +64,10 @@ class Looked:
         return json.dumps(identity(self.review, (self.which, "training")), sort_keys=True)
 
     @property
+    def n_rows(self) -> int:
+        return self.review.tables[self.which].n_rows
+
+    @property
     def binary(self) -> bool:
         return not self.regression and len(self.review.classes) == 2
 

@@ -12,6 +12,7 @@ from app.regions.regions_search import Found, Looked, search_of
 from app.shared import job_results, session, waiting
 from app.shared.emphasis import quiet
 from app.shared.question_choice import Asked, choose_question
+from kdcal_core.diagnostics import redraws_by_default
 from kdcal_core.tasks import Purpose, RegionQuestion, RegionSearchSettings, Request, search_regions
 
 PURPOSES: dict[Purpose, str] = {
@@ -118,6 +119,8 @@ def shown(looked: Looked, asked: RegionQuestion) -> Found | None:
     InputError
         As `search_of`, or if the review has changed since.
     """
+    if redraws_by_default(looked.n_rows, len(looked.inputs)):
+        return search_of(looked, asked)  # as thorough as can be, at once
     request = search_regions.request(
         session.workspace(), looked.review.id, _settings(looked, asked)
     )

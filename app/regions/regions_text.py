@@ -27,6 +27,11 @@ Depth and fewest rows are those set above. The Compare page and the export use e
 depth: 3 for Tree and AUROC regions, 2 for Boosted and 6 for Forest regions. Regions with few rows
 borrow from the region around them. Maps are fitted on the calibration set and judged on the
 evaluation set; without one, each calibration row is calibrated with the other four fifths.
+
+**Boosted trees on the logits, a second model**, are no calibrator and cannot be exported. They
+start from the model's logits after one map for all rows, read the columns again as a further model
+would, and are judged on the same rows. Where they gain more than calibration does, the model itself
+is at fault.
 """
 ADVICE = """
 * **When it is worthwhile** (Durfee et al., section 5.1): the model is over-confident, the inputs
@@ -52,10 +57,10 @@ SEARCHES = (
 )
 HARDER = (
     "Grows the tree on all rows, and 200 more trees on outcomes drawn from the stated "
-    "probabilities, which show what chance gives. In 5,000 rows it found a gap of 0.15 that two "
-    "columns define in 90% of trials, the quick search in 33%. It takes seconds for thousands of "
-    "rows and minutes for a million, and the result is kept. The price: p values are at least "
-    "0.005, and intervals are wider."
+    "probabilities, which show what chance gives. It finds more than the quick search, above all "
+    "faults that two columns define, takes up to minutes for a million rows, and the result is "
+    "kept. The price: p values are at least 0.005, and intervals are wider. With few rows the page "
+    "does this by itself."
 )
 QUICK_SHOWN = (
     "The quick search is shown. Its p values may differ from those of the thorough search, which "

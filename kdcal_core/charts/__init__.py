@@ -122,6 +122,7 @@ from kdcal_core.charts.region_repair import (
     region_map_words,
     region_maps_chart,
     repair_reliability_chart,
+    second_model_words,
 )
 from kdcal_core.charts.regions import (
     FAULTS,
@@ -321,6 +322,7 @@ __all__ = [
     "repair_reliability_chart",
     "score_panels_chart",
     "scores_chart",
+    "second_model_words",
     "set_finding",
     "several_words",
     "shares_beyond_chance",

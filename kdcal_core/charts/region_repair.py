@@ -8,6 +8,7 @@ they reach a screen.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -392,6 +393,39 @@ def change_words(change: Estimate) -> str:
     side = "falls" if change.value < 0 else "rises"
     text = estimate_text(change, chance=False)
     return f"Log loss {side}: change {text}{'' if clear else ', which may be chance'}."
+
+
+def second_model_words(beside: Estimate, best: str, *, retrain: bool) -> str:
+    """What a second model on the same columns gains more than calibration, in a sentence.
+
+    Parameters
+    ----------
+    beside : Estimate
+        Log loss of the second model less that of the best calibration, paired by row.
+    best : str
+        Title of the best calibration. Untrusted text.
+    retrain : bool
+        Whether the second model gains more beyond chance.
+
+    Examples
+    --------
+    >>> gap = Estimate("Log loss: difference", "Difference", -0.022, -0.026, -0.018, 5000)
+    >>> second_model_words(gap, "Forest regions", retrain=True)
+    'These columns hold signal that the model does not use: retrain it. Boosted trees on its \
+logits have a lower log loss than Forest regions, by 0.022 (0.018 to 0.026, 5,000 rows).'
+    """
+    if retrain:
+        less = replace(beside, value=-beside.value, low=-beside.high, high=-beside.low)
+        return (
+            "These columns hold signal that the model does not use: retrain it. Boosted trees on "
+            f"its logits have a lower log loss than {best}, by "
+            f"{estimate_text(less, chance=False)}."
+        )
+    return (
+        "A second model on these columns, boosted trees on the model's logits, gains no more than "
+        f"calibration beyond chance: its log loss less that of {best} is "
+        f"{estimate_text(beside, chance=False)}."
+    )
 
 
 def lift_alt(lines: Sequence[tuple[str, PairedAuc]]) -> str:

@@ -50,11 +50,17 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     if binned is None:
         return []
     rows, target = evidence.scored, "confidence" if evidence.event is None else evidence.event
-    # grown once: only how regions are judged depends on the level
+    # grown once, because only how regions are judged depends on the level; and on half of the
+    # rows, because the intervals of redraws are for one level
     found = evidence.once(
         "regions",
         lambda: find_regions(
-            rows, binned, target=target, seed=evidence.seed, progress=evidence.progress
+            rows,
+            binned,
+            target=target,
+            redraws=0,
+            seed=evidence.seed,
+            progress=evidence.progress,
         ),
     )
     judged = describe_regions(
@@ -78,9 +84,9 @@ Check(
     remedy="Look at the region's rule on the Regions page, and calibrate region by region if it "
     "lasts on other rows.",
     page="regions",
-    method="The quick search of the Regions page: a tree on the residuals of one half of the rows "
-    "names the regions, and the other half judges them, so that the intervals hold. The thorough "
-    "search of that page divides no rows, and may name other regions.",
+    method="A tree on the residuals of one half of the rows names the regions, and the other half "
+    "judges them, so that the intervals hold. The Regions page does the same for many rows; with "
+    "fewer it divides none and compares with redrawn outcomes, so it may name other regions.",
     needs=needs_inputs,
     quick=False,
     place="where",

@@ -115,6 +115,7 @@ from kdcal_core.diagnostics.regions import (
     describe_regions,
     find_pit_regions,
     find_regions,
+    redraws_by_default,
     region_finding,
     search_finding,
 )
@@ -383,6 +384,7 @@ __all__ = [
     "quantile_reliability",
     "question_estimates",
     "ratio_estimate",
+    "redraws_by_default",
     "reference_text",
     "region_finding",
     "regions_finding",

@@ -184,6 +184,7 @@ from kdcal_core.tasks.region_search import RegionSearchRun, RegionSearchSettings
 from kdcal_core.tasks.regions import (
     ONE_MAP,
     PARTITION_TITLES,
+    SECOND_MODEL,
     EventScores,
     RegionsMethod,
     RegionsRecord,
@@ -248,6 +249,7 @@ __all__ = [
     "PRINTED_LOG_FLOOR",
     "RADII",
     "SAYS",
+    "SECOND_MODEL",
     "SPREAD",
     "VERSION_SAYS",
     "AmongOrdinary",

@@ -70,7 +70,9 @@ def _regions() -> None:
     )
     p = np.clip(0.5 + X[:, 0] / 10, 0.05, 0.95)
     proba = np.column_stack([1 - p, p])
-    find_regions(ScoredSet(proba, y, ("no", "yes"), digest="", name="rows"), frame, target=1)
+    find_regions(
+        ScoredSet(proba, y, ("no", "yes"), digest="", name="rows"), frame, target=1, redraws=0
+    )
     HeterogeneousCalibrator("tree").fit(proba, y, frame).predict_proba(proba, frame)
 
 

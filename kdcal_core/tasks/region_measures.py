@@ -107,7 +107,7 @@ class RegionColumns:
     columns: tuple[str, ...]
 
 
-_MAPS = "maps of either of two classes, intervals by scatter, smooth curves"
+_MAPS = "maps of either of two classes, intervals by scatter, smooth curves, boxes"
 
 
 def _cut(arguments: dict[str, Any]) -> tuple[Part, ...]:

@@ -18,6 +18,7 @@ from kdcal_core.diagnostics import Estimate, PairedAuc
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MODEL, Note, beside_model, held_out_answers, methods_of
 from kdcal_core.evaluation.overlap import overlap, overlap_note
+from kdcal_core.evaluation.second_model import SecondModel
 from kdcal_core.partition.tree import unusable_columns
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
@@ -31,6 +32,8 @@ from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_classification, 
 
 ONE_MAP = "one_map"
 """One Platt map for all rows, that is, calibration without regions."""
+SECOND_MODEL = "second_model"
+"""Boosted trees from the model's logits: a second model, to compare calibration with."""
 PARTITION_TITLES = {
     **{
         key: calibrator_entry(f"heterogeneous_{key}").label
@@ -47,7 +50,7 @@ class RegionsSettings:
     Attributes
     ----------
     partitions : tuple of str
-        Keys of `PARTITION_TITLES`; one map for all rows is always added.
+        Keys of `PARTITION_TITLES`; one map for all rows and a second model are always added.
     max_depth : int or None
         None for each partition's default, as in comparison and export.
     min_rows : int or None
@@ -101,6 +104,27 @@ class RegionsMethod:
 
 
 @dataclass(frozen=True)
+class BesideSecondModel:
+    """The second model compared with the best calibration, on the judged rows.
+
+    Attributes
+    ----------
+    best : str
+        Key of the method with the smallest log loss among the others, the model included.
+    difference : Estimate
+        Log loss of the second model less that of the best, paired by row.
+    """
+
+    best: str
+    difference: Estimate
+
+    @property
+    def retrain(self) -> bool:
+        """Whether the second model gains more than calibration does, beyond chance."""
+        return self.difference.high < 0.0
+
+
+@dataclass(frozen=True)
 class RegionsRecord:
     """The settings and results of a calibration by regions.
 
@@ -116,7 +140,9 @@ class RegionsRecord:
     event : str or None
         The class whose probabilities are kept, the second of two. Untrusted text.
     methods : tuple of RegionsMethod
-        The model first.
+        The model first, a second model last.
+    second : BesideSecondModel or None
+        None where the second model could not be fitted.
     weighted : bool
         Whether the judged rows have weights, which all results then use.
     notes : tuple of Note
@@ -130,6 +156,7 @@ class RegionsRecord:
     n_training: int
     event: str | None
     methods: tuple[RegionsMethod, ...]
+    second: BesideSecondModel | None = None
     weighted: bool = False
     notes: tuple[Note, ...] = ()
 
@@ -231,7 +258,7 @@ def _settled(review: Review, settings: RegionsSettings) -> RegionsSettings:
         "seed": (0.0, 2.0**31),
     },
     settle=_settled,
-    edition="typed notes",
+    edition="a second model",
 )
 def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
     """Calibrate a review region by region: fit and judge every method.
@@ -252,7 +279,7 @@ def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
     if shared is not None and (note := overlap_note(shared)) is not None:
         notes.append(note)
     binary = len(data.classes) == 2
-    methods, scores = _repaired(data, settings, binary, part_of(progress, 0.05, 1.0), notes)
+    methods, scores, second = _repaired(data, settings, binary, part_of(progress, 0.05, 1.0), notes)
     if others := left_out(reader.review):
         notes.append(Note(left_out_words(others)))
     record = RegionsRecord(
@@ -263,6 +290,7 @@ def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
         n_training=0 if data.training is None else len(data.training[1]),
         event=data.classes[1] if binary else None,
         methods=tuple(methods),
+        second=second,
         weighted=judged.weight is not None,
         notes=tuple(notes),
     )
@@ -289,12 +317,16 @@ def _usable(data: ReviewData) -> tuple[ReviewData, list[Note]]:
 def _title(key: str, settings: RegionsSettings) -> str:
     if key == "column":
         return f"The column {settings.column}"
+    if key == SECOND_MODEL:
+        return "Boosted trees on the logits, a second model"
     return "One map for all rows" if key == ONE_MAP else PARTITION_TITLES[key]
 
 
 def _calibrator(key: str, settings: RegionsSettings) -> tuple[str, Calibrator] | str:
     if key == ONE_MAP:
         return "platt"
+    if key == SECOND_MODEL:
+        return key, SecondModel(random_state=settings.seed)
     return key, HeterogeneousCalibrator(
         key,
         max_depth=settings.max_depth,
@@ -311,14 +343,15 @@ def _repaired(
     binary: bool,
     progress: Progress,
     notes: list[Note],
-) -> tuple[list[RegionsMethod], dict[str, EventScores]]:
+) -> tuple[list[RegionsMethod], dict[str, EventScores], BesideSecondModel | None]:
     """The model and every method on rows held out from the fit; notes name the methods left out."""
     model = methods_of([])[0]
     judged = data.evaluation or data.calibration
     as_it_is = beside_model(judged.proba, judged).log_loss
     methods = [RegionsMethod(MODEL, "The model as it is", as_it_is, None, None, 0, 0.0)]
     scores = {MODEL: _event_scores(judged.proba, judged.y, binary)}
-    keys = (ONE_MAP, *dict.fromkeys(settings.partitions))
+    best, smallest, of_best, second = MODEL, as_it_is.value, judged, None
+    keys = (ONE_MAP, *dict.fromkeys(settings.partitions), SECOND_MODEL)
     for at, key in enumerate(keys):
         title = _title(key, settings)
         calibrator = replace(methods_of([_calibrator(key, settings)])[1], key=key, name=title)
@@ -341,6 +374,11 @@ def _repaired(
         proba = found.said[1].proba
         scores[key] = _event_scores(proba, judged.y, binary)
         fits, beside = found.fits[1], beside_model(proba, judged)
+        if key == SECOND_MODEL:
+            second = BesideSecondModel(best, beside_model(proba, of_best).difference)
+        elif beside.log_loss.value < smallest:
+            best, smallest = key, beside.log_loss.value
+            of_best = replace(judged, proba=proba, digest="")
         methods.append(
             RegionsMethod(
                 key=key,
@@ -353,7 +391,7 @@ def _repaired(
                 notes=fits[-1].notes,
             )
         )
-    return methods, scores
+    return methods, scores, second
 
 
 def _read_by(data: ReviewData, key: str, column: str | None) -> ReviewData:

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from small_reviews import csv, made, quiet, rows
 
+from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import stratified_folds
 from kdcal_core.errors import InputError
@@ -28,7 +29,14 @@ from kdcal_core.review import (
     set_roles,
 )
 from kdcal_core.store import load
-from kdcal_core.tasks import ONE_MAP, RegionsRun, RegionsSettings, calibrate_regions, regions
+from kdcal_core.tasks import (
+    ONE_MAP,
+    SECOND_MODEL,
+    RegionsRun,
+    RegionsSettings,
+    calibrate_regions,
+    regions,
+)
 from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.region_search import class_regions
 
@@ -81,7 +89,7 @@ def test_fitted_on_one_set_and_judged_on_the_other(opened, tmp_path):
     workspace, review, _ = opened
     settings = RegionsSettings(("tree", "column"), max_depth=2, column="shop")
     run = ran(workspace, review, tmp_path, settings)
-    assert run.keys == (MODEL, ONE_MAP, "tree", "column")
+    assert run.keys == (MODEL, ONE_MAP, "tree", "column", SECOND_MODEL)
     assert run.record.judged_on == "evaluation"
     reader = ReviewReader(workspace, review.id)
     fit, judged = (reader.scored(one) for one in ("calibration", "evaluation"))
@@ -105,6 +113,31 @@ def test_one_map_for_all_rows_leaves_the_order_as_it_was(opened, tmp_path):
     run = ran(workspace, review, tmp_path, RegionsSettings(("tree",)))
     assert run.method(ONE_MAP).auc.difference.value == 0
     assert run.method(ONE_MAP).difference.high < 0
+
+
+def test_a_better_model_is_asked_for_only_where_columns_hold_more(opened, tmp_path):
+    """The probabilities leave out what the age says smoothly; in the first review, only a side."""
+    workspace, review, _ = opened
+    run = ran(workspace, review, tmp_path, RegionsSettings(("tree",)))
+    assert run.record.second is not None
+    assert run.record.second.best == "tree"
+    assert not run.record.second.retrain
+
+    def blind(n: int, seed: int) -> pd.DataFrame:
+        frame, rng = table(n, seed), np.random.default_rng(seed)
+        p = 1 / (1 + np.exp(3 * np.sin(frame["age"] / 4)))
+        return frame.assign(p_no=0.5, p_yes=0.5, y=np.where(rng.random(n) < p, "yes", "no"))
+
+    made_up = review_of(workspace, {"calibration": blind(900, 3), "evaluation": blind(700, 4)})
+    settings = RegionsSettings(("tree",), max_depth=1)
+    (folder := tmp_path / "blind").mkdir()
+    run = ran(workspace, made_up, folder, settings)
+    second = run.record.second
+    assert second is not None
+    assert second.retrain
+    losses = [run.method(key).log_loss.value for key in (SECOND_MODEL, second.best)]
+    assert second.difference.value == pytest.approx(losses[0] - losses[1])
+    assert SECOND_MODEL not in CALIBRATORS
 
 
 def test_without_an_evaluation_set_no_row_has_a_part_in_its_own_map(opened, tmp_path):

@@ -8,7 +8,11 @@ from kdcal_core.diagnostics.regions.region import (
     region_finding,
     search_finding,
 )
-from kdcal_core.diagnostics.regions.search import find_pit_regions, find_regions
+from kdcal_core.diagnostics.regions.search import (
+    find_pit_regions,
+    find_regions,
+    redraws_by_default,
+)
 
 __all__ = [
     "Region",
@@ -18,6 +22,7 @@ __all__ = [
     "describe_regions",
     "find_pit_regions",
     "find_regions",
+    "redraws_by_default",
     "region_finding",
     "search_finding",
 ]

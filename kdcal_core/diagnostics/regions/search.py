@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics.regions.boxes import MOST_COLUMNS, Box, BoxGrid
 from kdcal_core.diagnostics.regions.judging import (
     AnyScored,
     Place,
@@ -29,6 +31,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import (
     BinnedInputs,
     Criterion,
+    Cut,
     PartitionTree,
     Residual,
     RowStats,
@@ -38,7 +41,7 @@ from kdcal_core.partition.tree import (
 )
 from kdcal_core.progress import Progress
 
-Grow = Callable[[Criterion], PartitionTree]
+Grow = Callable[[Criterion], "_Tree"]
 
 _AT_ONCE = ", for all regions that could be found at once"
 
@@ -56,7 +59,7 @@ def largest_when_redrawn(
     seed: int,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """Largest evidence in a leaf of trees grown on outcomes redrawn as stated, (redraws,).
+    """Largest evidence above its price in trees grown on outcomes redrawn as stated, (redraws,).
 
     Evidence is a chi-square: the squared sum of a leaf's residuals over their variance.
     """
@@ -67,7 +70,8 @@ def largest_when_redrawn(
         if progress is not None:
             progress(draw / redraws, f"Outcomes drawn again, {draw + 1:,} of {redraws:,}")
         criterion = residuals(goal, (rng.random(len(goal.score)) < goal.score).astype(np.float64))
-        largest[draw] = evidence(criterion, grow(criterion).apply(binned)).max()
+        grown = grow(criterion)
+        largest[draw] = (evidence(criterion, grown.tree.apply(binned)) - grown.price).max()
     return largest
 
 
@@ -82,25 +86,30 @@ def judged_by_redraws(
     places: Sequence[Place],
     leaf: IntArray,
     found: FloatArray,
+    price: FloatArray,
     largest: FloatArray,
     level: float,
 ) -> tuple[Region, ...]:
-    """Compare regions with the largest evidence that chance gives.
+    """Compare regions with the largest evidence above its price that chance gives.
 
-    A p value is the share of redraws, including the observed rows, whose largest evidence reaches
-    the region's. It is thus corrected for the whole search. Intervals and the minimum detectable
-    gap follow from the largest evidence that is not yet a fault.
+    A p value is the share of redraws, including the observed rows, in which it reaches the
+    region's. It is thus corrected for the whole search. Regions of few conditions have a lower
+    price, because chance finds fewer of them. Intervals and the minimum detectable gap follow from
+    the largest evidence that is not yet a fault.
     """
     # redraws that may reach a fault's evidence; rounded, because 0.05 * 200 is a little above 10
     refused = int(np.ceil(round((1.0 - level) * (len(largest) + 1.0), 9))) - 1
-    alone = float(2.0 * ndtr(-(np.sort(largest)[-refused] ** 0.5)))
-    judge = by_stated(goal, 1.0 - alone)
+    threshold = float(np.sort(largest)[-refused])
     total = float(goal.weight.sum())
     regions = []
     for place in places:
         rows = np.flatnonzero(leaf == place.leaf)
+        beyond = max(threshold + float(price[place.leaf]), 0.0)
+        alone = float(2.0 * ndtr(-(beyond**0.5)))
+        judge = by_stated(goal, 1.0 - alone)
         region = judge(place, rows, float(goal.weight[rows].sum()) / total, alone)
-        p = (1.0 + float((largest >= found[place.leaf]).sum())) / (len(largest) + 1.0)
+        reached = largest >= found[place.leaf] - price[place.leaf]
+        p = (1.0 + float(reached.sum())) / (len(largest) + 1.0)
         observed, gap = (
             replace(one, level=level, interval=one.interval + _AT_ONCE)
             for one in (region.observed, region.gap)
@@ -159,6 +168,36 @@ class PitResidual:
         return (self._place, self._spread)[part].order(halves[part])
 
 
+_WORK = 50_000_000  # redraws times rows times columns, a pair as an eighth: two seconds
+
+
+def redraws_by_default(n: int, d: int, level: float = 0.95) -> int:
+    """Number of redraws of outcomes in a search of n rows and d columns; 0 to divide the rows.
+
+    It depends on these numbers alone, so that the same rows are always searched in the same way.
+
+    Examples
+    --------
+    >>> redraws_by_default(5_000, 20), redraws_by_default(100_000, 20)
+    (200, 0)
+    """
+    redraws, paired = _enough_redraws(level), min(d, MOST_COLUMNS)
+    work = redraws * n * (d + paired * (paired - 1) / 16)
+    return redraws if work <= _WORK else 0
+
+
+def _enough_redraws(level: float) -> int:
+    return int(np.ceil(round(10.0 / (1.0 - level), 6)))
+
+
+def _check_share(grow_share: float) -> None:
+    if not 0.0 < grow_share < 1.0:
+        raise InputError(
+            f"The share of rows to grow on is {grow_share!r}",
+            fix="Choose a number between 0 and 1.",
+        )
+
+
 GROW_SHARE = 0.5
 LEAST_ROWS = 25  # of a region, among the rows on which the tree is grown
 ROWS_PER_ROOT = 2.0  # and at least this times the square root of the number of those rows
@@ -173,18 +212,24 @@ def find_regions(
     max_depth: int = 3,
     min_rows: int | None = None,
     grow_share: float = GROW_SHARE,
-    redraws: int = 0,
+    redraws: int | None = None,
     seed: int = 0,
     level: float = 0.95,
     progress: Progress | None = None,
 ) -> RegionSearch:
     """Regions of the inputs where stated and observed rates differ beyond chance.
 
-    A tree is grown on one random part of the rows, on the residuals: outcome minus stated
-    probability in units of p (1 - p). Its leaves are judged on the other rows, which did not
-    influence them. The p values hold however the tree is grown, and are Holm-corrected for the
-    number of leaves: a model that is right everywhere is called faulty somewhere in at most
-    1 - level of all searches.
+    A tree is grown on the residuals: outcome minus stated probability in units of p (1 - p). It
+    takes the best split of one column after the other, or begins with the best box of two columns
+    at once (:mod:`kdcal_core.diagnostics.regions.boxes`), whichever gains more. A model that is
+    right everywhere is called faulty somewhere in at most 1 - level of all searches, in one of two
+    ways:
+
+    * with redraws, one tree is grown on all rows, and its regions are compared with those of trees
+      grown on outcomes that are drawn again from the stated probabilities;
+    * with halves, the tree is grown on one random part of the rows, and its leaves are judged on
+      the other rows, which did not influence them, with p values Holm-corrected for the number of
+      leaves.
 
     Parameters
     ----------
@@ -202,13 +247,12 @@ def find_regions(
         Fewest rows of a region, among the rows on which the tree is grown; by default twice the
         square root of their number, at least 25.
     grow_share : float in (0, 1)
-        Share of the rows on which the tree is grown.
-    redraws : int
-        If above 0, the rows are not divided. One tree is grown on all rows, and its regions are
-        compared with those of trees grown on this many redraws of the outcomes from the stated
-        probabilities; 200 are enough at a level of 95%, and ten over 1 - level at others. This
-        finds more, but takes that many times as long, and the smallest p value is
-        1 / (redraws + 1), which must be below 1 - level.
+        Share of the rows on which the tree is grown where they are divided.
+    redraws : int, optional
+        Number of redraws, or 0 to divide the rows. By default ten over 1 - level, 200 at a level
+        of 95%, where :func:`redraws_by_default` expects them to take less than two seconds, and
+        otherwise 0. Redraws find more, but the smallest p value is 1 / (redraws + 1), which must
+        be below 1 - level.
     seed : int
         Seed of the division of the rows, or of the redraws.
     level : float
@@ -253,13 +297,17 @@ def find_regions(
     [('age is up to 24', 'over-confident')]
     """
     check_level(level)
+    _check_share(grow_share)
     goal, what = stated_target(scored, target)
     criterion = residuals(goal, goal.hit)
+    binned = X if isinstance(X, BinnedInputs) else bin_inputs(X)
+    if redraws is None:
+        redraws = redraws_by_default(*binned.codes.shape, level)
     if redraws:
         return _redrawn(
-            goal, what, X, criterion, max_depth, min_rows, redraws, seed, level, progress
+            goal, what, binned, criterion, max_depth, min_rows, redraws, seed, level, progress
         )
-    grown = _grow(X, criterion, max_depth, min_rows, grow_share, seed)
+    grown = _grow(binned, criterion, max_depth, min_rows, grow_share, seed)
     return stated_described(
         goal, what, grown.leaf, grown.places, grown.judged, level, grown.tree, seed
     )
@@ -300,6 +348,7 @@ def find_pit_regions(
     [('age is up to 24', 'too wide')]
     """
     check_level(level)
+    _check_share(grow_share)
     values, weight = checked_pit(pit, sample_weight)
     criterion = PitResidual(values, weight)
     grown = _grow(X, criterion, max_depth, min_rows, grow_share, seed)
@@ -311,7 +360,7 @@ def find_pit_regions(
 def _redrawn(
     goal: Target,
     what: str,
-    X: pd.DataFrame | BinnedInputs,
+    binned: BinnedInputs,
     criterion: Criterion,
     max_depth: int,
     min_rows: int | None,
@@ -323,13 +372,12 @@ def _redrawn(
     """The search of :func:`find_regions` without a division of the rows."""
     check_seed(seed)
     if redraws < round(1.0 / (1.0 - level), 6):
-        enough = int(np.ceil(round(10.0 / (1.0 - level), 6)))
+        enough = _enough_redraws(level)
         raise InputError(
             f"The smallest p value of {redraws:,} redraws is {1.0 / (redraws + 1.0):.2g}, so they "
             f"cannot reject at the level {level:g}",
             fix=f"Choose {enough:,} redraws, or 0 to divide the rows instead.",
         )
-    binned = X if isinstance(X, BinnedInputs) else bin_inputs(X)
     n = len(goal.score)
     least = _least(n) if min_rows is None else min_rows
     if n < 2 * least:
@@ -338,16 +386,16 @@ def _redrawn(
             fix=f"Give at least {2 * least:,} rows, or allow smaller regions.",
         )
     every = np.arange(n)
-
-    def grow(one: Criterion) -> PartitionTree:
-        return _cut_back(binned, one, max_depth, least, every)
-
-    grown = _Grown(tree := grow(criterion), tree.apply(binned), every)
-    found = stated_described(goal, what, grown.leaf, grown.places, every, level, tree, seed)
+    grow = grower(binned, max_depth, least)
+    found = grow(criterion)
+    grown = _Grown(found.tree, found.tree.apply(binned), every)
+    described = stated_described(
+        goal, what, grown.leaf, grown.places, every, level, found.tree, seed
+    )
     largest = largest_when_redrawn(goal, binned, grow, redraws, seed, progress)
     seen = evidence(criterion, grown.leaf)
-    regions = judged_by_redraws(goal, grown.places, grown.leaf, seen, largest, level)
-    return replace(found, regions=regions, n_grow=n, redraws=redraws)
+    regions = judged_by_redraws(goal, grown.places, grown.leaf, seen, found.price, largest, level)
+    return replace(described, regions=regions, n_grow=n, redraws=redraws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,11 +424,6 @@ def _grow(
     check_seed(seed)
     binned = X if isinstance(X, BinnedInputs) else bin_inputs(X)
     n = len(criterion.stats)
-    if not 0.0 < grow_share < 1.0:
-        raise InputError(
-            f"The share of rows to grow on is {grow_share!r}",
-            fix="Choose a number between 0 and 1.",
-        )
     n_grow = round(grow_share * n)
     least = _least(n_grow) if min_rows is None else min_rows
     enough = int(np.ceil(2 * least / min(grow_share, 1.0 - grow_share)))
@@ -392,7 +435,7 @@ def _grow(
     # not stratified by outcome, which would make the two parts dependent
     drawn = np.random.default_rng(seed).permutation(n)
     rows, rest = np.sort(drawn[:n_grow]), np.sort(drawn[n_grow:])
-    tree = _cut_back(binned, criterion, max_depth, least, rows)
+    tree = _Grower(binned, max_depth, least, rows)(criterion).tree
     return _Grown(tree, tree.apply(binned), rest)
 
 
@@ -401,22 +444,99 @@ def _least(n_grow: int) -> int:
     return max(LEAST_ROWS, round(ROWS_PER_ROOT * float(np.sqrt(n_grow))))
 
 
-def _cut_back(
-    binned: BinnedInputs, criterion: Criterion, max_depth: int, least: int, rows: IntArray
-) -> PartitionTree:
-    """A tree grown on some rows, without the splits that add little evidence."""
-    tree = grow_tree(binned, criterion, max_depth=max_depth, min_rows=least, rows=rows)
-    return prune_tree(tree, -_evidence(tree, binned, criterion, rows), penalty=PENALTY)
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """A tree, and what evidence each of its leaves gains by chance: its price, (n_leaves,).
+
+    ``worth`` is what the best leaf gains beyond its price.
+    """
+
+    tree: PartitionTree
+    price: FloatArray
+    worth: float
 
 
-def _evidence(
-    tree: PartitionTree, binned: BinnedInputs, criterion: Criterion, rows: IntArray
-) -> FloatArray:
-    """Chi-square of the residuals of each node, (m,): sum of r^2 / v over the kinds of residual."""
-    leaf = tree.apply(binned)[rows]
-    values = criterion.stats.values[rows]
-    sums = np.stack(
-        [np.bincount(leaf, weights=v, minlength=tree.n_leaves) for v in values.T], axis=1
-    )
-    nodes = tree.paths.T @ sums
-    return np.asarray((nodes[:, 0::2] ** 2 / nodes[:, 1::2]).sum(axis=1))
+@dataclass(frozen=True, eq=False)
+class _Grower:
+    """Grows trees on some rows: split by split, or first around the best box of two columns.
+
+    Of the two, the tree is taken whose best leaf, or box, gains more beyond its price. The price
+    of a leaf is `PENALTY` for each of its conditions.
+    """
+
+    binned: BinnedInputs
+    max_depth: int
+    least: int
+    rows: IntArray
+
+    @cached_property
+    def _grid(self) -> BoxGrid:
+        return BoxGrid(self.binned, self.rows)
+
+    def __call__(self, criterion: Criterion) -> _Tree:
+        plain = self._cut_back(criterion)
+        if len(self.binned.columns) < 2:
+            return plain
+        values = criterion.stats.values[self.rows]
+        box = self._grid.best(values, self.least, self.max_depth)
+        if box is None or box.worth <= plain.worth or box.worth + box.price <= PENALTY:
+            return plain
+        return self._cut_back(criterion, box)
+
+    def _cut_back(self, criterion: Criterion, box: Box | None = None) -> _Tree:
+        """A tree without the splits that add little evidence."""
+        cuts = () if box is None else box.cuts
+        tree = grow_tree(
+            self.binned,
+            criterion,
+            max_depth=self.max_depth,
+            min_rows=self.least,
+            rows=self.rows,
+            first=cuts,
+        )
+        loss = -_chi_square(self._sums(tree, criterion))
+        loss[_way(tree, cuts)[:-1]] = _NEVER_A_LEAF
+        tree = prune_tree(tree, loss, penalty=PENALTY)
+        leaves = tree.nodes_of_leaves
+        price = np.array(
+            [PENALTY * len(set(tree.feature[tree.way_to(node)[:-1]])) for node in leaves]
+        )
+        if box is not None:
+            price[leaves == _way(tree, cuts)[-1]] = box.price
+        sums = self._sums(tree, criterion)
+        found = _chi_square(sums)
+        gain = found[leaves] - found[0]
+        if len(leaves) > 1:
+            gain += _chi_square(sums[0] - sums[leaves])
+        return _Tree(tree, price, float((gain - price).max()))
+
+    def _sums(self, tree: PartitionTree, criterion: Criterion) -> FloatArray:
+        """Sums of the criterion's values over the rows of each node, (m, v)."""
+        leaf = tree.apply(self.binned)[self.rows]
+        values = criterion.stats.values[self.rows]
+        sums = np.stack(
+            [np.bincount(leaf, weights=v, minlength=tree.n_leaves) for v in values.T], axis=1
+        )
+        return np.asarray(tree.paths.T @ sums)
+
+
+def grower(binned: BinnedInputs, max_depth: int, least: int | None = None) -> Grow:
+    """What grows the tree of a search of all rows, for any criterion of the same rows."""
+    n = len(binned)
+    return _Grower(binned, max_depth, _least(n) if least is None else least, np.arange(n))
+
+
+def _way(tree: PartitionTree, cuts: Sequence[Cut]) -> list[int]:
+    """The nodes from the root to the one that the cuts lead to."""
+    way = [0]
+    for cut in cuts:
+        way.append(int((tree.left if cut.then_left else tree.right)[way[-1]]))
+    return way
+
+
+_NEVER_A_LEAF = 1e300  # as a loss
+
+
+def _chi_square(sums: FloatArray) -> FloatArray:
+    """Sum of r^2 / v over the kinds of residual, for each row of sums."""
+    return np.asarray((sums[:, 0::2] ** 2 / sums[:, 1::2]).sum(axis=1))

@@ -7,6 +7,7 @@ are imported when first called.
 from kdcal_core.partition.tree.binned import BinnedInputs, InputColumn, bin_inputs, unusable_columns
 from kdcal_core.partition.tree.growing import (
     Criterion,
+    Cut,
     Gini,
     Residual,
     RowStats,
@@ -20,6 +21,7 @@ __all__ = [
     "BinnedInputs",
     "Condition",
     "Criterion",
+    "Cut",
     "Gini",
     "InputColumn",
     "PartitionTree",

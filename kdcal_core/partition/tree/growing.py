@@ -8,7 +8,7 @@ Losses measured on rows that the tree was not grown on decide what is pruned.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -256,6 +256,7 @@ def grow_tree(
     features: int | None = None,
     seed: int = 0,
     threads: int | None = None,
+    first: Sequence[Cut] = (),
 ) -> PartitionTree:
     """Grow a tree that splits the inputs where a criterion gains most.
 
@@ -283,6 +284,9 @@ def grow_tree(
         For the draws of columns.
     threads : int, optional
         All cores where left out; 1 where the caller grows several trees at once.
+    first : sequence of Cut
+        Cuts that are made first, each inside the one before, whatever they gain and however deep
+        they lead. Each needs rows on both sides.
 
     Returns
     -------
@@ -318,7 +322,7 @@ def grow_tree(
             workers,
             mapper,
         )
-        growth.grow(_rows_of(rows, len(binned)), max_leaves)
+        growth.grow(_rows_of(rows, len(binned)), max_leaves, first)
     return growth.tree()
 
 
@@ -366,12 +370,22 @@ def _rows_of(rows: NDArray[Any] | None, n: int) -> NDArray[np.int64]:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A split that the caller names: a column, the codes that go left, the side to cut next."""
+
+    feature: int
+    goes_left: NDArray[np.bool_]
+    then_left: bool
+
+
 @dataclass(eq=False)
 class _Node:
     """A node while it may still be split."""
 
     rows: NDArray[np.int64]
     depth: int
+    first: Sequence[Cut] = ()
     histogram: FloatArray | None = None
     split: Split | None = None
 
@@ -398,7 +412,9 @@ class _Growth:
         self.missing_code = np.array([one.missing_code for one in columns])
         self.is_named = np.array([one.kind == "category" for one in columns])
 
-    def grow(self, rows: NDArray[np.int64], max_leaves: int | None) -> None:
+    def grow(
+        self, rows: NDArray[np.int64], max_leaves: int | None, first: Sequence[Cut] = ()
+    ) -> None:
         """Split nodes until none is left or the tree has ``max_leaves``.
 
         With ``max_leaves`` the node with the largest gain is split first. Otherwise it is the
@@ -406,7 +422,7 @@ class _Growth:
         """
         self.best_first = max_leaves is not None
         waiting: list[tuple[float, int, _Node]] = []
-        self._open(_Node(rows, 0), None, waiting)
+        self._open(_Node(rows, 0, first), None, waiting)
         n_leaves = 1
         while waiting and (max_leaves is None or n_leaves < max_leaves):
             _, number, node = heapq.heappop(waiting)
@@ -438,20 +454,29 @@ class _Growth:
             tried = self._tried()
             node.histogram = self._histogram(node.rows, tried) if histogram is None else histogram
             of_columns = self.missing_code[tried], self.is_named[tried]
-            node.split = best_split(node.histogram, tried, *of_columns, self.score, self.min_rows)
+            if node.first:
+                node.split = Split(node.first[0].feature, node.first[0].goes_left, np.inf)
+            else:
+                node.split = best_split(
+                    node.histogram, tried, *of_columns, self.score, self.min_rows
+                )
             if node.split is not None:
                 first = -node.split.gain if self.best_first else -number
                 heapq.heappush(waiting, (first, number, node))
         return number
 
     def _may_split(self, node: _Node) -> bool:
-        return node.depth < self.max_depth and len(node.rows) >= 2 * self.min_rows
+        return bool(node.first) or (
+            node.depth < self.max_depth and len(node.rows) >= 2 * self.min_rows
+        )
 
     def _divide(self, number: int, node: _Node, waiting: list[tuple[float, int, _Node]]) -> None:
         split = node.split
         assert split is not None
         goes = split.goes_left[self.binned.codes[:, split.feature][node.rows]]
         children = [_Node(node.rows[side], node.depth + 1) for side in (goes, ~goes)]
+        if node.first:
+            children[0 if node.first[0].then_left else 1].first = node.first[1:]
         histograms = self._of_children(node, children)
         self.feature[number], self.goes_left[number] = split.feature, split.goes_left
         self.left[number], self.right[number] = (

@@ -14,7 +14,8 @@ FOLDER``, fifteen real ones (``--cache FOLDER`` keeps what their models say); ``
 estimates without labels under made covariate shifts, on real tables with ``--data FOLDER``;
 ``inside_outside`` for what falling back outside costs a kernel density graph inside;
 ``arena`` for every calibrator of scores and those of probmetrics over real tables, seven kinds of
-models and 300 to 5,000 rows (with ``--data FOLDER``; it goes on from what ``--cache FOLDER`` has).
+models and 300 to 5,000 rows (with ``--data FOLDER``; it goes on from what ``--cache FOLDER`` has);
+``region_search`` for how often the search for regions finds made-up faults.
 ``--quick`` takes minutes, the whole an hour or more.
 """
 
@@ -36,7 +37,7 @@ RESULTS = HERE / "results"
 STUDIES = (
     *("simulations", "tables", "depth", "images"),
     *("recalibration", "heterogeneous", "comparison", "small_samples"),
-    *("watch", "inside_outside", "arena"),
+    *("watch", "inside_outside", "arena", "region_search"),
 )
 
 
@@ -57,7 +58,14 @@ def main() -> None:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"  # one process a core; the workers inherit it
 
-    from tests.benchmarks.studies import depth, images, inside_outside, simulations, tables
+    from tests.benchmarks.studies import (
+        depth,
+        images,
+        inside_outside,
+        region_search,
+        simulations,
+        tables,
+    )
 
     if options.study == "recalibration":
         _recalibration(options)
@@ -86,6 +94,8 @@ def main() -> None:
         tasks, run = depth.tasks(options.quick, options.data), depth.run
     elif options.study == "images":
         tasks, run = images.tasks(options.quick), images.run
+    elif options.study == "region_search":
+        tasks, run = region_search.tasks(options.quick), region_search.run
     else:
         if options.data is None:
             parser.error("--data is needed for the study of real tables")
@@ -93,7 +103,12 @@ def main() -> None:
         tasks, run = study.tasks(options.quick, kinds, options.data), study.run
     rows = _run_all(tasks, run, options.workers, options.minutes)
     options.out.mkdir(parents=True, exist_ok=True)
-    writers = {"depth": depth, "images": images, "inside_outside": inside_outside}
+    writers = {
+        "depth": depth,
+        "images": images,
+        "inside_outside": inside_outside,
+        "region_search": region_search,
+    }
     if options.study in writers:
         writers[options.study].write(rows, options.out)
     else:

@@ -79,6 +79,7 @@ def test_the_interval_is_that_of_the_largest_evidence_that_is_no_fault_yet(redra
             [Place(0, "all rows")],
             np.zeros(400, dtype=int),
             np.array([threshold + more]),
+            np.zeros(1),
             largest,
             0.95,
         )

@@ -48,7 +48,7 @@ def three_classes(n, seed, off=0.0):
 
 def test_a_planted_region_is_found_with_its_rule():
     scored, frame, region = three_classes(8000, 0, off=0.9)
-    found = find_regions(scored, frame)
+    found = find_regions(scored, frame, redraws=0)
     worst = found.faulty[0]
     assert {c.column.name for c in worst.conditions} >= {"job"}
     assert "job is Sales" in worst.words
@@ -64,7 +64,7 @@ def test_a_planted_region_is_found_with_its_rule():
 
 def test_regions_are_judged_on_the_rows_kept_back_alone():
     scored, frame, _ = three_classes(4000, 1, off=0.9)
-    found = find_regions(scored, frame, target=1, seed=3)
+    found = find_regions(scored, frame, target=1, redraws=0, seed=3)
     p, hit = scored.proba[:, 1], (scored.y == 1) * 1.0
     for region in found.regions:
         rows = found.judged[found.leaf[found.judged] == region.leaf]
@@ -85,13 +85,13 @@ def test_a_model_that_is_right_is_seldom_called_wrong():
     alarms = 0
     for seed in range(60):
         scored, frame, _ = three_classes(1200, seed)
-        alarms += bool(find_regions(scored, frame, seed=seed).faulty)
+        alarms += bool(find_regions(scored, frame, redraws=0, seed=seed).faulty)
     assert alarms <= 8  # a chance of 0.5% at 5%
 
 
 def test_seed_divides_and_reproduces():
     scored, frame, _ = three_classes(2000, 2)
-    one, again, other = (find_regions(scored, frame, seed=s) for s in (1, 1, 2))
+    one, again, other = (find_regions(scored, frame, redraws=0, seed=s) for s in (1, 1, 2))
     assert np.array_equal(one.judged, again.judged)
     assert np.array_equal(one.leaf, again.leaf)
     assert not np.array_equal(one.judged, other.judged)
@@ -102,6 +102,7 @@ def test_binned_inputs_and_frames_give_the_same():
     a, b = find_regions(scored, frame), find_regions(scored, bin_inputs(frame))
     assert [r.words for r in a.regions] == [r.words for r in b.regions]
     assert np.array_equal(a.leaf, b.leaf)
+    assert (a.redraws, b.n_judge) == (200, 2000)  # by default, where they are fast
 
 
 def test_weights_count_in_stated_observed_and_effective_rows():
@@ -193,10 +194,10 @@ def test_pit_gain_is_the_sum_of_two_chi_squares():
 
 def test_confidences_after_calibration_are_judged_too():
     scored, frame, _ = three_classes(3000, 4, off=0.9)
-    before = find_regions(scored, frame)
+    before = find_regions(scored, frame, redraws=0)
     top = scored.proba.max(axis=1)
     right = scored.proba.argmax(axis=1) == scored.y
-    again = find_regions(confidence_target(top, right), frame)
+    again = find_regions(confidence_target(top, right), frame, redraws=0)
     assert [r.p_value for r in before.regions] == [r.p_value for r in again.regions]
     assert confidence_reliability(top, right).n == 3000
 
@@ -204,7 +205,7 @@ def test_confidences_after_calibration_are_judged_too():
 def test_bad_input_is_reported():
     scored, frame, _ = three_classes(300, 0)
     with pytest.raises(InputError, match="too few") as caught:
-        find_regions(scored, frame, min_rows=200)
+        find_regions(scored, frame, min_rows=200, redraws=0)
     assert "800 rows" in caught.value.fix
     with pytest.raises(InputError, match="share of rows"):
         find_regions(scored, frame, grow_share=1.0)

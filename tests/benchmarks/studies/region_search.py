@@ -1,0 +1,139 @@
+"""How often the search for regions finds a made-up fault, and calls a right model wrong.
+
+Rows have standard normal columns and state 0.6 to 0.95; in the faulty part the event happens less
+often than stated. Redraws are given the threshold of the design, the largest evidence above its
+price in nineteen of twenty tables of a right model, because every table of a design has the same
+one. Slices are all cells of a grid of one and of two columns, each tested and corrected by Holm.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from kdcal_core.diagnostics.regions import find_regions
+from kdcal_core.diagnostics.regions.search import LEAST_ROWS, evidence, grower, residuals
+from kdcal_core.diagnostics.targets import confidence_target
+from kdcal_core.partition.tree import BinnedInputs, bin_inputs
+from kdcal_core.statistics import holm
+from tests.benchmarks.studies.summary import markdown
+
+ROWS, COLUMNS = 5000, 20
+SHAPES = {
+    "both columns below -0.57": lambda a, b: (a < -0.573) & (b < -0.573),
+    "both columns within 0.36": lambda a, b: (abs(a) < 0.3622) & (abs(b) < 0.3622),
+    "one column below -1.4": lambda a, b: a < -1.405,
+    "one column below -1.64": lambda a, b: a < -1.645,
+}
+FAULTS = (
+    ("both columns below -0.57", 0.15),
+    ("both columns below -0.57", 0.1),
+    ("both columns within 0.36", 0.15),
+    ("one column below -1.4", 0.1),
+    ("one column below -1.64", 0.15),
+)
+SMALL = 600, 8  # rows and columns of searches of a right model
+
+
+def made(
+    n: int, d: int, shape: str | None, gap: float, seed: int
+) -> tuple[pd.DataFrame, Any, Any, Any]:
+    """A table, what is stated, what happened, and which rows are faulty."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, d)), columns=[f"x{i + 1}" for i in range(d)])
+    score = rng.uniform(0.6, 0.95, n)
+    a, b = X["x1"].to_numpy(), X["x2"].to_numpy()
+    faulty = SHAPES[shape](a, b) if shape else np.zeros(n, dtype=bool)
+    return X, score, (rng.random(n) < score - gap * faulty).astype(int), faulty
+
+
+def tasks(quick: bool) -> list[dict[str, Any]]:
+    """Seeds in tens: right models of both sizes, and every fault."""
+    tens = 4 if quick else 20
+    right = [("alarms", *SMALL, None, 0.0), ("null", ROWS, COLUMNS, None, 0.0)]
+    wrong = [("found", ROWS, COLUMNS, *fault) for fault in FAULTS]
+    return [{"task": (*one, ten)} for one in right for ten in range(2 * tens)] + [
+        {"task": (*one, ten)} for one in wrong for ten in range(tens)
+    ]
+
+
+def run(task: dict[str, Any]) -> list[dict[str, Any]]:
+    """Results of ten seeds."""
+    kind, n, d, shape, gap, ten = task["task"]
+    rows = []
+    for seed in range(10 * ten, 10 * ten + 10):
+        X, score, right, faulty = made(n, d, shape, gap, seed + 100_000 * (shape is None))
+        binned, row = bin_inputs(X), {"kind": kind, "shape": shape, "gap": gap, "seed": seed}
+        goal = confidence_target(score, right)
+        if kind == "alarms":
+            for name, redraws in (("redraws", 200), ("halves", 0)):
+                search = find_regions(goal, binned, redraws=redraws, seed=seed)
+                rows.append({**row, "method": name, "value": float(bool(search.faulty))})
+            continue
+        worth, leaf = _clearest(goal, binned)
+        rows.append({**row, "method": "redraws", "value": worth, "pure": faulty[leaf].mean()})
+        if kind == "null":
+            continue
+        search = find_regions(goal, binned, redraws=0, seed=seed)
+        worst = search.leaf == (search.faulty[0].leaf if search.faulty else -1)
+        rows.append(
+            {**row, "method": "halves"}
+            | {"value": float(worst.any()), "pure": faulty[worst].mean() if worst.any() else 0.0}
+        )
+        for cells in (4, 8):
+            p, inside = _slices(X, score, right, cells)
+            found = {"value": float(p < 0.05), "pure": faulty[inside].mean()}
+            rows.append({**row, "method": f"slices, {cells} cells", **found})
+    return rows
+
+
+def _clearest(goal: Any, binned: BinnedInputs) -> tuple[float, Any]:
+    """The largest evidence above its price, and the rows of that region."""
+    criterion = residuals(goal, goal.hit)
+    found = grower(binned, 3)(criterion)
+    leaf = found.tree.apply(binned)
+    beyond = evidence(criterion, leaf) - found.price
+    return float(beyond.max()), leaf == beyond.argmax()
+
+
+def _slices(X: pd.DataFrame, score: Any, right: Any, cells: int) -> tuple[float, Any]:
+    """The smallest corrected p value of all slices, and the rows of that slice."""
+    residual, variance = right - score, score * (1 - score)
+    cell = [np.minimum((X[name].rank(pct=True) * cells).astype(int), cells - 1) for name in X]
+    keys = [c.to_numpy() for c in cell]
+    keys += [a * cells + b for at, a in enumerate(keys) for b in keys[at + 1 :]]
+    p, where = [], []
+    for key in keys:
+        count, r, v = (np.bincount(key, weights=w) for w in (None, residual, variance))
+        for one in np.flatnonzero(count >= LEAST_ROWS):
+            p.append(2 * ndtr(-abs(r[one]) / v[one] ** 0.5))
+            where.append((key, one))
+    adjusted = holm(np.array(p))
+    key, one = where[int(np.argmin(adjusted))]
+    return float(adjusted.min()), key == one
+
+
+def write(rows: pd.DataFrame, out: Path) -> None:
+    """The shares as tables in ``region_search.md``."""
+    alarms = rows[rows.kind == "alarms"].groupby("method").value.agg(["mean", "count"])
+    threshold = rows[rows.kind == "null"].value.quantile(0.95)
+    found = rows[rows.kind == "found"].copy()
+    by_redraws = found.method == "redraws"
+    found["found"] = np.where(by_redraws, found.value >= threshold, found.value > 0)
+    found["true"] = found.found & (found.pure > 0.5)
+    share = found.groupby(["shape", "gap", "method"])[["found", "true"]].mean()
+    words = share.found.map("{:.2f}".format) + ", " + share.true.map("{:.2f}".format)
+    seeds = found.groupby(["shape", "gap", "method"]).size().min()
+    text = [
+        f"{ROWS:,} rows, {COLUMNS} columns, {seeds} tables of each fault: share of searches that "
+        "find a fault, and that find a region mostly of faulty rows.",
+        markdown(words.unstack("method").reset_index()),
+        f"A right model, {SMALL[0]} rows and {SMALL[1]} columns: share of searches that call it "
+        "wrong.",
+        markdown(alarms.reset_index()),
+    ]
+    (out / "region_search.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
