@@ -45,6 +45,7 @@ from kdcal_core.regression import (
     NeighbourSelection,
     Recalibrator,
     RecalibratorSpec,
+    numbers_to_try,
     select_neighbours,
 )
 from kdcal_core.regression.neighbour_search import Kernel
@@ -62,7 +63,6 @@ Keep = Callable[[NDArray[Any]], NDArray[Any]]
 """Stores an array of answers, for example on disk, and returns what replaces it."""
 
 _BLOCK_ROWS = 5_000  # of all threads together
-_COUNTS = (10, 25, 50, 100, 250, 500, 1000, 2000)
 _LEAST_SCALE = 1e-100  # dividing by less makes squares overflow
 _FEWEST = 20  # fewest rows for a local test
 
@@ -308,12 +308,11 @@ def choose_neighbours(
     """
     n = calibration.n_rows
     folds = min(folds, n)
-    most = n - -(-n // folds)
     return select_neighbours(
         calibration.distribution,
         calibration.y,
         {space.name: space.calibration for space in spaces},
-        sorted({min(one, most) for one in (*_COUNTS, k)}),
+        numbers_to_try(n, folds, k),
         kernel=kernel,
         folds=folds,
         seed=seed,

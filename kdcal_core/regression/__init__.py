@@ -32,6 +32,7 @@ from kdcal_core.offers import import_modules
 from kdcal_core.regression.choice_of_neighbours import (
     NeighbourSelection,
     cross_fitted,
+    numbers_to_try,
     select_neighbours,
 )
 from kdcal_core.regression.density import DensityRecalibration
@@ -46,6 +47,7 @@ from kdcal_core.regression.local_test import (
 from kdcal_core.regression.neighbour_search import Neighbours, NeighbourSearch
 from kdcal_core.regression.recalibrated import Recalibrated, SmoothedRecalibrated
 from kdcal_core.regression.recalibrators import RECALIBRATORS, Recalibrator, RecalibratorSpec
+from kdcal_core.regression.recommended import RecommendedRecalibration
 
 import_modules(__path__, __name__)
 
@@ -75,6 +77,7 @@ __all__ = [
     "Recalibrated",
     "Recalibrator",
     "RecalibratorSpec",
+    "RecommendedRecalibration",
     "RegressionSet",
     "SmoothedRecalibrated",
     "StudentT",
@@ -86,6 +89,7 @@ __all__ = [
     "from_arrays",
     "load_distribution",
     "local_uniformity",
+    "numbers_to_try",
     "randomised_pit",
     "save_distribution",
     "select_neighbours",
