@@ -93,7 +93,7 @@ class SimplestChoice:
         return int(self.losses.argmin())
 
     def words(
-        self, names: Sequence[str], n_rows: int, *, loss: str, kind: str, form: str = ".4f"
+        self, names: Sequence[str], judged: str, *, loss: str, kind: str, form: str = ".4f"
     ) -> str:
         """Which candidate was chosen, and why, as sentences.
 
@@ -101,7 +101,8 @@ class SimplestChoice:
         ----------
         names : sequence of m str
             The candidates inside a sentence; the first is the model as it is.
-        n_rows : int
+        judged : str
+            On which rows, such as "cross-fitted on 300 rows".
         loss : str
             Name of the loss inside a sentence.
         kind : str
@@ -113,14 +114,15 @@ class SimplestChoice:
         --------
         >>> losses = np.array([[1.0, 0.6], [2.0, 1.6], [1.5, 1.1]])
         >>> found = SimplestChoice.of(losses, np.ones(3))
-        >>> print(found.words(["the model as it is", "one map"], 3, loss="CRPS", kind="repair"))
+        >>> names = ["the model as it is", "one map"]
+        >>> print(found.words(names, "cross-fitted on 3 rows", loss="CRPS", kind="repair"))
         One map was chosen: its CRPS is 1.1000, cross-fitted on 3 rows, and the model's is 1.5000...
         """
         number = partial(formatted, form=form)
         at, best, name = self.at, self.best, names[self.at]
         first = (
             f"{name[:1].upper()}{name[1:]} was chosen: its {loss} is {number(self.losses[at])}, "
-            f"cross-fitted on {n_rows:,} rows"
+            f"{judged}"
         )
         if at != 0:
             first += f", and the model's is {number(self.losses[0])}"

@@ -183,7 +183,8 @@ class RecommendedCalibrator(VectorCalibrator):
             self.losses_, self.errors_, self.rows_ = found.losses, found.errors, found.rows
             self.chosen_ = self.candidates_[found.at]
             names = [_name(key) for key in self.candidates_]
-            self._note(found.words(names, len(losses[0]), loss="log loss", kind="calibrator"))
+            judged = f"cross-fitted on {len(losses[0]):,} rows"
+            self._note(found.words(names, judged, loss="log loss", kind="calibrator"))
         self.calibrator_ = self._fitted(self.chosen_, proba, y, weight)
         few = self.calibrator_.few_rows(len(y))
         for note in self.calibrator_.notes_:

@@ -73,6 +73,8 @@ class RecalibratorSpec:
         Where it is described.
     settings : tuple of str
         Names of the settings that may be changed.
+    reads_inputs : bool
+        Whether its space is always the inputs, whatever the space of neighbours.
     """
 
     key: str
@@ -83,6 +85,7 @@ class RecalibratorSpec:
     needs_space: bool
     reference: str
     settings: tuple[str, ...] = ()
+    reads_inputs: bool = False
 
     @property
     def comparison(self) -> bool:

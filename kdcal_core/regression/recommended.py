@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -30,6 +30,7 @@ from kdcal_core.regression.global_recalibration import IsotonicRecalibration
 from kdcal_core.regression.local import LocalRecalibration
 from kdcal_core.regression.local_test import WhereNeeded
 from kdcal_core.regression.neighbour_search import Kernel
+from kdcal_core.regression.pooled import PooledRecalibration
 from kdcal_core.regression.recalibrators import (
     RECALIBRATORS,
     Recalibrator,
@@ -40,8 +41,10 @@ from kdcal_core.regression.recalibrators import (
 from kdcal_core.text import in_sentence
 
 AS_IT_IS = "model"
-CANDIDATES = (AS_IT_IS, "isotonic", "where_needed", "density", "local")
+CANDIDATES = (AS_IT_IS, "isotonic", "where_needed", "density", "pooled", "local")
 """Keys of the candidates, the simplest first."""
+SIMPLEST_FIRST = (AS_IT_IS, "isotonic", "global", *CANDIDATES[2:])
+"""Keys of all repairs in the same order; global recalibration does what isotonic does."""
 _FEWEST_ROWS = 50
 _MOST_ROWS = 10_000
 _LEAST_SHARE = 0.001  # of the model's CRPS: no further machinery is worth less
@@ -75,11 +78,12 @@ class RecommendedRecalibration(BaseEstimator):
     """The simplest recalibrator whose cross-fitted CRPS is as good as that of the best.
 
     The candidates are, from the simplest on: the model as it is, isotonic recalibration, local
-    recalibration where needed, density estimation, and local recalibration of every row. Each is
-    fitted on all folds but one and judged on that one. A simpler one is preferred if it loses to
-    the best by no more than one standard error of their difference on the same rows (Breiman et
-    al., Classification and regression trees, 1984), which counts as at least 0.1% of the model's
-    CRPS. So the model stays as it is where no recalibrator clearly improves it.
+    recalibration where needed, density estimation, and pooled and plain local recalibration of
+    every row. Each is fitted on all folds but one and judged on that one. A simpler one is
+    preferred if it loses to the best by no more than one standard error of their difference on the
+    same rows (Breiman et al., Classification and regression trees, 1984), which counts as at least
+    0.1% of the model's CRPS. So the model stays as it is where no recalibrator clearly improves
+    it.
 
     Parameters
     ----------
@@ -222,17 +226,11 @@ class RecommendedRecalibration(BaseEstimator):
                 progress=part_of(report, at / len(others), (at + 1) / len(others)),
             )
             found[key] = cross.crps(y)
-        choice = SimplestChoice.of(
-            np.column_stack(list(found.values())),
-            np.ones(n),
-            tolerance=float(self.tolerance),
-            least=_LEAST_SHARE * float(found[AS_IT_IS].sum()),
-        )
+        choice = simplest_repair(found, np.ones(n), float(self.tolerance))
         self.candidates_ = tuple(found)
         self.n_judged_, self.losses_, self.errors_ = n, choice.losses, choice.errors
         self.chosen_ = self.candidates_[choice.at]
-        names = [candidate_name(key) for key in self.candidates_]
-        self.reason_ = choice.words(names, n, loss="CRPS", kind="recalibrator", form=".4g")
+        self.reason_ = repair_words(choice, self.candidates_, f"cross-fitted on {n:,} rows")
 
     def _neighbours(
         self, distribution: PredictiveDistribution, y: FloatArray, space: FloatArray
@@ -259,9 +257,43 @@ class RecommendedRecalibration(BaseEstimator):
             "isotonic": IsotonicRecalibration,
             "where_needed": partial(WhereNeeded, local, seed=self.seed),
             "density": partial(DensityRecalibration, seed=self.seed),
+            "pooled": partial(PooledRecalibration, self.k_, self.kernel, seed=self.seed),
             "local": lambda: local,
         }
         return made[key]()
+
+
+def simplest_repair(
+    crps: Mapping[str, FloatArray], weight: FloatArray, tolerance: float = 1.0
+) -> SimplestChoice:
+    """The simplest candidate with a CRPS as good as the best.
+
+    Parameters
+    ----------
+    crps : mapping of key to (n,) array
+        CRPS of every row by each candidate, in the order of simplicity, the model first.
+    weight : (n,) array
+        Positive row weights.
+    tolerance : float
+        Standard errors of the difference that count as equal.
+
+    Examples
+    --------
+    >>> rows = np.array([1.0, 2.0, 1.5])
+    >>> simplest_repair({"model": rows, "isotonic": rows - 0.5}, np.ones(3)).at
+    1
+    """
+    rows = float(weight.sum() ** 2 / np.square(weight).sum())
+    model = float(np.average(crps[AS_IT_IS], weights=weight))
+    losses = np.column_stack(list(crps.values()))
+    least = _LEAST_SHARE * rows * model
+    return SimplestChoice.of(losses, weight, tolerance=tolerance, least=least)
+
+
+def repair_words(choice: SimplestChoice, keys: Sequence[str], judged: str) -> str:
+    """Which candidate was chosen, and why; ``judged`` says on which rows."""
+    names = [candidate_name(key) for key in keys]
+    return choice.words(names, judged, loss="CRPS", kind="recalibrator", form=".4g")
 
 
 def candidate_name(key: str) -> str:
