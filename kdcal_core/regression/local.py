@@ -237,8 +237,8 @@ class LocalRecalibration(BaseEstimator):
             else None
         )
         base = widened(distribution, self.widening_)
-        index, weights = self._with_others(distribution, found.index, weights)
-        return _smoothed(self._sampled(base, index, weights), self.bandwidth_)
+        sampled = self._sampled(base, found.index, weights)
+        return _smoothed(sampled, self.bandwidth_)
 
     def _chosen_bandwidth(
         self, distribution: PredictiveDistribution, y: FloatArray, space: FloatArray
@@ -249,24 +249,17 @@ class LocalRecalibration(BaseEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
             found, weights = self._neighbours(self._scaled(space[rows]), None)
-        index, weights = self._with_others(distribution[rows], found.index, weights)
-        others = np.where(index == rows[:, np.newaxis], 0.0, weights)
+        others = np.where(found.index == rows[:, np.newaxis], 0.0, weights)
         some = others.max(axis=1) > 0
         if some.sum() < FEWEST_TRIED:
             return BANDWIDTHS[0]
         rows = rows[some]
         base = widened(distribution[rows], self.widening_)
-        sampled = self._sampled(base, index[some], others[some])
+        sampled = self._sampled(base, found.index[some], others[some])
         crps = np.stack([_smoothed(sampled, one).crps(y[rows]) for one in BANDWIDTHS])
         worse = crps - crps[np.argmin(crps.mean(axis=1))]
         close = worse.mean(axis=1) <= worse.std(axis=1) / math.sqrt(len(rows))
         return BANDWIDTHS[int(np.argmax(close))]
-
-    def _with_others(
-        self, distribution: PredictiveDistribution, index: IntArray, weights: FloatArray
-    ) -> tuple[IntArray, FloatArray]:
-        """The neighbours' rows and weights, (n, k), with those that a subclass adds to them."""
-        return index, weights
 
     def _sampled(
         self, base: PredictiveDistribution, index: IntArray, weights: FloatArray

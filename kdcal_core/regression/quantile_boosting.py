@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
+from kdcal_core.blocks import on_all_cores
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Quantiles, moments
 from kdcal_core.regression.recalibrators import RecalibratorSpec, check_outcomes, check_space
@@ -76,17 +78,19 @@ class QuantileBoosting(BaseEstimator):
         columns = check_space(space, len(distribution))
         self._n_columns = columns.shape[1]
         X = np.hstack([columns, moments(distribution)])
-        self.models_ = tuple(
-            HistGradientBoostingRegressor(
-                loss="quantile",
-                quantile=level,
-                max_iter=self.max_iter,
-                learning_rate=0.25,
-                early_stopping=False,
-                random_state=self.seed,
-            ).fit(X, y)
-            for level in LEVELS
-        )
+
+        def grown(level: float) -> HistGradientBoostingRegressor:
+            with threadpool_limits(1, "openmp"):  # threads of one fit wait actively for each other
+                return HistGradientBoostingRegressor(
+                    loss="quantile",
+                    quantile=level,
+                    max_iter=self.max_iter,
+                    learning_rate=0.25,
+                    early_stopping=False,
+                    random_state=self.seed,
+                ).fit(X, y)
+
+        self.models_ = tuple(on_all_cores(grown, LEVELS, note=lambda at: f"Quantile {LEVELS[at]}"))
         return self
 
     def predict(
@@ -96,7 +100,8 @@ class QuantileBoosting(BaseEstimator):
         check_is_fitted(self, "models_")
         columns = check_space(space, len(distribution), self._n_columns)
         X = np.hstack([columns, moments(distribution)])
-        found: list[FloatArray] = [model.predict(X) for model in self.models_]
+        with threadpool_limits(1, "openmp"):
+            found: list[FloatArray] = [model.predict(X) for model in self.models_]
         return Quantiles(LEVELS, np.sort(np.column_stack(found), axis=1))
 
 

@@ -182,10 +182,11 @@ class RecommendedRecalibration(BaseEstimator):
         self._validate_params()
         y = check_outcomes(y, len(distribution))
         space = check_space(space, len(distribution))
+        self.candidates_: tuple[str, ...] = ()
         rows = at_most(len(y), _MOST_ROWS, [self.seed, 5])
         if len(rows) < _FEWEST_ROWS:
             self.k_ = min(len(rows), _FEWEST_ROWS)
-            self.candidates_, self.n_judged_, self.chosen_ = (), 0, AS_IT_IS
+            self.n_judged_, self.chosen_ = 0, AS_IT_IS
             self.losses_, self.errors_ = np.zeros(0), np.zeros(0)
             self.reason_ = (
                 f"{len(rows):,} rows are too few to judge recalibrators: the model stays as it is."
