@@ -17,6 +17,7 @@ from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from kdcal_core.charts import (
     PAPERS,
+    better_model_words,
     coverage_by_chart,
     misses_chart,
     recalibration_advice,
@@ -25,7 +26,7 @@ from kdcal_core.charts import (
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import MODEL, STATED, meanings, recommended
+from kdcal_core.evaluation import MODEL, STATED, meanings
 from kdcal_core.review import Review
 from kdcal_core.tasks import AXES, MEAN, OUTCOME, recalibrate, space_title
 from kdcal_core.text import escape_markdown
@@ -67,7 +68,7 @@ def _view(review: Review, key: str, run: Finished, row: Any) -> View | None:
     if not methods:
         _warnings(run)
         return None
-    best = recommended(run.record.methods)
+    best = run.record.choice.key
     titles = {one.key: recalibrator_title(one.key, one.title) for one in run.record.methods}
     chosen = row.segmented_control(
         "Method in the pictures below",
@@ -86,7 +87,11 @@ def _view(review: Review, key: str, run: Finished, row: Any) -> View | None:
 
 def answer(view: View) -> Places | None:
     """The gain in one sentence, the maps before and after, and the tiles beside them."""
-    st.header(escape_markdown(recalibration_finding(view.model, view.method), 600), anchor=False)
+    finding = recalibration_finding(view.model, view.method)
+    st.header(escape_markdown(finding, 600), anchor=False)
+    better = better_model_words(view.run.record.methods, view.run.record.choice)
+    if better:
+        st.markdown(f"**{escape_markdown(better, 600)}**")
     picture, beside = tiles.answer()
     with picture:
         places = _maps(view)
@@ -116,7 +121,7 @@ def _further_words(view: View) -> None:
     """What else was found, how the methods were judged, and how to read it."""
     method, record = view.method, view.run.record
     local = text.local_finding(view.model, method, record.space)
-    advice = recalibration_advice(record.methods)
+    advice = recalibration_advice(record.methods, record.choice)
     st.markdown(f"{escape_markdown(local, 400)} {escape_markdown(advice, 600)}")
     outside = view.review.sets[view.judged.which].outside
     notes = (text.how_judged(record), *method.notes, *text.outside_notes(outside))

@@ -13,7 +13,6 @@ from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import Review
 from kdcal_core.tasks import RecalibrationSettings, space_names, space_title
 
-DEFAULT_METHODS = ("local", "where_needed", "global", "isotonic")
 How = Literal["choose", "k", "radius"]
 HOW: dict[How, str] = {"choose": "Chosen by CRPS", "k": "A number", "radius": "A distance"}
 KERNELS = {"epanechnikov": "Nearer rows count more (Epanechnikov)", "uniform": "All alike"}
@@ -32,7 +31,7 @@ def choose(review: Review) -> RecalibrationSettings:
         "Methods",
         options=list(RECALIBRATORS),
         selection_mode="multi",
-        default=list(DEFAULT_METHODS),
+        default=list(RecalibrationSettings().methods),
         format_func=lambda key: recalibrator_title(key, RECALIBRATORS[key].title),
         key="recalibration_methods",
         help="All are fitted and judged on the same rows.",

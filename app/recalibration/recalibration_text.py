@@ -20,7 +20,13 @@ SETTINGS = r"""
   Where the model is right, it costs almost nothing, while local costs 1 to 2% of CRPS.
   *Density estimation* trains a small network that learns the outcome's quantiles from the model's
   own forecast, so large and small predictions are corrected differently (section 4.3).
-  *Nearest neighbour regression* does not use the model and is included for comparison.
+  *Pooled local* joins a row's few neighbours with many more that know the tails: a wider
+  neighbourhood, and the rows with a similar prediction (our addition). *Recommended* fits several
+  of these on parts of the calibration rows and takes the simplest that is as good as the best. It
+  may keep the model as it is, and takes several times as long.
+  *Nearest neighbour regression* does not use the model and is included for comparison, and so is
+  *quantile boosting*, boosted trees on the inputs and the model's prediction. If it beats every
+  repair, the columns hold signal that the model does not use, and a better model is the answer.
 * **Space**: defines which rows are near each other. It can be the inputs, the model's prediction,
   both (our addition, and usually the best on real tables), or a hidden layer of the model.
   Intermediate layers have fewer dimensions than many inputs and leave out what the model has

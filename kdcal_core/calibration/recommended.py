@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -46,9 +45,9 @@ from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputWarning
+from kdcal_core.one_standard_error import SimplestChoice
 from kdcal_core.statistics import log_losses
 from kdcal_core.store import storable
-from kdcal_core.text import formatted, listed
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes
@@ -177,30 +176,20 @@ class RecommendedCalibrator(VectorCalibrator):
                 "chosen."
             )
         else:
-            rows, share = losses
+            found = SimplestChoice.of(
+                *losses, tolerance=float(self.tolerance), least=_LEAST_NATS, most=_MOST_NATS
+            )
             self.candidates_ = candidates(self.n_classes_)
-            self.rows_ = float(1.0 / (share @ share))
-            self.losses_ = share @ rows
-            away = rows - rows[:, [int(self.losses_.argmin())]]
-            self.errors_ = np.sqrt(np.square(share) @ np.square(away - share @ away))
-            self.chosen_ = self._choice()
-            self._note(self._why(len(rows)))
+            self.losses_, self.errors_, self.rows_ = found.losses, found.errors, found.rows
+            self.chosen_ = self.candidates_[found.at]
+            names = [_name(key) for key in self.candidates_]
+            judged = f"cross-fitted on {len(losses[0]):,} rows"
+            self._note(found.words(names, judged, loss="log loss", kind="calibrator"))
         self.calibrator_ = self._fitted(self.chosen_, proba, y, weight)
         few = self.calibrator_.few_rows(len(y))
         for note in self.calibrator_.notes_:
             if note != few and note not in self.notes_:
                 self._note(note)
-
-    def _choice(self) -> str:
-        near = self.losses_ - self.losses_.min() <= self._equal()
-        better = self.losses_ <= np.minimum.accumulate(self.losses_)  # than all simpler ones
-        return self.candidates_[int((near & better).argmax())]
-
-    def _equal(self) -> FloatArray:
-        """How much more than the smallest loss each candidate's may be, (m,)."""
-        least, most = _LEAST_NATS / self.rows_, _MOST_NATS / self.rows_
-        equal: FloatArray = float(self.tolerance) * np.clip(self.errors_, least, most)
-        return equal
 
     def _held_out_losses(
         self, proba: FloatArray, y: IntArray, weight: FloatArray
@@ -231,32 +220,6 @@ class RecommendedCalibrator(VectorCalibrator):
             made.fit(proba, y, weight)
         made._class_names = None
         return made
-
-    def _why(self, n_rows: int) -> str:
-        """Which candidate was chosen, and why, as sentences."""
-        at, best = self.candidates_.index(self.chosen_), int(self.losses_.argmin())
-        loss = partial(formatted, form=".4f")
-        name = _name(self.chosen_)
-        first = (
-            f"{name[:1].upper()}{name[1:]} was chosen: its log loss is {loss(self.losses_[at])}, "
-            f"cross-fitted on {n_rows:,} rows"
-        )
-        if at != 0:
-            first += f", and the model's is {loss(self.losses_[0])}"
-        if at != best:
-            return (
-                f"{first}. The smallest is {loss(self.losses_[best])}, of "
-                f"{_name(self.candidates_[best])}; this one is simpler, and the difference could "
-                f"be chance (up to {loss(self._equal()[at])} counts as equal)."
-            )
-        simpler = [_name(key) for key in self.candidates_[1:at]]
-        if not simpler:
-            return f"{first}. No calibrator tried has a smaller one."
-        are, lose = ("is", "loses") if len(simpler) == 1 else ("are", "lose")
-        return (
-            f"{first}. No calibrator tried has a smaller one; {listed(simpler, len(simpler))} "
-            f"{are} simpler, but {lose} more than could be chance."
-        )
 
     def _vectors(self, proba: FloatArray) -> FloatArray:
         return self.calibrator_.predict_proba(proba)

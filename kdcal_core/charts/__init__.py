@@ -107,6 +107,7 @@ from kdcal_core.charts.recalibrated_rows import (
 )
 from kdcal_core.charts.recalibration import (
     MeasuredRecalibration,
+    better_model_words,
     neighbour_selection_chart,
     recalibration_advice,
     recalibration_differences_chart,
@@ -215,6 +216,7 @@ __all__ = [
     "axes_words",
     "bandwidth_chart",
     "bandwidth_text",
+    "better_model_words",
     "blend_words",
     "box_finding",
     "box_reliability_chart",

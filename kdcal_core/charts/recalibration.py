@@ -24,9 +24,8 @@ from kdcal_core.evaluation import (
     MEASURES,
     MODEL,
     RecalibratorScores,
-    best_repair,
+    RepairChoice,
     meanings,
-    recommended,
     repairs,
 )
 from kdcal_core.regression import NeighbourSelection
@@ -149,8 +148,8 @@ def recalibration_finding(model: RecalibratorScores, method: RecalibratorScores)
     return f"{lead}; its 95% intervals hold {hold}."
 
 
-def recalibration_advice(methods: Sequence[RecalibratorScores]) -> str:
-    """How each repair changes the CRPS, and the recommended one."""
+def recalibration_advice(methods: Sequence[RecalibratorScores], choice: RepairChoice) -> str:
+    """The recommended repair with the reason, and how each repair changes the CRPS."""
     model = next(one for one in methods if one.key == MODEL).scores.rows["crps"].value
     found = repairs(methods)
     if not found or model <= 0:
@@ -159,17 +158,24 @@ def recalibration_advice(methods: Sequence[RecalibratorScores]) -> str:
         f"{recalibrator_title(one.key, one.title)} {_share(one.differences['crps'], model)}"
         for one in found
     )
-    best = best_repair(methods)
-    if best is not None:
-        lead = f"Recommended by CRPS: {best.title}"
-    elif recommended(methods) == MODEL:
-        lead = "Recommended by CRPS: the model as it is, because no repair lowers it beyond chance"
-    else:
-        lead = (
-            "No repair lowers the CRPS beyond chance. Recommended: the model as it is, or Local "
-            "recalibration where needed, which costs almost nothing where the model is right"
-        )
-    return f"{lead}. Change of the CRPS: {changes}."
+    title = {one.key: one.title for one in methods}[choice.key]
+    lead = "the model as it is" if choice.key == MODEL else title
+    return f"Recommended by CRPS: {lead}. {choice.reason} Change of the CRPS: {changes}."
+
+
+def better_model_words(methods: Sequence[RecalibratorScores], choice: RepairChoice) -> str:
+    """That a better model is the answer, with numbers; "" where it is not."""
+    if choice.better is None or choice.better_by is None:
+        return ""
+    second = {one.key: one for one in methods}[choice.better]
+    crps, by = second.scores.rows["crps"], choice.better_by
+    before = crps.value - by.value  # of the best of the others
+    return (
+        f"A better model, not a better calibration: {second.title} on the calibration rows has a "
+        f"CRPS of {value_text(by, crps.value)}, {abs(by.value / before):.0%} less than the best of "
+        f"the model and its repairs (paired difference {value_text(by)}, {interval_text(by)}, "
+        f"{by.n:,} rows). The columns hold signal that the model does not use: train it again."
+    )
 
 
 def _share(change: Estimate, whole: float) -> str:

@@ -10,6 +10,7 @@ from kdcal_core.distributions.distribution import (
     RegressionSet,
     central_levels,
     even,
+    moments,
     randomised_pit,
 )
 from kdcal_core.distributions.families import (
@@ -48,6 +49,7 @@ __all__ = [
     "even",
     "from_arrays",
     "load_distribution",
+    "moments",
     "randomised_pit",
     "resolution_note",
     "save_distribution",

@@ -454,3 +454,22 @@ def checked_table(table: ArrayLike, name: str) -> FloatArray:
 
 def _first_row(wrong: NDArray[np.bool_]) -> int | None:
     return int(np.argwhere(wrong)[0][0]) + 1 if wrong.ndim else None
+
+
+def moments(distribution: PredictiveDistribution) -> FloatArray:
+    """Mean and standard deviation of every row's distribution, (n, 2), finite.
+
+    An undefined standard deviation is replaced by the largest defined one.
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Normal
+    >>> moments(Normal([1.0, 2.0], 3.0)).tolist()
+    [[1.0, 3.0], [2.0, 3.0]]
+    """
+    both = np.column_stack([distribution.mean(), distribution.std()])
+    finite = np.isfinite(both)
+    if finite.all():
+        return both
+    largest = np.where(finite, both, 0.0).max(axis=0)
+    return np.asarray(np.where(finite, both, largest))

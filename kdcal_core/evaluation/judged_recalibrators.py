@@ -41,14 +41,19 @@ from kdcal_core.evaluation.methods import FIT_ERRORS, why_it_failed
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression import (
     RECALIBRATORS,
+    SIMPLEST_FIRST,
     Neighbourhoods,
     NeighbourSelection,
     Recalibrator,
     RecalibratorSpec,
+    numbers_to_try,
+    repair_words,
     select_neighbours,
+    simplest_repair,
 )
 from kdcal_core.regression.neighbour_search import Kernel
 from kdcal_core.regression.recalibrators import check_space
+from kdcal_core.text import in_sentence
 
 MODEL = "model"
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -62,7 +67,7 @@ Keep = Callable[[NDArray[Any]], NDArray[Any]]
 """Stores an array of answers, for example on disk, and returns what replaces it."""
 
 _BLOCK_ROWS = 5_000  # of all threads together
-_COUNTS = (10, 25, 50, 100, 250, 500, 1000, 2000)
+_RECOMMENDED = "recommended"
 _LEAST_SCALE = 1e-100  # dividing by less makes squares overflow
 _FEWEST = 20  # fewest rows for a local test
 
@@ -170,6 +175,29 @@ class RowAnswers:
         return (y > high).astype(np.int64) - (y < low)
 
 
+@dataclass(frozen=True)
+class RepairChoice:
+    """Which repair is recommended, and whether a better model is the answer.
+
+    Attributes
+    ----------
+    key : str
+        The recommended method, `MODEL` for none.
+    reason : str
+        Why, as sentences.
+    better : str or None
+        Key of a second model, shown only for comparison, whose CRPS on the judged rows is lower
+        than that of the model and of every repair, each beyond chance; None for none.
+    better_by : Estimate or None
+        Its paired difference from the best of these, below 0.
+    """
+
+    key: str
+    reason: str
+    better: str | None = None
+    better_by: Estimate | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class JudgedRecalibrators:
     """The model and every recalibrator judged on the same rows; see :func:`judge_recalibrators`.
@@ -186,6 +214,7 @@ class JudgedRecalibrators:
     answers : dict of method key to RowAnswers
     failed : dict of method key to sentence
         Why a recalibrator is not among ``methods``.
+    choice : RepairChoice
     """
 
     judge: Judge
@@ -194,6 +223,7 @@ class JudgedRecalibrators:
     methods: tuple[RecalibratorScores, ...]
     answers: dict[str, RowAnswers]
     failed: dict[str, str]
+    choice: RepairChoice
 
 
 def judge_recalibrators(
@@ -202,6 +232,7 @@ def judge_recalibrators(
     evaluation: RegressionSet | None,
     space: Space,
     *,
+    inputs: Space | None = None,
     settings: Mapping[str, Any] | None = None,
     folds: int = 5,
     seed: int = 0,
@@ -219,6 +250,8 @@ def judge_recalibrators(
         Without one, every calibration row is judged by fits on the other folds.
     space : Space
         Space in which neighbours are searched.
+    inputs : Space, optional
+        The inputs, for methods that read them whatever the space; by default ``space``.
     settings : mapping of str to value, optional
         Settings of the recalibrators by name; each takes those that it has.
     folds, seed : int
@@ -252,7 +285,8 @@ def judge_recalibrators(
     judged = calibration if evaluation is None else evaluation
     shown = at_most(judged.n_rows, MOST_SHOWN, [seed, 2])
     size = mean_scale(calibration.y)
-    rows = _Rows(calibration, judged, space, shown, size if size > _LEAST_SCALE else 1.0, seed)
+    scale = size if size > _LEAST_SCALE else 1.0
+    rows = _Rows(calibration, judged, space, inputs or space, shown, scale, seed)
     n_folds = min(folds, judged.n_rows) if evaluation is None else None
     methods: list[RecalibratorScores] = []
     answers: dict[str, RowAnswers] = {}
@@ -270,7 +304,7 @@ def judge_recalibrators(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
             try:
-                found, seconds = _answered(rows, spec, given, n_folds, seed, report)
+                found, seconds, reason = _answered(rows, spec, given, n_folds, seed, report)
             except FIT_ERRORS as error:
                 if spec is None:
                     raise
@@ -278,7 +312,7 @@ def judge_recalibrators(
                 continue
         warned = (str(one.message) for one in caught if issubclass(one.category, InputWarning))
         answers[key] = found.kept(keep or np.asarray)
-        notes = tuple(dict.fromkeys(warned))
+        notes = tuple(dict.fromkeys([*reason, *warned]))
         methods.append(_scores(rows, spec, found, model, seconds, notes, seed))
         model = model or found
     return JudgedRecalibrators(
@@ -288,7 +322,52 @@ def judge_recalibrators(
         methods=tuple(methods),
         answers=answers,
         failed=failed,
+        choice=_choice(methods, answers, judged.weight),
     )
+
+
+def _choice(
+    methods: Sequence[RecalibratorScores],
+    answers: Mapping[str, RowAnswers],
+    weight: FloatArray | None,
+) -> RepairChoice:
+    """The simplest repair whose CRPS on the judged rows is as good as the best."""
+    crps = {key: np.asarray(answers[key].crps) for key in SIMPLEST_FIRST if key in answers}
+    crps = {key: values for key, values in crps.items() if np.isfinite(values).all()}
+    n = len(answers[MODEL].crps)
+    if MODEL not in crps or n < _FEWEST:
+        return RepairChoice(MODEL, "")
+    found = simplest_repair(crps, np.ones(n) if weight is None else np.asarray(weight))
+    keys = tuple(crps)
+    key, reason = keys[found.at], repair_words(found, keys, f"on {n:,} held-out rows")
+    own = next((one for one in methods if one.key == _RECOMMENDED), None)
+    if own is not None:
+        key, reason = own.key, " ".join(own.notes[:1])
+        crps[own.key] = np.asarray(answers[own.key].crps)
+    return RepairChoice(key, reason, *_better_model(crps, answers, weight))
+
+
+def _better_model(
+    crps: Mapping[str, FloatArray],
+    answers: Mapping[str, RowAnswers],
+    weight: FloatArray | None,
+) -> tuple[str | None, Estimate | None]:
+    """The second model that beats the model and every repair beyond chance, and by how much."""
+    best: tuple[str | None, Estimate | None] = (None, None)
+    for key in answers:
+        if key == MODEL or not RECALIBRATORS[key].comparison:
+            continue
+        own = np.asarray(answers[key].crps)
+        if not np.isfinite(own).all():
+            continue
+        gains = [
+            paired_difference(own, values, weight=weight, name="CRPS", label="CRPS")
+            for values in crps.values()
+        ]
+        least = max(gains, key=lambda one: one.value)
+        if all(one.high < 0 for one in gains) and (best[1] is None or least.value < best[1].value):
+            best = key, least
+    return best
 
 
 def choose_neighbours(
@@ -308,32 +387,16 @@ def choose_neighbours(
     """
     n = calibration.n_rows
     folds = min(folds, n)
-    most = n - -(-n // folds)
     return select_neighbours(
         calibration.distribution,
         calibration.y,
         {space.name: space.calibration for space in spaces},
-        sorted({min(one, most) for one in (*_COUNTS, k)}),
+        numbers_to_try(n, folds, k),
         kernel=kernel,
         folds=folds,
         seed=seed,
         progress=progress,
     )
-
-
-def recommended(methods: Sequence[RecalibratorScores]) -> str:
-    """Key of the method with the least CRPS on the judged rows, among those that repair the model.
-
-    Where none lowers the CRPS beyond chance, it is "where_needed" if that is among the methods, and
-    otherwise the model itself. "where_needed" does not change what cannot be distinguished from
-    calibrated, so it costs almost nothing (tests/benchmarks/RESULTS_ensembles.md) and can still
-    correct faults that only later rows show.
-    """
-    best = best_repair(methods)
-    if best is not None:
-        return best.key
-    keys = {one.key for one in repairs(methods)}
-    return "where_needed" if "where_needed" in keys else MODEL
 
 
 def repairs(methods: Sequence[RecalibratorScores]) -> list[RecalibratorScores]:
@@ -346,12 +409,6 @@ def repairs(methods: Sequence[RecalibratorScores]) -> list[RecalibratorScores]:
     return sorted(found, key=lambda one: one.differences["crps"].value)
 
 
-def best_repair(methods: Sequence[RecalibratorScores]) -> RecalibratorScores | None:
-    """The repair with the least CRPS on the judged rows, if it lowers it beyond chance."""
-    best = next(iter(repairs(methods)), None)
-    return best if best is not None and best.differences["crps"].high < 0.0 else None
-
-
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """The rows and the space on which every method is fitted and judged."""
@@ -359,9 +416,14 @@ class _Rows:
     fit: RegressionSet
     judged: RegressionSet
     space: Space
+    inputs: Space
     shown: IntArray
     scale: float
     seed: int
+
+    def space_of(self, spec: RecalibratorSpec) -> Space:
+        """The space that a method is fitted in."""
+        return self.inputs if spec.reads_inputs else self.space
 
     @cached_property
     def neighbourhoods(self) -> Neighbourhoods:
@@ -380,10 +442,11 @@ def _answered(
     n_folds: int | None,
     seed: int,
     progress: Progress,
-) -> tuple[_KeptAnswers, tuple[float, float]]:
-    """One method's answers for all judged rows, and the seconds to fit and to predict."""
+) -> tuple[_KeptAnswers, tuple[float, float], list[str]]:
+    """One method's answers for all judged rows, the seconds to fit and predict, and its reasons."""
     answers = _KeptAnswers(np.asarray(rows.judged.y), rows.shown, rows.scale, seed)
     fitting = predicting = 0.0
+    reasons: list[str] = []
     done, title = 0, _title(spec)
     # one after the other where each block warns of its own rows, so that notes keep their order
     workers = 1 if settings.get("radius") is not None else cores()
@@ -391,6 +454,7 @@ def _answered(
         start = time.perf_counter()
         fitted = _fitted(rows, spec, settings, kept) if spec else None
         fitting += time.perf_counter() - start
+        reasons += [one for one in [getattr(fitted, "reason_", None)] if one is not None]
         blocks = np.array_split(held, max(1, -(-len(held) * workers // _BLOCK_ROWS)))
         notes = [
             f"{title}: {done + len(held) * at // len(blocks):,} of {len(answers):,} rows"
@@ -398,20 +462,26 @@ def _answered(
         ]
         part = part_of(progress, done / len(answers), (done + len(held)) / len(answers))
         start = time.perf_counter()
-        work = partial(_answer, rows, fitted, answers)
+        work = partial(_answer, rows, spec, fitted, answers)
         on_all_cores(work, blocks, note=notes.__getitem__, progress=part, most=workers)
         predicting += time.perf_counter() - start
         done += len(held)
-    return answers, (fitting, predicting)
+    if len(reasons) > 1:
+        reasons = [f"In the first of {len(reasons):,} folds: {in_sentence(reasons[0])}"]
+    return answers, (fitting, predicting), reasons
 
 
 def _answer(
-    rows: _Rows, fitted: Recalibrator | None, answers: _KeptAnswers, block: IntArray
+    rows: _Rows,
+    spec: RecalibratorSpec | None,
+    fitted: Recalibrator | None,
+    answers: _KeptAnswers,
+    block: IntArray,
 ) -> None:
     """One method's answers for some of the judged rows."""
     distribution: PredictiveDistribution = rows.judged.distribution[block]
-    if fitted is not None:
-        distribution = fitted.predict(distribution, rows.space.judged[block])
+    if fitted is not None and spec is not None:
+        distribution = fitted.predict(distribution, rows.space_of(spec).judged[block])
     answers.fill(block, distribution)
 
 
@@ -431,7 +501,7 @@ def _fitted(
 ) -> Recalibrator:
     given = {name: value for name, value in settings.items() if name in spec.settings}
     return spec.make(**given).fit(
-        rows.fit.distribution[kept], rows.fit.y[kept], rows.space.calibration[kept]
+        rows.fit.distribution[kept], rows.fit.y[kept], rows.space_of(spec).calibration[kept]
     )
 
 

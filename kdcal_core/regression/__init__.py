@@ -32,6 +32,7 @@ from kdcal_core.offers import import_modules
 from kdcal_core.regression.choice_of_neighbours import (
     NeighbourSelection,
     cross_fitted,
+    numbers_to_try,
     select_neighbours,
 )
 from kdcal_core.regression.density import DensityRecalibration
@@ -44,14 +45,23 @@ from kdcal_core.regression.local_test import (
     local_uniformity,
 )
 from kdcal_core.regression.neighbour_search import Neighbours, NeighbourSearch
+from kdcal_core.regression.pooled import PooledRecalibration
+from kdcal_core.regression.quantile_boosting import QuantileBoosting
 from kdcal_core.regression.recalibrated import Recalibrated, SmoothedRecalibrated
 from kdcal_core.regression.recalibrators import RECALIBRATORS, Recalibrator, RecalibratorSpec
+from kdcal_core.regression.recommended import (
+    SIMPLEST_FIRST,
+    RecommendedRecalibration,
+    repair_words,
+    simplest_repair,
+)
 
 import_modules(__path__, __name__)
 
 __all__ = [
     "FAMILIES",
     "RECALIBRATORS",
+    "SIMPLEST_FIRST",
     "Concatenated",
     "DensityRecalibration",
     "Empirical",
@@ -70,11 +80,14 @@ __all__ = [
     "Neighbourhoods",
     "Neighbours",
     "Normal",
+    "PooledRecalibration",
     "PredictiveDistribution",
+    "QuantileBoosting",
     "Quantiles",
     "Recalibrated",
     "Recalibrator",
     "RecalibratorSpec",
+    "RecommendedRecalibration",
     "RegressionSet",
     "SmoothedRecalibrated",
     "StudentT",
@@ -86,8 +99,11 @@ __all__ = [
     "from_arrays",
     "load_distribution",
     "local_uniformity",
+    "numbers_to_try",
     "randomised_pit",
+    "repair_words",
     "save_distribution",
     "select_neighbours",
+    "simplest_repair",
     "spread_of",
 ]

@@ -102,6 +102,21 @@ def cross_fitted(
 
 
 _BLOCK_FLOATS = 2**20
+_COUNTS = (10, 25, 50, 100, 250, 500, 1000, 2000)
+
+
+def numbers_to_try(n: int, folds: int, *more: int) -> list[int]:
+    """Numbers of neighbours to compare on n rows: from 10 to 2,000, and those in ``more``.
+
+    Each is at most the number of rows that a fold is fitted on.
+
+    Examples
+    --------
+    >>> numbers_to_try(100, 5, 70)
+    [10, 25, 50, 70, 80]
+    """
+    most = n - -(-n // folds)
+    return sorted({min(one, most) for one in (*_COUNTS, *more)})
 
 
 @dataclass(frozen=True, eq=False)

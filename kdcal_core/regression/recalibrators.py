@@ -20,7 +20,7 @@ from kdcal_core.distributions import Normal, PredictiveDistribution, randomised_
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.offers import offer
 
-Kind = Literal["local", "global", "forecast", "comparison"]
+Kind = Literal["recommended", "local", "global", "forecast", "comparison"]
 
 PIT_EDGE = 2.0**-53
 """Least distance of PIT values from 0 and 1, where a quantile may be infinite."""
@@ -65,14 +65,16 @@ class RecalibratorSpec:
         Makes an unfitted recalibrator; keyword arguments are those of ``settings``.
     family : str
         What a row's correction is based on: "local" (the rows near it), "global" (all rows) or
-        "forecast" (the model's forecast for it). "comparison" is a method shown only for
-        comparison, which predicts by itself and does not correct the model.
+        "forecast" (the model's forecast for it). "recommended" chooses among these. "comparison" is
+        a method shown only for comparison, which predicts by itself and does not correct the model.
     needs_space : bool
         Whether it searches neighbours in a space, which must be given.
     reference : str
         Where it is described.
     settings : tuple of str
         Names of the settings that may be changed.
+    reads_inputs : bool
+        Whether its space is always the inputs, whatever the space of neighbours.
     """
 
     key: str
@@ -83,6 +85,7 @@ class RecalibratorSpec:
     needs_space: bool
     reference: str
     settings: tuple[str, ...] = ()
+    reads_inputs: bool = False
 
     @property
     def comparison(self) -> bool:

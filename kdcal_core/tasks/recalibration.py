@@ -19,17 +19,18 @@ from kdcal_core.evaluation import (
     STATED,
     Judge,
     RecalibratorScores,
+    RepairChoice,
     RowAnswers,
     Space,
     choose_neighbours,
     judge_recalibrators,
 )
-from kdcal_core.progress import part_of
+from kdcal_core.progress import part_of, silent
 from kdcal_core.regression import RECALIBRATORS, NeighbourSelection
 from kdcal_core.review import Review
 from kdcal_core.store import keep_array
 from kdcal_core.tasks.decorators import Sets, require_regression, review_task
-from kdcal_core.tasks.spaces import SPACE_READS, principal_axes, read_space, space_names
+from kdcal_core.tasks.spaces import INPUTS, SPACE_READS, principal_axes, read_space, space_names
 from kdcal_core.text import formatted
 
 _FEW_NEIGHBOURS = 100  # with fewer, 99% intervals covered 97% on real tables
@@ -64,7 +65,7 @@ class RecalibrationSettings:
         Folds of the cross-fitting where there is no evaluation set, and seed of all draws.
     """
 
-    methods: tuple[str, ...] = ("local", "where_needed", "global", "isotonic")
+    methods: tuple[str, ...] = ("local", "where_needed", "global", "isotonic", "boosting")
     space: str = "inputs"
     k: int = 1000
     radius: float | None = None
@@ -96,6 +97,7 @@ class RecalibrationRecord:
     methods : tuple of RecalibratorScores
         The model first.
     selection : NeighbourSelection or None
+    choice : RepairChoice
     has_evaluation, has_truth : bool
     weighted : bool
         Whether the rows have weights, which the measures then use.
@@ -111,6 +113,7 @@ class RecalibrationRecord:
     scale: float
     methods: tuple[RecalibratorScores, ...]
     selection: NeighbourSelection | None
+    choice: RepairChoice
     has_evaluation: bool
     has_truth: bool
     weighted: bool
@@ -216,7 +219,7 @@ def _settled(review: Review, settings: RecalibrationSettings) -> RecalibrationSe
     default=_likeliest,
     ranges={"k": (1.0, 1e7), "folds": (2.0, 50.0), "seed": (0.0, 2.0**31)},
     settle=_settled,
-    edition=lambda: " ".join(("whole choice of neighbours", *MEASURES)),
+    edition=lambda: " ".join(("recommended by one standard error", *MEASURES)),
 )
 def recalibrate(sets: Sets, settings: RecalibrationSettings) -> RecalibrationRun:
     """Recalibrate a review: fit and judge every method.
@@ -254,11 +257,18 @@ def recalibrate(sets: Sets, settings: RecalibrationSettings) -> RecalibrationRun
         )
         chosen = replace(chosen, k=selection.best_k, space=selection.best_space)
     space = next(one for one in spaces_read if one.name == chosen.space)
+    inputs = next((one for one in spaces_read if one.name == INPUTS), None)
+    if inputs is None and reader.roles.features:
+        inputs = read_space(reader, INPUTS, silent)
+    methods = [
+        key for key in chosen.methods if inputs is not None or not RECALIBRATORS[key].reads_inputs
+    ]
     found = judge_recalibrators(
-        chosen.methods,
+        methods,
         fit,
         judged if reader.has("evaluation") else None,
         space,
+        inputs=inputs,
         settings=asdict(chosen),
         folds=chosen.folds,
         seed=chosen.seed,
@@ -283,6 +293,7 @@ def recalibrate(sets: Sets, settings: RecalibrationSettings) -> RecalibrationRun
         scale=found.scale,
         methods=found.methods,
         selection=selection,
+        choice=found.choice,
         has_evaluation=reader.has("evaluation"),
         has_truth=judged.true_mean is not None,
         weighted=judged.weight is not None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kdcal_core.data import FloatArray
-from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.distributions import moments
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Space
 from kdcal_core.models.coordinates import fit_coordinates
@@ -98,25 +98,6 @@ def regression_space(reader: ReviewReader, name: str) -> Space:
         )
     require_regression(reader.review)
     return read_space(reader, name, silent)
-
-
-def moments(distribution: PredictiveDistribution) -> FloatArray:
-    """Mean and standard deviation of every row's distribution, (n, 2), finite.
-
-    An undefined standard deviation is replaced by the largest defined one.
-
-    Examples
-    --------
-    >>> from kdcal_core.distributions import Normal
-    >>> moments(Normal([1.0, 2.0], 3.0)).tolist()
-    [[1.0, 3.0], [2.0, 3.0]]
-    """
-    both = np.column_stack([distribution.mean(), distribution.std()])
-    finite = np.isfinite(both)
-    if finite.all():
-        return both
-    largest = np.where(finite, both, 0.0).max(axis=0)
-    return np.asarray(np.where(finite, both, largest))
 
 
 def principal_axes(fitted: FloatArray, shown: FloatArray) -> FloatArray:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import MODEL, Space, judge_recalibrators, recommended
+from kdcal_core.evaluation import MODEL, Space, judge_recalibrators
 from kdcal_core.regression import RECALIBRATORS, cross_fitted
 
 rng = np.random.default_rng(0)
@@ -83,23 +81,43 @@ def test_an_unknown_recalibrator_is_refused() -> None:
         judge_recalibrators(["magic"], ROWS, None, SPACE)
 
 
-def change(key, value, error):
-    """A result whose CRPS differs from the model's by ``value``."""
-    low, high = value - 2 * error, value + 2 * error
-    estimate = Estimate("CRPS", "CRPS", value, low, high, n=100, level=0.95, interval="normal")
-    return SimpleNamespace(key=key, differences={} if key == MODEL else {"crps": estimate})
+def judged(y, keys, inputs, weight=None):
+    """Recalibrators of a model that always says 0 +- 1, judged by cross-fitting."""
+    n = len(y)
+    rows = RegressionSet(Normal(np.zeros(n), 1.0), y, "", "calibration", weight=weight)
+    space = Space("prediction", np.zeros((n, 1)), None)
+    given = Space("inputs", inputs, None)
+    return judge_recalibrators(keys, rows, None, space, inputs=given, folds=3)
 
 
-@pytest.mark.parametrize(
-    ("changes", "best"),
-    [
-        ({"local": -0.3, "where_needed": -0.2, "global": 0.0}, "local"),
-        ({"local": -0.2, "where_needed": -0.3, "neighbours": -0.9}, "where_needed"),
-        ({"local": 0.02, "where_needed": 0.0, "global": -0.001}, "where_needed"),
-        ({"local": 0.02, "global": -0.001}, MODEL),
-        ({}, MODEL),
-    ],
-)
-def test_the_method_of_the_least_crps_is_recommended_if_it_gains_beyond_chance(changes, best):
-    methods = [change(MODEL, 0.0, 0.0), *(change(key, v, 0.01) for key, v in changes.items())]
-    assert recommended(methods) == best
+def test_the_simplest_repair_is_recommended_with_its_reason() -> None:
+    y = np.random.default_rng(1).normal(0.0, 1.0, 300)
+    x = np.random.default_rng(2).normal(size=(300, 1))
+    right = judged(y, ["global", "isotonic"], x).choice
+    assert (right.key, right.better, right.better_by) == (MODEL, None, None)
+    assert right.reason.startswith("The model as it is was chosen")
+    wrong = judged(y + 2, ["global", "isotonic"], x).choice
+    assert wrong.key == "isotonic"  # as good as global, and simpler
+    assert "on 300 held-out rows" in wrong.reason
+
+
+def test_a_second_model_that_beats_every_repair_is_named_with_its_gain() -> None:
+    x = np.random.default_rng(3).normal(size=(300, 1))
+    y = 3 * x[:, 0] + np.random.default_rng(4).normal(0.0, 0.5, 300)
+    found = judged(y, ["isotonic", "boosting"], x)
+    assert found.choice.key == "isotonic"
+    assert found.choice.better == "boosting"
+    best, second = (found.answers[key].crps for key in ("isotonic", "boosting"))
+    assert found.choice.better_by is not None
+    assert found.choice.better_by.value == pytest.approx((second - best).mean())
+    noise = np.random.default_rng(5).normal(size=(300, 1))
+    assert judged(y, ["isotonic", "boosting"], noise).choice.better is None
+
+
+def test_the_recommended_recalibrator_is_the_recommendation() -> None:
+    keys = ["isotonic", "recommended"]
+    y = np.random.default_rng(6).normal(2.0, 1.0, 60)
+    found = judged(y, keys, np.zeros((60, 1)))
+    assert found.choice.key == "recommended"
+    assert found.choice.reason.startswith("In the first of 3 folds: ")
+    assert found.choice.reason in found.methods[2].notes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tests.benchmarks.studies.recalibration import real, study, table1, table2, table3
+from tests.benchmarks.studies.recalibration import real, repairs, study, table1, table2, table3
 
 PARTS: dict[str, ModuleType] = {
     "table1": table1,
@@ -12,4 +12,5 @@ PARTS: dict[str, ModuleType] = {
     "table3": table3,
     "study": study,
     "real": real,
+    "repairs": repairs,
 }

@@ -58,7 +58,7 @@ def run(task: measured.Row) -> list[measured.Row]:
     folder, seed = task.pop("folder"), task["seed"]
     warnings.simplefilter("ignore")  # few rows for k; quantiles that touch
     X, y = real_tables.load(task["table"], folder)
-    parts = _split(len(y), task["n"], seed)
+    parts = split(len(y), task["n"], seed)
     ys = [y[rows] for rows in parts]
     model = real_models.stated(
         task["model"],
@@ -67,7 +67,7 @@ def run(task: measured.Row) -> list[measured.Row]:
         task["table"] in real_tables.LOGARITHMIC,
         seed,
     )
-    spaces = _spaces(model, X[parts[1]], X[parts[2]])
+    spaces = spaces_of(model, X[parts[1]], X[parts[2]])
     chosen = select_neighbours(
         model.before,
         ys[1],
@@ -103,14 +103,14 @@ def _of(task: measured.Row, method: str, space: str = "", k: int = 0) -> measure
     return {**task, "method": method, "space": space, "k": k}
 
 
-def _split(n_rows: int, n: int, seed: int) -> tuple[Any, Any, Any]:
+def split(n_rows: int, n: int, seed: int) -> tuple[Any, Any, Any]:
     """Training, calibration and test rows."""
     order = np.random.default_rng([seed, 11]).permutation(n_rows)
     train = min(N_TRAIN, round(0.4 * n_rows))
     return order[:train], order[train : train + n], order[train + n : train + n + N_TEST]
 
 
-def _spaces(model: real_models.Stated, before: FloatArray, after: FloatArray) -> Spaces:
+def spaces_of(model: real_models.Stated, before: FloatArray, after: FloatArray) -> Spaces:
     """Inputs, the prediction's mean and spread, both together, and the last hidden layer."""
     said = (_said(model.before), _said(model.after))
     found = {
