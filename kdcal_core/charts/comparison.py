@@ -62,7 +62,8 @@ for the fact that the same rows also chose the best.
 """
 
 
-_GROUP_WORDS: dict[Group, str] = {
+_GROUP_WORDS: dict[Group | None, str] = {
+    None: "of no group",
     "inside": "inside the data",
     "outside": "far outside",
     "ranking": "of ranking",
