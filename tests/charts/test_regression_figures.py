@@ -40,8 +40,8 @@ from kdcal_core.diagnostics.regression.pit_curves import (
     PitHistogram,
     QuantileReliability,
 )
-from kdcal_core.distributions import Empirical, Gamma, Normal
-from kdcal_core.evaluation import MEASURES
+from kdcal_core.distributions import Empirical, Gamma, Normal, RegressionSet
+from kdcal_core.evaluation import MEASURES, Space, judge_recalibrators
 from kdcal_core.regression import RECALIBRATORS
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -362,3 +362,21 @@ def test_tables_hold_every_row_whatever_is_drawn() -> None:
     assert len(truth_table(truth, [charts.Moments("local", "Local", y)])) == n
     pit = pit_table([charts.PitPanel("a", histogram(np.linspace(0, 1, 50)))])
     assert pit["count"].sum() == 50
+
+
+def test_the_recommendation_gives_its_reason_and_a_better_model_its_numbers() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 1))
+    rows = RegressionSet(Normal(np.zeros(200), 1.0), 3 * x[:, 0], "", "calibration")
+    space = Space("inputs", x, None)
+    found = judge_recalibrators(["isotonic", "boosting"], rows, None, space, folds=3)
+    advice = recalibration.recalibration_advice(found.methods, found.choice)
+    assert advice.startswith("Recommended by CRPS: Isotonic recalibration. Isotonic recalibration")
+    assert "Change of the CRPS: Isotonic" in advice
+    better = charts.better_model_words(found.methods, found.choice)
+    assert better.startswith("A better model, not a better calibration: Quantile boosting")
+    first, second = (found.answers[key].crps.mean() for key in ("isotonic", "boosting"))
+    assert f"{1 - second / first:.0%} less than the best" in better
+    assert "200 rows" in better
+    alone = judge_recalibrators(["isotonic"], rows, None, space, folds=3)
+    assert charts.better_model_words(alone.methods, alone.choice) == ""

@@ -141,7 +141,12 @@ def write(rows: pd.DataFrame, out: Path) -> None:
     chosen = runs.loc[runs["method"].str.startswith("chosen: "), "method"].value_counts()
     runs = runs[~runs["method"].str.startswith("chosen: ")]
     picked = ", ".join(f"{name.removeprefix('chosen: ')} {n}" for name, n in chosen.items())
-    texts = [by_table(runs), against(runs, "recommended"), f"Recommended: {picked}."]
+    texts = [
+        by_table(runs),
+        against(runs, "pooled"),
+        against(runs, "recommended"),
+        f"Recommended: {picked}.",
+    ]
     (out / "repairs.md").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
 
 
@@ -149,7 +154,7 @@ def by_table(runs: pd.DataFrame) -> str:
     """Change of CRPS and sMIS from the model in per cent by table, and mean coverage."""
     case = ["table", "n", "model", "seed"]
     model = runs[runs["method"] == "model"].set_index(case)
-    runs = runs.set_index(case)
+    runs = runs.set_index(case).sort_index(kind="stable")
     for name in ("crps", "smis95"):
         runs[f"{name} %"] = 100 * (runs[name] / model[name].reindex(runs.index) - 1)
     tables = list(dict.fromkeys(runs.index.droplevel(["model", "seed"])))
@@ -182,7 +187,7 @@ def against(runs: pd.DataFrame, ours: str) -> str:
     for method in wide["crps"].columns.drop(ours):
         cells: list[str] = []
         for table in wide.values():
-            above = 100 * (table[method] / table[ours] - 1)
+            above = (100 * (table[method] / table[ours] - 1)).dropna()
             low, high = _interval(above.groupby(level=["table", "n", "model"]).mean().to_numpy())
             wins, losses = int((above > 0).sum()), int((above < 0).sum())
             cells += [f"{above.mean():+.2f} ({low:+.2f} to {high:+.2f})", f"{wins}, {losses}"]
