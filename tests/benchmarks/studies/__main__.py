@@ -16,6 +16,8 @@ estimates without labels under made covariate shifts, on real tables with ``--da
 ``arena`` for every calibrator of scores and those of probmetrics over real tables, seven kinds of
 models and 300 to 5,000 rows (with ``--data FOLDER``; it goes on from what ``--cache FOLDER`` has);
 ``region_search`` for how often the search for regions finds made-up faults.
+``unknown_images`` for Dey et al., Table 1 on ``mnist.npz`` against ``fashion_mnist.npz`` and noise
+(with ``--data FOLDER``).
 ``--quick`` takes minutes, the whole an hour or more.
 """
 
@@ -38,6 +40,7 @@ STUDIES = (
     *("simulations", "tables", "depth", "images"),
     *("recalibration", "heterogeneous", "comparison", "small_samples"),
     *("watch", "inside_outside", "arena", "region_search"),
+    "unknown_images",
 )
 
 
@@ -65,6 +68,7 @@ def main() -> None:
         region_search,
         simulations,
         tables,
+        unknown_images,
     )
 
     if options.study == "recalibration":
@@ -99,8 +103,11 @@ def main() -> None:
     else:
         if options.data is None:
             parser.error("--data is needed for the study of real tables")
-        study = inside_outside if options.study == "inside_outside" else tables
-        tasks, run = study.tasks(options.quick, kinds, options.data), study.run
+        if options.study == "unknown_images":
+            tasks, run = unknown_images.tasks(options.quick, options.data), unknown_images.run
+        else:
+            study = inside_outside if options.study == "inside_outside" else tables
+            tasks, run = study.tasks(options.quick, kinds, options.data), study.run
     rows = _run_all(tasks, run, options.workers, options.minutes)
     options.out.mkdir(parents=True, exist_ok=True)
     writers = {
@@ -108,6 +115,7 @@ def main() -> None:
         "images": images,
         "inside_outside": inside_outside,
         "region_search": region_search,
+        "unknown_images": unknown_images,
     }
     if options.study in writers:
         writers[options.study].write(rows, options.out)
