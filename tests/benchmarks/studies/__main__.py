@@ -15,7 +15,7 @@ estimates without labels under made covariate shifts, on real tables with ``--da
 ``inside_outside`` for what falling back outside costs a kernel density graph inside;
 ``arena`` for every calibrator of scores and those of probmetrics over real tables, seven kinds of
 models and 300 to 5,000 rows (with ``--data FOLDER``; it goes on from what ``--cache FOLDER`` has);
-``region_search`` for how often the search for regions finds made-up faults.
+``region_search`` for how often the search for regions finds made-up faults;
 ``unknown_images`` for Dey et al., Table 1 on ``mnist.npz`` against ``fashion_mnist.npz`` and noise
 (with ``--data FOLDER``).
 ``--quick`` takes minutes, the whole an hour or more.
