@@ -135,7 +135,7 @@ def _several(review: Review, others: Sequence[Review], found: Sequence[ComparedR
     sentences(several_words(estimates, names), said)
     at = drawn(names)
     one = replace(found[at], estimates=estimates[at])
-    _drawn(review, one, f"{review.title} beside {others[at].title}")
+    _drawn(review, one, f"{review.title} beside {others[at].title}", corrected=True)
     facts = [changed_facts(review, one) for one in others]
     labels = ["Open review", *names]
     sections(
@@ -179,7 +179,7 @@ def _side_by_side(review: Review, other: Review, found: ComparedReviews) -> None
     )
 
 
-def _drawn(review: Review, found: ComparedReviews, of: str) -> None:
+def _drawn(review: Review, found: ComparedReviews, of: str, *, corrected: bool = False) -> None:
     """The differences from another review, beside the reliability of both."""
     line = st.container(horizontal=True)
     left, right = line.container(), line.container(width=_PICTURE_WIDTH)
@@ -192,6 +192,7 @@ def _drawn(review: Review, found: ComparedReviews, of: str) -> None:
             compared="reviews",
             paired=paired,
             unpaired=found.unpaired,
+            corrected=corrected,
         )
     with right.container(border=True):
         _curves(review, found, of)

@@ -80,7 +80,9 @@ def audits_beside(
     line = st.container(horizontal=True)
     left, right = line.container(), line.container(width=SIDE_WIDTH)
     with left:
-        differences(estimates[at], key="versions_differences", of=of, compared="audits")
+        differences(
+            estimates[at], key="versions_differences", of=of, compared="audits", corrected=True
+        )
     with right.container(border=True):
         changed_verdicts(contents)
     sections(

@@ -31,6 +31,7 @@ def differences(
     compared: ComparedKind,
     paired: bool = False,
     unpaired: Sequence[str] = (),
+    corrected: bool = False,
 ) -> None:
     """The forest plot: at first as many lines as a laptop's first screen has room for."""
     n = len(ordered_changes(changes))
@@ -46,6 +47,7 @@ def differences(
         of=compared,
         paired=paired,
         unpaired=tuple(unpaired),
+        corrected=corrected,
     )
     show(chart, key=key, of=of, finding=False)
     if n > FIRST_LINES:

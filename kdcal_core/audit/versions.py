@@ -94,7 +94,7 @@ def compare_with_baseline(
 
     The intervals of differences are those of independent rows, because audits hold none. On the
     same rows they are too wide: what they tell apart differs, what they do not may differ still.
-    Directions allow for the number of all differences together
+    With several versions, directions allow for the number of all differences together
     (`kdcal_core.diagnostics.corrected_changes`).
 
     Raises
@@ -109,6 +109,8 @@ def compare_with_baseline(
                 fix="Compare audits of the same task and classes, about the same event.",
             )
     found = [_compared(baseline, one) for one in versions]
+    if len(found) < 2:
+        return tuple(found)
     corrected = corrected_changes([one.estimates for one in found])
     return tuple(
         replace(one, estimates=estimates) for one, estimates in zip(found, corrected, strict=True)

@@ -51,10 +51,8 @@ than six half widths is drawn at the edge.
 """
 _INDEPENDENT = """
 The intervals are those of independent rows (Zou and Donner 2008)@WHY@. On
-the same rows they are too wide: a difference may be there that they do not show. Each interval is
-for its line alone: among twenty estimates that did not change, one leaves the line by chance. The
-verdicts allow for the number of all differences (Holm), so an interval may leave the line where its
-mark is hollow.
+the same rows they are too wide: a difference may be there that they do not show. Among twenty
+estimates that did not change, one leaves the line by chance.
 """
 _PAIRED = """
 The intervals are paired: each row of one review is compared with the same row of the other, so that
@@ -64,7 +62,11 @@ line where its mark is hollow.
 """
 _UNPAIRED = """
 Not paired: @NAMES@. Their intervals are those of independent rows (Zou and Donner 2008), which are
-too wide on the same rows, and their verdicts allow for their own number.
+too wide on the same rows, and their verdicts are not corrected for the number of measures.
+"""
+_CORRECTED = """
+Here the verdicts allow for the number of all differences of all versions together (Holm), so an
+interval may leave the line where its mark is hollow.
 """
 CURVES = """
 **Horizontal axis**: the stated probability. **Vertical axis**: how often it happened. On the dashed
@@ -188,6 +190,7 @@ def changes_chart(
     of: ComparedKind = "audits",
     paired: bool = False,
     unpaired: Sequence[str] = (),
+    corrected: bool = False,
 ) -> Chart:
     """A forest plot of the differences between two audits or reviews.
 
@@ -203,6 +206,9 @@ def changes_chart(
         Whether the differences are paired by row.
     unpaired : sequence of str
         Our own names of those that are not, if the others are.
+    corrected : bool
+        Whether the directions are those of `kdcal_core.diagnostics.corrected_changes`, of several
+        versions.
     """
     drawn = ordered_changes(changes)
     shown = drawn[:most]
@@ -217,18 +223,22 @@ def changes_chart(
         _changes_figure(shown, dark, of),
         finding=words,
         alt=f"Differences of estimates between two {of} with their intervals. {words}",
-        how_to_read=_how_to_read(of, unpaired, paired=paired),
+        how_to_read=_how_to_read(of, unpaired, paired=paired, corrected=corrected),
         table=lambda: changes_table(changes),
         name="differences",
     )
 
 
-def _how_to_read(of: ComparedKind, unpaired: Sequence[str], *, paired: bool) -> str:
+def _how_to_read(
+    of: ComparedKind, unpaired: Sequence[str], *, paired: bool, corrected: bool
+) -> str:
     why = ", because audits hold no rows" if of == "audits" else ""
     said = _CHANGES.replace("@OF@", of).replace("@MINUS@", _MINUS[of]).replace("@ONE@", ONES[of])
     intervals = _PAIRED if paired else _INDEPENDENT.replace("@WHY@", why)
     if paired and unpaired:
         intervals += _UNPAIRED.replace("@NAMES@", listed(unpaired))
+    if corrected:
+        intervals += _CORRECTED
     return said.replace("@INTERVALS@", intervals.strip())
 
 

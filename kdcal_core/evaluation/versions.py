@@ -10,12 +10,7 @@ from scipy.special import stdtr
 
 from kdcal_core.calibration import Calibrated
 from kdcal_core.data import FloatArray, ScoredSet, check_weight
-from kdcal_core.diagnostics.between_sets import (
-    ChangedEstimate,
-    changed_estimate,
-    corrected_changes,
-    direction_of,
-)
+from kdcal_core.diagnostics.between_sets import ChangedEstimate, changed_estimate, direction_of
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import paired_difference
 from kdcal_core.distributions import PredictiveDistribution, RegressionSet
@@ -174,8 +169,8 @@ def compare_forecasts(
     -------
     tuple, tuple
         The measures that are means over the rows, paired by row (Student's t), whose directions are
-        corrected for their number (Holm); and the others, likewise, with the intervals of
-        independent rows, which are too wide on the same rows.
+        corrected for their number (Holm); and the others, with the intervals of independent rows,
+        which are too wide on the same rows.
 
     Raises
     ------
@@ -227,7 +222,7 @@ def compare_forecasts(
         for key, one in scores[1].items()
         if key not in found and key in scores[0]
     ]
-    return tuple(paired), corrected_changes([rest])[0]
+    return tuple(paired), tuple(rest)
 
 
 def forecast_estimates(

@@ -14,7 +14,6 @@ from kdcal_core.diagnostics import (
     QuantileReliability,
     Reliability,
     changed_estimates,
-    corrected_changes,
     quantile_reliability,
 )
 from kdcal_core.distributions import RegressionSet, randomised_pit
@@ -136,7 +135,7 @@ def comparison_request(workspace: Workspace, review: Review, other: Review) -> R
     "Versions: comparing two reviews",
     reads=BOTH_SETS,
     needs=require_scored,
-    edition=lambda: " ".join(("all corrected", *MEASURES)),
+    edition=lambda: " ".join(MEASURES),
 )
 def compare_reviews(
     sets: Sets, *, other: str, other_is: dict[str, Any], event: int | None = None
@@ -196,10 +195,9 @@ def _classifications(sets: Sets, theirs: Sets, event: int | None) -> ComparedRev
             if theirs.reader.has("evaluation")
             else None
         )
-        found_estimates = changed_estimates(
+        estimates = changed_estimates(
             every_estimate(before, theirs_known, event), every_estimate(after, known, event)
         )
-        (estimates,) = corrected_changes([found_estimates])
     sets.progress(0.9, "Drawing up the reliability diagrams")
     curves = tuple(overall_reliability(one, event) for one in (before, after))
     return ComparedReviews(shared, estimates, curves=curves)
@@ -221,7 +219,7 @@ def _forecasts(sets: Sets, theirs: Sets) -> ComparedReviews:
             list(forecast_estimates(one, scale=scale, seed=SEED).values())
             for one in (before, after)
         )
-        (estimates,) = corrected_changes([changed_estimates(*both)])
+        estimates = changed_estimates(*both)
     sets.progress(0.9, "Drawing up the reliability of quantiles")
     quantiles = tuple(
         quantile_reliability(
