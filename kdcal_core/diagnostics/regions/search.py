@@ -293,7 +293,7 @@ def find_regions(
     criterion = residuals(goal, goal.hit)
     binned = X if isinstance(X, BinnedInputs) else bin_inputs(X)
     if redraws is None:
-        redraws = redraws_by_default(*binned.codes.shape, level)
+        redraws = redraws_by_default(len(binned), len(binned.columns), level)
     if redraws:
         return _redrawn(
             goal, what, binned, criterion, max_depth, min_rows, redraws, seed, level, progress
