@@ -161,7 +161,7 @@ def test_sliders_act_without_a_job(app, tmp_path, texts) -> None:
     app.slider(key="regions_depth").set_value(1)
     healthy(app.run())
     assert app.metric[0].value.endswith("of 2")
-    app.select_slider(key="regions_least").set_value(1000)
+    app.select_slider(key="regions_least").set_value(2000)
     healthy(app.run())
     assert "4,000 rows" in words(app)
     texts(said(app))
@@ -269,6 +269,7 @@ def test_the_thorough_search_takes_the_place_of_the_quick_one(
     app, tmp_path, monkeypatch, texts
 ) -> None:
     monkeypatch.setattr(regions_settings, "REDRAWS", 40)
+    monkeypatch.setattr("kdcal_core.diagnostics.regions.search.FAST", 0)
     opened(app, review_of(hard(900), tmp_path, ("age", HOSTILE)))
     texts(said(app), "quick")
     assert "450 rows" in words(app)
@@ -296,8 +297,16 @@ def test_the_thorough_search_takes_the_place_of_the_quick_one(
     assert app.button(key="regions_harder")
 
 
-def test_only_where_the_model_is_wrong_can_be_searched_harder(app, tmp_path) -> None:
-    opened(app, review_of(rows(900), tmp_path, ("age", HOSTILE)))
+def test_only_many_rows_and_where_the_model_is_wrong_are_searched_harder(
+    app, tmp_path, monkeypatch
+) -> None:
+    review = review_of(rows(900), tmp_path, ("age", HOSTILE))
+    opened(app, review)
+    assert "all 900 rows" in words(app)
+    assert not [one for one in app.button if one.key == "regions_harder"]
+    monkeypatch.setattr("kdcal_core.diagnostics.regions.search.FAST", 0)
+    healthy(app.run())
+    assert app.button(key="regions_harder")
     for purpose in ("classes", "column"):
         app.button_group(key="regions_purpose_classification").set_value(purpose)
         healthy(app.run())

@@ -58,16 +58,11 @@ def test_a_click_opens_a_region_and_a_slider_draws_the_tree_again(app):
     app.assert_healthy()
 
 
-def test_searching_harder_shows_another_tree_and_the_quick_one_is_a_click_away(app):
+def test_few_rows_are_searched_with_redraws_at_once(app):
     app.open()
     app.page.locator(".st-key-open_breast_cancer button").click()
     app.wait_for_text("evaluation set 185 rows")
     app.visit("Regions")
-    app.wait_for_text("The quick search is shown")
-    app.page.get_by_role("button", name="Search harder").click()
-    app.wait_for_text("The thorough search is shown")
     app.wait_for_text("found on all 185 rows")
     assert app.page.locator(".st-key-regions_harder").count() == 0
-    app.page.locator(".st-key-regions_search").get_by_text("Quick", exact=True).click()
-    app.wait_for_text("judged on the outcomes of 93 others")
     app.assert_healthy()

@@ -57,7 +57,7 @@ def search():
     kind = rng.choice(["a", "b", "c"], 4000)
     right = rng.random(4000) < pd.Series(kind).map({"a": 0.5, "b": 0.95, "c": 0.8}).to_numpy()
     frame = pd.DataFrame({HOSTILE: kind, "age": rng.normal(size=4000)})
-    return find_regions(confidence_target(np.full(4000, 0.8), right), frame)
+    return find_regions(confidence_target(np.full(4000, 0.8), right), frame, redraws=0)
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def test_what_is_said_of_a_single_region_is_said_of_all_rows(texts):
     rng = np.random.default_rng(0)
     right = rng.random(2000) < 0.6
     frame = pd.DataFrame({"x": rng.normal(size=2000)})
-    found = find_regions(confidence_target(np.full(2000, 0.9), right), frame)
+    found = find_regions(confidence_target(np.full(2000, 0.9), right), frame, redraws=0)
     assert len(found.regions) == 1
     assert found.faulty
     texts(search_finding(found), "finding")

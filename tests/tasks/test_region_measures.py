@@ -166,7 +166,7 @@ def test_the_search_is_that_of_the_core_without_its_rows(opened, numbers) -> Non
     by_hand = find_regions(scored, table()[["side", "age"]], max_depth=2)
     assert found is not None
     pd.testing.assert_frame_equal(found.table(), by_hand.table())
-    assert (found.n_grow, found.n_judge, found.target) == (450, 450, by_hand.target)
+    assert (found.n_grow, found.n_judge, found.target) == (900, 900, by_hand.target)
     assert len(found.leaf) == len(found.judged) == 0
     assert encode(found) == encode(by_hand.without_rows())
     again = region_search(sets_of(numbers), **asked()).search
@@ -174,7 +174,11 @@ def test_the_search_is_that_of_the_core_without_its_rows(opened, numbers) -> Non
     assert {one.fault for one in again.regions} == {"none", "too narrow"}
 
 
-def test_the_check_of_regions_says_what_the_page_says_first(opened, numbers) -> None:
+def test_the_check_of_regions_says_what_the_page_says_of_many_rows(
+    opened, numbers, monkeypatch
+) -> None:
+    """With few rows the page divides none, but intervals of redraws are for one level only."""
+    monkeypatch.setattr("kdcal_core.diagnostics.regions.search.FAST", 0)
     for made, code in ((opened, "KC007"), (numbers, "KC024")):
         search = region_search(sets_of(made), **asked()).search
         found = thorough_checks(sets_of(made), which="calibration", event=None, groups=())
@@ -254,7 +258,7 @@ def test_too_few_rows_are_a_result_and_not_an_error(opened) -> None:
     found = region_search(sets_of(opened), **asked(min_rows=1000))
     assert found.search is None
     assert found.refused is not None
-    assert "at least 4,000 rows" in found.refused.error().fix
+    assert "at least 2,000 rows" in found.refused.error().fix
     assert regions_at_once(sets_of(opened), **asked(min_rows=1000)).panels is None
 
 

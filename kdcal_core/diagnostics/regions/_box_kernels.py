@@ -48,10 +48,10 @@ def best_box(
             n_a, n_b = sizes[a], sizes[b]
             table[:] = 0.0
             for row in range(cells.shape[1]):
-                i, j = np.int64(cells[a, row]) + 1, np.int64(cells[b, row]) + 1
-                table[i, j, 0] += 1.0
+                in_a, in_b = np.int64(cells[a, row]) + 1, np.int64(cells[b, row]) + 1
+                table[in_a, in_b, 0] += 1.0
                 for k in range(width):
-                    table[i, j, 1 + k] += values[row, k]
+                    table[in_a, in_b, 1 + k] += values[row, k]
             for i in range(1, n_a + 1):
                 for j in range(1, n_b + 1):
                     for k in range(1 + width):

@@ -168,7 +168,7 @@ class PitResidual:
         return (self._place, self._spread)[part].order(halves[part])
 
 
-_WORK = 50_000_000  # redraws times rows times columns, a pair as an eighth: two seconds
+FAST = 50_000_000  # redraws times rows times columns, a pair as an eighth: two seconds
 
 
 def redraws_by_default(n: int, d: int, level: float = 0.95) -> int:
@@ -183,7 +183,7 @@ def redraws_by_default(n: int, d: int, level: float = 0.95) -> int:
     """
     redraws, paired = _enough_redraws(level), min(d, MOST_COLUMNS)
     work = redraws * n * (d + paired * (paired - 1) / 16)
-    return redraws if work <= _WORK else 0
+    return redraws if work <= FAST else 0
 
 
 def _enough_redraws(level: float) -> int:
@@ -268,18 +268,9 @@ def find_regions(
 
     Notes
     -----
-    Power was measured with 20 numeric columns and a gap in 8% of the rows, in a region that one
-    column defines. A gap of 0.1 was found in 32% of searches with 5,000 rows, in 80% with 10,000
-    and in all with 20,000; a gap of 0.15 in 88% with 5,000. Regions that two columns define need
-    more rows. Growing on 30 or 70% of the rows finds no more than growing on half of them. With a
-    model that is right, 4.0% of 1,500 searches gave a false alarm.
-
-    Redraws were compared with halves on 5,000 rows that state 0.6 to 0.95, with 20 columns and
-    regions that are faulty in most of their rows. If two columns define a region of 8% of the
-    rows, redraws found a gap of 0.15 in 90% of searches and halves in 33%; a gap of 0.1 in 37% and
-    3%. If one column defines it, both found a gap of 0.1 in 53%. False alarms: 6% of 200 searches
-    in 600 rows. Intervals hold for the search as a whole: they contained the true gap in 99% of
-    these regions.
+    `tests/benchmarks/RESULTS_heterogeneous.md` compares redraws, halves and the slices of a grid
+    on 5,000 rows and 20 columns. With halves, and a fault that one column defines, growing on 30
+    or 70% of the rows found no more than growing on half of them.
 
     Raises
     ------
@@ -302,7 +293,7 @@ def find_regions(
     criterion = residuals(goal, goal.hit)
     binned = X if isinstance(X, BinnedInputs) else bin_inputs(X)
     if redraws is None:
-        redraws = redraws_by_default(*binned.codes.shape, level)
+        redraws = redraws_by_default(len(binned), len(binned.columns), level)
     if redraws:
         return _redrawn(
             goal, what, binned, criterion, max_depth, min_rows, redraws, seed, level, progress
