@@ -151,7 +151,7 @@ def set_reliability(
         kind=kind,
         n_bins=n_bins,
         strategy=strategy,
-        sample_weight=scored.weight,
+        sample_weight=scored.design,
         label=label,
     )
 
@@ -407,7 +407,7 @@ def overall_reliability(scored: ScoredSet, event: int | None = None) -> Reliabil
         label=event,
         n_bins=15,
         strategy="uniform",
-        sample_weight=scored.weight,
+        sample_weight=scored.design,
     )
 
 
@@ -418,6 +418,7 @@ def _predicted_as(scored: ScoredSet, label: int) -> ScoredSet:
         proba=scored.proba[mine],
         y=scored.y[mine],
         weight=None if scored.weight is None else scored.weight[mine],
+        dependence=None if scored.dependence is None else scored.dependence.only(mine),
         digest=f"{scored.digest}, predicted {label}",
     )
 
