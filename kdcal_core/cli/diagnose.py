@@ -87,7 +87,7 @@ def _run(options: argparse.Namespace) -> str:
     elif review.task == "classification":
         texts.insert(0, outputs_words(review))
     if words := dependence_words(review):
-        alone = "The range in log odds and the shares stated as certain treat rows as independent."
+        alone = "The range in log odds treats rows as independent."
         texts.insert(1, printable(f"{words} {alone}", 500))
     if doubts:
         texts.insert(0, "\n".join(f"Warning: {doubt}" for doubt in doubts))

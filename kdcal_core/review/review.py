@@ -385,7 +385,7 @@ def _in_order(column: str, counts: Mapping[str, int]) -> str:
     )
     return (
         f"Rows are ordered by {column[:60]}, and near ones may depend on one another: {each}. "
-        "Folds are stretches of time."
+        "Folds are stretches of time, and losses are compared by the test of Diebold and Mariano."
     )
 
 
