@@ -6,6 +6,7 @@ simulated beside that of independent rows.
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +30,7 @@ from kdcal_core.review import (
     ReviewData,
     ReviewReader,
     Workspace,
+    add_table,
     dependence_words,
     score,
     set_roles,
@@ -40,6 +42,7 @@ from kdcal_core.statistics import (
     lags_for,
     mean_interval,
 )
+from kdcal_core.tasks import Sets, equal_sets
 
 
 def _pairs(dependence: Dependence) -> np.ndarray:
@@ -242,8 +245,17 @@ def test_a_review_whose_rows_have_clusters(tmp_path):
     # rows that occur twice in their cluster say nothing more than once
     width = {one: found[one].high - found[one].low for one in found}
     assert width[review_id] == pytest.approx(width[once], rel=0.01)
+    more = table.assign(ward=np.arange(300) + 290)
+    content = io.BytesIO(more.to_csv(index=False).encode())
+    add_table(workspace, review_id, "evaluation", content, "more.csv")
+    score(workspace, review_id)
+    notes = [one.sentence for one in equal_sets(Sets(ReviewReader(workspace, review_id))).notes]
+    assert notes[-1].startswith("10 of 300 clusters of the evaluation set (column 'ward') are in")
     words = dependence_words(workspace.read(review_id))
-    assert words.endswith("are kept together in folds and intervals: 300 clusters (calibration).")
+    assert words == (
+        "Rows of one ward are kept together in folds and intervals: 300 clusters (calibration) "
+        "and 300 clusters (evaluation)."
+    )
     assert dependence_words(workspace.read(once)) == ""
     set_roles(workspace, once, replace(roles, features=(), cluster="ward", time="feature"))
     with pytest.raises(InputError, match="Two columns say how rows depend"):

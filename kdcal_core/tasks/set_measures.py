@@ -52,8 +52,8 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MEASURES, Losses, estimates_of, losses_by_class
-from kdcal_core.evaluation.overlap import Note, SetRows, shared, shared_note
-from kdcal_core.review import Which
+from kdcal_core.evaluation.overlap import Note, SetRows, cluster_note, shared, shared_note
+from kdcal_core.review import ReviewReader, Which
 from kdcal_core.review.review import WHICH, input_columns
 from kdcal_core.tasks.decorators import (
     BOTH_SETS,
@@ -462,7 +462,17 @@ def equal_sets(sets: Sets) -> EqualSets:
             note = None if found is None else shared_note(found, rows, other)
             if note is not None:
                 notes.append(note)
-    return EqualSets(tuple(notes))
+    return EqualSets((*notes, *_shared_clusters(sets.reader)))
+
+
+def _shared_clusters(reader: ReviewReader) -> tuple[Note, ...]:
+    """A note where both sets have rows of the same clusters."""
+    column = reader.roles.cluster
+    if column is None or not reader.has("evaluation"):
+        return ()
+    rows = [reader.frame(which, [column])[column] for which in ("evaluation", "calibration")]
+    found = cluster_note(column, *rows)
+    return () if found is None else (found,)
 
 
 def tables_of(sets: Sets) -> list[SetRows]:
