@@ -17,6 +17,7 @@ from kdcal_core.statistics import (
     quantile_interval,
 )
 
+RANGE = "Range in log odds"
 _ENDS = (0.01, 0.99)
 
 
@@ -44,7 +45,7 @@ def score_range(score: Any, *, level: float = 0.95) -> Estimate:
     farthest = float(_log_odds(np.array(1.0)))
     return Estimate(
         name="99% quantile minus 1% quantile of the stated log odds",
-        label="Range in log odds",
+        label=RANGE,
         value=range_,
         low=min(max(high - low, 0.0), range_),
         high=max(min(most, farthest) - max(least, -farthest), range_),

@@ -50,6 +50,7 @@ from kdcal_core.diagnostics import (
     summary,
     two_halves,
 )
+from kdcal_core.diagnostics.score_range import RANGE
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MEASURES, Losses, estimates_of, losses_by_class
 from kdcal_core.evaluation.overlap import Note, SetRows, cluster_note, shared, shared_note
@@ -194,7 +195,18 @@ def every_estimate(
     scored: ScoredSet, known: ScoredSet | None, event: int | None
 ) -> tuple[Estimate, ...]:
     """All estimates of a set; ``known`` is the calibration set with which it is compared."""
-    return (*estimates_of(scored), *question_estimates(scored, known, event))
+    found = (*estimates_of(scored), *question_estimates(scored, known, event))
+    if scored.grouping is None:
+        return found
+    together = "clusters" if scored.grouping.kind == "cluster" else "near times"
+    return tuple(
+        replace(
+            one,
+            interval=f"{one.interval}; "
+            + ("rows as independent" if one.label == RANGE else f"rows of {together} together"),
+        )
+        for one in found
+    )
 
 
 @dataclass(frozen=True, eq=False)
