@@ -17,7 +17,7 @@ from scipy.special import expit, ndtr
 from scipy.stats import t as student
 
 from kdcal_core.checks import Evidence, measure_checks
-from kdcal_core.data import Roles, ScoredSet, row_dependence, stratified_folds
+from kdcal_core.data import Roles, ScoredSet, row_dependence, stratified_folds, two_parts
 from kdcal_core.diagnostics import event_gap, log_loss, measure_groups, reliability
 from kdcal_core.diagnostics.all_estimates import all_estimates, question_estimates
 from kdcal_core.diagnostics.calibration_line import target_slope
@@ -199,6 +199,9 @@ def test_draws_and_folds_keep_dependent_rows_together(dependence: Dependence):
     fold = stratified_folds(y, 4, 0, dependence)
     assert all(len(set(fold[dependence.unit == one])) == 1 for one in range(dependence.n_units))
     assert np.bincount(fold).min() > 10
+    first, second = two_parts(80, 40, 0, dependence)
+    assert not set(dependence.unit[first]) & set(dependence.unit[second])
+    assert 30 <= len(first) <= 40
     n = dependence.n_units
     with pytest.raises(InputError, match=f"{n} {dependence.kind}s cannot be divided into 50 folds"):
         stratified_folds(y, 50, 0, dependence)

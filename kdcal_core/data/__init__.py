@@ -48,7 +48,13 @@ from kdcal_core.data.schema import (
     Table,
     Task,
 )
-from kdcal_core.data.splits import at_most, fit_and_held, split_by_column, stratified_folds
+from kdcal_core.data.splits import (
+    at_most,
+    fit_and_held,
+    split_by_column,
+    stratified_folds,
+    two_parts,
+)
 from kdcal_core.data.tables import read_table, table_from_frame
 
 __all__ = [
@@ -101,6 +107,7 @@ __all__ = [
     "target_labels",
     "to_csv",
     "true_mean_column",
+    "two_parts",
     "used_columns",
     "weight_column",
 ]

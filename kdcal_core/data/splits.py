@@ -91,6 +91,37 @@ def at_most(n: int, most: int, seed: int | Sequence[int] = 0) -> IntArray:
     return np.sort(drawn).astype(np.int64)
 
 
+def two_parts(
+    n_rows: int, n_first: int, seed: int = 0, dependence: Dependence | None = None
+) -> tuple[IntArray, IntArray]:
+    """Positions of about ``n_first`` rows drawn at random, and of the others, both ascending.
+
+    Dependent rows stay together: clusters are drawn, until no further one fits; in time the first
+    part is the earlier stretch.
+
+    Examples
+    --------
+    >>> first, second = two_parts(10, 4)
+    >>> len(first), len(second)
+    (4, 6)
+    >>> pairs = Dependence.of("cluster", np.repeat(np.arange(5), 2))
+    >>> first, second = two_parts(10, 5, 0, pairs)
+    >>> (first[::2] + 1 == first[1::2]).tolist(), len(second)
+    ([True, True], 6)
+    """
+    if dependence is None:
+        drawn = np.random.default_rng(seed).permutation(n_rows)
+        return np.sort(drawn[:n_first]), np.sort(drawn[n_first:])
+    unit = _renumbered(dependence)
+    size = np.bincount(unit)
+    order = np.arange(len(size))
+    if dependence.kind == "cluster":
+        order = np.random.default_rng(seed).permutation(len(size))
+    taken = order[np.cumsum(size[order]) <= n_first]
+    first = np.isin(unit, taken)
+    return np.flatnonzero(first), np.flatnonzero(~first)
+
+
 def fit_and_held(fold: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
     """Of each fold, the rows that a fit takes and the held-out rows that it answers for.
 
