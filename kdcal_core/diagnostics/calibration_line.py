@@ -174,15 +174,16 @@ class _Line:
         cell = np.arange(len(odds)) * min(CELLS, len(odds)) // len(odds)
         mass = np.bincount(cell, weights=weight[order])
         middle = np.bincount(cell, weights=(weight * odds)[order]) / mass
-        sums = [
+        with_event, without, with_square, without_square = (
             np.bincount(cell, weights=(each * side)[order]).astype(np.float64)
             for each in (weight, np.square(weight))
             for side in (target.hit, 1.0 - target.hit)
-        ]
+        )
         rows = None
         if target.dependence is not None:
             rows = _DependentRows(odds, target.hit, weight, target.dependence)
-        return cls(np.asarray(middle, dtype=np.float64), *sums, rows=rows)
+        place = np.asarray(middle, dtype=np.float64)
+        return cls(place, with_event, without, with_square, without_square, rows)
 
     def reach(self, level: float) -> float:
         """Chi-square quantile of the profile; for few clusters the square of Student's."""
