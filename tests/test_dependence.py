@@ -282,3 +282,16 @@ def test_comparison_of_dependent_methods_takes_whole_clusters():
         }
         assert width["clusters"] > 1.5 * width["rows"], (key, width)
         assert width["clusters"] == pytest.approx(width["once"], rel=0.15), (key, width)
+
+
+@pytest.mark.parametrize("kind", ["top-label", "class", "confidence"])
+def test_thin_and_empty_bins_of_few_clusters_keep_their_limits(kind: str):
+    rows = _clustered(np.random.default_rng(4), 3)
+    never = replace(rows, proba=np.stack([np.full(rows.n_rows, 0.1), np.full(rows.n_rows, 0.9)], 1))
+    for one in (rows, never, rows.only(rows.dependence.unit == 0)):
+        for curve in reliability(one.proba, one.y, kind=kind, sample_weight=one.design).curves:
+            some = curve.count > 0
+            assert (curve.low <= curve.accuracy)[some].all()
+            assert (curve.accuracy <= curve.high)[some].all()
+            assert (curve.band_low <= curve.band_high)[some].all()
+            assert np.isfinite(curve.smooth_low).all()

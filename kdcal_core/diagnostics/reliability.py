@@ -247,7 +247,9 @@ def _curve(
     if smooth:
         cells = fine_cells(target)
         some = np.flatnonzero(table.count)
-        effect = np.interp(cells.score, table.score[some], table.design_effect[some])
+        effect: FloatArray | float = 1.0
+        if table.together is not None and len(some):
+            effect = np.interp(cells.score, table.score[some], table.design_effect[some])
         smoothed, steps = smooth_curve(cells, level, effect), isotonic_curve(cells)
     return ReliabilityCurve(
         target.label,
