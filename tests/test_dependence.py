@@ -286,7 +286,7 @@ def test_comparison_of_dependent_methods_takes_whole_clusters():
 
 @pytest.mark.parametrize("kind", ["top-label", "class", "confidence"])
 def test_thin_and_empty_bins_of_few_clusters_keep_their_limits(kind: str):
-    rows = _clustered(np.random.default_rng(4), 3)
+    rows = _clustered(np.random.default_rng(4), 4)
     never = replace(rows, proba=np.stack([np.full(rows.n_rows, 0.1), np.full(rows.n_rows, 0.9)], 1))
     for one in (rows, never, rows.only(rows.dependence.unit == 0)):
         for curve in reliability(one.proba, one.y, kind=kind, sample_weight=one.design).curves:
@@ -295,3 +295,14 @@ def test_thin_and_empty_bins_of_few_clusters_keep_their_limits(kind: str):
             assert (curve.accuracy <= curve.high)[some].all()
             assert (curve.band_low <= curve.band_high)[some].all()
             assert np.isfinite(curve.smooth_low).all()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_few_or_single_clusters_and_times_keep_every_interval_in_order():
+    rows = _clustered(np.random.default_rng(4), 4)
+    days = replace(rows, dependence=Dependence.of("time", np.arange(rows.n_rows) // 9))
+    for one in (rows, rows.only(rows.dependence.unit == 0), days.only(days.y == 1)):
+        assert one.n_rows > 20
+        for found in (*all_estimates(one), *question_estimates(one, None, 1)):
+            ordered = found.low <= found.value <= found.high
+            assert ordered or np.isnan(found.low), found

@@ -51,7 +51,7 @@ def stratified_folds(
     >>> bool((folds[::2] == folds[1::2]).all()), np.bincount(folds).tolist()
     (True, [4, 4, 4])
     """
-    unit = np.arange(len(y)) if dependence is None else _renumbered(dependence)
+    unit = np.arange(len(y)) if dependence is None else dependence.present
     n = int(unit.max(initial=-1)) + 1
     if not 2 <= n_folds <= n:
         noun = "row" if dependence is None else dependence.kind
@@ -70,11 +70,6 @@ def stratified_folds(
     folds = np.empty(n, dtype=np.int64)
     folds[order] = np.arange(n) % n_folds
     return folds[unit]
-
-
-def _renumbered(dependence: Dependence) -> IntArray:
-    """Units of the rows counted from 0 without gaps, in the same order, (n,)."""
-    return np.unique(dependence.unit, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
 
 def at_most(n: int, most: int, seed: int | Sequence[int] = 0) -> IntArray:
@@ -112,7 +107,7 @@ def two_parts(
     if dependence is None:
         drawn = np.random.default_rng(seed).permutation(n_rows)
         return np.sort(drawn[:n_first]), np.sort(drawn[n_first:])
-    unit = _renumbered(dependence)
+    unit = dependence.present
     size = np.bincount(unit)
     order = np.arange(len(size))
     if dependence.kind == "cluster":

@@ -140,11 +140,13 @@ def _of_clusters(
 ) -> tuple[float, tuple[float, float]]:
     """The design effect of a sum of parts; clusters for each row, and their degrees of freedom."""
     mass, n = units(weight, dependence), len(part)
+    if len(mass) < 2:  # one cluster says nothing of others
+        return float(n), (kish(mass) / kish(weight), 1.0)
     own = float(np.square(part).sum()) * small_sample_factor(n)
     together = float(np.square(pooled(part, dependence)).sum())
     together *= small_sample_factor(len(mass), dependence.lags)
     effect = together / own if own > 0.0 else 1.0
-    return effect, (kish(mass) / kish(weight), max(kish(mass) - 1.0, 1e-9))
+    return effect, (kish(mass) / kish(weight), max(kish(mass) - 1.0, 1.0))
 
 
 def area_interval(
@@ -168,6 +170,8 @@ def area_interval(
     default the number of rows of the smallest sample. Other arguments as in
     :func:`area_variance`.
     """
+    if dependence is not None and len(units(weight, dependence)) < 2:
+        return 0.0, 1.0, f"any: all rows are of one {dependence.kind}"
     least = area_variance(part, side, weight, lead, dependence=dependence)[2]
     if pairs is not None and dependence is not None:
         pairs *= _of_clusters(part, weight, dependence)[1][0]

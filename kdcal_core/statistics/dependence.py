@@ -108,8 +108,18 @@ class Dependence:
         return self.kind == "cluster" and self.n_units == len(self.unit)
 
     def only(self, rows: Any) -> Dependence:
-        """The dependence of some rows, by position (m,) or mask (n,)."""
-        return replace(self, unit=self.unit[rows])
+        """The dependence of some rows, by position (m,) or mask (n,).
+
+        Times keep their distance, and reach as far as so few times allow.
+        """
+        unit = self.unit[rows]
+        lags = min(self.lags, lags_for(len(np.unique(unit)))) if self.lags else 0
+        return replace(self, unit=unit, lags=lags)
+
+    @property
+    def present(self) -> IntArray:
+        """Unit of each row, counted over those that have rows, in the same order, (n,)."""
+        return np.unique(self.unit, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
     def and_alone(self, n_rows: int) -> Dependence:
         """The same with further rows, each of them a unit of its own that has no neighbours."""
@@ -197,14 +207,15 @@ def units(weight: FloatArray, dependence: Dependence | None) -> FloatArray:
 def small_sample_factor(n_units: int, lags: int = 0) -> float:
     """What makes the variance of a mean of so many units unbiased: n / (n - 1) without lags.
 
-    With lags the correction of Harvey, Leybourne and Newbold (1997) for their number.
+    With lags the correction of Harvey, Leybourne and Newbold (1997) for their number, at most half
+    of the times.
 
     Examples
     --------
     >>> small_sample_factor(5), round(small_sample_factor(200, 19), 3)
     (1.25, 1.228)
     """
-    n, h = n_units, min(lags, n_units - 1) + 1
+    n, h = n_units, min(lags, (n_units - 1) // 2) + 1
     return n / (n + 1 - 2 * h + h * (h - 1) / n) if n > 1 else np.inf
 
 
@@ -328,7 +339,8 @@ def independent_rows(
     >>> found.group.tolist(), found.times.sum(axis=1).tolist()
     ([0, 0, 1, 1], [2.0, 2.0])
     """
-    n_units = n_rows if dependence is None else dependence.n_units
+    unit = np.arange(n_rows) if dependence is None else dependence.present
+    n_units = int(unit.max()) + 1
     n_groups = min(n_units, most_groups)
     length = 1
     if dependence is None or dependence.kind == "cluster":
@@ -342,8 +354,7 @@ def independent_rows(
         picked = picked[:, :n_groups]
     picked += np.arange(n_draws)[:, None] * n_groups
     times = np.bincount(picked.ravel(), minlength=n_draws * n_groups).astype(np.float64)
-    row_group = group if dependence is None else group[dependence.unit]
-    return Resamples(row_group, times.reshape(n_draws, n_groups))
+    return Resamples(group[unit], times.reshape(n_draws, n_groups))
 
 
 def _by_unit(unit: IntArray, parts: FloatArray, n_units: int) -> FloatArray:
