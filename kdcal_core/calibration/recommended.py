@@ -279,7 +279,7 @@ def _of_units(
     at = np.unique(dependence.unit // (dependence.lags + 1), return_inverse=True)[1].reshape(-1)
     mass = np.bincount(at, weights=weight)
     sums = [np.bincount(at, weights=weight * one) for one in losses.T]
-    return np.stack(sums, axis=1) / mass[:, None], mass
+    return np.stack(sums, axis=1) / mass[:, None], np.asarray(mass, dtype=np.float64)
 
 
 def _name(key: str) -> str:
