@@ -21,6 +21,8 @@ OUTPUT = "Model output"
 PREDICTED = "Predicted class"
 SPLIT = "Split"
 WEIGHT = "Weight"
+CLUSTER = "Cluster"
+TIME = "Time"
 TRUE_MEAN = "True mean"
 UNUSED = "Not used"
 _KINDS: dict[OutputKind, str] = {
@@ -30,7 +32,9 @@ _KINDS: dict[OutputKind, str] = {
     "confidence": "confidence in the predicted class",
 }
 ROLE_NAMES: dict[Task, tuple[str, ...]] = {
-    "classification": (FEATURE, TARGET, OUTPUT, PREDICTED, SPLIT, WEIGHT, UNUSED),
+    "classification": (
+        *(FEATURE, TARGET, OUTPUT, PREDICTED, SPLIT, WEIGHT, CLUSTER, TIME, UNUSED),
+    ),
     "regression": (FEATURE, TARGET, OUTPUT, TRUE_MEAN, SPLIT, WEIGHT, UNUSED),
 }
 #: What an output column says which part of the prediction it holds
@@ -43,6 +47,14 @@ _PART_HELP = {
     "classification": f"For the role {OUTPUT!r}: the class that this column is about.",
     "regression": f"For the role {OUTPUT!r}: mean, std, variance, shape, log_mean, log_std, scale "
     "or df; the level of a quantile, as 0.05; the number of a sample.",
+}
+
+
+_ROLE_HELP = {
+    "classification": f"{CLUSTER}: rows with the same value depend on one another, such as those "
+    "of a patient, a day or a centre; they stay together in folds and intervals. "
+    f"{TIME}: the rows are ordered by it, and near ones may be alike.",
+    "regression": None,
 }
 
 
@@ -69,7 +81,7 @@ def roles(review: Review) -> None:
                 alt="One row a column of the table, with its role",
                 column_config={
                     "Role": st.column_config.SelectboxColumn(
-                        options=ROLE_NAMES[task], required=True
+                        options=ROLE_NAMES[task], required=True, help=_ROLE_HELP[task]
                     ),
                     PART[task]: st.column_config.TextColumn(help=_PART_HELP[task]),
                     "Missing": st.column_config.NumberColumn(format="localized"),
@@ -196,6 +208,8 @@ def roles_sentence(roles: Roles, *, with_model: bool) -> str:
         (roles.true_mean, "true mean"),
         (roles.split, "split"),
         (roles.weight, "weight"),
+        (roles.cluster, "clusters"),
+        (roles.time, "order in time"),
     ):
         if column is not None:
             parts.append(f"{what}: **{escape_markdown(column)}**")
@@ -242,6 +256,8 @@ def roles_from_table(
         predicted=_at_most_one(chosen, PREDICTED),
         split=_at_most_one(chosen, SPLIT),
         weight=_at_most_one(chosen, WEIGHT),
+        cluster=_at_most_one(chosen, CLUSTER),
+        time=_at_most_one(chosen, TIME),
         task=task,
         family=family,
         parameters=answers if task == "regression" else (),
@@ -255,6 +271,8 @@ def _role_of_column(roles: Roles) -> dict[str, str]:
         roles.predicted: PREDICTED,
         roles.split: SPLIT,
         roles.weight: WEIGHT,
+        roles.cluster: CLUSTER,
+        roles.time: TIME,
         roles.true_mean: TRUE_MEAN,
     }
     return {

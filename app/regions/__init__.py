@@ -17,4 +17,5 @@ PLACE = Place(
         "effect of a repair by region on the AUROC and the log loss."
     ),
     tasks=get_args(Task),
+    rows_alone="The gains of repairs by region",
 )

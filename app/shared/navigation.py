@@ -60,6 +60,9 @@ class Place:
         What will appear on it, for a page that waits for a review.
     tasks : tuple of str
         The tasks that it supports; if the open review has another one, the page is hidden.
+    rows_alone : str
+        Which of its numbers treat rows as independent although a column says that they are not:
+        the subject of a sentence; empty where none does.
     """
 
     title: str
@@ -67,6 +70,7 @@ class Place:
     purpose: str
     will_show: str = ""
     tasks: tuple[Task, ...] = ("classification",)
+    rows_alone: str = ""
 
 
 @cache

@@ -9,7 +9,14 @@ from app.shared.emphasis import emphasis
 from app.shared.equal_notes import LONGEST_NOTE, copies
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, check_scored, note_results, open_doubts, samples
+from kdcal_core.review import (
+    Review,
+    check_scored,
+    dependence_words,
+    note_results,
+    open_doubts,
+    samples,
+)
 from kdcal_core.text import counted, escape_markdown, in_sentence
 
 
@@ -33,6 +40,7 @@ def scored_review(page_name: str) -> Review | None:
         else:
             note_results(review)
             header(review)
+            _dependence(page_name, review)
             if open_doubts(review):
                 navigation.page_link("load", "Settle it on the Load page")
             tour.show(page_name)
@@ -41,6 +49,14 @@ def scored_review(page_name: str) -> Review | None:
         header(review)
     empty_state(page_name, unfinished=review is not None)
     return None
+
+
+def _dependence(page_name: str, review: Review) -> None:
+    """How dependent rows are treated, and which numbers of the page do not know of it."""
+    if words := dependence_words(review):
+        alone = navigation.places()[page_name].rows_alone
+        more = f" {alone} still treat rows as independent." if alone else ""
+        st.caption(f"{escape_markdown(words, 400)}{more}")
 
 
 def _other_task(page_name: str, review: Review) -> None:

@@ -17,4 +17,5 @@ PLACE = Place(
         "Every estimate is also drawn over time, with its limit."
     ),
     tasks=get_args(Task),
+    rows_alone="The differences between estimates of different rows",
 )

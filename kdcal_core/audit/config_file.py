@@ -134,8 +134,9 @@ def _roles(subject: Subject) -> Iterator[tuple[str, str]]:
     roles, alone = subject.roles, subject.model is None
     yield "target", toml_string(roles.target or "")
     yield "task", toml_string(subject.task)
-    if roles.weight:
-        yield "weight", toml_string(roles.weight)
+    for name in ("weight", "cluster", "time"):
+        if column := getattr(roles, name):
+            yield name, toml_string(column)
     if alone and roles.outputs:
         yield "outputs", _pairs(roles.outputs)
         yield "output_kind", toml_string(roles.output_kind)

@@ -335,6 +335,8 @@ def _facts_of_roles(roles: Roles) -> dict[str, str]:
     return {
         "Target": roles.target or "none",
         "Weights": roles.weight or "none",
+        "Clusters": roles.cluster or "none",
+        "Order in time": roles.time or "none",
         "Columns of predictions": listed([f"{what}: {column}" for what, column in columns])
         or "none",
         "Kind of predictions": roles.family or roles.output_kind,

@@ -126,6 +126,8 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
 
     Attributes
     ----------
+    groups_rows : bool
+        Whether a fit takes the dependence of rows: with a RowDesign as ``sample_weight``.
     needs_inputs : bool
         Class attribute: whether ``fit`` and ``predict_proba`` take the features X.
     keeps_prediction : bool
@@ -140,6 +142,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
     """
 
     needs_inputs: ClassVar[bool] = False
+    groups_rows: ClassVar[bool] = False
     keeps_prediction: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     n_classes_: int

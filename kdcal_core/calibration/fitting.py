@@ -115,7 +115,8 @@ def fit_calibrator(
         given["progress"] = progress
     calibrator._class_names = rows.classes  # only for the notes of this fit
     try:
-        fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=rows.weight, **given)
+        weight = rows.design if calibrator.groups_rows else rows.weight
+        fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=weight, **given)
     finally:
         calibrator._class_names = None
     if (few := fitted.few_rows(rows.n_rows)) is not None:

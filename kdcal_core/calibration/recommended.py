@@ -19,7 +19,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -46,7 +46,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputWarning
 from kdcal_core.one_standard_error import SimplestChoice
-from kdcal_core.statistics import log_losses
+from kdcal_core.statistics import Dependence, dependence_of, log_losses, units
 from kdcal_core.store import storable
 
 if TYPE_CHECKING:
@@ -124,12 +124,13 @@ class RecommendedCalibrator(VectorCalibrator):
     errors_ : (m,) array
         Standard error of the difference of each from the best.
     rows_ : float
-        Number of judged rows, or the effective number if they have weights; 0 if none were judged.
+        Number of judged rows, or the effective number if they have weights, of clusters or times if
+        rows depend on one another; 0 if none were judged.
 
     Notes
     -----
-    Stratified folds; at most 20,000 rows, evenly spaced, are judged. The notes of the fit say which
-    calibrator was chosen, and why.
+    Stratified folds, dependent rows in one; at most 20,000 rows, evenly spaced, are judged. The
+    notes of the fit say which calibrator was chosen, and why.
 
     Examples
     --------
@@ -150,6 +151,9 @@ class RecommendedCalibrator(VectorCalibrator):
         "tolerance": [Interval(Real, 0, 100, closed="both")],
     }
 
+    groups_rows: ClassVar[bool] = True
+    _dependence: Dependence | None = None
+
     def __init__(self, folds: int = 5, tolerance: float = 1.0) -> None:
         self.folds = folds
         self.tolerance = tolerance
@@ -164,6 +168,22 @@ class RecommendedCalibrator(VectorCalibrator):
     def onnx_nodes(self, nodes: Nodes, proba: str) -> str:
         return self.calibrator_.onnx_nodes(nodes, proba)
 
+    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on the calibration set; as other calibrators, but folds and errors know dependence.
+
+        Parameters
+        ----------
+        proba, y
+            As of other calibrators.
+        sample_weight : (n,) array or RowDesign, optional
+            Positive row weights, with or without the dependence of the rows.
+        """
+        self._dependence = dependence_of(sample_weight)
+        try:
+            return super().fit(proba, y, sample_weight)
+        finally:
+            self._dependence = None
+
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._note_absent(y)
         self.candidates_: tuple[str, ...] = ()
@@ -177,7 +197,10 @@ class RecommendedCalibrator(VectorCalibrator):
             )
         else:
             found = SimplestChoice.of(
-                *losses, tolerance=float(self.tolerance), least=_LEAST_NATS, most=_MOST_NATS
+                *_of_units(*losses, self._judged(len(y))[1]),
+                tolerance=float(self.tolerance),
+                least=_LEAST_NATS,
+                most=_MOST_NATS,
             )
             self.candidates_ = candidates(self.n_classes_)
             self.losses_, self.errors_, self.rows_ = found.losses, found.errors, found.rows
@@ -195,11 +218,11 @@ class RecommendedCalibrator(VectorCalibrator):
         self, proba: FloatArray, y: IntArray, weight: FloatArray
     ) -> tuple[FloatArray, FloatArray] | None:
         """Each candidate's loss of each judged row (n, m), and the rows' shares (n,)."""
-        stride = max(1, -(-len(y) // _MOST_ROWS))
+        stride, dependence = self._judged(len(y))
         proba, y, weight = proba[::stride], y[::stride], weight[::stride]
-        if len(y) < _FEWEST_ROWS:
+        if len(units(weight, dependence)) < _FEWEST_ROWS:
             return None
-        fold = stratified_folds(y, int(self.folds))
+        fold = stratified_folds(y, int(self.folds), 0, dependence)
         keys = candidates(self.n_classes_)
         losses = np.empty((len(y), len(keys)))
         for held in (fold == at for at in range(int(self.folds))):
@@ -208,6 +231,12 @@ class RecommendedCalibrator(VectorCalibrator):
                 fitted = self._fitted(key, proba[kept], y[kept], weight[kept])
                 losses[held, at] = log_losses(fitted.predict_proba(proba[held]), y[held])
         return losses, weight / weight.sum()
+
+    def _judged(self, n_rows: int) -> tuple[int, Dependence | None]:
+        """Of how many rows one is judged, and how those depend on one another."""
+        stride = max(1, -(-n_rows // _MOST_ROWS))
+        every = self._dependence
+        return stride, None if every is None else every.only(slice(None, None, stride))
 
     def _fitted(
         self, key: str, proba: FloatArray, y: IntArray, weight: FloatArray
@@ -237,6 +266,20 @@ class RecommendedCalibrator(VectorCalibrator):
         demand(type(rows) is float and 0 <= rows < np.inf, "rows_")
         for name in ("losses_", "errors_"):
             check_array(self, name, (len(self.candidates_),), low=0.0)
+
+
+def _of_units(
+    losses: FloatArray, weight: FloatArray, dependence: Dependence | None
+) -> tuple[FloatArray, FloatArray]:
+    """Mean losses (k, m) and weights (k,) of clusters, or of stretches of times that are as long
+    as times depend on one another; of independent rows those of the rows.
+    """
+    if dependence is None:
+        return losses, weight
+    at = np.unique(dependence.unit // (dependence.lags + 1), return_inverse=True)[1].reshape(-1)
+    mass = np.bincount(at, weights=weight)
+    sums = [np.bincount(at, weights=weight * one) for one in losses.T]
+    return np.stack(sums, axis=1) / mass[:, None], np.asarray(mass, dtype=np.float64)
 
 
 def _name(key: str) -> str:

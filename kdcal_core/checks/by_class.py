@@ -19,7 +19,7 @@ def _needs(evidence: Evidence) -> str | None:
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
-    found = targets(rows.proba, rows.y, rows.weight, "class")
+    found = targets(rows.proba, rows.y, rows.design, "class")
     parts = []
     for one in found if len(found) > 2 else found[1:]:  # of two, one says what the other does
         assert one.label is not None

@@ -11,7 +11,7 @@ from kdcal_core.review import Limit
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
-    found = targets(rows.proba, rows.y, rows.weight, "top-label")
+    found = targets(rows.proba, rows.y, rows.design, "top-label")
     return [
         Part(target_gap(one, level), rows.classes[one.label])
         for one in found

@@ -16,7 +16,7 @@ def _needs(evidence: Evidence) -> str | None:
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
-    return [Part(certain_and_wrong(rows.proba, rows.y, level=level))]
+    return [Part(certain_and_wrong(rows.proba, rows.y, level=level, sample_weight=rows.design))]
 
 
 Check(

@@ -9,7 +9,8 @@ from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    return [Part(certain_share(evidence.scored.proba, level=level))]
+    rows = evidence.scored
+    return [Part(certain_share(rows.proba, level=level, sample_weight=rows.design))]
 
 
 Check(

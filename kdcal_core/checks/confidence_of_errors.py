@@ -18,7 +18,7 @@ def _needs(evidence: Evidence) -> str | None:
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
     found = mean_max_confidence(
-        rows.proba, rows.y, of="errors", level=level, sample_weight=rows.weight
+        rows.proba, rows.y, of="errors", level=level, sample_weight=rows.design
     )
     return [Part(found)]
 

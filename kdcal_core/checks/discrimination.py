@@ -10,7 +10,7 @@ from kdcal_core.review import Limit
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
-    found = auroc(rows.proba, rows.y, level=level, sample_weight=rows.weight, classes=rows.classes)
+    found = auroc(rows.proba, rows.y, level=level, sample_weight=rows.design, classes=rows.classes)
     return [Part(found)]
 
 

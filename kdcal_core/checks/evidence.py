@@ -103,5 +103,5 @@ class Evidence:
         """
         scored = self.scored if rows is None else rows
         kind = "confidence" if self.event is None else "class"
-        found = targets(scored.proba, scored.y, scored.weight, kind, self.event)  # type: ignore[arg-type]
+        found = targets(scored.proba, scored.y, scored.design, kind, self.event)  # type: ignore[arg-type]
         return found[0]

@@ -46,7 +46,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
             ratio_estimate(
                 now - by_row(said.proba, rows.y),
                 now,
-                weight=rows.weight,
+                weight=rows.design,
                 level=level,
                 name="Log loss gained by the calibrator, as a share of the model's",
                 label="Log loss gained",

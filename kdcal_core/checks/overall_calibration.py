@@ -17,7 +17,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         return [Part(event_calibration_error(target, level, seed))]
     right = target.hit.astype(np.int64)
     found = confidence_calibration_error(
-        target.score, right, level=level, seed=seed, sample_weight=target.weight
+        target.score, right, level=level, seed=seed, sample_weight=target.design
     )
     return [Part(found)]
 

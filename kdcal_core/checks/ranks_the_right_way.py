@@ -12,7 +12,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
     return [
         Part(
-            auroc(rows.proba, rows.y, level=level, sample_weight=rows.weight, classes=rows.classes)
+            auroc(rows.proba, rows.y, level=level, sample_weight=rows.design, classes=rows.classes)
         )
     ]
 

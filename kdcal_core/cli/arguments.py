@@ -350,6 +350,14 @@ def _signature(command: argparse.ArgumentParser) -> None:
 def _weight_and_classes(command: Parser) -> None:
     command.add_argument("--weight", metavar="COLUMN", help="row weights")
     command.add_argument(
+        "--cluster",
+        metavar="COLUMN",
+        help="of classes: rows with the same value depend on one another (patients, centres)",
+    )
+    command.add_argument(
+        "--time", metavar="COLUMN", help="of classes: order of the rows; near ones may be alike"
+    )
+    command.add_argument(
         "--classes",
         metavar="A,B,...",
         type=names,

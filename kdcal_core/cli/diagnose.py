@@ -35,6 +35,7 @@ from kdcal_core.review import (
     Which,
     Workspace,
     check_files,
+    dependence_words,
     event_of,
     need,
     note_results,
@@ -85,6 +86,9 @@ def _run(options: argparse.Namespace) -> str:
         texts.insert(0, printable(f"Model: {review.model.name}, {review.model.kind}{signed}"))
     elif review.task == "classification":
         texts.insert(0, outputs_words(review))
+    if words := dependence_words(review):
+        alone = "The range in log odds treats rows as independent."
+        texts.insert(1, printable(f"{words} {alone}", 500))
     if doubts:
         texts.insert(0, "\n".join(f"Warning: {doubt}" for doubt in doubts))
     return "\n\n".join(texts)
@@ -166,6 +170,8 @@ def _inputs(review: Review) -> dict[str, dict[str, Any] | None]:
 def _settings(options: argparse.Namespace, review: Review) -> dict[str, Any]:
     settings = {name: getattr(options, name) for name in ("target", "weight", "level")}
     if review.task == "classification":
+        named = ((name, getattr(options, name)) for name in ("cluster", "time"))
+        settings |= {name: column for name, column in named if column is not None}
         return {**settings, "classes": options.classes, "bins": options.bins or _BINS}
     roles = review.roles or Roles()
     return {

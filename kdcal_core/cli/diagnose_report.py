@@ -108,7 +108,7 @@ def measure(
     >>> [int(curve.count[0]) for curve in result.by_class.curves]
     [50, 50]
     """
-    proba, y, weight = scored.proba, scored.y, scored.weight
+    proba, y, weight = scored.proba, scored.y, scored.design
     diagram = reliability(
         proba,
         y,

@@ -31,6 +31,7 @@ from kdcal_core.data.role_columns import (
     outcome_column,
     output_matrix,
     parameter_columns,
+    row_dependence,
     target_labels,
     true_mean_column,
     used_columns,
@@ -47,7 +48,13 @@ from kdcal_core.data.schema import (
     Table,
     Task,
 )
-from kdcal_core.data.splits import at_most, fit_and_held, split_by_column, stratified_folds
+from kdcal_core.data.splits import (
+    at_most,
+    fit_and_held,
+    split_by_column,
+    stratified_folds,
+    two_parts,
+)
 from kdcal_core.data.tables import read_table, table_from_frame
 
 __all__ = [
@@ -91,6 +98,7 @@ __all__ = [
     "read_columns",
     "read_table",
     "regression_fitness",
+    "row_dependence",
     "softmax_logits",
     "split_by_column",
     "spread_column",
@@ -99,6 +107,7 @@ __all__ = [
     "target_labels",
     "to_csv",
     "true_mean_column",
+    "two_parts",
     "used_columns",
     "weight_column",
 ]

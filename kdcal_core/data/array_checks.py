@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import RowDesign
 from kdcal_core.text import counted, formatted
 
 SUM_TOLERANCE = 1e-3
@@ -118,6 +119,8 @@ def check_labels(y: Any, n_classes: int, *, n_rows: int | None = None) -> IntArr
 def check_weight(weight: Any, n_rows: int) -> FloatArray:
     """Row weights as an (n_rows,) float64 array; ``None`` weighs every row one.
 
+    Of a :class:`kdcal_core.statistics.RowDesign` its weights.
+
     Raises
     ------
     InputError
@@ -129,6 +132,9 @@ def check_weight(weight: Any, n_rows: int) -> FloatArray:
     >>> check_weight(None, 3).tolist()
     [1.0, 1.0, 1.0]
     """
+    if isinstance(weight, RowDesign):
+        _check_length(weight.dependence.unit, "clusters or times", n_rows)
+        weight = weight.weight
     if weight is None:
         return np.ones(n_rows)
     values = _as_float(weight, "weight")

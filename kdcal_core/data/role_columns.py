@@ -6,7 +6,7 @@ First those of any table and of a classification, then those of a regression.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from kdcal_core.data.regression_columns import (
 )
 from kdcal_core.data.schema import FloatArray, IntArray, Roles, Table
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence
 from kdcal_core.text import listed
 
 _CHOOSE_OUTPUTS = (
@@ -75,6 +76,13 @@ def check_roles(
     for column in used:
         _column(frame, column, file)
     _check_used_once(used, file)
+    if roles.cluster is not None and roles.time is not None:
+        raise InputError(
+            "Two columns say how rows depend on one another, one of clusters and one of times",
+            fix="Keep one of these roles. Rows of one time are kept together, like a cluster.",
+            file=file,
+            column=roles.time,
+        )
     # an outcome of words is recognised by `outcome_column`
     if not regression or mostly_numbers(frame[roles.target]):
         _check_varies(frame[roles.target], roles.target, file, regression=regression)
@@ -181,6 +189,62 @@ def weight_column(
         raise error.at(file=file, column=roles.weight) from error
 
 
+def row_dependence(
+    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
+) -> Dependence | None:
+    """How rows depend on one another, by the cluster or time column; None without such a column.
+
+    Times are numbers, dates, or text that is written as either (2026-03-31).
+
+    Raises
+    ------
+    InputError
+        For a missing value, a time that is neither, or where all rows are of one cluster or time.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"patient": ["b", "a", "b"], "day": ["2026-02-01", "2026-01-01", "3"]})
+    >>> row_dependence(frame, Roles(cluster="patient")).unit.tolist()
+    [0, 1, 0]
+    >>> row_dependence(frame[:2], Roles(time="day")).unit.tolist()
+    [1, 0]
+    """
+    name = roles.cluster if roles.time is None else roles.time
+    if name is None:
+        return None
+    frame, file = _opened(table, file)
+    column = _column(frame, name, file)
+    kind: Literal["cluster", "time"] = "cluster" if roles.time is None else "time"
+    fix = "Fill it in, or leave the row out."
+    refuse_rows(column.isna().to_numpy(), f"The {kind} is missing", fix, column=name, file=file)
+    values = pd.factorize(column)[0] if kind == "cluster" else _times(column, name, file)
+    found = Dependence.of(kind, values, name)
+    if found.n_units < 2:
+        raise InputError(
+            f"All rows are of one {kind}, so nothing says how much such units differ",
+            fix="Choose a column with several, or take the role away from this one.",
+            file=file,
+            column=name,
+        )
+    return found
+
+
+def _times(column: pd.Series[Any], name: str, file: str | None) -> NDArray[Any]:
+    """Comparable times of each row, (n,)."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column.to_numpy(dtype=np.float64)
+    if not pd.api.types.is_datetime64_any_dtype(column.dtype):
+        text = column.astype("string")
+        numbers = pd.to_numeric(text, errors="coerce")
+        if numbers.notna().all():
+            return numbers.to_numpy(dtype=np.float64)
+        column = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True)
+        what = "A time is no number and no date that is written as 2026-03-31 or 2026-03-31T09:00"
+        faulty = column.isna().to_numpy()
+        refuse_rows(faulty, what, "Write all of them alike.", column=name, file=file)
+    return column.astype("int64").to_numpy()
+
+
 def feature_frame(
     table: Table | pd.DataFrame, roles: Roles, file: str | None = None
 ) -> pd.DataFrame:
@@ -258,7 +322,10 @@ def used_columns(roles: Roles) -> list[str]:
     >>> used_columns(Roles(target="y", features=("a",), outputs=(("yes", "p"),)))
     ['y', 'p', 'a']
     """
-    single = (roles.target, roles.predicted, roles.split, roles.weight, roles.true_mean)
+    single = (
+        *(roles.target, roles.predicted, roles.split, roles.weight),
+        *(roles.cluster, roles.time, roles.true_mean),
+    )
     named = [column for column in single if column is not None]
     answers = [column for _, column in (*roles.outputs, *roles.parameters)]
     return named + answers + list(roles.features)

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.statistics import Dependence, RowDesign
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Task = Literal["classification", "regression"]
@@ -59,7 +61,8 @@ class Roles:
 
     ``outputs`` pairs a class name with the column that holds the model's probability (or
     percentage, or logit) of that class, in the model's order of classes. Columns without a role
-    are unused.
+    are unused. ``cluster`` names the column whose equal values mark rows that depend on one another
+    (a patient, a centre), ``time`` the one that orders the rows; at most one of both is used.
     ``class_by`` says how the class of a lone output column was found: by its "name" (or by a
     person), or else by the "rows" or the "order" of the classes, which is a guess to be confirmed.
 
@@ -76,6 +79,8 @@ class Roles:
     predicted: str | None = None
     split: str | None = None
     weight: str | None = None
+    cluster: str | None = None
+    time: str | None = None
     task: Task = "classification"
     family: Family | None = None
     parameters: tuple[tuple[str, str], ...] = ()
@@ -101,6 +106,8 @@ class ScoredSet:
         SHA-256 of the arrays above: the key of every cached result.
     name : str
         "calibration" or "evaluation".
+    dependence : Dependence or None
+        How the rows depend on one another; None for independent rows.
     """
 
     proba: FloatArray
@@ -109,6 +116,22 @@ class ScoredSet:
     digest: str
     name: str
     weight: FloatArray | None = None
+    dependence: Dependence | None = None
+
+    @property
+    def grouping(self) -> Dependence | None:
+        """How the rows depend on one another; None too where each is a cluster of its own."""
+        return None if self.dependence is None or self.dependence.alone else self.dependence
+
+    @property
+    def design(self) -> FloatArray | RowDesign | None:
+        """Weights and dependence as a ``sample_weight``: the weights alone for independent rows.
+
+        Functions that are given ``weight`` instead treat the rows as independent.
+        """
+        if self.grouping is None:
+            return self.weight
+        return RowDesign(self.weight, self.grouping)
 
     @property
     def n_rows(self) -> int:
@@ -127,4 +150,12 @@ class ScoredSet:
         ([0, 1], '')
         """
         weight = None if self.weight is None else self.weight[rows]
-        return replace(self, proba=self.proba[rows], y=self.y[rows], digest="", weight=weight)
+        dependence = None if self.dependence is None else self.dependence.only(rows)
+        return replace(
+            self,
+            proba=self.proba[rows],
+            y=self.y[rows],
+            digest="",
+            weight=weight,
+            dependence=dependence,
+        )

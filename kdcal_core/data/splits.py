@@ -10,6 +10,8 @@ import pandas as pd
 
 from kdcal_core.data.schema import IntArray
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence
+from kdcal_core.text import counted
 
 _SET_NAMES = {
     "calibration": (
@@ -22,16 +24,21 @@ _SET_NAMES = {
 _SET_OF_NAME = {name: which for which, names in _SET_NAMES.items() for name in names}
 
 
-def stratified_folds(y: IntArray, n_folds: int, seed: int = 0) -> IntArray:
+def stratified_folds(
+    y: IntArray, n_folds: int, seed: int = 0, dependence: Dependence | None = None
+) -> IntArray:
     """Fold of each row, 0 to ``n_folds`` - 1, (n,): fold sizes and class shares as equal as can be.
 
     Rows are shuffled inside their class, the classes follow one another, and folds are dealt in
     turn; so fold sizes differ by at most one, and so do the rows of any class.
 
+    Dependent rows stay together. Clusters are dealt like rows, each with the class of most of its
+    rows, large ones first. In time every fold is a stretch of neighbouring times.
+
     Raises
     ------
     InputError
-        Where there are fewer rows than folds, or fewer than two folds.
+        Where there are fewer rows, clusters or times than folds, or fewer than two folds.
 
     Examples
     --------
@@ -39,17 +46,30 @@ def stratified_folds(y: IntArray, n_folds: int, seed: int = 0) -> IntArray:
     >>> folds = stratified_folds(np.repeat([0, 1], [8, 4]), 4, seed=1)
     >>> np.bincount(folds).tolist()
     [3, 3, 3, 3]
+    >>> pairs = Dependence.of("cluster", np.repeat(np.arange(6), 2))
+    >>> folds = stratified_folds(np.repeat([0, 1], [8, 4]), 3, seed=1, dependence=pairs)
+    >>> bool((folds[::2] == folds[1::2]).all()), np.bincount(folds).tolist()
+    (True, [4, 4, 4])
     """
-    n = len(y)
+    unit = np.arange(len(y)) if dependence is None else dependence.present
+    n = int(unit.max(initial=-1)) + 1
     if not 2 <= n_folds <= n:
+        noun = "row" if dependence is None else dependence.kind
         raise InputError(
-            f"{n:,} rows cannot be divided into {n_folds} folds",
-            fix=f"Give at least {max(n_folds, 2)} rows, or use fewer folds, at least two.",
+            f"{counted(n, noun)} cannot be divided into {n_folds} folds",
+            fix=f"Give at least {max(n_folds, 2)} {noun}s, or use fewer folds, at least two.",
         )
-    order = np.lexsort((np.random.default_rng(seed).random(n), y))
+    if dependence is not None and dependence.kind == "time":
+        return np.asarray(unit * n_folds // n)
+    size, kind = np.bincount(unit), y
+    if dependence is not None:
+        _, label = np.unique(y, return_inverse=True)
+        rows = np.bincount(unit * (label.max() + 1) + label, minlength=n * (label.max() + 1))
+        kind = rows.reshape(n, -1).argmax(axis=1)
+    order = np.lexsort((np.random.default_rng(seed).random(n), -size, kind))
     folds = np.empty(n, dtype=np.int64)
     folds[order] = np.arange(n) % n_folds
-    return folds
+    return folds[unit]
 
 
 def at_most(n: int, most: int, seed: int | Sequence[int] = 0) -> IntArray:
@@ -64,6 +84,37 @@ def at_most(n: int, most: int, seed: int | Sequence[int] = 0) -> IntArray:
         return np.arange(n, dtype=np.int64)
     drawn = np.random.default_rng(seed).choice(n, most, replace=False)
     return np.sort(drawn).astype(np.int64)
+
+
+def two_parts(
+    n_rows: int, n_first: int, seed: int = 0, dependence: Dependence | None = None
+) -> tuple[IntArray, IntArray]:
+    """Positions of about ``n_first`` rows drawn at random, and of the others, both ascending.
+
+    Dependent rows stay together: clusters are drawn, until no further one fits; in time the first
+    part is the earlier stretch.
+
+    Examples
+    --------
+    >>> first, second = two_parts(10, 4)
+    >>> len(first), len(second)
+    (4, 6)
+    >>> pairs = Dependence.of("cluster", np.repeat(np.arange(5), 2))
+    >>> first, second = two_parts(10, 5, 0, pairs)
+    >>> (first[::2] + 1 == first[1::2]).tolist(), len(second)
+    ([True, True], 6)
+    """
+    if dependence is None:
+        drawn = np.random.default_rng(seed).permutation(n_rows)
+        return np.sort(drawn[:n_first]), np.sort(drawn[n_first:])
+    unit = dependence.present
+    size = np.bincount(unit)
+    order = np.arange(len(size))
+    if dependence.kind == "cluster":
+        order = np.random.default_rng(seed).permutation(len(size))
+    taken = order[np.cumsum(size[order]) <= n_first]
+    first = np.isin(unit, taken)
+    return np.flatnonzero(first), np.flatnonzero(~first)
 
 
 def fit_and_held(fold: IntArray) -> Iterator[tuple[IntArray, IntArray]]:

@@ -63,7 +63,7 @@ def summary(
     ['Accuracy', 'Confidence gap', 'ECE', 'Top-label log loss']
     """
     target = _target(scored, confidence)
-    said, right, weight = target.score, target.hit, scored.weight
+    said, right, weight = target.score, target.hit, scored.design
     return (
         accuracy(scored.proba, scored.y, level=level, sample_weight=weight),
         target_gap(target, level),
@@ -91,8 +91,8 @@ def event_summary(
     >>> [tile.label for tile in event_summary(scored, 1)]
     ['AUROC', 'Probability minus rate', 'ECE', 'Log loss']
     """
-    (target,) = targets(scored.proba, scored.y, scored.weight, "class", event)
-    hit, weight = (scored.y == event).astype(np.int64), scored.weight
+    (target,) = targets(scored.proba, scored.y, scored.design, "class", event)
+    hit, weight = (scored.y == event).astype(np.int64), scored.design
     pair = np.stack([1.0 - target.score, target.score], axis=1)
     names = (f"not {scored.classes[event]}", scored.classes[event])
     return (
@@ -118,7 +118,7 @@ def event_calibration_error(target: Target, level: float, seed: int = 0) -> Esti
             target.hit.astype(np.int64),
             level=level,
             seed=seed,
-            sample_weight=target.weight,
+            sample_weight=target.design,
         )
     )
 
@@ -134,7 +134,7 @@ def all_estimates(
     tiles = summary(scored, confidence, level=level, seed=seed)
     if confidence is None:
         return (*tiles, *_of_model(scored, level, seed))
-    return (*tiles, *_of_confidence(_target(scored, confidence), scored.weight, level, seed))
+    return (*tiles, *_of_confidence(_target(scored, confidence), scored.design, level, seed))
 
 
 def question_estimates(
@@ -164,7 +164,7 @@ def question_estimates(
     ['Probability minus rate', 'ECE', 'Calibration intercept', 'Calibration slope']
     """
     kind: Kind = "confidence" if event is None else "class"
-    (target,) = targets(scored.proba, scored.y, scored.weight, kind, event)
+    (target,) = targets(scored.proba, scored.y, scored.design, kind, event)
     what = "the confidence" if event is None else "the event's probability"
     line = (target_intercept(target, level), target_slope(target, level))
     named = [replace(one, name=f"{one.name}, of {what}") for one in line]
@@ -179,8 +179,8 @@ def question_estimates(
         *own,
         *named,
         replace(stated, name=f"{stated.name}, of {what}"),
-        certain_share(scored.proba, level=level),
-        certain_and_wrong(scored.proba, scored.y, level=level),
+        certain_share(scored.proba, level=level, sample_weight=scored.design),
+        certain_and_wrong(scored.proba, scored.y, level=level, sample_weight=scored.design),
         gain_over_most_frequent(scored, known, level=level),
         *gains_over_shares(scored, known, level=level),
         *between,
@@ -206,7 +206,7 @@ def class_gaps(
     >>> [one.name for one in class_gaps(scored, "class")]
     ['Mean probability of a class minus its share: yes']
     """
-    found = targets(scored.proba, scored.y, scored.weight, kind)
+    found = targets(scored.proba, scored.y, scored.design, kind)
     shown = found[1:] if kind == "class" and len(found) == 2 else found
     what, label = {
         "top-label": ("Mean confidence minus accuracy of the rows predicted as", "Confidence gap"),
@@ -223,14 +223,14 @@ def class_gaps(
 
 def _target(scored: ScoredSet, confidence: Any) -> Target:
     if confidence is None:
-        return targets(scored.proba, scored.y, scored.weight, "confidence")[0]
+        return targets(scored.proba, scored.y, scored.design, "confidence")[0]
     right = top_label(scored.proba)[0] == scored.y
-    return confidence_target(confidence, right, scored.weight)
+    return confidence_target(confidence, right, scored.design)
 
 
 def _of_model(scored: ScoredSet, level: float, seed: int) -> tuple[Estimate, ...]:
     proba, y = scored.proba, scored.y
-    plain: dict[str, Any] = {"level": level, "sample_weight": scored.weight}
+    plain: dict[str, Any] = {"level": level, "sample_weight": scored.design}
     drawn: dict[str, Any] = {**plain, "seed": seed}
     return (
         calibration_error(proba, y, strategy="quantile", **drawn),

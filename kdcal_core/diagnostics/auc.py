@@ -14,7 +14,17 @@ from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import clopper_pearson, kish, ratio_interval, t_quantile
+from kdcal_core.statistics import (
+    Dependence,
+    clopper_pearson,
+    dependence_of,
+    kish,
+    pooled,
+    ratio_interval,
+    small_sample_factor,
+    t_quantile,
+    units,
+)
 
 _ROUNDING = 1e-12  # an area this close to 0 or 1 is 0 or 1
 _NO_VARIANCE = 1e-18
@@ -64,6 +74,7 @@ def area_variance(
     lead: FloatArray | None = None,
     lone: float = 0.25,
     pseudo_row: bool = False,
+    dependence: Dependence | None = None,
 ) -> tuple[float, float, float]:
     """Variance of a sum of structural components, its degrees of freedom, and its smallest sample.
 
@@ -84,6 +95,10 @@ def area_variance(
         Whether half a row of variance ``lone`` is averaged into every sample's variance. Five
         positives that all lie near the top have almost no variance, which says little about the
         sixth.
+    dependence : Dependence, optional
+        Of the rows. The variance is multiplied by the ratio of that of the clusters' totals to that
+        of the rows, both samples together (Obuchowski 1997), and the degrees of freedom are at most
+        the clusters less one.
 
     Returns
     -------
@@ -101,13 +116,37 @@ def area_variance(
     each = np.where(several, square * rows / spare, lone * widest)
     variance = float(each.sum())
     least = float(rows.min())
+    most_freedom = np.inf
+    if dependence is not None:
+        effect, few = _of_clusters(part, weight, dependence)
+        least, most_freedom, variance, each = (
+            least * few[0],
+            few[1],
+            variance * effect,
+            each * effect,
+        )
     if variance < _NO_VARIANCE:
         return 0.0, np.inf, least
     if pseudo_row:
         each = np.where(several, each + (0.5 * lone * widest - each) / (rows + 0.5), each)
         variance = float(each.sum())
     doubt = np.where(rows > 1.0 + 1e-9, each**2 / spare, 0.0).sum()
-    return variance, float(variance**2 / doubt) if doubt > 0.0 else np.inf, least
+    freedom = float(variance**2 / doubt) if doubt > 0.0 else np.inf
+    return variance, min(freedom, most_freedom), least
+
+
+def _of_clusters(
+    part: FloatArray, weight: FloatArray, dependence: Dependence
+) -> tuple[float, tuple[float, float]]:
+    """The design effect of a sum of parts; clusters for each row, and their degrees of freedom."""
+    mass, n = units(weight, dependence), len(part)
+    if len(mass) < 2:  # one cluster says nothing of others
+        return float(n), (kish(mass) / kish(weight), 1.0)
+    own = float(np.square(part).sum()) * small_sample_factor(n)
+    together = float(np.square(pooled(part, dependence)).sum())
+    together *= small_sample_factor(len(mass), dependence.lags)
+    effect = together / own if own > 0.0 else 1.0
+    return effect, (kish(mass) / kish(weight), max(kish(mass) - 1.0, 1.0))
 
 
 def area_interval(
@@ -118,6 +157,7 @@ def area_interval(
     level: float,
     lead: FloatArray | None = None,
     pairs: float | None = None,
+    dependence: Dependence | None = None,
 ) -> tuple[float, float, str]:
     """Interval of an area, or of a mean of areas, from its structural components, and its name.
 
@@ -130,11 +170,15 @@ def area_interval(
     default the number of rows of the smallest sample. Other arguments as in
     :func:`area_variance`.
     """
-    least = area_variance(part, side, weight, lead)[2]
+    if dependence is not None and len(units(weight, dependence)) < 2:
+        return 0.0, 1.0, f"any: all rows are of one {dependence.kind}"
+    least = area_variance(part, side, weight, lead, dependence=dependence)[2]
+    if pairs is not None and dependence is not None:
+        pairs *= _of_clusters(part, weight, dependence)[1][0]
     pairs = least if pairs is None else pairs
     middle = (area * pairs + 0.5) / (pairs + 1.0)
     variance, freedom, _ = area_variance(
-        part, side, weight, lead, middle * (1.0 - middle), pseudo_row=True
+        part, side, weight, lead, middle * (1.0 - middle), pseudo_row=True, dependence=dependence
     )
     if variance == 0.0 or not 0.0 < area < 1.0:
         low, high = (float(v) for v in clopper_pearson(area, pairs, level))
@@ -171,10 +215,16 @@ class Pairing:
     fold: IntArray
     n_classes: int
     curves: tuple[tuple[int, int, float], ...]
+    dependence: Dependence | None = None
 
     @classmethod
     def of(
-        cls, y: IntArray, weight: FloatArray, n_classes: int, fold: IntArray | None = None
+        cls,
+        y: IntArray,
+        weight: FloatArray,
+        n_classes: int,
+        fold: IntArray | None = None,
+        dependence: Dependence | None = None,
     ) -> Pairing:
         """All rows against each other, or with ``fold`` (n,) those of each fold."""
         fold = np.zeros(len(y), dtype=np.int64) if fold is None else fold
@@ -193,7 +243,8 @@ class Pairing:
                 share = float(weight[y == k].sum())
                 total += share
                 curves += [(k, f, share * p / whole) for f, p in pairs.items() if p > 0]
-        return cls(y, weight, fold, n_classes, tuple((k, f, s / total) for k, f, s in curves))
+        shares = tuple((k, f, s / total) for k, f, s in curves)
+        return cls(y, weight, fold, n_classes, shares, dependence)
 
     def words(self, classes: Sequence[str] | None = None) -> str:
         """Which classes the area concerns; ``classes`` names them."""
@@ -247,7 +298,9 @@ class Pairing:
 
     def interval(self, area: float, part: FloatArray, level: float) -> tuple[float, float, str]:
         """:func:`area_interval` of a mean area."""
-        return area_interval(area, part, self.y, self.weight, level, self.lead, self.pairs)
+        return area_interval(
+            area, part, self.y, self.weight, level, self.lead, self.pairs, self.dependence
+        )
 
     def _shares(self, k: int, f: int) -> FloatArray:
         """Each row's share of its side of a curve, 0 outside the fold, (n,)."""
@@ -307,7 +360,8 @@ def auc(score: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -
         interval would have no width. It is then Clopper-Pearson's for the number of independent
         pairs of one row of each class.
     sample_weight : (n,) array-like, optional
-        Positive row weights; each class counts by Kish's effective number of rows.
+        Positive row weights; each class counts by Kish's effective number of rows. A
+        :class:`kdcal_core.statistics.RowDesign` also says how rows depend on one another.
 
     Returns
     -------
@@ -328,7 +382,8 @@ def auc(score: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -
     score = _score(score, len(y), "score")
     if len(np.unique(y)) < 2:
         return _estimate("AUROC", "AUROC", (np.nan,) * 3, len(y), level, _ONE_CLASS)
-    return _one_area(*roc_area(score, y == 1, weight), y, weight, level)
+    dependence = dependence_of(sample_weight)
+    return _one_area(*roc_area(score, y == 1, weight), y, weight, level, dependence)
 
 
 def paired_auc(
@@ -356,13 +411,14 @@ def paired_auc(
         nothing = _estimate("AUROC", "AUROC", (np.nan,) * 3, n, level, _ONE_CLASS)
         return PairedAuc(nothing, nothing, nothing, nothing, np.nan)
     (area_a, part_a), (area_b, part_b) = (roc_area(s, y == 1, weight) for s in (a, b))
-    gap = _Gap.of(area_a, area_b, part_a, part_b, y, weight, level)
+    dependence = dependence_of(sample_weight)
+    gap = _Gap.of(area_a, area_b, part_a, part_b, y, weight, level, dependence)
     low, high, how = gap.difference(same=bool(np.array_equal(_ranks(a), _ranks(b))))
     lift_low, lift_high, lift_how = gap.lift(low, high)
     lift = (area_b - area_a) / area_a if area_a > 0.0 else np.nan
     return PairedAuc(
-        a=_one_area(area_a, part_a, y, weight, level),
-        b=_one_area(area_b, part_b, y, weight, level),
+        a=_one_area(area_a, part_a, y, weight, level, dependence),
+        b=_one_area(area_b, part_b, y, weight, level, dependence),
         difference=_estimate(
             "AUROC, second score minus first",
             "AUROC difference",
@@ -407,10 +463,15 @@ class _Gap:
         y: IntArray,
         weight: FloatArray,
         level: float,
+        dependence: Dependence | None,
     ) -> _Gap:
         # the components of a difference lie between -1 and 1
-        var_gap, freedom, least = area_variance(part_b - part_a, y, weight, lone=1.0)
-        var_a, var_b = (area_variance(part, y, weight)[0] for part in (part_a, part_b))
+        var_gap, freedom, least = area_variance(
+            part_b - part_a, y, weight, lone=1.0, dependence=dependence
+        )
+        var_a, var_b = (
+            area_variance(part, y, weight, dependence=dependence)[0] for part in (part_a, part_b)
+        )
         return cls(a, b, var_a, var_b, var_gap, freedom, least, level)
 
     @property
@@ -452,9 +513,14 @@ class _Gap:
 
 
 def _one_area(
-    area: float, part: FloatArray, y: IntArray, weight: FloatArray, level: float
+    area: float,
+    part: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    level: float,
+    dependence: Dependence | None,
 ) -> Estimate:
-    low, high, how = area_interval(area, part, y, weight, level)
+    low, high, how = area_interval(area, part, y, weight, level, dependence=dependence)
     return _estimate("AUROC", "AUROC", (area, low, high), len(y), level, how)
 
 

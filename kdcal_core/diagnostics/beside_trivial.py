@@ -50,7 +50,7 @@ def _gain_over_class(rows: ScoredSet, label: int, level: float) -> Estimate:
     found = paired_difference(
         (rows.proba.argmax(axis=1) == rows.y).astype(float),
         (rows.y == label).astype(float),
-        weight=rows.weight,
+        weight=rows.design,
         level=level,
     )
     return replace(
@@ -88,7 +88,7 @@ def gains_over_shares(
     found = []
     for title, losses in (("Log loss", log_losses), ("Brier score", brier_losses)):
         gained = paired_difference(
-            losses(base, rows.y), losses(rows.proba, rows.y), weight=rows.weight, level=level
+            losses(base, rows.y), losses(rows.proba, rows.y), weight=rows.design, level=level
         )
         name = f"{title} of the classes' shares, minus that of the model"
         found.append(replace(gained, name=name, label="Gain", lower_is_better=False))

@@ -248,10 +248,10 @@ def differences_between_sets(
     gaps, areas = [], []
     for one in (rows, other):
         kind = "confidence" if event is None else "class"
-        (target,) = targets(one.proba, one.y, one.weight, kind, event)  # type: ignore[arg-type]
+        (target,) = targets(one.proba, one.y, one.design, kind, event)  # type: ignore[arg-type]
         gaps.append(target_gap(target, level))
         areas.append(
-            auroc(one.proba, one.y, level=level, sample_weight=one.weight, classes=one.classes)
+            auroc(one.proba, one.y, level=level, sample_weight=one.design, classes=one.classes)
         )
     gap, area = unpaired_difference(*gaps), unpaired_difference(*areas)
     return (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import FloatArray
 from kdcal_core.data.binning import bin_index, bin_sums
 from kdcal_core.diagnostics.error_interval import (
     UNSHAPED,
@@ -39,7 +38,7 @@ from kdcal_core.diagnostics.targets import (
     targets,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import clopper_pearson
+from kdcal_core.statistics import Dependence, Resamples, clopper_pearson, independent_rows
 
 NULL_DRAWS = 500
 MAX_GROUPS = 2000
@@ -116,6 +115,10 @@ def calibration_error(
     stated and observed values, scaled to t. They are binomial in each bin. For "class", where a
     row lies in a bin of every class, labels are drawn instead; above 2,000 rows, 2,000 random
     groups of rows are resampled with two pseudo-rows in each bin.
+
+    If rows depend on one another (a :class:`kdcal_core.statistics.RowDesign` as ``sample_weight``),
+    each bin counts as fewer rows, by its design effect; for "class", whole clusters or blocks of
+    neighbouring times are resampled.
 
     The interval reaches 0 if the value is within the noise of a calibrated model. If noise raises
     the value above all errors that the rows support, the interval ends at the value, and its lower
@@ -363,8 +366,10 @@ def _interval(
         n_rows = _n_rows(found)
         drawn_share, deviation = (
             _drawn_labels(found, tables, chance, n_boot, rng)
-            if n_rows <= MAX_GROUPS
-            else resampled(found, tables, gap, row_draws(n_rows, n_boot, rng), rng)
+            if n_rows <= MAX_GROUPS and found[0].dependence is None
+            else resampled(
+                found, tables, gap, row_draws(n_rows, n_boot, rng, found[0].dependence), rng
+            )
         )
     else:
         drawn_share, deviation = share, _drawn_hits(tables, chance, n_boot, rng)
@@ -426,14 +431,22 @@ def _drawn_hits(
     n_boot: int,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Deviations of the gaps in bins that share no rows, (n_boot, M): binomial draws."""
-    n = np.concatenate([table.effective for table in tables])
+    """Deviations of the gaps in bins that share no rows, (n_boot, M): binomial draws.
+
+    Dependent rows add what they share.
+    """
+    n = np.concatenate([table.effective * table.design_effect for table in tables])
     rows = np.maximum(np.rint(n), n > 0).astype(np.int64)
     p = np.concatenate(chance)
     drawn = np.zeros((n_boot, len(rows)))
     some = rows > 0
     hits = rng.binomial(rows[some], p[some], size=(n_boot, int(some.sum())))
     drawn[:, some] = hits / rows[some] - p[some]
+    spread, ends = np.sqrt(p * (1.0 - p)), np.cumsum([0, *(len(one.count) for one in tables)])
+    for one, first, last in zip(tables, ends, ends[1:], strict=False):
+        if one.together is not None:
+            mine = drawn[:, first:last]
+            drawn[:, first:last] = one.together.scattered(mine, spread[first:last], rng)
     return drawn
 
 
@@ -475,26 +488,18 @@ def _drawn_labels(
     return share, np.divide(deviation, mass, out=np.zeros_like(deviation), where=mass > 0)
 
 
-@dataclass(frozen=True, eq=False)
-class RowDraws:
-    """Resamples of rows: the group of each row (n,), and how often each is drawn (B, groups)."""
-
-    group: IntArray
-    times: FloatArray
-
-
-def row_draws(n_rows: int, n_boot: int, rng: np.random.Generator) -> RowDraws:
+def row_draws(
+    n_rows: int, n_boot: int, rng: np.random.Generator, dependence: Dependence | None = None
+) -> Resamples:
     """``n_boot`` resamples of the rows, or above 2,000 rows of 2,000 random groups of them."""
-    n_groups = min(n_rows, MAX_GROUPS)
-    group = rng.permutation(n_rows) % n_groups
-    return RowDraws(group, _draw_counts(n_groups, n_boot, rng))
+    return independent_rows(n_rows, n_boot, MAX_GROUPS, rng, dependence)
 
 
 def resampled(
     found: tuple[Target, ...],
     tables: tuple[BinTable, ...],
     gap: FloatArray,
-    draws: RowDraws,
+    draws: Resamples,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
     """Bin shares and deviations of the gaps from the observed ones, both (n_boot, M)."""
@@ -516,13 +521,6 @@ def resampled(
         where=drawn_mass > 0,
     )
     return drawn_mass / drawn_mass.sum(axis=1, keepdims=True), drawn_gap - gap
-
-
-def _draw_counts(n_groups: int, n_boot: int, rng: np.random.Generator) -> FloatArray:
-    """How often each group is drawn, (n_boot, n_groups)."""
-    picked = rng.integers(0, n_groups, size=(n_boot, n_groups))
-    picked += np.arange(n_boot)[:, None] * n_groups
-    return bin_sums(picked.ravel(), n_boot * n_groups).reshape(n_boot, n_groups)
 
 
 def _pseudo_rows(table: BinTable, n_boot: int, rng: np.random.Generator) -> FloatArray:

@@ -14,7 +14,15 @@ from scipy.stats import chi2
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, confidence_target
-from kdcal_core.statistics import CLIP, kish
+from kdcal_core.statistics import (
+    CLIP,
+    Dependence,
+    kish,
+    pooled,
+    small_sample_factor,
+    t_quantile_of_rows,
+    units,
+)
 
 CELLS = 4096
 """Most points of a line; with more rows, neighbouring scores are merged."""
@@ -42,7 +50,9 @@ def calibration_intercept(
         Level of the interval: that of the profile likelihood, widened where outcomes scatter about
         the line more than a logistic regression says (Kent 1982).
     sample_weight : (n,) array, optional
-        Positive row weights; the interval then uses Kish's effective number of rows.
+        Positive row weights; the interval then uses Kish's effective number of rows. A
+        :class:`kdcal_core.statistics.RowDesign` also says how rows depend on one another; their
+        scatter is then that of clusters or of neighbouring times.
 
     Returns
     -------
@@ -103,7 +113,7 @@ def target_intercept(target: Target, level: float) -> Estimate:
     best = line.best_intercept(1.0)
     information = line.information(best, 1.0)[0, 0]
     excess = line.scatter(best, 1.0)[0, 0] / information
-    found = _limits(profile, best, information**-0.5, level, excess)
+    found = _limits(profile, best, information**-0.5, line.reach(level), excess)
     return _estimate("intercept", (best, *found), target, level, _HOW)
 
 
@@ -122,8 +132,26 @@ def target_slope(target: Target, level: float) -> Estimate:
     inverse = np.linalg.inv(line.information(*at))
     variance = inverse[1, 1]
     excess = (inverse @ line.scatter(*at) @ inverse)[1, 1] / variance
-    found = _limits(profile, best, float(variance**0.5), level, excess)
+    found = _limits(profile, best, float(variance**0.5), line.reach(level), excess)
     return _estimate("slope", (best, *found), target, level, _HOW)
+
+
+@dataclass(frozen=True, eq=False)
+class _DependentRows:
+    """Log odds, outcome and weight of each row (n,), and how the rows depend on one another."""
+
+    odds: FloatArray
+    hit: FloatArray
+    weight: FloatArray
+    dependence: Dependence
+
+    def scatter(self, intercept: float, slope: float) -> FloatArray:
+        """As :meth:`_Line.scatter`, from the totals of dependent rows."""
+        away = self.weight * (self.hit - expit(intercept + slope * self.odds))
+        totals = pooled(np.stack([away, away * self.odds]), self.dependence)
+        n = len(units(self.weight, self.dependence))
+        factor = small_sample_factor(n, self.dependence.lags)
+        return np.asarray(totals @ totals.T) * min(factor, 1e9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +163,7 @@ class _Line:
     without: FloatArray
     with_square: FloatArray
     without_square: FloatArray
+    rows: _DependentRows | None = None
 
     @classmethod
     def of(cls, target: Target) -> _Line:
@@ -145,12 +174,22 @@ class _Line:
         cell = np.arange(len(odds)) * min(CELLS, len(odds)) // len(odds)
         mass = np.bincount(cell, weights=weight[order])
         middle = np.bincount(cell, weights=(weight * odds)[order]) / mass
-        sums = [
+        with_event, without, with_square, without_square = (
             np.bincount(cell, weights=(each * side)[order]).astype(np.float64)
             for each in (weight, np.square(weight))
             for side in (target.hit, 1.0 - target.hit)
-        ]
-        return cls(np.asarray(middle, dtype=np.float64), *sums)
+        )
+        rows = None
+        if target.dependence is not None:
+            rows = _DependentRows(odds, target.hit, weight, target.dependence)
+        place = np.asarray(middle, dtype=np.float64)
+        return cls(place, with_event, without, with_square, without_square, rows)
+
+    def reach(self, level: float) -> float:
+        """Chi-square quantile of the profile; for few clusters the square of Student's."""
+        if self.rows is None:
+            return float(chi2.ppf(level, 1))
+        return t_quantile_of_rows(level, self.rows.weight, self.rows.dependence) ** 2
 
     @property
     def one_outcome(self) -> str | None:
@@ -189,6 +228,8 @@ class _Line:
 
     def scatter(self, intercept: float, slope: float) -> FloatArray:
         """Variance of the score that the outcomes show, (2, 2): the information, if it is true."""
+        if self.rows is not None:
+            return self.rows.scatter(intercept, slope)
         p = expit(intercept + slope * self.odds)
         spread = self.with_square * np.square(1.0 - p) + self.without_square * np.square(p)
         first = float(spread @ self.odds)
@@ -228,15 +269,15 @@ class _Line:
 
 
 def _limits(
-    profile: Callable[[float], float], best: float, error: float, level: float, excess: float
+    profile: Callable[[float], float], best: float, error: float, reach: float, excess: float
 ) -> tuple[float, float]:
-    """Where twice the profile's rise above its minimum reaches the chi-square quantile.
+    """Where twice the profile's rise above its minimum reaches ``reach``, a chi-square quantile.
 
     The rise is chi-square only if the line is true. Otherwise it is ``excess`` times chi-square:
     the ratio of the robust variance to that of the line (Kent 1982), here at least 1.
     """
     widened = max(excess, 1.0)
-    least, allowed = profile(best), widened * float(chi2.ppf(level, 1)) / 2.0
+    least, allowed = profile(best), widened * reach / 2.0
     error *= widened**0.5
 
     def rise(value: float) -> float:

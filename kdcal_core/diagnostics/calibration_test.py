@@ -9,7 +9,7 @@ from numpy.polynomial import legendre
 from scipy.stats import rankdata
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.targets import Target, confidence_target
+from kdcal_core.diagnostics.targets import Target, confidence_target, overall_effect
 
 DEGREES = 8
 """Shapes of a fault that are tried: an offset, a slope, and six polynomials of the rank."""
@@ -31,7 +31,8 @@ def calibration_test(score: Any, hit: Any, *, seed: int = 0, sample_weight: Any 
     seed : int
         Seed of the redrawn outcomes.
     sample_weight : (n,) array, optional
-        Positive row weights.
+        Positive row weights. Of a :class:`kdcal_core.statistics.RowDesign` the projections are
+        divided by the root of the design effect (Rao and Scott 1981, first order).
 
     Returns
     -------
@@ -76,7 +77,7 @@ def target_test(target: Target, seed: int = 0) -> float:
     shapes = _shapes(score, spread)
     contrast, shared, rest = _contrast(score, spread, shapes)
     scaled = target.weight / spread  # gives a residual variance 1
-    away = (target.hit - score) * scaled
+    away = (target.hit - score) * scaled / overall_effect(target) ** 0.5
     seen = _largest((away @ shapes)[None, :], (away @ contrast)[None])[0]
     rng = np.random.default_rng(seed)
     if len(score) > _REDRAWN:

@@ -19,7 +19,7 @@ from kdcal_core.diagnostics.regions import (
 )
 from kdcal_core.diagnostics.scores import auroc
 from kdcal_core.diagnostics.targets import check_level, targets
-from kdcal_core.statistics import jeffreys_test, kish
+from kdcal_core.statistics import effective_size, jeffreys_test
 from kdcal_core.text import number_text
 
 
@@ -199,18 +199,19 @@ def _measured(
     rows: ScoredSet, judged: Region, wide: Region, event: int | None, level: float, seed: int
 ) -> GroupMeasures:
     kind = "confidence" if event is None else "class"
-    (target,) = targets(rows.proba, rows.y, rows.weight, kind, event)  # type: ignore[arg-type]
+    (target,) = targets(rows.proba, rows.y, rows.design, kind, event)  # type: ignore[arg-type]
     if event is None:
-        right, weight = target.hit.astype(np.int64), target.weight
+        right, weight = target.hit.astype(np.int64), target.design
         error = confidence_calibration_error(
             target.score, right, level=level, seed=seed, sample_weight=weight
         )
     else:
         error = event_calibration_error(target, level, seed)
-    area = auroc(rows.proba, rows.y, level=level, sample_weight=rows.weight, classes=rows.classes)
+    area = auroc(rows.proba, rows.y, level=level, sample_weight=rows.design, classes=rows.classes)
     jeffreys = None
     if event is not None:
-        share, n = target.weight / target.weight.sum(), kish(target.weight)
+        share = target.weight / target.weight.sum()
+        n = effective_size(target.hit - target.score, target.weight, target.dependence)
         jeffreys = jeffreys_test(float(share @ target.hit) * n, n, float(share @ target.score))
     what = "Accuracy" if event is None else "Event rate"
     return GroupMeasures(

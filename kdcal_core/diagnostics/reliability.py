@@ -7,7 +7,7 @@ model is over- or under-confident. Class names are not escaped; callers do that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ from kdcal_core.diagnostics.targets import (
     null_rates,
     targets,
 )
-from kdcal_core.statistics import clopper_pearson
+from kdcal_core.statistics import BinDependence, clopper_pearson
 from kdcal_core.text import counted, in_sentence, number_text
 
 BAND_DRAWS = 2000
@@ -71,6 +71,8 @@ class ReliabilityCurve:
         Kernel-smoothed curve on the range of the data with a pointwise band.
     isotonic_x, isotonic_y : (S,)
         Corners of the isotonic (CORP) step function.
+    together : BinDependence or None
+        How the bins vary together where rows depend on one another.
     """
 
     label: int | None
@@ -91,6 +93,7 @@ class ReliabilityCurve:
     smooth_high: FloatArray
     isotonic_x: FloatArray
     isotonic_y: FloatArray
+    together: BinDependence | None = None
 
     def table(self) -> pd.DataFrame:
         """One row per bin: the data of the diagram, for download."""
@@ -153,7 +156,9 @@ def reliability(
     level : float
         Level of all intervals and bands, between 0 and 1.
     sample_weight : (n,) array, optional
-        Positive row weights; intervals then use Kish's effective number of rows.
+        Positive row weights; intervals then use Kish's effective number of rows. A
+        :class:`kdcal_core.statistics.RowDesign` also says how rows depend on one another; the rows
+        of each bin are then divided by their design effect.
     label : int, optional
         Compute only this class's curve; not for "confidence".
     smooth : bool
@@ -241,7 +246,11 @@ def _curve(
     smoothed, steps = (nothing, nothing, nothing, nothing), (nothing, nothing)
     if smooth:
         cells = fine_cells(target)
-        smoothed, steps = smooth_curve(cells, level), isotonic_curve(cells)
+        some = np.flatnonzero(table.count)
+        effect: FloatArray | float = 1.0
+        if table.together is not None and len(some):
+            effect = np.interp(cells.score, table.score[some], table.design_effect[some])
+        smoothed, steps = smooth_curve(cells, level, effect), isotonic_curve(cells)
     return ReliabilityCurve(
         target.label,
         len(target.score),
@@ -257,6 +266,7 @@ def _curve(
         band_high,
         *smoothed,
         *steps,
+        table.together,
     )
 
 
@@ -308,7 +318,7 @@ def fine_cells(target: Target) -> FineCells:
 
 
 def smooth_curve(
-    cells: FineCells, level: float
+    cells: FineCells, level: float, effect: FloatArray | float = 1.0
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Kernel-smoothed observed frequency on the cells' range: x, y, low, high, each (G,).
 
@@ -317,7 +327,8 @@ def smooth_curve(
     of outcomes alone would bend inwards. The bandwidth is Silverman's 1.06 sd n^(-1/5), at least
     0.02. Kernels are computed as logarithms, so a wide gap without scores uses the nearest ones.
     The pointwise band is Clopper-Pearson's for the kernel's effective number of rows,
-    (sum K w)^2 / sum K^2 w^2, so it is wide where few rows are near.
+    (sum K w)^2 / sum K^2 w^2, so it is wide where few rows are near. ``effect`` is the design
+    effect at each cell.
     """
     if len(cells.score) == 0:
         empty = np.empty(0)
@@ -328,7 +339,7 @@ def smooth_curve(
     kernel = np.exp(log_kernel - log_kernel.max(axis=1, keepdims=True))
     mass = kernel @ cells.weight
     gap = kernel @ (cells.hits - cells.weight * cells.score) / mass
-    effective = mass**2 / (kernel**2 @ cells.weight_sq)
+    effective = mass**2 / (kernel**2 @ (cells.weight_sq * effect))
     y = np.clip(x + gap, 0.0, 1.0)
     return x, y, *clopper_pearson(y, effective, level)
 
@@ -441,10 +452,15 @@ def _departs(curve: ReliabilityCurve, level: float) -> bool:
     calibrated outcomes (Westfall and Young 1993), because the three tests are far from independent.
     """
     some = curve.count > 0
-    rows = np.maximum(np.rint(curve.effective[some]), 1.0)
+    effect = np.ones(len(some)) if curve.together is None else curve.together.effect
+    rows = np.maximum(np.rint((curve.effective * effect)[some]), 1.0)
     said, mass = np.clip(curve.confidence[some], 0.0, 1.0), curve.weight[some]
-    drawn = np.random.default_rng(0).binomial(rows.astype(np.int64), said, (NULL_DRAWS, len(rows)))
-    gap = np.vstack([curve.accuracy[some], drawn / rows]) - said  # the observed one first
+    rng = np.random.default_rng(0)
+    drawn = rng.binomial(rows.astype(np.int64), said, (NULL_DRAWS, len(rows))) / rows
+    if curve.together is not None:
+        shared = replace(curve.together, root=curve.together.root[:, some])
+        drawn = said + shared.scattered(drawn - said, np.sqrt(said * (1.0 - said)), rng)
+    gap = np.vstack([curve.accuracy[some], drawn]) - said  # the observed one first
     # a bin that states 0 or 1 has no noise; half a row of each outcome keeps it finite
     chance = (said * rows + 0.5) / (rows + 1.0)
     size = np.abs(gap) * np.sqrt(rows / (chance * (1.0 - chance)))

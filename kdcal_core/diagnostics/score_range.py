@@ -6,11 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, check_labels, check_proba
+from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import check_level
-from kdcal_core.statistics import CLIP, clopper_pearson, quantile_interval
+from kdcal_core.statistics import (
+    CLIP,
+    clopper_pearson,
+    dependence_of,
+    effective_size,
+    quantile_interval,
+)
 
+RANGE = "Range in log odds"
 _ENDS = (0.01, 0.99)
 
 
@@ -38,7 +45,7 @@ def score_range(score: Any, *, level: float = 0.95) -> Estimate:
     farthest = float(_log_odds(np.array(1.0)))
     return Estimate(
         name="99% quantile minus 1% quantile of the stated log odds",
-        label="Range in log odds",
+        label=RANGE,
         value=range_,
         low=min(max(high - low, 0.0), range_),
         high=max(min(most, farthest) - max(least, -farthest), range_),
@@ -54,13 +61,14 @@ def _log_odds(score: FloatArray) -> FloatArray:
     return np.asarray(np.log(clipped) - np.log1p(-clipped))
 
 
-def certain_share(proba: Any, *, level: float = 0.95) -> Estimate:
+def certain_share(proba: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
     """Share of rows whose largest probability is exactly 1, with Clopper and Pearson's interval.
 
     Parameters
     ----------
     proba : (n, K) array
     level : float
+    sample_weight : (n,) array or RowDesign, optional
 
     Examples
     --------
@@ -68,10 +76,13 @@ def certain_share(proba: Any, *, level: float = 0.95) -> Estimate:
     0.5
     """
     certain = check_proba(proba).max(axis=1) >= 1.0
-    return _share(certain, "Share of rows stated as certain", "Certain", level, None)
+    name = "Share of rows stated as certain"
+    return _share(certain, name, "Certain", level, sample_weight, None)
 
 
-def certain_and_wrong(proba: Any, y: Any, *, level: float = 0.95) -> Estimate:
+def certain_and_wrong(
+    proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
+) -> Estimate:
     """Share of rows of which a probability of exactly 1 was stated for a class that is not true.
 
     Of all rows, with Clopper and Pearson's interval. In such a row something happened that was
@@ -83,6 +94,7 @@ def certain_and_wrong(proba: Any, y: Any, *, level: float = 0.95) -> Estimate:
     y : (n,) int array
         True classes.
     level : float
+    sample_weight : (n,) array or RowDesign, optional
 
     Examples
     --------
@@ -92,15 +104,24 @@ def certain_and_wrong(proba: Any, y: Any, *, level: float = 0.95) -> Estimate:
     stated = check_proba(proba)
     true = check_labels(y, stated.shape[1], n_rows=len(stated))
     wrong = (stated.max(axis=1) >= 1.0) & (stated.argmax(axis=1) != true)
-    return _share(wrong, "Share of rows stated as certain, and wrong", "Certain and wrong", level)
+    name = "Share of rows stated as certain, and wrong"
+    return _share(wrong, name, "Certain and wrong", level, sample_weight)
 
 
 def _share(
-    found: Any, name: str, label: str, level: float, lower_is_better: bool | None = True
+    found: Any,
+    name: str,
+    label: str,
+    level: float,
+    sample_weight: Any,
+    lower_is_better: bool | None = True,
 ) -> Estimate:
     check_level(level)
-    rate, n = float(np.mean(found)), len(found)
-    low, high = clopper_pearson(rate, n, level)
+    n = len(found)
+    weight = check_weight(sample_weight, n)
+    rate = float(np.average(found, weights=weight))
+    rows = effective_size(found - rate, weight, dependence_of(sample_weight))
+    low, high = clopper_pearson(rate, rows, level)
     return Estimate(
         name=name,
         label=label,

@@ -27,9 +27,12 @@ from kdcal_core.diagnostics.targets import (
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
     CLIP,
+    Dependence,
     bounded_mean_interval,
     brier_losses,
     clopper_pearson,
+    dependence_of,
+    effective_size,
     kish,
     log_losses,
     mean_interval,
@@ -53,7 +56,8 @@ def accuracy(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = No
     check_level(level)
     (target,) = targets(proba, y, sample_weight, "confidence")
     rate = float(target.weight @ target.hit / target.weight.sum())
-    low, high = clopper_pearson(rate, kish(target.weight), level)
+    rows = effective_size(target.hit - rate, target.weight, target.dependence)
+    low, high = clopper_pearson(rate, rows, level)
     return Estimate(
         name="Accuracy of the top label",
         label="Accuracy",
@@ -76,9 +80,13 @@ def log_loss(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = No
     >>> round(log_loss([[0.5, 0.5], [0.5, 0.5]], [0, 1]).value, 4)
     0.6931
     """
+    dependence = dependence_of(sample_weight)
     proba, y, weight = checked(proba, y, sample_weight)
     name = f"Log loss of the full vector, {_CLIPPED}"
-    return _mean(log_losses(proba, y), weight, level, name, "Log loss", 0.0, -np.log(CLIP))
+    return _mean(
+        log_losses(proba, y), weight, level, name, "Log loss", 0.0, -np.log(CLIP),
+        dependence=dependence,
+    )  # fmt: skip
 
 
 def brier(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
@@ -89,9 +97,11 @@ def brier(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
     >>> brier([[0.5, 0.5], [1.0, 0.0]], [0, 0]).value
     0.25
     """
+    dependence = dependence_of(sample_weight)
     proba, y, weight = checked(proba, y, sample_weight)
     name = "Brier score of the full vector"
-    return _mean(brier_losses(proba, y), weight, level, name, "Brier score", 0.0, 2.0)
+    losses = brier_losses(proba, y)
+    return _mean(losses, weight, level, name, "Brier score", 0.0, 2.0, dependence=dependence)
 
 
 def top_label_log_loss(
@@ -182,17 +192,19 @@ def mean_max_confidence(
     (target,) = targets(proba, y, sample_weight, "confidence")
     some = target.hit == 0.0 if of == "errors" else np.ones(len(target.hit), dtype=bool)
     score, weight = target.score[some], target.weight[some]
+    dependence = None if target.dependence is None else target.dependence.only(some)
     bounds, interval = None, "normal"
     if len(score) > 1 and (of == "errors" or np.ptp(score) < 1e-12):
         least = 1.0 / np.shape(proba)[1]
-        bounds = bounded_mean_interval(score, weight, least, 1.0, level)[1:]
+        bounds = bounded_mean_interval(score, weight, least, 1.0, level, dependence)[1:]
         interval = "normal, four rows at the ends of the range added"
     name = "Mean max confidence on errors (MMC*)" if of == "errors" else "Mean max confidence (MMC)"
     label = "Confidence on errors" if of == "errors" else "Mean confidence"
     better = True if of == "errors" else None
     return _mean(
-        score, weight, level, name, label, 0.0, 1.0, True, better, bounds=bounds, interval=interval
-    )
+        score, weight, level, name, label, 0.0, 1.0, True, better,
+        bounds=bounds, interval=interval, dependence=dependence,
+    )  # fmt: skip
 
 
 def confidence_gap(
@@ -234,8 +246,9 @@ def auroc(
     0.75
     """
     check_level(level)
+    dependence = dependence_of(sample_weight)
     proba, y, weight = checked(proba, y, sample_weight)
-    pairing = Pairing.of(y, weight, proba.shape[1])
+    pairing = Pairing.of(y, weight, proba.shape[1], dependence=dependence)
     value, low, high = np.nan, np.nan, np.nan
     how = "not defined: only one true class"
     if pairing.curves:
@@ -269,6 +282,7 @@ def target_gap(target: Target, level: float) -> Estimate:
         np.concatenate([gap, pseudo]),
         np.concatenate([target.weight, np.full(4, each)]),
         level,
+        dependence=None if target.dependence is None else target.dependence.and_alone(4),
     )
     return _mean(
         gap,
@@ -282,6 +296,7 @@ def target_gap(target: Target, level: float) -> Estimate:
         None,
         bounds=widened[1:],
         interval="normal, two hits and two misses added",
+        dependence=target.dependence,
     )
 
 
@@ -318,11 +333,14 @@ def _target_loss(
     chance = (target.score * effective + 0.5) / (effective + 1.0)
     own = chance * (1.0 - chance) * np.square(miss - hit)
     floor = float(np.sqrt(np.square(weight) @ own)) / float(weight.sum())
-    value, low, high = mean_interval(loss, weight, level)
+    value, low, high = mean_interval(loss, weight, level, dependence=target.dependence)
     half = normal_quantile(level) * floor
     bounds = min(low, value - half), max(high, value + half)
     words = "normal, at least the model's own variance"
-    return _mean(loss, weight, level, name, label, 0.0, most, bounds=bounds, interval=words)
+    return _mean(
+        loss, weight, level, name, label, 0.0, most,
+        bounds=bounds, interval=words, dependence=target.dependence,
+    )  # fmt: skip
 
 
 def _mean(
@@ -337,12 +355,13 @@ def _mean(
     lower_is_better: bool | None = True,
     bounds: tuple[float, float] | None = None,
     interval: str = "normal",
+    dependence: Dependence | None = None,
 ) -> Estimate:
     """A weighted mean with its normal interval (or ``bounds``), cut to its possible range."""
     check_level(level)
     value, low, high = np.nan, np.nan, np.nan
     if len(values):
-        value, low, high = mean_interval(values, weight, level)
+        value, low, high = mean_interval(values, weight, level, dependence=dependence)
         low, high = bounds or (low, high)
     return Estimate(
         name=name,
@@ -466,9 +485,16 @@ def _decompose(
     floor = sum(_expected_miscalibration(fine_cells(t), rng) for t in found)
     weight = found[0].weight
     noun = "top-label Brier score" if of == "top-label" else "full-vector Brier score"
-    miscalibration = _part(parts[0], weight, level, "Miscalibration", noun, True, floor)
-    discrimination = _part(parts[1], weight, level, "Discrimination", noun, False, None)
-    uncertainty = _part(parts[2], weight, level, "Uncertainty", noun, None, None)
+    dependence = found[0].dependence
+    said: tuple[tuple[str, bool | None, float | None], ...] = (
+        ("Miscalibration", True, floor),
+        ("Discrimination", False, None),
+        ("Uncertainty", None, None),
+    )
+    miscalibration, discrimination, uncertainty = (
+        _part(values, weight, level, label, noun, lower, expected, dependence)
+        for values, (label, lower, expected) in zip(parts, said, strict=True)
+    )
     return miscalibration, discrimination, uncertainty
 
 
@@ -480,8 +506,9 @@ def _part(
     noun: str,
     lower_is_better: bool | None,
     expected: float | None,
+    dependence: Dependence | None,
 ) -> Estimate:
-    value, low, high = mean_interval(values, weight, level)
+    value, low, high = mean_interval(values, weight, level, dependence=dependence)
     value = max(value, 0.0)  # below 0 only by a rounding error
     return Estimate(
         name=f"{label} part of the {noun} (CORP)",

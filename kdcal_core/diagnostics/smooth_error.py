@@ -29,7 +29,7 @@ from kdcal_core.diagnostics.targets import (
     targets,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import kish
+from kdcal_core.statistics import BinDependence, effective_size
 
 FINE = 16384  # cells of [0, 1] behind the value
 CELLS = (128, 1024)  # fewest and most behind the draws
@@ -127,7 +127,7 @@ def _estimate(target: Target, level: float, n_boot: int, seed: int) -> Estimate:
     value = float(lattice_errors(bin_sums(lattice(target, FINE), FINE, gaps)[None, :], refine=2)[0])
     cells = _cells(target, _cells_for(value))
     low, high, how = np.nan, np.nan, f"none on fewer than {LEAST_ROWS} rows: it would be too narrow"
-    if kish(target.weight) >= LEAST_ROWS:
+    if effective_size(target.hit - target.score, target.weight, target.dependence) >= LEAST_ROWS:
         low, high = _interval(cells, target, value, level, n_boot, rng)
         how = f"test inversion, {n_boot:,} draws"
     null = lattice_errors(_drawn(cells, cells.score, n_boot, rng))
@@ -146,13 +146,18 @@ def _estimate(target: Target, level: float, n_boot: int, seed: int) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Rows on a lattice of [0, 1], (C,) each: place, mean score, share of weight, rows."""
+    """Rows on a lattice of [0, 1], (C,) each: place, mean score, share of weight, rows.
+
+    ``own`` is the bin of each in ten bins of equal mass, and ``together`` how bins depend.
+    """
 
     size: int
     place: IntArray
     score: FloatArray
     share: FloatArray
     count: FloatArray
+    own: IntArray
+    together: BinDependence | None
 
 
 def lattice(target: Target, size: int) -> IntArray:
@@ -175,15 +180,40 @@ def _cells(target: Target, size: int) -> _Cells:
     square = bin_sums(index, size, np.square(target.weight))[place]
     mean = bin_sums(index, size, target.weight * target.score)[place] / mass
     rows = np.maximum(np.rint(mass**2 / square), 1.0)  # Kish's effective number
-    return _Cells(size, place, np.clip(mean, 0.0, 1.0), mass / mass.sum(), rows)
+    score = np.clip(mean, 0.0, 1.0)
+    own, together = own_bins(target, score)
+    return _Cells(size, place, score, mass / mass.sum(), rows, own, together)
+
+
+def own_bins(target: Target, score: FloatArray) -> tuple[IntArray, BinDependence | None]:
+    """The bin of each of these scores (C,), of ten of equal mass, and the bins' dependence."""
+    edges = edges_for(target, DIRECTION_BINS, "quantile")
+    together = None if target.dependence is None else bin_table(target, edges).together
+    return bin_index(score, edges), together
 
 
 def _drawn(cells: _Cells, chance: FloatArray, n_boot: int, rng: np.random.Generator) -> FloatArray:
     """Deviations of the gaps if each cell's rows are right with ``chance``, (draws, size)."""
     hits = rng.binomial(cells.count.astype(np.int64), chance, size=(n_boot, len(chance)))
     mass = np.zeros((n_boot, cells.size))
-    mass[:, cells.place] = cells.share * (hits / cells.count - chance)
+    noise = hits / cells.count - chance
+    if cells.together is not None:
+        noise = shared_noise(cells.together, noise, cells.own, chance, rng)
+    mass[:, cells.place] = cells.share * noise
     return mass
+
+
+def shared_noise(
+    together: BinDependence,
+    noise: FloatArray,
+    own: IntArray,
+    chance: FloatArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Noise of independent outcomes (draws, C) with what those of each bin share."""
+    drawn = rng.normal(size=(len(noise), len(together.root))) @ together.root
+    spread = np.sqrt(chance * (1.0 - chance))
+    return np.asarray(noise * together.alone + drawn[:, own] * spread)
 
 
 def _interval(
@@ -198,7 +228,7 @@ def _interval(
     table = bin_table(target, edges)
     chance = bin_chance(table)
     variance = chance * (1.0 - chance) / np.maximum(table.effective, 1.0)
-    own = bin_index(cells.score, edges)
+    own = cells.own
     moved = np.clip(cells.score + (chance - table.score)[own], 0.0, 1.0)
     noise = _drawn(cells, moved, n_boot, rng)
     goal = tried_errors(max(value, SMALLEST), lattice_errors(noise), level, stride=3)

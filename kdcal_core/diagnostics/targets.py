@@ -14,6 +14,14 @@ from kdcal_core.calibration.calibrator_base import top_label
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import (
+    BinDependence,
+    Dependence,
+    RowDesign,
+    bin_dependence,
+    dependence_of,
+    design_effect,
+)
 from kdcal_core.text import formatted
 
 Kind = Literal["confidence", "top-label", "class"]
@@ -35,7 +43,7 @@ class Target:
     the event happened, ``weight`` (m,) is positive. ``rows`` (m,) are the indices of the input's
     rows. ``label`` is the class, None for the top label of all rows. ``share`` is the target's
     weight in an error that pools several targets; the shares of all targets of one kind sum to
-    one.
+    one. ``dependence`` is that of the m rows, None for independent ones.
     """
 
     label: int | None
@@ -44,6 +52,14 @@ class Target:
     weight: FloatArray
     rows: IntArray
     share: float
+    dependence: Dependence | None = None
+
+    @property
+    def design(self) -> FloatArray | RowDesign:
+        """Weights and dependence, as a ``sample_weight``."""
+        if self.dependence is None:
+            return self.weight
+        return RowDesign(self.weight, self.dependence)
 
 
 def targets(
@@ -55,6 +71,7 @@ def targets(
     class (Salamon et al.). "class": for all rows, p_k against whether the class is k. With
     ``label`` only that class's problem is returned.
     """
+    dependence = dependence_of(sample_weight)
     proba, y, weight = checked(proba, y, sample_weight)
     check_choice("kind", kind, tuple(KINDS))
     n, n_classes = proba.shape
@@ -63,19 +80,35 @@ def targets(
     if kind == "class":
         share_k = 1.0 / len(labels)
         return tuple(
-            Target(k, np.minimum(proba[:, k], 1.0), (y == k).astype(float), weight, every, share_k)
+            Target(
+                k,
+                np.minimum(proba[:, k], 1.0),
+                (y == k).astype(float),
+                weight,
+                every,
+                share_k,
+                dependence,
+            )
             for k in labels
         )
     predicted, score = top_label(proba)
     hit = (predicted == y).astype(np.float64)
-    whole = Target(None, np.minimum(score, 1.0), hit, weight, every, 1.0)
+    whole = Target(None, np.minimum(score, 1.0), hit, weight, every, 1.0, dependence)
     if kind == "confidence":
         return (whole,)
     rows = [np.flatnonzero(predicted == k) for k in labels]
     mass = np.array([weight[r].sum() for r in rows])
     share = mass / mass.sum() if mass.sum() > 0 else mass
     return tuple(
-        Target(k, whole.score[r], hit[r], weight[r], r, float(s))
+        Target(
+            k,
+            whole.score[r],
+            hit[r],
+            weight[r],
+            r,
+            float(s),
+            None if dependence is None else dependence.only(r),
+        )
         for k, r, s in zip(labels, rows, share, strict=True)
     )
 
@@ -105,7 +138,8 @@ def confidence_target(confidence: Any, correct: Any, sample_weight: Any = None) 
         )
     hit = check_labels(correct, 2, n_rows=len(score)).astype(np.float64)
     weight = check_weight(sample_weight, len(score))
-    return Target(None, score, hit, weight, np.arange(len(score)), 1.0)
+    every = np.arange(len(score))
+    return Target(None, score, hit, weight, every, 1.0, dependence_of(sample_weight))
 
 
 def checked(proba: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -158,7 +192,8 @@ class BinTable:
 
     ``count``, ``weight``, ``weight_sq`` are sums of 1, w and w^2; ``score`` and ``rate`` the
     weighted mean stated probability and observed frequency (NaN in empty bins); ``variance``
-    estimates the sampling variance of ``rate - score``.
+    estimates the sampling variance of ``rate - score``. ``together`` says how dependence of rows
+    adds to it; None for independent ones.
     """
 
     edges: FloatArray
@@ -172,11 +207,17 @@ class BinTable:
     slice_weight: FloatArray
     slice_weight_sq: FloatArray
     slice_score: FloatArray
+    together: BinDependence | None = None
+
+    @property
+    def design_effect(self) -> FloatArray:
+        """By how much the dependence of rows multiplies the variance of each bin, (B,)."""
+        return np.ones(len(self.count)) if self.together is None else self.together.effect
 
     @property
     def effective(self) -> FloatArray:
-        """Kish's effective number of rows in each bin; the count without weights."""
-        return _ratio(self.weight**2, self.weight_sq, 0.0)
+        """Effective number of rows in each bin: Kish's over the design effect."""
+        return _ratio(self.weight**2, self.weight_sq, 0.0) / self.design_effect
 
 
 def edges_for(target: Target, n_bins: int, strategy: Strategy) -> FloatArray:
@@ -210,6 +251,11 @@ def bin_table(target: Target, edges: FloatArray) -> BinTable:
     rate = _ratio(bin_sums(index, n_bins, weight * hit), total, np.nan)
     residual = weight * (hit - score - (rate - mean)[index])
     variance = gap_variance(bin_sums(index, n_bins, residual * residual), count, total, mean)
+    together = None
+    if target.dependence is not None:
+        away = hit - score - np.nan_to_num(rate - mean)[index]
+        together = bin_dependence(away, weight, index, n_bins, target.dependence)
+        variance = variance * together.effect
     effective = _ratio(slice_weight**2, slice_weight_sq, 0.0)
     return BinTable(
         edges=edges,
@@ -224,7 +270,26 @@ def bin_table(target: Target, edges: FloatArray) -> BinTable:
         slice_weight=slice_weight,
         slice_weight_sq=slice_weight_sq,
         slice_score=np.clip(_ratio(slice_score, slice_weight, 0.0), 0.0, 1.0),
+        together=together,
     )
+
+
+def overall_effect(target: Target) -> float:
+    """The design effect of the mean gap of all rows, from residuals about ten bins' gaps.
+
+    A fault that bins show is no dependence.
+
+    Examples
+    --------
+    >>> overall_effect(confidence_target([0.5, 0.5, 0.9], [0, 1, 1]))
+    1.0
+    """
+    if target.dependence is None:
+        return 1.0
+    edges = edges_for(target, 10, "quantile")
+    table, index = bin_table(target, edges), bin_index(target.score, edges)
+    residual = target.hit - target.score - np.nan_to_num(table.rate - table.score)[index]
+    return design_effect(residual, target.weight, target.dependence)
 
 
 def gap_variance(
@@ -270,7 +335,7 @@ def null_rates(
     Each row is a Bernoulli draw. The rows of a slice, an eighth of a bin, share the slice's mean
     probability. The frequency's mean is then exact, and its variance too large by less than 1/64
     of the variance of the scores in the bin. With row weights a slice counts as its effective
-    number of rows, rounded.
+    number of rows, rounded. Draws of dependent rows scatter more, and bins together.
 
     Also returns the residual variance of the gap in each draw, (n_draws, B), or an empty array
     without ``with_variance``.
@@ -285,8 +350,13 @@ def null_rates(
     to_bins[home] = table.slice_weight[some] / n
     rates = _ratio(hits @ to_bins, np.broadcast_to(table.weight, (n_draws, n_bins)), np.nan)
     rates = np.minimum(rates, 1.0)  # as in bin_table
+    shown = rates
+    if table.together is not None:
+        noise = np.nan_to_num(rates - table.score)
+        spread = np.sqrt(np.nan_to_num(table.score * (1.0 - table.score)))
+        shown = np.clip(table.score + table.together.scattered(noise, spread, rng), 0.0, 1.0)
     if not with_variance:
-        return rates, np.empty(0)
+        return shown, np.empty(0)
     to_bins[home] = table.slice_weight_sq[some]
     gap = np.nan_to_num(rates - table.score)
     share = hits / n
@@ -294,7 +364,7 @@ def null_rates(
     second = (share - p) @ to_bins
     squares = np.maximum(first - 2.0 * gap * second + gap**2 * table.weight_sq, 0.0)
     variance = gap_variance(squares, table.count, table.weight, np.nan_to_num(table.score))
-    return rates, variance
+    return shown, variance * table.design_effect
 
 
 def _ratio(top: FloatArray, bottom: FloatArray, empty: float) -> FloatArray:

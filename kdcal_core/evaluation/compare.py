@@ -323,6 +323,9 @@ def compare(
     *Means* (log loss, Brier, accuracy, OCE) are compared by the paired t test of their row losses.
     The test concerns the calibrators fitted here (with cross-fitting their mean over the folds:
     Bayle, Bayle, Janson and Mackey 2020), not those that another calibration set would give.
+    Dependent rows (`ScoredSet.dependence`) are in one fold and are compared together: by clusters,
+    or in time by the test of Diebold and Mariano (1995) with the variance of Newey and West (1987)
+    and the correction of Harvey, Leybourne and Newbold (1997).
     *AUROC* is compared by DeLong's covariances (1988) with t quantiles; rows are ranked only within
     their fold. In simulations of two equal methods with 6 to 20 rows of the rarer class, the test
     found a difference in 2 to 4% of runs, with one fold or five.
@@ -391,6 +394,7 @@ def compare(
         *_prior(review.calibration),
         review.classes,
         event,
+        rows.grouping,
     )
     scored = tuple(
         replace(one, estimates=tuple(map(without_interval, one.estimates)))
@@ -539,7 +543,7 @@ def _method_scores(
             stated.score,
             stated.hit.astype(np.int64),
             level=level,
-            sample_weight=stated.weight,
+            sample_weight=stated.design,
             seed=seed,
         ),
         split=brier_split(judged.found[at].proba, judged.y, sample_weight=judged.weight),

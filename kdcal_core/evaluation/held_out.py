@@ -79,6 +79,7 @@ def held_out_answers(
         folds.
     folds, seed : int
         Number of folds, which are stratified by class and the same for all methods; and the seed.
+        Rows that depend on one another are in one fold.
     also : mapping of str to (probabilities, features or None), optional
         Further rows, to which the fit on the whole calibration set is applied. The last ``Answer``
         holds the results under the same names.
@@ -143,7 +144,7 @@ def judging_rows(
     """
     if judge == "cross-fitted":
         rows = review.calibration
-        return rows, stratified_folds(rows.y, folds, seed)
+        return rows, stratified_folds(rows.y, folds, seed, rows.grouping)
     if review.evaluation is None:
         raise InputError("There is no evaluation set", fix="Load one, or judge by cross-fitting.")
     if review.evaluation.classes != review.calibration.classes:

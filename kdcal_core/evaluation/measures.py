@@ -17,7 +17,7 @@ import numpy as np
 from kdcal_core.blocks import on_all_cores
 from kdcal_core.calibration import Calibrated
 from kdcal_core.data import FloatArray, IntArray, check_weight
-from kdcal_core.diagnostics.calibration_error import RowDraws, row_draws
+from kdcal_core.diagnostics.calibration_error import row_draws
 from kdcal_core.diagnostics.estimate import Estimate, of_event
 from kdcal_core.diagnostics.regression.coverage import CoverageRow, mean_estimate
 from kdcal_core.diagnostics.targets import Target, confidence_target
@@ -26,6 +26,7 @@ from kdcal_core.evaluation.spread import Spread
 from kdcal_core.offers import offer
 from kdcal_core.once import Once
 from kdcal_core.progress import Progress
+from kdcal_core.statistics import Dependence, Resamples, RowDesign
 
 T = TypeVar("T")
 Group = Literal["inside", "outside", "ranking", "speed"]
@@ -130,7 +131,7 @@ class Drawn:
     ``once`` keeps what several measures need; measures run side by side.
     """
 
-    rows: RowDraws
+    rows: Resamples
     level: float
     seed: int
     once: Once = field(default_factory=Once)
@@ -142,7 +143,8 @@ class Judged:
 
     ``far`` holds each method's probabilities (m, K) for the far rows; empty without far rows.
     ``prior`` (K,) are the class shares that ``prior_rows`` effective rows show.
-    ``event`` is the class whose probability is judged; None for the confidence.
+    ``event`` is the class whose probability is judged; None for the confidence. ``dependence`` is
+    that of the judged rows.
     """
 
     y: IntArray
@@ -154,6 +156,14 @@ class Judged:
     prior_rows: float
     classes: tuple[str, ...]
     event: int | None = None
+    dependence: Dependence | None = None
+
+    @property
+    def design(self) -> FloatArray | RowDesign:
+        """Weights and dependence of the judged rows, as a ``sample_weight``."""
+        if self.dependence is None:
+            return self.weight
+        return RowDesign(self.weight, self.dependence)
 
     @property
     def n_classes(self) -> int:
@@ -168,7 +178,7 @@ class Judged:
             said, hit = one.confidence, one.predicted == self.y
         else:
             said, hit = one.proba[:, self.event], self.y == self.event
-        return confidence_target(np.clip(said, 0.0, 1.0), hit.astype(np.int64), self.weight)
+        return confidence_target(np.clip(said, 0.0, 1.0), hit.astype(np.int64), self.design)
 
     def named(self, estimate: Estimate) -> Estimate:
         """An estimate of what is stated, with the event in its name where there is one."""
@@ -237,7 +247,8 @@ def scored_measures(
 
     Measures share the cores: each has its own seed, so its numbers do not depend on the others.
     """
-    draws = row_draws(len(judged.y), n_boot, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    draws = row_draws(len(judged.y), n_boot, rng, judged.dependence)
     drawn = Drawn(draws, level, seed)
     asked = [one for one in MEASURES.values() if one.compared is not None]
 

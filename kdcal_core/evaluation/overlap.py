@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kdcal_core.data.equal_rows import EqualRows, are_fine, equal_rows, row_keys
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.review import ReviewData
+from kdcal_core.text import counted
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,29 @@ def shared_note(found: EqualRows, rows: SetRows, other: SetRows) -> Note | None:
     if sentence is None:
         return None
     return Note(sentence, "copies" if found.beyond_chance else None, rows.name)
+
+
+def cluster_note(
+    column: str, evaluation: pd.Series[Any], calibration: pd.Series[Any]
+) -> Note | None:
+    """A note on clusters that both sets have rows of; None without any.
+
+    Examples
+    --------
+    >>> found = cluster_note("ward", pd.Series(["a", "b", "b"]), pd.Series(["b", "c"]))
+    >>> found.sentence.partition(":")[0]
+    "1 of 2 clusters of the evaluation set (column 'ward') is in the calibration set too"
+    """
+    mine = evaluation.astype("string").unique()
+    both = int(pd.Series(mine).isin(calibration.astype("string").unique()).sum())
+    if not both:
+        return None
+    of = f"{both:,} of {counted(len(mine), 'cluster')} of the evaluation set"
+    return Note(
+        f"{of} (column {column[:80]!r}) {'is' if both == 1 else 'are'} in the calibration set too: "
+        f"the sets depend on one another, so {_HARM['evaluation']['calibration']}.",
+        "copies",
+    )
 
 
 def overlap(review: ReviewData) -> EqualRows | None:

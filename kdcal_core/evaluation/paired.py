@@ -78,7 +78,7 @@ def beside_model(proba: FloatArray, rows: ScoredSet) -> BesideModel:
     >>> round(beside_model(np.full((3, 2), 0.5), rows).difference.value, 3)
     0.278
     """
-    measure, y, weight = MEASURES["log_loss"], rows.y, rows.weight
+    measure, y, weight = MEASURES["log_loss"], rows.y, rows.design
     assert measure.by_set is not None
     assert measure.paired is not None
     change = measure.paired(proba, rows.proba, y, sample_weight=weight)

@@ -51,7 +51,13 @@ from kdcal_core.evaluation.spread import (
     resampled_bins,
     smooth_spread,
 )
-from kdcal_core.statistics import brier_losses, clopper_pearson, kish, log_losses
+from kdcal_core.statistics import (
+    brier_losses,
+    clopper_pearson,
+    dependence_of,
+    effective_size,
+    log_losses,
+)
 
 BINS = 15
 SMOOTH_DRAWS = 200
@@ -87,11 +93,12 @@ def _mean(by_set: BySet, by_row: ByRow) -> Compared:
     """Comparison of methods by the mean of a row's loss."""
 
     def compared(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
-        y, weight = judged.y, judged.weight
+        y, design = judged.y, judged.design
         shown = [
-            by_set(one.proba, y, level=drawn.level, sample_weight=weight) for one in judged.found
+            by_set(one.proba, y, level=drawn.level, sample_weight=design) for one in judged.found
         ]
-        return shown, of_means(np.array([by_row(one.proba, y) for one in judged.found]), weight)
+        losses = np.array([by_row(one.proba, y) for one in judged.found])
+        return shown, of_means(losses, judged.weight, dependence=judged.dependence)
 
     return compared
 
@@ -112,7 +119,7 @@ def _binned(norm: Norm, debiased: bool) -> Compared:
                     level=drawn.level,
                     n_boot=len(drawn.rows.times),
                     seed=drawn.seed,
-                    sample_weight=one.weight,
+                    sample_weight=one.design,
                 )
             )
             for one in problems
@@ -138,7 +145,7 @@ def _smooth(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
                 n_boot=few,
                 level=drawn.level,
                 seed=drawn.seed,
-                sample_weight=one.weight,
+                sample_weight=one.design,
             )
         )
         for one in problems
@@ -156,11 +163,11 @@ def _classwise(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
             level=drawn.level,
             n_boot=len(drawn.rows.times),
             seed=drawn.seed,
-            sample_weight=judged.weight,
+            sample_weight=judged.design,
         )
         for one in judged.found
     ]
-    problems = [targets(one.proba, judged.y, judged.weight, "class") for one in judged.found]
+    problems = [targets(one.proba, judged.y, judged.design, "class") for one in judged.found]
     bins = resampled_bins(problems, "uniform", BINS, drawn.rows, drawn.seed)
     return shown, binned_spread(bins, "l1")
 
@@ -190,8 +197,9 @@ def _auc(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
     A method's area is the model's plus the difference between the two with rows ranked only within
     their fold. With one fold that is the method's area over all rows.
     """
-    whole = Pairing.of(judged.y, judged.weight, judged.n_classes)
-    inside = Pairing.of(judged.y, judged.weight, judged.n_classes, judged.fold)
+    rows = judged.y, judged.weight, judged.n_classes
+    whole = Pairing.of(*rows, dependence=judged.dependence)
+    inside = Pairing.of(*rows, judged.fold, judged.dependence)
     if not inside.curves:
         return None
     areas, parts = zip(*(inside.area(one.proba) for one in judged.found), strict=True)
@@ -208,7 +216,9 @@ def _auc(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
         )
         for at, (own, own_part) in enumerate(zip(areas, parts, strict=True))
     ]
-    spread = of_areas(np.array(areas), np.array(parts), inside.lead, judged.y, judged.weight)
+    spread = of_areas(
+        np.array(areas), np.array(parts), inside.lead, judged.y, judged.weight, judged.dependence
+    )
     return shown, spread
 
 
@@ -233,8 +243,10 @@ def _area_estimate(
 def _accuracy(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
     right = np.array([one.predicted == judged.y for one in judged.found], dtype=np.float64)
     shown = []
-    for rate in right @ judged.weight / judged.weight.sum():
-        low, high = clopper_pearson(rate, kish(judged.weight), drawn.level)
+    rates = right @ judged.weight / judged.weight.sum()
+    for rate, hit in zip(rates, right, strict=True):
+        rows = effective_size(hit - rate, judged.weight, judged.dependence)
+        low, high = clopper_pearson(rate, rows, drawn.level)
         shown.append(
             Estimate(
                 name="Accuracy of the predicted class",
@@ -248,7 +260,7 @@ def _accuracy(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
                 percent=True,
             )
         )
-    return shown, of_means(right, judged.weight, floor=1.0)
+    return shown, of_means(right, judged.weight, 1.0, judged.dependence)
 
 
 def row_measure(
@@ -274,8 +286,9 @@ def row_measure(
     """
 
     def mean(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
-        values = by_row(proba, y)
-        return mean_estimate(values, check_weight(sample_weight, len(values)), level, title, title)
+        values, dependence = by_row(proba, y), dependence_of(sample_weight)
+        weight = check_weight(sample_weight, len(values))
+        return mean_estimate(values, weight, level, title, title, dependence=dependence)
 
     whole = by_set or mean
     return Measure(
@@ -301,7 +314,7 @@ def estimates_of(scored: ScoredSet, *, level: float = 0.95) -> tuple[Estimate, .
     return (
         *known,
         *(
-            one.by_set(scored.proba, scored.y, level=level, sample_weight=scored.weight)
+            one.by_set(scored.proba, scored.y, level=level, sample_weight=scored.design)
             for one in MEASURES.values()
             if one.by_set is not None and one.title not in labels
         ),

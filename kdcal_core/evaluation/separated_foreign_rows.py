@@ -10,12 +10,11 @@ import numpy as np
 from kdcal_core.data import FloatArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.auc import roc_area
-from kdcal_core.diagnostics.calibration_error import RowDraws
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.foreign_scores import TPR, fpr_at_95_tpr, ood_auroc
 from kdcal_core.evaluation.measures import Drawn, Judged, Measure
 from kdcal_core.evaluation.spread import Spread, of_areas, unbiased
-from kdcal_core.statistics import kish
+from kdcal_core.statistics import Resamples, kish
 
 SPREAD = 8.0  # standard errors within which every draw's threshold lies
 BLOCK = 100  # draws at once
@@ -65,7 +64,7 @@ def _taken_for_ordinary(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], S
 
 
 def _redrawn(
-    ordinary: FloatArray, foreign: FloatArray, weight: FloatArray, draws: RowDraws
+    ordinary: FloatArray, foreign: FloatArray, weight: FloatArray, draws: Resamples
 ) -> tuple[FloatArray, FloatArray]:
     """FPR@95 for redrawn ordinary rows (B,), and which foreign rows are taken for ordinary (m,).
 

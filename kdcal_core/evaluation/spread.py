@@ -13,14 +13,19 @@ import numpy as np
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums
 from kdcal_core.diagnostics.calibration_error import (
-    RowDraws,
     error_norm,
     pooled_bins,
     resampled,
 )
-from kdcal_core.diagnostics.smooth_error import lattice, lattice_errors, stretched
+from kdcal_core.diagnostics.smooth_error import (
+    lattice,
+    lattice_errors,
+    own_bins,
+    shared_noise,
+    stretched,
+)
 from kdcal_core.diagnostics.targets import Norm, Strategy, Target, bin_table, edges_for
-from kdcal_core.statistics import kish
+from kdcal_core.statistics import Dependence, Resamples, kish, pooled, small_sample_factor, units
 
 GRID = 16
 PLAUSIBLE = 3.0  # standard errors within which a true error counts as possible
@@ -62,31 +67,51 @@ class Spread:
     floor: float = 0.0
 
 
-def of_means(losses: FloatArray, weight: FloatArray, floor: float = 0.0) -> Spread:
-    """Weighted means of row losses (M, n), paired by row.
+def of_means(
+    losses: FloatArray,
+    weight: FloatArray,
+    floor: float = 0.0,
+    dependence: Dependence | None = None,
+) -> Spread:
+    """Weighted means of row losses (M, n), paired by row, or by cluster.
+
+    In time the covariance is Newey and West's, with the correction of Harvey, Leybourne and Newbold
+    (1997), so that the t test of a difference is that of Diebold and Mariano (1995).
 
     ``floor`` is the range of one row's difference. It keeps rows that agree from looking certain,
     as if half a row at each end of the range were added. For the share of right rows this is the
     interval of Agresti and Min (2005) for matched pairs.
     """
-    n = losses.shape[1]
+    mass = units(weight, dependence)
+    n, lags = len(mass), 0 if dependence is None else dependence.lags
     value = losses @ weight / weight.sum()
-    away = (losses - value[:, None]) * (weight / weight.sum())
-    covariance = away @ away.T * (n / max(n - 1, 1))
-    effective = kish(weight)
+    away = pooled((losses - value[:, None]) * (weight / weight.sum()), dependence)
+    covariance = away @ away.T * small_sample_factor(max(n, 2), lags)
+    effective = kish(mass)
     return unbiased(value, covariance, max(effective - 1.0, 1.0), floor / effective)
 
 
 def of_areas(
-    value: FloatArray, part: FloatArray, lead: FloatArray, side: IntArray, weight: FloatArray
+    value: FloatArray,
+    part: FloatArray,
+    lead: FloatArray,
+    side: IntArray,
+    weight: FloatArray,
+    dependence: Dependence | None = None,
 ) -> Spread:
     """Areas under ROC curves (M,), from each row's contribution (M, n) to their sampling error.
 
     Each true class is its own sample, as in :func:`kdcal_core.diagnostics.auc.area_variance`. The
     degrees of freedom are those of the pair of methods that has the fewest. A class of one row has
-    no variance, so a difference is then as uncertain as its ``lead`` allows.
+    no variance, so a difference is then as uncertain as its ``lead`` allows. Dependent rows are one
+    sample: the totals of clusters, whatever the class (Obuchowski 1997), with as many degrees of
+    freedom as clusters less one.
     """
     m = len(value)
+    if dependence is not None:
+        mass, totals = units(weight, dependence), pooled(part, dependence)
+        factor = small_sample_factor(max(len(mass), 2), dependence.lags)
+        return unbiased(value, totals @ totals.T * factor, max(kish(mass) - 1.0, 1.0))
     covariance, doubt, lone = np.zeros((m, m)), np.zeros((m, m)), 0.0
     for one in np.unique(side):
         here = side == one
@@ -168,7 +193,7 @@ def resampled_bins(
     problems: Sequence[tuple[Target, ...]],
     strategy: Strategy,
     n_bins: int,
-    draws: RowDraws,
+    draws: Resamples,
     seed: int,
 ) -> tuple[ResampledBins, ...]:
     """The bins of every method, all resampled with the same rows."""
@@ -205,17 +230,23 @@ def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread
 
     Where a kernel covers few rows, resampling rows does not move their outcomes and shows only
     about half of the noise. So new outcomes are drawn instead: a row is right with its stated
-    probability plus the gap of its bin, by one uniform number for all methods.
+    probability plus the gap of its bin, by one uniform number for all methods. Of dependent rows
+    the draws share a part in each bin.
     """
     places = [lattice(one, COARSE) for one in problems]
     chances = [_chance(one) for one in problems]
     weights = [one.weight / one.weight.sum() for one in problems]
+    bins = [own_bins(one, one.score) for one in problems]
     drawn = np.empty((len(problems), n_draws, COARSE))
     rng = np.random.default_rng(seed)
     for draw in range(n_draws):
         level = rng.random(len(problems[0].score))
         for i, (index, chance, weight) in enumerate(zip(places, chances, weights, strict=True)):
-            drawn[i, draw] = bin_sums(index, COARSE, weight * ((level < chance) - chance))
+            noise, (own, together) = (level < chance) - chance, bins[i]
+            if together is not None:
+                same = np.random.default_rng((seed, draw))  # for all methods
+                noise = shared_noise(together, noise[None, :], own, chance, same)[0]
+            drawn[i, draw] = bin_sums(index, COARSE, weight * noise)
     gaps = [
         bin_sums(index, COARSE, weight * (one.hit - one.score))
         for one, index, weight in zip(problems, places, weights, strict=True)

@@ -105,6 +105,7 @@ def compare_versions(
         kish(weight),
         before.classes,
         event,
+        after.grouping or before.grouping,
     )
     scored = scored_measures(judged, level=level, n_boot=n_boot, seed=seed, progress=progress)
     found = [_measure(one, level) for one in scored]

@@ -29,6 +29,7 @@ from kdcal_core.data import (
     output_matrix,
     read_columns,
     read_table,
+    row_dependence,
     split_by_column,
     target_labels,
     weight_column,
@@ -42,7 +43,12 @@ from kdcal_core.models.model_signature import verified_signature
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review.review import ColumnInfo, SetInfo, TableInfo
 from kdcal_core.review.scoring import in_file, in_rows_of, predict, read_frame, score_regression
-from kdcal_core.review.sealed_files import seal, seal_folder
+from kdcal_core.review.sealed_files import (
+    dependence_arrays,
+    scored_digest,
+    seal,
+    seal_folder,
+)
 from kdcal_core.store import decode, write_arrays
 from kdcal_core.store.disk import digest_of
 
@@ -380,23 +386,26 @@ def _score(
         )
         y = target_labels(table, roles, names)
         weight = weight_column(table, roles)
+        dependence = row_dependence(table, roles)
         if model is None:
             proba = output_matrix(table, roles, names)
         else:
             proba = predict(model, feature_frame(table, roles), names, progress)
     path = Path(folder)
     path.mkdir(mode=0o700)
-    write_arrays(path, {"proba": proba, "y": y, "weight": weight})
+    units = dependence_arrays(dependence)
+    write_arrays(path, {"proba": proba, "y": y, "weight": weight, **units})
     seal_folder(path)
     odd = odd_answers(proba, y, names)
     return SetInfo(
-        digest=digest_arrays(proba, y, weight, *names),
+        digest=scored_digest(proba, y, weight, dependence, names),
         n_rows=len(y),
         accuracy=float(np.mean(proba.argmax(axis=1) == y)),
         folder=path.name,
         doubts=(odd.sentence,) if odd is not None and odd.beyond_chance else (),
         swapped=odd is not None and odd.swapped,
         class_rows=tuple(np.bincount(y, minlength=len(names)).tolist()),
+        units=0 if dependence is None else dependence.n_units,
     )
 
 

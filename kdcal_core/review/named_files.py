@@ -60,7 +60,7 @@ class NamedFiles:
     signature, signature_key : str or None
         An OpenSSF signature of the model, and its maker's public key.
     task : str or None
-    weight : str or None
+    weight, cluster, time : str or None
         A column.
     classes : tuple of str or None
         Names in the order of the model's outputs, where it does not know them.
@@ -87,6 +87,8 @@ class NamedFiles:
     signature_key: str | None = None
     task: Task | None = None
     weight: str | None = None
+    cluster: str | None = None
+    time: str | None = None
     classes: tuple[str, ...] | None = None
     event: str | None = None
     outputs: Sequence[tuple[str, str]] | None = None
@@ -182,9 +184,9 @@ def _class_roles(
 
     A weight or split column is used only if it is named.
     """
-    for column in filter(None, (given.target, given.weight)):
+    for column in filter(None, (given.target, given.weight, given.cluster, given.time)):
         need(table, column, "The table has no such column")
-    plain = Roles(target=given.target, weight=given.weight)
+    plain = Roles(target=given.target, weight=given.weight, cluster=given.cluster, time=given.time)
     if model is None and given.outputs:
         outputs = _said(given, table)
         kind = given.output_kind or output_kind_named([column for _, column in outputs])
@@ -232,7 +234,8 @@ def _named(given: NamedFiles, outputs: tuple[tuple[str, str], ...]) -> tuple[tup
 
 def _others(given: NamedFiles, table: TableInfo, guessed: Roles) -> tuple[str, ...]:
     """For a model that names no columns: all columns without another role."""
-    taken = {given.target, given.weight, guessed.split, guessed.predicted}
+    taken = {given.target, given.weight, given.cluster, given.time}
+    taken |= {guessed.split, guessed.predicted}
     taken |= {column for _, column in guessed.outputs}
     return tuple(name for name in table.column_names if name not in taken)
 
@@ -295,8 +298,8 @@ def _regression_roles(review: Review, given: NamedFiles) -> Roles:
     InputError
         For a column that the table does not have, and for class names.
     """
-    for name, value in (("classes", given.classes), ("event", given.event)):
-        if value is not None:
+    for name in ("classes", "event", "cluster", "time"):
+        if getattr(given, name) is not None:
             raise InputError(
                 f"{given.option(name)} is for a classification, and this is a regression",
                 fix=f"Leave it out, or give {given.option('task', 'classification')}.",

@@ -105,7 +105,7 @@ def identity(review: Review, reads: Collection[Part] = PARTS) -> dict[str, Any]:
     """
     found: dict[str, Any] = {
         "task": review.task,
-        "roles": encode(review.roles) if review.roles else None,
+        "roles": _roles_identity(review.roles) if review.roles else None,
         "inputs": input_columns(review) if "calibration" in review.tables else [],
         "classes": list(review.classes),
     }
@@ -120,6 +120,12 @@ def identity(review: Review, reads: Collection[Part] = PARTS) -> dict[str, Any]:
         if part in reads:
             found[part] = of_part[part]()
     return found
+
+
+def _roles_identity(roles: Roles) -> dict[str, Any]:
+    """The roles as JSON; without a cluster and a time as in versions that knew neither."""
+    found: dict[str, Any] = encode(roles)
+    return {k: one for k, one in found.items() if one is not None or k not in ("cluster", "time")}
 
 
 def _set_identity(review: Review, which: Which) -> list[str | None] | None:
@@ -218,7 +224,8 @@ class ReviewReader:
         check_which(which)
         self._declared(which)
         info = scored_info(self.review, which, "classification")
-        at = self._folder / info.folder, self.review.classes, info.digest, which
+        column = self.roles.time or self.roles.cluster or ""
+        at = self._folder / info.folder, self.review.classes, info.digest, which, column
         return self._once(("scored", which), lambda: scored_arrays(*at))
 
     def distributions(self, which: Which) -> RegressionSet:

@@ -15,6 +15,7 @@ from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import Roles, Task
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.review.question import Question
+from kdcal_core.statistics import lags_for
 from kdcal_core.text import listed
 
 Which = Literal["calibration", "evaluation"]
@@ -109,6 +110,8 @@ class SetInfo:
         Whether two classes are probably exchanged, because the rows are ranked in reverse.
     class_rows : tuple of int
         Rows of each true class; empty in a regression and in reviews of earlier versions.
+    units : int
+        Clusters or different times of the rows; 0 where no column says so.
     """
 
     digest: str
@@ -122,6 +125,7 @@ class SetInfo:
     doubts: tuple[str, ...] = ()
     swapped: bool = False
     class_rows: tuple[int, ...] = ()
+    units: int = 0
 
 
 @dataclass(frozen=True)
@@ -348,6 +352,41 @@ def left_out_words(columns: Mapping[str, str]) -> str:
         by_reason.setdefault(reason, []).append(name[:80])
     parts = [f"{listed(names)} ({reason})" for reason, names in by_reason.items()]
     return f"Not among the inputs: {'; '.join(parts)}." if parts else ""
+
+
+def dependence_words(review: Review) -> str:
+    """How rows that depend on one another are treated; empty for independent ones. Untrusted text.
+
+    Examples
+    --------
+    >>> held = SetInfo("", 900, 0.9, "", units=120)
+    >>> dependence_words(Review("a" * 16, roles=Roles(cluster="ward"), sets={"calibration": held}))
+    'Rows of one ward are kept together in folds and intervals: 120 clusters (calibration).'
+    """
+    roles = review.roles or Roles()
+    column = (roles.cluster if roles.time is None else roles.time) or ""
+    counts = {which: one.units for which, one in review.sets.items() if one.units}
+    if not column or not counts:
+        return ""
+    if all(counts.get(which) == one.n_rows for which, one in review.sets.items()):
+        return "" if roles.time is None else _in_order(column, counts)
+    if roles.time is not None:
+        return _in_order(column, counts)
+    each = listed([f"{n:,} clusters ({which})" for which, n in sorted(counts.items())])
+    return f"Rows of one {column[:60]} are kept together in folds and intervals: {each}."
+
+
+def _in_order(column: str, counts: Mapping[str, int]) -> str:
+    each = listed(
+        [
+            f"{n:,} times, each with the {lags_for(n):,} before it ({which})"
+            for which, n in sorted(counts.items())
+        ]
+    )
+    return (
+        f"Rows are ordered by {column[:60]}, and near ones may depend on one another: {each}. "
+        "Folds are stretches of time, and losses are compared by the test of Diebold and Mariano."
+    )
 
 
 def _unshared(review: Review) -> set[str]:

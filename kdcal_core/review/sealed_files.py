@@ -12,14 +12,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data import FloatArray, ScoredSet, digest_arrays
+from kdcal_core.data import FloatArray, IntArray, ScoredSet, digest_arrays
 from kdcal_core.errors import InputError
 from kdcal_core.review.review import TableInfo
+from kdcal_core.statistics import Dependence, DependenceKind
 from kdcal_core.store import read_array
 from kdcal_core.store.disk import digest_of, write_text
 
@@ -173,8 +174,12 @@ def table_path(folder: Path, table: TableInfo) -> Path:
     return path
 
 
-def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str) -> ScoredSet:
+def scored_arrays(
+    folder: Path, classes: tuple[str, ...], digest: str, name: str, column: str = ""
+) -> ScoredSet:
     """The scored set in ``folder``, its arrays memory-mapped and read-only.
+
+    ``column`` names the column of clusters or times. Untrusted text.
 
     Raises
     ------
@@ -186,14 +191,45 @@ def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str
         sealed = check_folder(folder)
         proba, y = read_array(folder / "proba.npy"), read_array(folder / "y.npy")
         weight = read_array(folder / "weight.npy") if weighted else None
+        dependence = _dependence(folder, len(y), column)
         if proba.dtype != np.float64 or proba.shape != (*y.shape, len(classes)):
             raise ValueError("probabilities of another shape")
         if y.dtype != np.int64 or y.min(initial=0) < 0 or y.max(initial=0) >= len(classes):
             raise ValueError("classes that do not exist")
         if weight is not None and (weight.dtype, weight.shape) != (np.dtype(np.float64), y.shape):
             raise ValueError("weights of another shape")
-        _check_content(folder, sealed, digest, digest_arrays(proba, y, weight, *classes))
-    return ScoredSet(proba, y, classes, digest, name, weight)
+        found = scored_digest(proba, y, weight, dependence, classes)
+        _check_content(folder, sealed, digest, found)
+    return ScoredSet(proba, y, classes, digest, name, weight, dependence)
+
+
+def scored_digest(
+    proba: FloatArray,
+    y: IntArray,
+    weight: FloatArray | None,
+    dependence: Dependence | None,
+    classes: tuple[str, ...],
+) -> str:
+    """The content digest of a set of a classification."""
+    units = () if dependence is None else (dependence.kind, dependence.unit)
+    return digest_arrays(proba, y, weight, *units, *classes)
+
+
+def dependence_arrays(dependence: Dependence | None) -> dict[str, IntArray]:
+    """The unit of each row, named by the kind of dependence; nothing for independent rows."""
+    return {} if dependence is None else {dependence.kind: dependence.unit}
+
+
+def _dependence(folder: Path, n_rows: int, column: str) -> Dependence | None:
+    for kind in get_args(DependenceKind):
+        if (path := folder / f"{kind}.npy").exists():
+            unit = read_array(path)
+            if unit.dtype != np.int64 or unit.shape != (n_rows,) or unit.min(initial=0) < 0:
+                raise ValueError("clusters or times of another shape")
+            if unit.max(initial=0) >= n_rows:
+                raise ValueError("more clusters or times than rows")
+            return Dependence.of_units(kind, unit, column)
+    return None
 
 
 def regression_arrays(folder: Path, digest: str, name: str) -> RegressionSet:

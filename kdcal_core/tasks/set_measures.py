@@ -50,10 +50,11 @@ from kdcal_core.diagnostics import (
     summary,
     two_halves,
 )
+from kdcal_core.diagnostics.score_range import RANGE
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MEASURES, Losses, estimates_of, losses_by_class
-from kdcal_core.evaluation.overlap import Note, SetRows, shared, shared_note
-from kdcal_core.review import Which
+from kdcal_core.evaluation.overlap import Note, SetRows, cluster_note, shared, shared_note
+from kdcal_core.review import ReviewReader, Which
 from kdcal_core.review.review import WHICH, input_columns
 from kdcal_core.tasks.decorators import (
     BOTH_SETS,
@@ -151,7 +152,7 @@ def set_reliability(
         kind=kind,
         n_bins=n_bins,
         strategy=strategy,
-        sample_weight=scored.weight,
+        sample_weight=scored.design,
         label=label,
     )
 
@@ -194,7 +195,18 @@ def every_estimate(
     scored: ScoredSet, known: ScoredSet | None, event: int | None
 ) -> tuple[Estimate, ...]:
     """All estimates of a set; ``known`` is the calibration set with which it is compared."""
-    return (*estimates_of(scored), *question_estimates(scored, known, event))
+    found = (*estimates_of(scored), *question_estimates(scored, known, event))
+    if scored.grouping is None:
+        return found
+    together = "clusters" if scored.grouping.kind == "cluster" else "near times"
+    return tuple(
+        replace(
+            one,
+            interval=f"{one.interval}; "
+            + ("rows as independent" if one.label == RANGE else f"rows of {together} together"),
+        )
+        for one in found
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,7 +419,7 @@ def overall_reliability(scored: ScoredSet, event: int | None = None) -> Reliabil
         label=event,
         n_bins=15,
         strategy="uniform",
-        sample_weight=scored.weight,
+        sample_weight=scored.design,
     )
 
 
@@ -418,6 +430,7 @@ def _predicted_as(scored: ScoredSet, label: int) -> ScoredSet:
         proba=scored.proba[mine],
         y=scored.y[mine],
         weight=None if scored.weight is None else scored.weight[mine],
+        dependence=None if scored.dependence is None else scored.dependence.only(mine),
         digest=f"{scored.digest}, predicted {label}",
     )
 
@@ -461,7 +474,17 @@ def equal_sets(sets: Sets) -> EqualSets:
             note = None if found is None else shared_note(found, rows, other)
             if note is not None:
                 notes.append(note)
-    return EqualSets(tuple(notes))
+    return EqualSets((*notes, *_shared_clusters(sets.reader)))
+
+
+def _shared_clusters(reader: ReviewReader) -> tuple[Note, ...]:
+    """A note where both sets have rows of the same clusters."""
+    column = reader.roles.cluster
+    if column is None or not reader.has("evaluation"):
+        return ()
+    rows = [reader.frame(which, [column])[column] for which in ("evaluation", "calibration")]
+    found = cluster_note(column, *rows)
+    return () if found is None else (found,)
 
 
 def tables_of(sets: Sets) -> list[SetRows]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,15 @@ from app_pages import healthy, launch, settle, specs, words
 from made_reviews import HOSTILE_COLUMN, line, review_of, too_sure
 from streamlit.testing.v1 import AppTest
 
-from kdcal_core.review import Question, Workspace, read_review, set_question
+from app.load.role_form import role_table, roles_from_table
+from kdcal_core.review import (
+    Question,
+    Workspace,
+    read_review,
+    score,
+    set_question,
+    set_roles,
+)
 
 PAGE = "groups"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -28,6 +38,24 @@ def review_id(workspace: Workspace) -> str:
 
 def shown(review_id: str) -> AppTest:
     return healthy(settle(launch(PAGE, review_id)))
+
+
+def test_every_page_says_which_rows_are_kept_together(workspace: Workspace, review_id: str) -> None:
+    assert "kept together" not in words(shown(review_id))
+    table = rows(200, 2).assign(ward=np.arange(200) // 4)
+    clustered = review_of(workspace, calibration=table)
+    roles = workspace.read(clustered).roles
+    assert roles is not None
+    info = workspace.read(clustered).tables["calibration"]
+    told = replace(roles, features=(), cluster="ward")
+    assert roles_from_table(role_table(info.columns, told), told.output_kind, told) == told
+    set_roles(workspace, clustered, told)
+    score(workspace, clustered)
+    kept = "Rows of one ward are kept together in folds and intervals: 50 clusters (calibration)."
+    assert kept in words(shown(clustered))
+    assert "as independent" not in words(shown(clustered))
+    decisions = words(healthy(settle(launch("decisions", clustered))))
+    assert f"{kept} The intervals of this page still treat rows as independent." in decisions
 
 
 def test_groups_are_asked_for_first(review_id: str) -> None:

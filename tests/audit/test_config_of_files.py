@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from made_reviews import line, too_sure
@@ -71,11 +72,14 @@ def test_weight_classes_event_and_groups_are_passed_on(
     table = too_sure(120, 0)
     proba = {"proba_0": 1.0 - table["yes"], "proba_1": table["yes"]}
     truth = (table["target"] == "yes").map({True: "yes", False: "no"})
-    rows = pd.DataFrame({**proba, "truth": truth, "mass": 2.0, "site": ["a", "b"] * 60})
+    places = {"site": ["a", "b"] * 60, "ward": np.arange(120) // 4}
+    rows = pd.DataFrame({**proba, "truth": truth, "mass": 2.0, **places})
     rows.to_csv("rows.csv", index=False)
     words = ("--predictions", "rows.csv", "--target", "truth", "--weight", "mass")
+    words += ("--cluster", "ward")
     found = initial(*words, "--classes", "no,yes", "--event", "no", "--groups", "site")
     assert (found.files.weight, found.event, found.groups) == ("mass", "no", ("site",))
+    assert (found.files.cluster, found.files.time) == ("ward", None)
     assert found.files.outputs == (("no", "proba_0"), ("yes", "proba_1"))
     for wrong, said in (
         (("--event", "perhaps"), "--event names no class: 'perhaps'"),

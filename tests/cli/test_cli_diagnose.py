@@ -144,6 +144,22 @@ def test_weight_counts_only_where_it_is_asked_for(run: Run, spam: Path) -> None:
     )
 
 
+def test_clusters_count_where_they_are_asked_for(run: Run, spam: Path) -> None:
+    frame = pd.read_csv(spam)
+    pd.concat([frame.assign(sender=range(200))] * 4).to_csv(spam, index=False)
+    words = ("--predictions", spam, "--target", "truth")
+    found = [diagnosed(run, spam.parent, *words, *more) for more in ((), ("--cluster", "sender"))]
+    width = [
+        [one["high"] - one["low"] for one in each["sets"][0]["estimates"][:4]] for each in found
+    ]
+    assert all(clusters > 1.6 * rows for rows, clusters in zip(*width, strict=True)), width
+    assert found[1]["settings"]["cluster"] == "sender"
+    said = run("diagnose", *words, "--cluster", "sender")[1]
+    said = " ".join(said.split())
+    assert "Rows of one sender are kept together in folds and intervals: 200 clusters" in said
+    assert "The range in log odds treats rows as independent." in said
+
+
 def test_bins_and_level_are_used(run: Run, spam: Path) -> None:
     words = ("--predictions", spam, "--target", "truth")
     wide = diagnosed(run, spam.parent, *words, "--bins", "4", "--level", "0.99")

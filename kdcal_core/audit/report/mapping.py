@@ -101,7 +101,12 @@ def _rows(content: AuditContent, audit: Audit | None) -> str:
         for one in content.checked.of("not enough evidence")
     ]
     unsure = f" Not enough evidence: {' '.join(few)}" if few else ""
-    return f"{listed(tables)}. {_check(content, 'KC202')}{unsure}"
+    roles = content.subject.roles
+    together = ""
+    if column := roles.cluster or roles.time:
+        how = "are of one cluster where" if roles.cluster else "are in time in the order of"
+        together = f" Rows {how} {column!r}{' is the same' if roles.cluster else ''}."
+    return f"{listed(tables)}. {_check(content, 'KC202')}{together}{unsure}"
 
 
 def _outcome(content: AuditContent, audit: Audit | None) -> str:

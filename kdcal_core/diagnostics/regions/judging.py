@@ -21,7 +21,7 @@ from kdcal_core.diagnostics.regression.pit_curves import checked_pit
 from kdcal_core.diagnostics.targets import Target, check_level, targets
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import Condition, PartitionTree
-from kdcal_core.statistics import holm, kish
+from kdcal_core.statistics import effective_size, holm, kish
 
 _BY_STATED = "saddlepoint of the rows' own stated probabilities"
 _NO_ROWS = "not defined: no rows"
@@ -71,7 +71,8 @@ def by_stated(target: Target, level: float) -> Judge:
 
     def judge(place: Place, rows: IntArray, share: float, found_at: float) -> Region:
         weight = target.weight[rows]
-        shift = shift_test(target.score[rows], target.hit[rows], weight, level, found_at)
+        of_rows = None if target.dependence is None else target.dependence.only(rows)
+        shift = shift_test(target.score[rows], target.hit[rows], weight, level, found_at, of_rows)
         gap = shift.observed - shift.stated
         observed = _estimate(
             "Observed rate of the event",
@@ -85,7 +86,7 @@ def by_stated(target: Target, level: float) -> Judge:
             words=place.words,
             conditions=place.conditions,
             n=len(rows),
-            effective=kish(weight),
+            effective=effective_size(target.hit[rows] - target.score[rows], weight, of_rows),
             share=share,
             stated=shift.stated,
             observed=observed,
@@ -268,9 +269,9 @@ def stated_target(scored: AnyScored, target: str | int) -> tuple[Target, str]:
             raise InputError(
                 f"target is {target!r}", fix='Choose "confidence" or the index of a class.'
             )
-        (found,) = targets(scored.proba, scored.y, scored.weight, "confidence")
+        (found,) = targets(scored.proba, scored.y, scored.design, "confidence")
         return found, "the stated confidence"
-    (found,) = targets(scored.proba, scored.y, scored.weight, "class", target)
+    (found,) = targets(scored.proba, scored.y, scored.design, "class", target)
     return found, f"the probability of class {scored.classes[target]}"
 
 
@@ -286,9 +287,15 @@ def stated_described(
 ) -> RegionSearch:
     """Regions judged by ``rows`` of a binary problem."""
     part = Target(
-        goal.label, goal.score[rows], goal.hit[rows], goal.weight[rows], goal.rows[rows], goal.share
+        goal.label,
+        goal.score[rows],
+        goal.hit[rows],
+        goal.weight[rows],
+        goal.rows[rows],
+        goal.share,
+        None if goal.dependence is None else goal.dependence.only(rows),
     )
-    whole = shift_test(part.score, part.hit, part.weight, level, 1.0 - level)
+    whole = shift_test(part.score, part.hit, part.weight, level, 1.0 - level, part.dependence)
     return RegionSearch(
         tree=tree,
         regions=judged(places, leaf[rows], part.weight, level, by_stated(part, level)),

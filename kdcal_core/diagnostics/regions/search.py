@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray, two_parts
 from kdcal_core.diagnostics.regions.boxes import MOST_COLUMNS, Box, BoxGrid
 from kdcal_core.diagnostics.regions.judging import (
     AnyScored,
@@ -26,7 +26,7 @@ from kdcal_core.diagnostics.regions.judging import (
 )
 from kdcal_core.diagnostics.regions.region import Region, RegionSearch
 from kdcal_core.diagnostics.regression.pit_curves import checked_pit
-from kdcal_core.diagnostics.targets import Target, check_level, check_seed
+from kdcal_core.diagnostics.targets import Target, check_level, check_seed, overall_effect
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import (
     BinnedInputs,
@@ -40,6 +40,7 @@ from kdcal_core.partition.tree import (
     prune_tree,
 )
 from kdcal_core.progress import Progress
+from kdcal_core.statistics import Dependence
 
 Grow = Callable[[Criterion], "_Tree"]
 
@@ -69,10 +70,23 @@ def largest_when_redrawn(
     for draw in range(redraws):
         if progress is not None:
             progress(draw / redraws, f"Outcomes drawn again, {draw + 1:,} of {redraws:,}")
-        criterion = residuals(goal, (rng.random(len(goal.score)) < goal.score).astype(np.float64))
+        criterion = residuals(goal, _redraw(goal, rng))
         grown = grow(criterion)
         largest[draw] = (evidence(criterion, grown.tree.apply(binned)) - grown.price).max()
     return largest
+
+
+def _redraw(goal: Target, rng: np.random.Generator) -> FloatArray:
+    """Outcomes under the hypothesis, (n,): drawn from the stated probabilities.
+
+    Of dependent rows the observed residuals are kept, and every cluster, or stretch of times, gets
+    one random sign (the wild bootstrap of clusters; Cameron, Gelbach and Miller 2008).
+    """
+    if goal.dependence is None:
+        return (rng.random(len(goal.score)) < goal.score).astype(np.float64)
+    stretch = goal.dependence.unit // (goal.dependence.lags + 1)
+    sign = rng.integers(0, 2, size=int(stretch.max()) + 1) * 2.0 - 1.0
+    return np.asarray(goal.score + sign[stretch] * (goal.hit - goal.score))
 
 
 def evidence(criterion: Criterion, leaf: IntArray) -> FloatArray:
@@ -99,13 +113,14 @@ def judged_by_redraws(
     """
     # redraws that may reach a fault's evidence; rounded, because 0.05 * 200 is a little above 10
     refused = int(np.ceil(round((1.0 - level) * (len(largest) + 1.0), 9))) - 1
-    threshold = float(np.sort(largest)[-refused])
+    threshold, effect = float(np.sort(largest)[-refused]), overall_effect(goal)
     total = float(goal.weight.sum())
     regions = []
     for place in places:
         rows = np.flatnonzero(leaf == place.leaf)
         beyond = max(threshold + float(price[place.leaf]), 0.0)
-        alone = float(2.0 * ndtr(-(beyond**0.5)))
+        # its own test multiplies by its design effect, which this evidence holds already
+        alone = float(2.0 * ndtr(-((beyond / effect) ** 0.5)))
         judge = by_stated(goal, 1.0 - alone)
         region = judge(place, rows, float(goal.weight[rows].sum()) / total, alone)
         reached = largest >= found[place.leaf] - price[place.leaf]
@@ -298,7 +313,7 @@ def find_regions(
         return _redrawn(
             goal, what, binned, criterion, max_depth, min_rows, redraws, seed, level, progress
         )
-    grown = _grow(binned, criterion, max_depth, min_rows, grow_share, seed)
+    grown = _grow(binned, criterion, max_depth, min_rows, grow_share, seed, goal.dependence)
     return stated_described(
         goal, what, grown.leaf, grown.places, grown.judged, level, grown.tree, seed
     )
@@ -410,6 +425,7 @@ def _grow(
     min_rows: int | None,
     grow_share: float,
     seed: int,
+    dependence: Dependence | None = None,
 ) -> _Grown:
     """A tree grown on a random part of the rows and pruned, and the rows left to judge it."""
     check_seed(seed)
@@ -424,8 +440,7 @@ def _grow(
             fix=f"Give at least {enough:,} rows, or allow smaller regions.",
         )
     # not stratified by outcome, which would make the two parts dependent
-    drawn = np.random.default_rng(seed).permutation(n)
-    rows, rest = np.sort(drawn[:n_grow]), np.sort(drawn[n_grow:])
+    rows, rest = two_parts(n, n_grow, seed, dependence)
     tree = _Grower(binned, max_depth, least, rows)(criterion).tree
     return _Grown(tree, tree.apply(binned), rest)
 

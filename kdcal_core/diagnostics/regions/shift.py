@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtr, ndtri
 
 from kdcal_core.data import FloatArray
-from kdcal_core.statistics import normal_quantile
+from kdcal_core.statistics import Dependence, design_effect, normal_quantile
 
 CERTAIN = 1e-9  # stated probabilities are clipped this far from 0 and 1, so they can be shifted
 POWER = 0.8
@@ -48,7 +48,12 @@ class Shift:
 
 
 def shift_test(
-    score: FloatArray, hit: FloatArray, weight: FloatArray, level: float, found_at: float
+    score: FloatArray,
+    hit: FloatArray,
+    weight: FloatArray,
+    level: float,
+    found_at: float,
+    dependence: Dependence | None = None,
 ) -> Shift:
     """Test, interval and minimum detectable gap of one set of rows.
 
@@ -62,6 +67,9 @@ def shift_test(
         Level of the interval.
     found_at : float
         p value below which a gap counts as found, for ``minimum_detectable``.
+    dependence : Dependence, optional
+        Of the rows. Deviates are then divided by the root of the design effect of the residuals
+        about the rows' own gap, and logarithms of extreme probabilities by that effect.
 
     Notes
     -----
@@ -93,6 +101,9 @@ def shift_test(
     share = weight / weight.sum()
     stated, observed = (min(_dot(share, values), 1.0) for values in (score, hit))
     sum_ = _Sum.of(score, hit, weight * (len(weight) / weight.sum()))
+    if dependence is not None:
+        away = hit - score - (observed - stated)
+        sum_ = replace(sum_, effect=design_effect(away, weight, dependence))
     tail = sum_.above(0.0)
     alpha = 1.0 - level
     ends = sum_.theta_at(1.0 - alpha / 2.0), sum_.theta_at(alpha / 2.0)
@@ -113,6 +124,7 @@ class _Sum:
 
     ``best`` is the theta whose mean sum is T, plus or minus infinity if all events happen or none
     does; ``scale`` is the standard deviation there, and ``excess`` that of the outcomes over it.
+    ``effect`` is the design effect of dependent rows.
     """
 
     odds: FloatArray
@@ -122,6 +134,7 @@ class _Sum:
     best: float
     scale: float
     excess: float = 1.0
+    effect: float = 1.0
 
     @classmethod
     def of(cls, score: FloatArray, hit: FloatArray, weight: FloatArray) -> _Sum:
@@ -150,9 +163,9 @@ class _Sum:
     def above(self, theta: float) -> float:
         """Probability of a sum above T; sums equal to T count half."""
         if np.isinf(self.best):
-            half = 0.5 * float(np.exp(self._log_extreme(theta)))
+            half = 0.5 * float(np.exp(self._log_extreme(theta) / self.effect))
             return half if self.best > 0 else 1.0 - half
-        return float(ndtr(-self._deviate(theta)))
+        return float(ndtr(-self._deviate(theta) / self.effect**0.5))
 
     def theta_at(self, chance: float) -> float:
         """The shift at which a sum above T has this probability."""
@@ -160,9 +173,9 @@ class _Sum:
             half = chance if self.best > 0 else 1.0 - chance
             if half >= 0.5:  # no shift reaches this: all events, or none, remain possible
                 return self.best
-            sign, log_wanted = np.sign(self.best), float(np.log(2.0 * half))
+            sign, log_wanted = np.sign(self.best), float(np.log(2.0 * half)) * self.effect
             return _root(lambda theta: sign * (self._log_extreme(theta) - log_wanted), 0.0)
-        wanted = float(ndtri(1.0 - chance)) * self.excess
+        wanted = float(ndtri(1.0 - chance)) * self.excess * self.effect**0.5
         start = self.best - wanted / self.scale
         return _root(lambda theta: wanted - self._deviate(theta), start, 0.5 / self.scale)
 
@@ -171,7 +184,7 @@ class _Sum:
         scale = self._spread(0.0)
         if scale >= _MANY:
             both = normal_quantile(1.0 - found_at) + float(ndtri(POWER))
-            return both * scale / float(self.weight.sum())
+            return float(both * scale * self.effect**0.5 / self.weight.sum())
         mirrored = replace(self, odds=-self.odds, stated=1.0 - self.stated)
         gaps = [one._least_below(found_at, scale) for one in (self, mirrored)]
         return max((gap for gap in gaps if np.isfinite(gap)), default=np.inf)
@@ -179,9 +192,9 @@ class _Sum:
     def _least_below(self, found_at: float, scale: float) -> float:
         """The smallest drop of the rate that would be found; infinite if none would."""
         none = replace(self, total=0.0, best=-np.inf)
-        if none._log_extreme(0.0) >= np.log(found_at):
+        if none._log_extreme(0.0) / self.effect >= np.log(found_at):
             return np.inf
-        wanted = float(ndtri(found_at / 2.0))
+        wanted = float(ndtri(found_at / 2.0)) * self.effect**0.5
         single = self._with_mean(1.0, -1.0)
         if single.best >= 0.0 or single._deviate(0.0) > wanted:
             seen = 0.0

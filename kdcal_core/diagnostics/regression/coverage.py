@@ -15,7 +15,7 @@ from kdcal_core.diagnostics.estimate import Estimate, interval_text, value_text
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import clopper_pearson, kish, mean_interval
+from kdcal_core.statistics import Dependence, clopper_pearson, kish, mean_interval
 from kdcal_core.text import formatted
 
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -196,10 +196,11 @@ def mean_estimate(
     label: str,
     *,
     student: bool = False,
+    dependence: Dependence | None = None,
     **given: Any,
 ) -> Estimate:
     """A weighted mean with its normal interval, or with ``student`` that of Student's t."""
-    value, low, high = mean_interval(values, weight, level, student=student)
+    value, low, high = mean_interval(values, weight, level, student=student, dependence=dependence)
     return Estimate(
         name=name,
         label=label,

@@ -19,7 +19,7 @@ from kdcal_core.diagnostics.regression.coverage import (
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import ratio_of_means
+from kdcal_core.statistics import dependence_of, ratio_of_means
 from kdcal_core.text import formatted
 
 NODES = 64
@@ -233,7 +233,8 @@ def paired_difference(
 
     The interval is Student's with the spread of the rows' differences. It is far narrower than
     the two means' intervals suggest, because the same rows are easy or hard for both. ``name`` and
-    ``label`` name the score.
+    ``label`` name the score. With a :class:`kdcal_core.statistics.RowDesign` as ``weight`` it is
+    that of clusters' totals or, in time, of the test of Diebold and Mariano.
 
     Raises
     ------
@@ -257,6 +258,7 @@ def paired_difference(
         f"Mean difference of {what} over the same rows",
         f"{label or 'Score'} difference",
         student=True,
+        dependence=dependence_of(weight),
         expected=0.0,
     )
 
@@ -290,7 +292,9 @@ def ratio_estimate(
     check_level(level)
     top = checked_outcome(top_rows, what="score")
     bottom = checked_outcome(bottom_rows, len(top), "score")
-    value, low, high = ratio_of_means(top, bottom, check_weight(weight, len(top)), level)
+    value, low, high = ratio_of_means(
+        top, bottom, check_weight(weight, len(top)), level, dependence_of(weight)
+    )
     return Estimate(
         name=name,
         label=label,

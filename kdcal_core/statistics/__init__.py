@@ -12,28 +12,57 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, ndtri, stdtrit
 
 from kdcal_core.errors import InputError
+from kdcal_core.statistics.dependence import (
+    BinDependence,
+    Dependence,
+    DependenceKind,
+    Resamples,
+    RowDesign,
+    bin_dependence,
+    dependence_of,
+    design_effect,
+    independent_rows,
+    lags_for,
+    pooled,
+    small_sample_factor,
+    units,
+)
 
 __all__ = [
     "CLIP",
+    "BinDependence",
+    "Dependence",
+    "DependenceKind",
+    "Resamples",
+    "RowDesign",
+    "bin_dependence",
     "bounded_mean_interval",
     "brier_losses",
     "clopper_pearson",
+    "dependence_of",
+    "design_effect",
+    "effective_size",
     "holm",
+    "independent_rows",
     "jeffreys_test",
     "kish",
+    "lags_for",
     "largest_share",
     "log_losses",
     "mean_interval",
     "normal_quantile",
     "one_sided_wilcoxon",
+    "pooled",
     "quantile_interval",
     "ratio_interval",
     "ratio_of_means",
+    "small_sample_factor",
     "surprisal",
     "t_quantile",
     "t_quantile_of_rows",
     "top_label_brier_losses",
     "top_label_log_losses",
+    "units",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -177,40 +206,86 @@ def t_quantile(level: float, freedom: float) -> float:
     return float(stdtrit(freedom, 0.5 + level / 2.0))
 
 
-def t_quantile_of_rows(level: float, weight: FloatArray) -> float:
+def effective_size(
+    residual: FloatArray, weight: FloatArray, dependence: Dependence | None
+) -> float:
+    """Kish's number of rows over the design effect: independent rows that would say as much.
+
+    ``residual`` (n,) is each row's, with mean 0; see :func:`bin_dependence`.
+
+    Examples
+    --------
+    >>> same = Dependence.of("cluster", np.repeat(np.arange(50), 4))
+    >>> noise = np.repeat(np.tile([-0.5, 0.5], 25), 4)
+    >>> round(effective_size(noise, np.ones(200), same)), effective_size(noise, np.ones(200), None)
+    (48, 200.0)
+    """
+    return kish(weight) / design_effect(residual, weight, dependence)
+
+
+def t_quantile_of_rows(
+    level: float, weight: FloatArray, dependence: Dependence | None = None
+) -> float:
     """:func:`t_quantile` for the mean of rows, with Kish's effective number of them less one.
 
-    Infinite where that is no degree of freedom.
+    Of dependent rows the clusters, or the times, are counted. Infinite where that is no degree of
+    freedom.
 
     Examples
     --------
     >>> t_quantile_of_rows(0.95, np.ones(10)) == t_quantile(0.95, 9)
     True
     """
-    freedom = kish(weight) - 1.0
+    freedom = kish(units(weight, dependence)) - 1.0
     return t_quantile(level, freedom) if freedom > 1e-9 else np.inf
 
 
 def mean_interval(
-    values: FloatArray, weight: FloatArray, level: float, *, student: bool = False
+    values: FloatArray,
+    weight: FloatArray,
+    level: float,
+    *,
+    student: bool = False,
+    dependence: Dependence | None = None,
 ) -> tuple[float, float, float]:
     """Weighted mean of ``values`` with its interval; one row gives an infinite one.
 
-    Normal, or with ``student`` by :func:`t_quantile_of_rows`.
+    Normal, or by :func:`t_quantile_of_rows` with ``student`` and for dependent rows. Their variance
+    is that of the clusters' totals, or Newey and West's (1987); of a difference of losses in time
+    the interval is then that of the test of Diebold and Mariano (1995), with the correction of
+    Harvey, Leybourne and Newbold (1997).
+
+    Examples
+    --------
+    >>> values, weight = np.repeat([0.0, 1.0, 2.0], 9), np.ones(27)
+    >>> thrice = Dependence.of("cluster", np.repeat([7, 8, 9], 9))
+    >>> [round(one, 2) for one in mean_interval(values, weight, 0.95)]
+    [1.0, 0.69, 1.31]
+    >>> [round(one, 2) for one in mean_interval(values, weight, 0.95, dependence=thrice)]
+    [1.0, -1.48, 3.48]
     """
     total = weight.sum()
     mean = float(weight @ values / total)
-    n = len(values)
+    n = len(units(weight, dependence))
     if n < 2:
         return mean, -np.inf, np.inf
-    variance = float(np.square(weight * (values - mean)).sum() / total**2 * n / (n - 1))
-    quantile = t_quantile_of_rows(level, weight) if student else normal_quantile(level)
+    square = np.square(pooled(weight * (values - mean), dependence)).sum() / total**2
+    if dependence is None:
+        variance = float(square * n / (n - 1))
+    else:
+        variance = float(square * small_sample_factor(n, dependence.lags))
+    student = student or dependence is not None
+    quantile = t_quantile_of_rows(level, weight, dependence) if student else normal_quantile(level)
     half = quantile * variance**0.5
     return mean, mean - half, mean + half
 
 
 def ratio_of_means(
-    top: FloatArray, bottom: FloatArray, weight: FloatArray, level: float
+    top: FloatArray,
+    bottom: FloatArray,
+    weight: FloatArray,
+    level: float,
+    dependence: Dependence | None = None,
 ) -> tuple[float, float, float]:
     """Weighted mean of ``top`` over that of ``bottom``, with Fieller's interval.
 
@@ -239,16 +314,16 @@ def ratio_of_means(
     """
     share = weight / weight.sum()
     a, b = float(share @ top), float(share @ bottom)
-    n = len(top)
+    n = len(units(weight, dependence))
     if b == 0.0:
         return np.nan, np.nan, np.nan
     if n < 2:
         return a / b, -np.inf, np.inf
-    away = np.stack([share * (top - a), share * (bottom - b)])
-    (var_a, covariance), (_, var_b) = (away @ away.T) * (n / (n - 1))
-    low, high = ratio_interval(
-        a, b, float(var_a), float(covariance), float(var_b), t_quantile_of_rows(level, weight)
-    )
+    away = pooled(np.stack([share * (top - a), share * (bottom - b)]), dependence)
+    factor = small_sample_factor(n, 0 if dependence is None else dependence.lags)
+    (var_a, covariance), (_, var_b) = (away @ away.T) * factor
+    reach = t_quantile_of_rows(level, weight, dependence)
+    low, high = ratio_interval(a, b, float(var_a), float(covariance), float(var_b), reach)
     return a / b, min(low, a / b), max(high, a / b)
 
 
@@ -276,7 +351,12 @@ def ratio_interval(
 
 
 def bounded_mean_interval(
-    values: FloatArray, weight: FloatArray, least: float, most: float, level: float
+    values: FloatArray,
+    weight: FloatArray,
+    least: float,
+    most: float,
+    level: float,
+    dependence: Dependence | None = None,
 ) -> tuple[float, float, float]:
     """Weighted mean of values in [least, most], with an interval that holds at those bounds.
 
@@ -294,7 +374,10 @@ def bounded_mean_interval(
     # each as heavy as one of the effective rows
     each = np.full(4, weight.sum() / kish(weight))
     _, low, high = mean_interval(
-        np.concatenate([values, ends]), np.concatenate([weight, each]), level
+        np.concatenate([values, ends]),
+        np.concatenate([weight, each]),
+        level,
+        dependence=None if dependence is None else dependence.and_alone(4),
     )
     return mean, max(min(low, mean), least), min(max(high, mean), most)
 
