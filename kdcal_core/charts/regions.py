@@ -76,7 +76,7 @@ would be found in four of five searches of this size; smaller faults may be miss
 """
 _REDRAWN = r"""
 **Corrected for the search.** A long enough search always finds some region that looks wrong. This
-thorough search grows its tree on all rows, and then repeats this on outcomes drawn from the stated
+search grows its tree on all rows, and then repeats this on outcomes drawn from the stated
 probabilities, as if the model were right everywhere. A region is coloured if its evidence is larger
 than the largest evidence in all but 5% of these searches; its p value is the share of them that
 reach it. Intervals are widened to hold for all regions that could be found. Evidence is the squared
