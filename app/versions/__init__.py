@@ -10,7 +10,7 @@ from kdcal_core.data import Task
 PLACE = Place(
     title="Versions",
     icon=":material/difference:",
-    purpose="Two audits or reviews side by side, and audits over time: what is better or worse",
+    purpose="Audits or reviews side by side, and audits over time: what is better or worse",
     will_show=(
         "Here you will see two audits of a project side by side: what is better, what is worse and "
         "what cannot be told apart, which verdicts changed, and whether model, rows or limits did. "

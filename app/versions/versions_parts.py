@@ -22,7 +22,7 @@ def title() -> None:
 
 
 def versions(opened: Callable[[], Record], review: Review | None, who: Person) -> None:
-    """Two audits of a project, their trend, and two reviews, each once there are any."""
+    """Audits of a project, their trend, and reviews, each once there are any."""
     if not people.may_work(who):
         st.info(
             "On a server that others visit too, audits and reviews are not compared for people who "
@@ -33,9 +33,9 @@ def versions(opened: Callable[[], Record], review: Review | None, who: Person) -
     record = opened()
     seen = record.projects(who)
     able = [one for one in seen if len(comparable(one)) > 1]
-    reviews = {"Two reviews": partial(versions_reviews.two_reviews, review)}
+    reviews = {"Reviews": partial(versions_reviews.two_reviews, review)}
     if not able:
-        audits_need = {"Two audits": partial(_nothing_yet, seen)}
+        audits_need = {"Audits": partial(_nothing_yet, seen)}
         first = reviews if review is not None and review.ready else audits_need
         sections("versions_first", {**first, **reviews, **audits_need})
         return
@@ -43,7 +43,7 @@ def versions(opened: Callable[[], Record], review: Review | None, who: Person) -
     sections(
         "versions_sections",
         {
-            "Two audits": partial(_audits, record, able, compared, "compared"),
+            "Audits": partial(_audits, record, able, compared, "compared"),
             "Over time": partial(_audits, record, able, trend, "trend"),
             **reviews,
         },
