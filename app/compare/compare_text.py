@@ -27,8 +27,8 @@ LEADS: dict[Group, str] = {
 MATTERS = (
     "Inside: how far you can rely on probabilities for rows like those of the calibration set. "
     "Far outside: how confident the model is on rows unlike any in the data. Ranking: the order of "
-    "rows and classes, whatever the probabilities. Speed: time and size. A change takes effect at "
-    "once, without a new computation."
+    "rows and classes, whatever the probabilities, and how sure the errors are. Speed: time and "
+    "size. A change takes effect at once, without a new computation."
 )
 QUESTION = (
     "What calibration errors and reliability diagrams are about. Log loss, Brier score and AUROC "

@@ -91,7 +91,7 @@ def answer(view: View) -> Places | None:
     st.header(escape_markdown(finding, 600), anchor=False)
     better = better_model_words(view.run.record.methods, view.run.record.choice)
     if better:
-        st.markdown(f"**{escape_markdown(better, 600)}**")
+        st.markdown(escape_markdown(better, 600))
     picture, beside = tiles.answer()
     with picture:
         places = _maps(view)

@@ -158,9 +158,7 @@ def recalibration_advice(methods: Sequence[RecalibratorScores], choice: RepairCh
         f"{recalibrator_title(one.key, one.title)} {_share(one.differences['crps'], model)}"
         for one in found
     )
-    title = {one.key: one.title for one in methods}[choice.key]
-    lead = "the model as it is" if choice.key == MODEL else title
-    return f"Recommended by CRPS: {lead}. {choice.reason} Change of the CRPS: {changes}."
+    return f"{choice.reason} Change of the CRPS: {changes}."
 
 
 def better_model_words(methods: Sequence[RecalibratorScores], choice: RepairChoice) -> str:

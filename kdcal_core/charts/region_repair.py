@@ -412,7 +412,7 @@ def second_model_words(beside: Estimate, best: str, *, retrain: bool) -> str:
     >>> gap = Estimate("Log loss: difference", "Difference", -0.022, -0.026, -0.018, 5000)
     >>> second_model_words(gap, "Forest regions", retrain=True)
     'These columns hold signal that the model does not use: retrain it. Boosted trees on its \
-logits have a lower log loss than Forest regions, by 0.022 (0.018 to 0.026, 5,000 rows).'
+logits have a lower log loss than Forest regions, by 0.022 (0.018 to 0.026).'
     """
     if retrain:
         less = replace(beside, value=-beside.value, low=-beside.high, high=-beside.low)

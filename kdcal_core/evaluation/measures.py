@@ -66,9 +66,10 @@ class Measure:
     family : str
         What it concerns; the list is ordered by it. Measures by which calibrators are compared:
         "inside", how well confidence fits on data like the calibration set; "outside", confidence
-        far from it; "ranking", the order of rows and classes; "speed", time and size. Measures of a
-        set alone: "confidence" in the predicted class, "foreign" rows, a "simulation" whose truth
-        is known, the predictive "distribution" of a regression, and the "fault" of its PIT values.
+        far from it; "ranking", the order of rows and classes, and how sure the errors are; "speed",
+        time and size. Measures of a set alone: "confidence" in the predicted class, "foreign" rows,
+        a "simulation" whose truth is known, the predictive "distribution" of a regression, and the
+        "fault" of its PIT values.
     test : str or None
         The test of the difference between two methods on the same rows.
     by_row : callable or None
@@ -276,7 +277,7 @@ def compared_measures() -> tuple[Measure, ...]:
     Examples
     --------
     >>> [one.key for one in compared_measures() if one.group == "ranking"]
-    ['auc', 'accuracy']
+    ['auc', 'accuracy', 'mmc_errors']
     """
     return tuple(one for one in MEASURES.values() if one.group is not None)
 

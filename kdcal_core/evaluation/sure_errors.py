@@ -58,7 +58,7 @@ Measure(
     "the log loss.",
     "probability",
     True,
-    "inside",
+    "ranking",
     "t test of a ratio of means, paired by row",
     compared=_compared,
 ).offer()

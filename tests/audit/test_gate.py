@@ -231,7 +231,7 @@ def test_how_to_reproduce_calibrates_once(tmp_path: Path, monkeypatch: pytest.Mo
     assert gate.content.headline.startswith("The calibrated model fails")
     assert "with the calibrator" in html_report(gate.content).decode().partition("What to do")[0]
     far, copies = (gate.content.checked.results[at] for at in (1, 3))
-    assert "It needs the model itself" in far.why_not
+    assert "here are only predictions" in far.why_not
     assert copies.verdict == "fail"  # both files hold the same rows
     with pytest.raises(InputError, match="was fitted on the rows that are judged") as error:
         run_gate(replace(asked, project="P"), record=Record(tmp_path / "audits"))

@@ -17,8 +17,7 @@ from playwright.sync_api import TimeoutError as NoAnswerError
 from app.shared.navigation import places
 from kdcal_core.review import Review, Workspace, samples, start_sample
 from tests.benchmarks.bench_visitors import server
-from tests.browser.conftest import FLAGS, IDLE, _chromium
-from tests.browser.test_heights_in_browser import HEIGHT, PICTURE, SCREEN
+from tests.browser.conftest import FLAGS, HEIGHT, IDLE, PICTURE, SCREEN, _chromium
 
 STARTED_BY = {
     "compare": "Compare",

@@ -149,6 +149,6 @@ def test_a_target_in_doubt_is_chosen_by_one_click(app, tmp_path):
     app.visit("Load")
     app.page.get_by_role("button", name="Start another review").click()
     app.page.get_by_role("heading", name="Reviews on this machine").wait_for()
-    app.page.get_by_role("button", name="loans.csv").click()
+    app.page.get_by_role("button", name="loans.csv", exact=True).click()
     app.wait_for_text("What these rows are fit for")
     app.assert_healthy()

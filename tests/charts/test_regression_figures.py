@@ -371,7 +371,7 @@ def test_the_recommendation_gives_its_reason_and_a_better_model_its_numbers() ->
     space = Space("inputs", x, None)
     found = judge_recalibrators(["isotonic", "boosting"], rows, None, space, folds=3)
     advice = recalibration.recalibration_advice(found.methods, found.choice)
-    assert advice.startswith("Recommended by CRPS: Isotonic recalibration. Isotonic recalibration")
+    assert advice.startswith("Isotonic recalibration was chosen: its CRPS is ")
     assert "Change of the CRPS: Isotonic" in advice
     better = charts.better_model_words(found.methods, found.choice)
     assert better.startswith("A better model, not a better calibration: Quantile boosting")
