@@ -70,7 +70,7 @@ def predictive_density_figure(
         titles,
         dark,
         columns=2,
-        height=250,
+        height=220,
         x_title=y_title,
         y_title="Density",
         x_axis={"nticks": 6},
