@@ -144,7 +144,7 @@ def _row(name: str, what: str, seconds: float, goal: float | None) -> dict[str, 
 
 @contextmanager
 def _tab(browser: Browser, address: str) -> Iterator[Page]:
-    context = browser.new_context(reduced_motion="reduce", viewport=SIZE)
+    context = browser.new_context(bypass_csp=True, reduced_motion="reduce", viewport=SIZE)
     page = context.new_page()
     page.goto(address)
     page.locator("h1").first.wait_for(timeout=60_000)
