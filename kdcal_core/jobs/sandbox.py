@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+_KEYS = ("path", "paths", "frame_path", "folder")
 _LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system")
 _SYSTEM = ("/proc/self", "/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/proc/sys/vm")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
@@ -26,8 +27,9 @@ def confine(request: Any, folder: str | None) -> bool:
     Parameters
     ----------
     request : JSON value
-        Absolute paths anywhere in it count: an existing file may be read, in an existing folder
-        and beside a file that is still to be written everything may be read and written.
+        Absolute paths under the keys "path", "paths", "frame_path" and "folder" count: an existing
+        file may be read, in an existing folder and beside a file that is still to be written
+        everything may be read and written.
     folder : str or None
         A folder for results.
 
@@ -68,12 +70,12 @@ def named_paths(request: Any) -> tuple[set[Path], set[Path]]:
 
     Examples
     --------
-    >>> read, write = named_paths({"path": __file__, "out": "/nowhere/new.npy", "name": "a"})
+    >>> read, write = named_paths({"path": __file__, "frame_path": "/nowhere/new", "name": "/etc"})
     >>> [one.name for one in read], [str(one) for one in write]
     (['sandbox.py'], ['/nowhere'])
     """
     read, write = set(), set()
-    for path in map(Path, _texts(request)):
+    for path in map(Path, _paths(request)):
         if path.is_file():
             read |= {path, *path.parent.glob(f"{escape(path.name)}.*")}  # its digest beside it
         else:
@@ -81,17 +83,17 @@ def named_paths(request: Any) -> tuple[set[Path], set[Path]]:
     return read, write
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in a JSON value that can be an absolute path."""
+def _paths(value: Any, named: bool = False) -> Iterator[str]:
+    """Every text under a key that holds paths: names of columns and classes are a stranger's."""
     if isinstance(value, str):
-        if Path(value).is_absolute() and "\0" not in value:
+        if named and Path(value).is_absolute() and "\0" not in value:
             yield value
     elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _texts(one)
+        for key, one in value.items():
+            yield from _paths(one, named or key in _KEYS)
     elif isinstance(value, list | tuple):
         for one in value:
-            yield from _texts(one)
+            yield from _paths(one)
 
 
 def _there(paths: Iterable[str | Path]) -> list[Path]:

@@ -74,12 +74,18 @@ def test_paths_are_found_wherever_a_request_names_them(tmp_path: Path) -> None:
     file.write_text("")
     request = {
         "path": str(file),
-        "tables": [{"frame": str(tmp_path / "new" / "a.arrow"), "folder": str(tmp_path)}],
-        "name": "../a.csv",
-        "odd": "/a\0b",
+        "tables": [{"frame_path": str(tmp_path / "new" / "a.arrow"), "folder": str(tmp_path)}],
+        "paths": {"training": str(tmp_path / "part" / "b.arrow")},
+        "name": "/etc/passwd",  # a stranger names files, columns and classes
+        "classes": ["/etc", "/root/.ssh"],
+        "roles": {"target": "/etc", "outputs": [["/etc", "/root"]]},
+        "folder": "/a\0b",
         "rows": 3,
     }
-    assert named_paths(request) == ({file}, {tmp_path / "new", tmp_path})
+    assert named_paths(request) == (
+        {file},
+        {tmp_path / "new", tmp_path / "part", tmp_path},
+    )
 
 
 def test_without_the_library_nothing_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
