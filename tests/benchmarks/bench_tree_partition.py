@@ -33,7 +33,7 @@ class _Halves:
         return np.abs(left[:, 0::2, 0].sum(axis=1) - right[:, 0::2, 0].sum(axis=1))
 
     def order(self, sums: np.ndarray) -> np.ndarray:
-        return sums[:, 0, 0]
+        return sums[..., 0, 0]
 
 
 def run() -> list[Row]:

@@ -72,6 +72,9 @@ def minimise(
     bound = loss.bound()
     scale = np.maximum(np.trace(bound, axis1=1, axis2=2), 1.0)
     pull = precision + _RIDGE * scale[:, None, None] * np.eye(theta.shape[1])
+    if isinstance(loss, Binomial):  # most fits by far, whose steps compute little
+        loss.descend(theta, centre, pull, (value, gradient, curvature))
+        return theta, (value, gradient, curvature)
     damping, decrement, ahead = np.zeros(len(theta)), np.zeros(len(theta)), theta.copy()
     for _ in range(_STEPS):
         propose(theta, centre, pull, gradient, curvature, bound, damping, going, ahead, decrement)
@@ -128,6 +131,15 @@ class Binomial:
     def bound(self) -> FloatArray:
         """The largest possible curvature, (m, q, q)."""
         return self.limit
+
+    def descend(
+        self, theta: FloatArray, centre: FloatArray, pull: FloatArray, known: Known
+    ) -> None:
+        """All steps of :func:`minimise` in one compiled loop, which changes theta and known."""
+        from kdcal_core.calibration.regions._region_kernels import descend
+
+        rows = self.features, self.cells.weight, self.cells.positive, self.start, self.stop
+        descend(*rows, self.limit, centre, pull, theta, *known, _STEPS)
 
     def of_nodes(self, nodes: IntArray) -> Binomial:
         """The loss of some of the nodes."""

@@ -167,7 +167,9 @@ class LineGain:
     def order(self, sums: FloatArray) -> FloatArray:
         """Mean residual, or that times the logit, of the most different class."""
         residual, product, mass, _, square = _parts(sums, 5)
-        return _most_different(np.hstack([residual, product]), np.hstack([mass, square]))
+        return _most_different(
+            np.concatenate([residual, product], axis=-1), np.concatenate([mass, square], axis=-1)
+        )
 
 
 def _of_offsets(sums: FloatArray) -> FloatArray:
@@ -200,9 +202,9 @@ def _parts(sums: FloatArray, count: int) -> list[FloatArray]:
 
 
 def _most_different(score: FloatArray, mass: FloatArray) -> FloatArray:
-    """The one of several means, (b, C), in which the categories differ most, (b,)."""
-    mean = _over(score, mass)
-    return mean[..., np.argmax(_over(score**2, mass).sum(axis=0))]
+    """The one of several means, (..., b, C), in which the categories differ most, (..., b)."""
+    most = _over(score**2, mass).sum(axis=-2, keepdims=True).argmax(axis=-1, keepdims=True)
+    return np.asarray(np.take_along_axis(_over(score, mass), most, -1)[..., 0])
 
 
 def _over(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -349,11 +349,11 @@ class AucGain:
         """Excess of positives per row of a category over those that its scores predict."""
         negative, positive = sums[..., 0::2, 0], sums[..., 1::2, 0]
         rows = negative + positive
-        over = tuple(range(rows.ndim - 1))
-        seen = rows.sum(axis=over)
-        rate = np.divide(positive.sum(axis=over), seen, out=np.zeros_like(seen), where=seen > 0)
+        seen = rows.sum(axis=-2, keepdims=True)
+        of_bin = positive.sum(axis=-2, keepdims=True)
+        rate = np.divide(of_bin, seen, out=np.zeros_like(seen), where=seen > 0)
         total = rows.sum(axis=-1)
-        excess = positive.sum(axis=-1) - rows @ rate
+        excess = positive.sum(axis=-1) - (rows @ np.swapaxes(rate, -1, -2))[..., 0]
         return np.asarray(np.divide(excess, total, out=np.zeros_like(total), where=total > 0))
 
 

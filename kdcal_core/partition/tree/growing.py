@@ -77,7 +77,11 @@ class Criterion(Protocol):
         """
 
     def order(self, sums: FloatArray) -> FloatArray:
-        """A number for each category of a node, by which neighbours stay together in a split."""
+        """A number for each category of a node, by which neighbours stay together in a split.
+
+        ``sums`` are those of several columns at once, (columns, categories, n_cells, v), and each
+        column is ordered by itself.
+        """
 
 
 class Gini:
@@ -129,8 +133,8 @@ class Gini:
     def order(self, sums: FloatArray) -> FloatArray:
         """Share of the node's largest class: the best order there is where classes are two."""
         flat = _flat(sums)
-        largest = flat.sum(axis=tuple(range(flat.ndim - 1))).argmax()
-        return _over(flat[..., largest], flat.sum(axis=-1))
+        largest = flat.sum(axis=-2, keepdims=True).argmax(axis=-1, keepdims=True)
+        return _over(np.take_along_axis(flat, largest, -1)[..., 0], flat.sum(axis=-1))
 
 
 class Residual:
@@ -508,13 +512,13 @@ class _Growth:
         cells, values = stats.cells[rows], stats.values[rows]
         codes = int(self.missing_code[tried].max()) + 1
         out = np.zeros((len(tried), codes, 1 + stats.n_cells * values.shape[1]))
-        parts = np.array_split(np.arange(len(tried)), self.workers)
+        step = -(-len(tried) // self.workers)
 
-        def fill(part: NDArray[np.int64]) -> None:
-            span = slice(part[0], part[-1] + 1)
+        def fill(first: int) -> None:
+            span = slice(first, first + step)
             histograms(self.binned.codes.T, tried[span], rows, cells, values, out[span])
 
-        list(self.mapper(fill, [part for part in parts if len(part)]))
+        list(self.mapper(fill, range(0, len(tried), step)))
         return out
 
 
@@ -590,7 +594,7 @@ def _order(
         present = histogram[named]
         present[np.arange(len(named)), missing_code[named]] = 0
         cells = (score.stats.n_cells, score.stats.values.shape[1])
-        key = [score.order(sums[:, 1:].reshape(-1, *cells)) for sums in present]
+        key = score.order(present[..., 1:].reshape(*present.shape[:2], *cells))
         order[named] = np.where(present[..., 0] > 0, key, np.inf).argsort(axis=1, kind="stable")
     return order
 

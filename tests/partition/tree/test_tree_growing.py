@@ -210,7 +210,7 @@ class LastCell:
         return left[:, 3, 1] - right[:, 3, 1] + 0 * left[:, 3, 0]
 
     def order(self, sums):
-        return -sums[:, 3, 1]
+        return -sums[..., 3, 1]
 
 
 def test_a_criterion_of_ones_own_gets_sums_by_cell_and_value():
