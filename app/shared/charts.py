@@ -85,10 +85,16 @@ def _ready_panels(panels: Panels | None) -> Panels | None:
 
 
 class _Ready(go.Figure):  # type: ignore[misc]
-    """A figure that is not changed: the form that Streamlit needs in every run is made once."""
+    """A figure that is not changed: the form that Streamlit needs in every run is made once.
+
+    Streamlit gives plotly a copy of every figure just after it was drawn, and plotly takes copies
+    of arrays for new data unless they have the same ``datarevision``: each would be drawn twice.
+    """
 
     def __init__(self, figure: go.Figure) -> None:
         super().__init__(figure)
+        revision = hashlib.sha256(figure.to_json(validate=False).encode()).hexdigest()[:16]
+        self.update_layout(datarevision=revision)
         self._ready: dict[str, Any] = super().to_dict()
 
     def to_dict(self) -> dict[str, Any]:
