@@ -145,7 +145,7 @@ def dot_panels(names: Sequence[str], titles: Sequence[str], dark: bool) -> go.Fi
     columns = min(COLUMNS, max(len(titles), 1))
     rows = max(-(-len(titles) // columns), 1)
     height = _LINE_HEIGHT * len(names) + 10
-    titles = [_title_lines(title, _TITLE_LETTERS // columns) for title in titles]
+    titles = [in_two_lines(title, _TITLE_LETTERS // columns) for title in titles]
     further = _TITLE_LINE * max((title.count("<br>") for title in titles), default=0)
     between = _DOT_TITLE + further
     inside = rows * height + (rows - 1) * between
@@ -180,12 +180,12 @@ def dot_panels(names: Sequence[str], titles: Sequence[str], dark: bool) -> go.Fi
     return go.Figure(layout=layout)
 
 
-def _title_lines(title: str, letters: int) -> str:
-    """A title in two lines of like length if it has more letters than these.
+def in_two_lines(title: str, letters: int) -> str:
+    """A title or a name in two lines of like length if it has more letters than these.
 
     Examples
     --------
-    >>> _title_lines("ECE", 20), _title_lines("ECE, debiased (l1, 15 equal-width bins)", 20)
+    >>> in_two_lines("ECE", 20), in_two_lines("ECE, debiased (l1, 15 equal-width bins)", 20)
     ('ECE', 'ECE, debiased (l1, 15<br>equal-width bins)')
     """
     if len(title) <= letters:

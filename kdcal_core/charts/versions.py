@@ -20,7 +20,7 @@ from kdcal_core.charts.chart import (
     unit_axis,
 )
 from kdcal_core.charts.coverage import quantile_curve, quantile_words
-from kdcal_core.charts.marks import dot_panels, identity, ribbon
+from kdcal_core.charts.marks import dot_panels, identity, in_two_lines, ribbon
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.charts.reliability import bin_points, reliability_alt, reliability_titles
 from kdcal_core.checks import Verdict, limit_text
@@ -106,7 +106,8 @@ _SYMBOLS: dict[Direction, str] = {
 _TREND_HEIGHT = 330
 _SQUARE_HEIGHT = 370
 _OPEN, _OTHER = "Open review", "Other review"
-_LETTERS = 42
+_LETTERS = 42  # of a name, in two lines that a phone has room for
+_SECOND_LINE = 9  # pixels of a line of the chart that its name's second line needs
 _FARTHEST = 6.0  # half widths of an interval; without an end, one estimate would hide all others
 _ROOM = 0.08  # of the axis, above and below the outermost interval or limit
 
@@ -392,7 +393,9 @@ def _changes_figure(shown: Sequence[ChangedEstimate], dark: bool, of: ComparedKi
     )
     figure.update_layout(
         xaxis_range=[-1.04 * reach, 1.04 * reach],
-        yaxis_ticktext=[escape_html(name, limit=_LETTERS) for name in names],
+        yaxis_ticktext=[
+            in_two_lines(escape_html(name, limit=_LETTERS), _LETTERS // 2) for name in names
+        ],
     )
     for line, one in enumerate(shown):
         figure.add_annotation(
@@ -407,7 +410,7 @@ def _changes_figure(shown: Sequence[ChangedEstimate], dark: bool, of: ComparedKi
         )
     legend = {"orientation": "h", "x": 0, "y": 0, "yanchor": "top", "yref": "paper"}
     figure.update_layout(showlegend=True, legend=legend, margin={"r": 84, "b": 40})
-    figure.update_layout(height=figure.layout.height + 30)
+    figure.update_layout(height=figure.layout.height + 30 + _SECOND_LINE * len(shown))
     return figure
 
 
