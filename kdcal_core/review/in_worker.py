@@ -39,7 +39,6 @@ from kdcal_core.data.labels import odd_answers
 from kdcal_core.data.readings import target_shows
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, ModelInfo, Regressor, load_model, model_info
-from kdcal_core.models.model_signature import verified_signature
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review.review import ColumnInfo, SetInfo, TableInfo
 from kdcal_core.review.scoring import in_file, in_rows_of, predict, read_frame, score_regression
@@ -58,15 +57,6 @@ _FIRST_ROWS = 5
 _MAX_TEXT = 40
 _OPENING = 0.3  # share of the progress of scoring that opening the model takes
 _TRIED_ROWS = 2_000  # of which a model's predictions show what a target would be
-
-
-def verify_signature(
-    model: str, signature: str, key: str | None, progress: Progress = silent
-) -> dict[str, Any]:
-    """What is known of a model's signature, in words (`verified_signature`)."""
-    progress(0.0, "Verifying the model's signature")
-    paths = Path(model), Path(signature), None if key is None else Path(key)
-    return {"said": verified_signature(*paths)}
 
 
 def describe_columns(frame: pd.DataFrame) -> tuple[ColumnInfo, ...]:

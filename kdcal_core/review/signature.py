@@ -1,4 +1,4 @@
-"""A signature beside the model of a review: kept, verified in a worker process, and shown."""
+"""A signature beside the model of a review: kept, verified, and shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import run_limited
+from kdcal_core.models.model_signature import verified_signature
 from kdcal_core.review.review import Review, SignatureInfo
 from kdcal_core.review.steps import change_review
 from kdcal_core.review.workspace import Workspace
@@ -16,7 +16,6 @@ from kdcal_core.review.workspace import Workspace
 SignedPart = Literal["signature", "signature_key"]
 SIGNATURE_SUFFIXES = (".sig", ".sigstore")
 KEY_SUFFIXES = (".pub", ".pem")
-_SECONDS = 60.0
 
 
 def signed_part(name: str) -> SignedPart | None:
@@ -52,16 +51,18 @@ def add_signature(
     """
     before = workspace.read(review_id)
     found = before.signature or SignatureInfo()
-    named = ""
+    names, last = {}, ""
     for part, source, name in files:
         path = workspace.keep(review_id, source, name)
         found = replace(found, **{"file" if part == "signature" else "key_file": path.name})
-        named = name if part == "signature" or not named else named
+        names[path.name] = name
+        last = name if part == "signature" or not last else last
     try:
         found = replace(found, said=_verified(workspace, before, found))
     except InputError as error:
         change_review(workspace, review_id, lambda review: replace(review, signature=None))
-        raise InputError(error.what, fix=error.fix, file=named) from error
+        name = names.get(error.file or "", last)
+        raise InputError(error.what, fix=error.fix, file=name) from error
     return change_review(workspace, review_id, lambda review: replace(review, signature=found))
 
 
@@ -79,14 +80,5 @@ def _verified(workspace: Workspace, review: Review, signed: SignatureInfo) -> st
     if not signed.file or review.model_file is None:
         return ""
     folder = workspace.folder(review.id)
-    reply = run_limited(
-        "kdcal_core.review.in_worker:verify_signature",
-        {
-            "model": str(folder / review.model_file),
-            "signature": str(folder / signed.file),
-            "key": str(folder / signed.key_file) if signed.key_file else None,
-        },
-        seconds=_SECONDS,
-        what="Verifying the model's signature",
-    )
-    return str(reply["said"])
+    key = folder / signed.key_file if signed.key_file else None
+    return verified_signature(folder / review.model_file, folder / signed.file, key)

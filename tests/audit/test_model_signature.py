@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import ANY
 
 import pytest
@@ -18,6 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
 from kdcal_core.audit import AuditConfig, audit_settings, run_gate
 from kdcal_core.cli import main
 from kdcal_core.errors import InputError
+from kdcal_core.jobs import run_limited
+from kdcal_core.models import model_signature
 from kdcal_core.models.model_signature import verified_signature
 from kdcal_core.review import (
     Arrival,
@@ -53,28 +57,82 @@ def signed(tmp_path: Path) -> tuple[Path, Path, Path]:
     return model, signature, public
 
 
-def test_the_maker_s_signature_holds(signed: tuple[Path, Path, Path]) -> None:
+def test_the_maker_s_signature_holds_in_a_confined_process(
+    signed: tuple[Path, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, signature, public = signed
+    asked: list[dict[str, Any]] = []
+
+    def noted(*given: Any, **more: Any) -> Any:
+        asked.append(more)
+        return run_limited(*given, **more)
+
+    monkeypatch.setattr(model_signature, "run_limited", noted)
     assert "verified with the public key" in verified_signature(model, signature, public)
     assert "not verified" in verified_signature(model, signature, None)
+    (tmp_path / "deep.sig").write_bytes(b"[" * 100_000 + b"]" * 100_000)
+    with pytest.raises(InputError, match=r"not an OpenSSF model signature.*'deep\.sig'"):
+        verified_signature(model, tmp_path / "deep.sig", public)
+    assert [one["confined"] for one in asked] == [True, True]
 
 
 def test_another_model_key_or_signature_is_refused(
-    signed: tuple[Path, Path, Path], tmp_path: Path
+    signed: tuple[Path, Path, Path], tmp_path: Path, work_here: None
 ) -> None:
     model, signature, public = signed
     _, other = keys(tmp_path, "other")
     with pytest.raises(InputError, match="not one of this model by this key"):
         verified_signature(model, signature, other)
-    for content in (b"", b"{}", b"\x00" * 100):
-        (tmp_path / "broken.sig").write_bytes(content)
-        with pytest.raises(InputError, match="not one of this model by this key"):
-            verified_signature(model, tmp_path / "broken.sig", public)
     model.write_bytes(b"another model")
     with pytest.raises(InputError, match="not one of this model by this key"):
         verified_signature(model, signature, public)
     with pytest.raises(InputError, match="no such file"):
         verified_signature(model, tmp_path / "none", public)
+
+
+def changed(path: Path, **parts: Any) -> bytes:
+    """A signature with other parts of its envelope."""
+    bundle = json.loads(path.read_bytes())
+    bundle["dsseEnvelope"] |= parts
+    return json.dumps(bundle).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"{}", b"null", b"12", b'"text"', b"\x00" * 100, b"NaN", b"1" * 5000),
+        *(b'{"a":' * 100_000 + b"1" + b"}" * 100_000, b"[" + b"[]," * 1_000_000 + b"0]"),
+        *({"payload": "%%%"}, {"payload": 5}, {"signatures": [{"sig": "%"}]}),
+        *({"signatures": []}, {"signatures": "text"}, {"signatures": [None]}),
+    ],
+    ids=lambda one: str(one)[:20],
+)
+def test_a_file_that_is_no_signature_is_one_clear_error(
+    signed: tuple[Path, Path, Path], tmp_path: Path, content: Any, work_here: None
+) -> None:
+    model, signature, public = signed
+    made = content if isinstance(content, bytes) else changed(signature, **content)
+    (tmp_path / "broken.sig").write_bytes(made)
+    with pytest.raises(InputError, match=r"not an OpenSSF model signature.*'broken\.sig'") as error:
+        verified_signature(model, tmp_path / "broken.sig", public)
+    assert error.value.fix
+
+
+def test_a_wrong_key_or_a_huge_file_is_one_clear_error(
+    signed: tuple[Path, Path, Path], tmp_path: Path, work_here: None
+) -> None:
+    model, signature, public = signed
+    broken = tmp_path / "broken"
+    for content in (b"", b"\0" * 100, (tmp_path / "maker.key").read_bytes()):
+        broken.write_bytes(content)
+        with pytest.raises(InputError, match=r"not a public key \(PEM.*'broken'"):
+            verified_signature(model, signature, broken)
+    with broken.open("wb") as file:
+        file.truncate(100 << 20)
+    with pytest.raises(InputError, match="too large to be a model's signature"):
+        verified_signature(model, broken, public)
+    with pytest.raises(InputError, match="too large to be a public key"):
+        verified_signature(model, signature, broken)
 
 
 @pytest.fixture
@@ -133,7 +191,7 @@ def test_commands_verify_a_signature(
 
 
 def test_a_gate_refuses_before_it_reads_anything(
-    signed: tuple[Path, Path, Path], tmp_path: Path
+    signed: tuple[Path, Path, Path], tmp_path: Path, work_here: None
 ) -> None:
     model, signature, public = signed
     files = NamedFiles(target="y", model=str(model), data=str(tmp_path / "none.csv"))
