@@ -9,7 +9,7 @@ from kdcal_core.audit.config import WATCH_KEYS, WatchLimits
 from kdcal_core.audit.content import AuditContent, Subject
 from kdcal_core.checks import CHECKS, check_of
 from kdcal_core.review import Limit
-from kdcal_core.text import in_sentence
+from kdcal_core.text import in_sentence, printable
 
 COMMAND = "kdcal audit run --config audit.toml --out audit"
 _OF_AN_EVENT = ("auc_at_least", "rate_change_at_most")
@@ -44,7 +44,7 @@ def config_text(
         Of all checks that are made.
     files : mapping of part to name, optional
         In place of the names of the subject's tables and model: "model", "predictions",
-        "calibration", "evaluation", "training".
+        "calibration", "evaluation", "training", "signature", "signature_key".
     foreign : sequence of str
         Names of the tables of foreign rows, beside ``files``.
     calibrator : str
@@ -69,6 +69,7 @@ def config_text(
         "",
         "[files]",
         *(f"{key} = {value}" for key, value in named.items()),
+        *_signature_lines(subject, named),
         "",
         "[roles]",
         *(f"{key} = {value}" for key, value in _roles(subject)),
@@ -93,6 +94,16 @@ def config_text(
     if subject.task == "classification":
         lines += ["", *_watch_lines(len(subject.classes) == 2)]
     return "\n".join([*lines, ""])
+
+
+def _signature_lines(subject: Subject, named: Collection[str]) -> Iterator[str]:
+    """What is known of the model's signature, as a comment, and how to ask for it again."""
+    said = subject.model.signature if subject.model is not None else ""
+    if said:
+        yield f"# Its signature, when this was written: {printable(said, 200).rstrip('. ')}."
+        if "signature" not in named:
+            yield '# signature = "model.sig"  # name it and the key, and it is verified again'
+            yield '# signature_key = "maker.pub"'
 
 
 def _watch_lines(two_classes: bool) -> Iterator[str]:

@@ -28,6 +28,7 @@ from kdcal_core.text import counted, printable
 if TYPE_CHECKING:
     from kdcal_core.audit import Audit, AuditContent, ComparedAudits, Project, Record
     from kdcal_core.diagnostics import ChangedEstimate
+    from kdcal_core.review import Review
 
 _ALTERED = 1
 _VERIFY = "Run 'kdcal audit verify'."
@@ -89,6 +90,7 @@ def _init(options: argparse.Namespace) -> Report:
         if not review.ready:
             raise InputError("The review has no scored rows", fix="Finish it on the Load page.")
         names = {"model": review.model.name} if review.model else {}
+        names |= _signed_names(review)
         first = "calibration" if review.model else "predictions"
         names |= {
             first if which == "calibration" else which: one.name
@@ -126,6 +128,15 @@ def _init(options: argparse.Namespace) -> Report:
     write_file(Path(options.out), text.encode())
     note = " Change the files' paths, which it does not know." if options.review else ""
     return Report(f"Wrote {printable(options.out, 200)}.{note}")
+
+
+def _signed_names(review: Review) -> dict[str, str]:
+    """The files of a signature of the review's model, which a gate verifies again."""
+    signed = review.signature
+    if review.model is None or signed is None or not signed.file:
+        return {}
+    key = {"signature_key": signed.key_name or "maker.pub"} if signed.key_file else {}
+    return {"signature": signed.name or f"{review.model.name}.sig", **key}
 
 
 def _list(options: argparse.Namespace) -> Report:

@@ -138,11 +138,16 @@ class SignatureInfo:
         Names inside the review's folder; empty for the one that is not there.
     said : str
         What is known of the signature, in words; empty until there are signature and model.
+    name, key_name : str
+        What their files were called when they were loaded: untrusted text. Earlier versions kept
+        none.
     """
 
     file: str = ""
     key_file: str = ""
     said: str = ""
+    name: str = ""
+    key_name: str = ""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,10 @@ def add_signature(
     names, last = {}, ""
     for part, source, name in files:
         path = workspace.keep(review_id, source, name)
-        found = replace(found, **{"file" if part == "signature" else "key_file": path.name})
+        if part == "signature":
+            found = replace(found, file=path.name, name=name)
+        else:
+            found = replace(found, key_file=path.name, key_name=name)
         names[path.name] = name
         last = name if part == "signature" or not last else last
     try:

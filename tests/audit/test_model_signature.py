@@ -17,8 +17,17 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from kdcal_core.audit import AuditConfig, audit_settings, run_gate
+from kdcal_core.audit import (
+    AuditConfig,
+    audit_settings,
+    config_text,
+    read_config,
+    run_gate,
+    subject_of,
+)
+from kdcal_core.audit.gate import verified
 from kdcal_core.cli import main
+from kdcal_core.cli.audit import _signed_names
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.models import model_signature
@@ -30,7 +39,9 @@ from kdcal_core.review import (
     SignatureInfo,
     Workspace,
     add_files,
+    add_signature,
     create_review,
+    start_sample,
 )
 
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "breast_cancer"
@@ -173,6 +184,49 @@ def test_a_review_carries_the_signature_beside_its_model(
         added(second, "other")
     assert workspace.read(second).signature is None
     assert workspace.read(second).model is not None
+
+
+def test_init_passes_the_signature_of_a_review_on_and_the_gate_verifies_it(
+    signed_sample: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    work_here: None,
+) -> None:
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "home"))
+    files, workspace = signed_sample, Workspace()
+    made = start_sample(workspace, "breast_cancer").id
+    places = {"signature": files["signature"], "signature_key": files["key"]}
+    parts = [(part, path, path.name) for part, path in places.items()]
+    add_signature(workspace, made, parts)
+    there = tmp_path / "there"
+    there.mkdir()
+    out = there / "audit.toml"
+    assert main(["audit", "init", "--review", made, "--out", str(out)]) == 0
+    assert "# Its signature, when this was written: OpenSSF model signature, v" in out.read_text()
+    config = read_config(out)
+    assert (config.signature, config.signature_key) == (
+        str(there / "model.sig"),
+        str(there / "maker.pub"),
+    )
+    for path in (files["model"], files["signature"], files["key"]):
+        (there / path.name).write_bytes(path.read_bytes())
+    assert "verified with the public key" in verified(config)
+    (there / "maker.pub").write_bytes(files["other"].read_bytes())
+    capsys.readouterr()
+    assert main(["audit", "run", "--config", str(out)]) == 2
+    assert "not one of this model by this key" in capsys.readouterr().err
+
+
+def test_a_review_of_an_earlier_version_and_without_a_key_is_passed_on(review: Review) -> None:
+    assert _signed_names(review) == {}
+    signed = replace(review, signature=SignatureInfo("a.sig", "", "not verified"))
+    assert _signed_names(signed) == {"signature": f"{review.model.name}.sig"}
+    assert _signed_names(replace(signed, signature=SignatureInfo("", "a.pub", ""))) == {}
+    subject = subject_of(signed, audit_settings(signed))
+    asked = config_text(subject, {}, title="t")  # of an audit, which knows no files
+    assert '# signature = "model.sig"' in asked
+    assert "# Its signature, when this was written: not verified.\n" in asked
 
 
 def test_commands_verify_a_signature(
