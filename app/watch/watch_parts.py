@@ -17,6 +17,7 @@ from app.watch import watch_unknown
 from app.watch.watch_tables import MADE_WORDS
 from kdcal_core.audit import (
     BEYOND_SCORES,
+    UNLIKE,
     Watch,
     WatchSettings,
     assumptions,
@@ -26,6 +27,7 @@ from kdcal_core.audit import (
     share_cautions,
     state_bytes,
     watch_table,
+    weights_words,
 )
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import (
@@ -137,7 +139,10 @@ def _drift(watch: Watch) -> tuple[Estimate, str]:
 
 
 def _unknown(watch: Watch) -> tuple[Estimate, str]:
-    return replace(watch.watched.outside, label=BEYOND_SCORES), "by their score alone"
+    found = watch.watched
+    if found.weighted_by == "features":
+        return replace(found.outside, label=UNLIKE), "by all features"
+    return replace(found.outside, label=BEYOND_SCORES), "by their score alone"
 
 
 def _fourth(watch: Watch) -> tuple[Estimate, str]:
@@ -199,6 +204,7 @@ def _estimates(review: Review, watch: Watch) -> None:
         key="watch_measures",
         of=review.title,
     )
+    st.caption(weights_words(watch))
     known = [one.labels for one in watch.measures]
     columns = {
         "Measure": [printable(one.title, 60) for one in watch.measures],

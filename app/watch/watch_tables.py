@@ -11,7 +11,7 @@ from app.shared import navigation, session, uploads, waiting
 from app.shared.emphasis import emphasis, quiet
 from app.shared.labels import unique_labels
 from app.shared.version_choice import choose_version
-from kdcal_core.audit import WatchLimits, WatchSettings
+from kdcal_core.audit import WatchLimits, WatchSettings, why_no_features
 from kdcal_core.review import Review, remove_watched
 from kdcal_core.text import escape_markdown, printable
 
@@ -124,9 +124,10 @@ def _remove(review_id: str, name: str) -> None:
 
 
 def _settings(review: Review, names: list[str], chosen: str | None) -> WatchSettings:
-    """The level of the sequential test, and whether it goes on from the tables before."""
+    """The sequential test's level, where it began, and what audited rows are weighted by."""
     before = [] if chosen is None else names[: names.index(chosen)]
-    with st.popover("Sequential test", icon=":material/tune:", type=quiet()):
+    with st.popover("Settings", icon=":material/tune:", type=quiet()):
+        st.markdown("**Sequential test**")
         alpha: float = st.select_slider(
             "Chance of ever signalling for a calibrated model",
             options=_ALPHAS,
@@ -146,5 +147,33 @@ def _settings(review: Review, names: list[str], chosen: str | None) -> WatchSett
         )
         if before:
             st.caption(f"Before it: {escape_markdown(', '.join(before), 300)}")
+        by_features = _by_features(review, chosen)
     earlier = tuple((name, review.watched[name].digest) for name in before) if goes_on else ()
-    return WatchSettings(table=chosen, earlier=earlier, limits=WatchLimits(alpha=alpha))
+    return WatchSettings(
+        table=chosen,
+        earlier=earlier,
+        limits=WatchLimits(alpha=alpha),
+        weighted_by="features" if by_features else "scores",
+    )
+
+
+def _by_features(review: Review, chosen: str | None) -> bool:
+    """Whether the estimates without labels correct for a covariate shift by all features."""
+    st.markdown("**Estimates without labels**")
+    why_not = why_no_features(review, chosen)
+    asked: bool = st.toggle(
+        "Correct for covariate shift by all features",
+        value=False,
+        key=f"watch_features_{review.id}",
+        persist_state="session",
+        disabled=bool(why_not),
+    )
+    st.caption(
+        "Audited rows that resemble the new ones then count more. Otherwise rows resemble each "
+        "other by their score alone, which is not enough where the model leaves out a feature that "
+        "changed. It needs the features of both tables, and assumes that rows with the same "
+        "features have the same chance of the event in both."
+    )
+    if why_not:
+        st.caption(f"It cannot be used here, because {escape_markdown(why_not, 200)}.")
+    return asked and not why_not

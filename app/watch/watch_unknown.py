@@ -24,11 +24,18 @@ WILL_SHOW = (
 def unknown_rows(review: Review, watch: Watch) -> None:
     """New rows unlike all audited ones by their score and, for a model with regions, by density."""
     outside = estimate_text(watch.watched.outside, chance=False)
-    st.markdown(
-        f"By their score, {outside} of the new rows are unlike all audited rows: it is beyond all "
-        "audited scores, or far more frequent among the new rows than at any audited row. Rows "
-        "that are new in their features may have usual scores."
-    )
+    if watch.watched.weighted_by == "features":
+        st.markdown(
+            f"By all features, {outside} of the new rows are unlike all audited rows: rows like "
+            "them are far more frequent among the new rows than at any audited row, or their score "
+            "is beyond all audited scores."
+        )
+    else:
+        st.markdown(
+            f"By their score, {outside} of the new rows are unlike all audited rows: it is beyond "
+            "all audited scores, or far more frequent among the new rows than at any audited row. "
+            "Rows that are new in their features may have usual scores."
+        )
     name = watch.table.name
     if review.model is None or name not in review.watched:
         why = "there is no model" if review.model is None else "this table is made of its own rows"

@@ -138,9 +138,9 @@ from kdcal_core.audit.versions import (
     trends,
     verdicts_beside,
 )
-from kdcal_core.audit.watch import Watch, WatchSettings, watch_table
+from kdcal_core.audit.watch import Watch, WatchSettings, watch_table, why_no_features
 from kdcal_core.audit.watch_files import run_watch
-from kdcal_core.audit.watch_limits import BEYOND_SCORES, WatchResult
+from kdcal_core.audit.watch_limits import BEYOND_SCORES, UNLIKE, WatchResult
 from kdcal_core.audit.watch_state import (
     WatchState,
     read_state,
@@ -155,6 +155,7 @@ from kdcal_core.audit.watch_words import (
     watch_json,
     watch_json_text,
     watch_junit,
+    weights_words,
 )
 from kdcal_core.audit.words import (
     FINDING_WORDS,
@@ -177,6 +178,7 @@ __all__ = [
     "ROLES",
     "SEVERITIES",
     "STATES",
+    "UNLIKE",
     "URL",
     "Audit",
     "AuditApproved",
@@ -296,5 +298,7 @@ __all__ = [
     "watch_json_text",
     "watch_junit",
     "watch_table",
+    "weights_words",
+    "why_no_features",
     "with_moments",
 ]

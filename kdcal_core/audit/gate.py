@@ -386,9 +386,19 @@ def made_apart(
 
 
 def judged_files(
-    config: AuditConfig, workspace: Workspace, folder: Path, progress: Progress
+    config: AuditConfig,
+    workspace: Workspace,
+    folder: Path,
+    progress: Progress,
+    suffix: str = ".csv",
 ) -> tuple[NamedFiles, Calibrated | None]:
-    """The files to audit; with a calibrator, its output on the judged rows as predictions."""
+    """The files to audit; with a calibrator, its output on the judged rows as predictions.
+
+    Parameters
+    ----------
+    suffix : {".csv", ".parquet"}
+        Of the table of its output; Parquet keeps the kind of each column.
+    """
     if config.calibrator is None:
         return config.files, None
     files = config.files
@@ -399,7 +409,7 @@ def judged_files(
     which: Which = "evaluation" if review.has_evaluation else "calibration"
     source = files.evaluation or files.data or files.predictions or ""
     stated = {column for _, column in (review.roles or Roles()).outputs}
-    scored = folder / "calibrated.csv"
+    scored = folder / f"calibrated{suffix}"
     found = run_limited(
         "kdcal_core.calibration.export.score_table:score_table",
         {

@@ -100,7 +100,9 @@ class WatchSettings:
     file : WatchedTable or None
         The file from which the new table was made, where it is not the table itself.
     weighted_by : {"scores", "features"}
-        As of `AuditConfig`; features are the columns of inputs, of a new table that has them.
+        As of `AuditConfig`; features are the columns of inputs, of a new table that has them
+        (`why_no_features`). The weights are of rows, so a calibrated version has the same ones as
+        the model, and the estimates are of its probabilities.
     seed : int
     """
 
@@ -233,17 +235,40 @@ def watched_of(review: Review, method: str | None = None) -> Watched:
     )
 
 
+def why_no_features(review: Review, table: str | None) -> str:
+    """Why the audited rows cannot be weighted by features for a new table; empty if they can.
+
+    Parameters
+    ----------
+    table : str or None
+        As of `WatchSettings`.
+
+    Returns
+    -------
+    str
+        As the end of a sentence. May hold untrusted text.
+    """
+    columns = () if review.roles is None else review.roles.features
+    if table is None:
+        return "the new table is made of scores alone"
+    if not columns:
+        return "no column describes the rows of both tables"
+    there = set(review.watched[table].column_names) if table in review.watched else set(columns)
+    if lacking := [one for one in columns if one not in there]:
+        return f"the new table lacks the column {lacking[0][:60]!r}"
+    return ""
+
+
 def _settled(review: Review, settings: WatchSettings) -> WatchSettings:
     """The settings with the new table's digest; refuse a state and limits that do not fit."""
     check_limits(settings.limits, review.event_class)
     _check_method(review, settings.method)
-    if settings.weighted_by == "features" and (
-        settings.table is None or review.roles is None or not review.roles.features
-    ):
+    by_features = settings.weighted_by == "features"
+    if by_features and (why_not := why_no_features(review, settings.table)):
         raise InputError(
-            "The audited rows cannot be weighted by features, because no column describes the rows "
-            "of both tables",
+            f"The audited rows cannot be weighted by features, because {why_not}",
             fix="Watch the model on its inputs, or weight by scores.",
+            file=settings.table,
         )
     of = settings.of or watched_of(review, settings.method)
     if settings.table is None:

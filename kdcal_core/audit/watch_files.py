@@ -119,8 +119,11 @@ def _audited(
     if config.calibrator is not None:
         files = _alone(files)
     asked = replace(config, files=files)
-    files, calibrated = judged_files(asked, workspace, folder, progress)
+    files, calibrated = judged_files(asked, workspace, folder, progress, suffix=".parquet")
     if calibrated is not None:
+        roles = calibrated.source.roles
+        if config.weighted_by == "features" and roles is not None:
+            files = replace(files, features=roles.features)
         calibrated.require_new_rows()
         calibrated.require_new_table(digest_of(table), table.name)
     check_files(files)
@@ -214,6 +217,7 @@ def _calibrated(
             "data": str(table.absolute()),
             "out": str(out),
             "target": review.roles.target if review.roles else None,
+            "features": list(review.roles.features) if review.roles else [],
             "name": table.name,
             "model": files.model,
             "outputs": [list(pair) for pair in files.outputs or ()],

@@ -24,6 +24,8 @@ from kdcal_core.review import Limit
 Source = Literal["scores", "features", "without labels", "labels"]
 BEYOND_SCORES = "Beyond the audited scores"
 """Title of the share of new rows that are unlike all audited rows by their score."""
+UNLIKE = "Unlike the audited rows"
+"""The same by all features."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def judged(
     if limits.unknown_at_most is not None:
         limit = Limit(high=limits.unknown_at_most)
         if watched.weighted_by == "features":
-            judge("unknown_at_most", "Unlike the audited rows", watched.outside, limit, "features")
+            judge("unknown_at_most", UNLIKE, watched.outside, limit, "features")
         else:
             judge("unknown_at_most", BEYOND_SCORES, watched.outside, limit, "scores")
     known = labels if all_labelled else None

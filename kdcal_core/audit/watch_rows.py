@@ -114,13 +114,14 @@ def calibrated_rows(
     data: str,
     out: str,
     target: str,
+    features: Sequence[str],
     name: str,
     model: str | None = None,
     outputs: Sequence[Sequence[str]] = (),
     output_kind: OutputKind | None = None,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Write a calibrator's output for a table, with its target if it has one.
+    """Write a calibrator's output for a table, with its target and features if it has them.
 
     Meant for a worker process: arguments and result are those of `score_table`.
 
@@ -128,11 +129,15 @@ def calibrated_rows(
     ----------
     target : str
         A column, which the table may lack.
+    features : sequence of str
+        Columns that describe the rows.
     name : str
         The table's name in errors.
     """
     with in_file(name):
-        keep = [target] if target in TableBlocks(data).names else []
+        names = TableBlocks(data).names
+        stated = {column for _, column in outputs}
+        keep = [one for one in (target, *features) if one in names and one not in stated]
         return score_table(
             calibrator,
             data,

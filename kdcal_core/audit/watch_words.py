@@ -111,6 +111,15 @@ def failure_lines(watch: Watch) -> list[str]:
     ]
 
 
+def weights_words(watch: Watch) -> str:
+    """What audited rows were weighted by, and how many they then count as."""
+    found = watch.watched
+    return (
+        f"Weighted by {found.weighted_by} to resemble the new rows, {found.n_audited:,} audited "
+        f"rows count as {found.effective_rows:,.0f}."
+    )
+
+
 def cautions(watch: Watch) -> tuple[str, ...]:
     """Cautions of all estimates, each once."""
     order = order_words(watch)

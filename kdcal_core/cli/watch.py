@@ -108,6 +108,7 @@ def _drift(watch: Watch) -> str:
 
 
 def _performance(watch: Watch) -> str:
+    from kdcal_core.audit.watch_words import weights_words
     from kdcal_core.diagnostics import estimate_text
 
     rows = [
@@ -122,11 +123,7 @@ def _performance(watch: Watch) -> str:
     header = ("Measure", "Audited rows", "New, without labels", "New, from labels")
     last = len(header) if watch.labels is not None else len(header) - 1
     said = table(header[:last], [one[:last] for one in rows], left=(0, 1, 2, 3)[:last])
-    found = watch.watched
-    return (
-        f"{said}\nWeighted by {found.weighted_by} to resemble the new rows, {found.n_audited:,} "
-        f"audited rows count as {found.effective_rows:,.0f}."
-    )
+    return f"{said}\n{weights_words(watch)}"
 
 
 def _short(said: str) -> str:

@@ -16,8 +16,10 @@ from scipy.special import expit
 from kdcal_core.calibration.one_vs_rest import fit_logistic
 from kdcal_core.data import FloatArray, IntArray, fit_and_held, stratified_folds
 from kdcal_core.data.binning import bin_sums
+from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
 from kdcal_core.diagnostics.targets import Target
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence
 
 CELLS = 256
 DEGREES = 4
@@ -176,7 +178,8 @@ def feature_ratios(features: Any, new_features: Any, seed: int) -> RowRatios:
     """Ratio of the densities from features, by gradient boosted trees, cross-fitted in 5 folds.
 
     The log odds of rows that a fit has not seen are calibrated by Platt's scaling, because boosted
-    trees exaggerate the difference of two tables that are alike.
+    trees exaggerate the difference of two tables that are alike. A row that is in both tables is
+    held out of a fit with its copy, which would otherwise say that the row is of the other table.
 
     Parameters
     ----------
@@ -203,7 +206,7 @@ def feature_ratios(features: Any, new_features: Any, seed: int) -> RowRatios:
             both[name] = both[name].astype(str).astype("category").cat.codes
     fresh = (np.arange(len(both)) >= len(old)).astype(np.int64)
     odds = np.empty(len(both))
-    for fit, held in fit_and_held(stratified_folds(fresh, FOLDS, seed)):
+    for fit, held in fit_and_held(stratified_folds(fresh, FOLDS, seed, _copies(both, len(old)))):
         model = HistGradientBoostingClassifier(
             max_iter=60, max_leaf_nodes=15, l2_regularization=1.0, random_state=seed
         )
@@ -212,3 +215,10 @@ def feature_ratios(features: Any, new_features: Any, seed: int) -> RowRatios:
     mapped, _ = fit_logistic([odds], fresh.astype(np.float64), np.ones(len(both)))
     ratio = np.exp(np.clip(mapped[0] * odds + mapped[1], -50.0, 50.0)) * len(old) / len(new)
     return RowRatios(ratio[: len(old)], ratio[len(old) :])
+
+
+def _copies(both: pd.DataFrame, n_old: int) -> Dependence | None:
+    """Equal rows as clusters; None where the tables share no more rows than chance gives."""
+    keys = row_keys(both)
+    shared = equal_rows(keys[:n_old], keys[n_old:], fine=are_fine(both))
+    return Dependence.of("cluster", keys) if shared.beyond_chance else None

@@ -60,6 +60,8 @@ class NamedFiles:
     signature, signature_key : str or None
         An OpenSSF signature of the model, and its maker's public key.
     task : str or None
+    features : tuple of str
+        Columns that describe the rows of predictions; a model's are its inputs.
     weight, cluster, time : str or None
         A column.
     classes : tuple of str or None
@@ -86,6 +88,7 @@ class NamedFiles:
     signature: str | None = None
     signature_key: str | None = None
     task: Task | None = None
+    features: tuple[str, ...] = ()
     weight: str | None = None
     cluster: str | None = None
     time: str | None = None
@@ -190,7 +193,7 @@ def _class_roles(
     if model is None and given.outputs:
         outputs = _said(given, table)
         kind = given.output_kind or output_kind_named([column for _, column in outputs])
-        return replace(plain, outputs=outputs, output_kind=kind)
+        return replace(plain, outputs=outputs, output_kind=kind, features=given.features)
     if model is None:
         outputs = _named(given, guessed.outputs)
         if not outputs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,12 @@ from made_reviews import HOSTILE_CLASS, review_of
 from streamlit.testing.v1 import AppTest
 from texts.pages import visible as plain
 
-from kdcal_core.audit import BEYOND_SCORES
+from kdcal_core.audit import BEYOND_SCORES, UNLIKE
 from kdcal_core.review import DIVIDED, Workspace, read_review, start_sample
 from kdcal_core.review.steps import change_review
 
 PAGE = "watch"
+SAMPLES = Path(__file__).parents[2] / "sample_data"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 HOSTILE_FILE = "new <b>*x*</b>.csv"
 
@@ -212,6 +214,40 @@ def test_unknown_rows_are_judged_by_all_features_once_there_is_a_fit(workspace: 
     )
     table = next(one.value for one in at.dataframe if "Share of unknown rows" in one.value)
     assert table["Value"][0].startswith("100%")
+
+
+def test_covariate_shift_is_corrected_by_features_also_for_a_calibrator(
+    workspace: Workspace,
+) -> None:
+    made = start_sample(workspace, "breast_cancer").id
+    new = pd.read_parquet(SAMPLES / "breast_cancer" / "calibration.parquet")
+    at = healthy(given(launch(PAGE, made), new.drop(columns="diagnosis"), "new.csv"))
+    assert BEYOND_SCORES in tiles(at)
+    assert "Weighted by scores to resemble the new rows" in words(at)
+    switch = next(one for one in at.toggle if one.label.startswith("Correct for covariate"))
+    assert not switch.disabled
+    at = healthy(settle(switch.set_value(True).run()))
+    model = tiles(at)
+    assert UNLIKE in model
+    assert "by all features" in words(at)
+    assert "Weighted by features to resemble the new rows" in words(at)
+    assert "Rows with the same inputs have the same chance" in words(at)
+    versions = next(one for one in at.selectbox if one.label.endswith("version in its place"))
+    at = healthy(settle(versions.set_value("platt").run()))
+    assert "All scores are those of Platt" in words(at)
+    assert "Weighted by features to resemble the new rows" in words(at)
+    platt = tiles(at)
+    assert platt[UNLIKE] == model[UNLIKE]  # weights are of rows
+    assert {*platt} == {*model}
+
+
+def test_without_features_the_switch_is_off_and_says_why(
+    workspace: Workspace, review_id: str
+) -> None:
+    at = healthy(given(launch(PAGE, review_id), rows(300, 13)))
+    switch = next(one for one in at.toggle if one.label.startswith("Correct for covariate"))
+    assert switch.disabled
+    assert "because no column describes the rows of both tables" in words(at)
 
 
 def test_no_state_is_offered_where_the_audited_rows_are_a_part_of_a_file(

@@ -32,6 +32,7 @@ from kdcal_core.audit import (
     watch_junit,
     watch_state,
     watch_table,
+    why_no_features,
 )
 from kdcal_core.audit.signing import canonical, digest
 from kdcal_core.audit.watch import made_shift
@@ -407,6 +408,78 @@ def test_a_calibrator_s_output_is_watched(place: Path, config: AuditConfig) -> N
     with pytest.raises(InputError, match="row 5") as error:
         run_watch(replace(bare, calibrator=str(out)), written(broken, place / "broken.csv"))
     assert error.value.file == "broken.csv"
+
+
+def shifted(place: Path) -> tuple[Path, pd.DataFrame]:
+    """Audited rows and new ones with larger values in one feature that the model leaves out."""
+    rng = np.random.default_rng(20)
+    frames = []
+    for mean in (0.0, 1.0):
+        seen, unseen = rng.normal(size=1500), rng.normal(mean, 1.0, 1500)
+        chance = 1.0 / (1.0 + np.exp(-(seen + 1.5 * unseen)))
+        stated = 1.0 / (1.0 + np.exp(-2.0 * seen))
+        frame = pd.DataFrame({"proba_no": 1.0 - stated, "proba_yes": stated})
+        frame["unseen"] = unseen
+        frame["y"] = np.where(rng.random(1500) < chance, "yes", "no")
+        frames.append(frame)
+    return written(frames[0], place / "shift-audited.csv"), frames[1]
+
+
+def test_weights_by_features_correct_a_calibrator_s_rate(place: Path, config: AuditConfig) -> None:
+    """The rate of the event is far off by scores, with the calibrator too, and near by features."""
+    audited, new = shifted(place)
+    truth = float((new["y"] == "yes").mean())
+    files = NamedFiles(target="y", predictions=str(audited), features=("unseen",),
+                       outputs=(("no", "proba_no"), ("yes", "proba_yes")))  # fmt: skip
+    workspace = Workspace(place / "shifts")
+    review = scored_review(workspace, files)
+    set_question(workspace, review.id, Question(event="yes"))
+    path = written(new.drop(columns="y"), place / "shift-new.csv")
+    review = add_watched(workspace, review.id, path, "new.csv")
+    assert why_no_features(review, "new.csv") == ""
+    found = {}
+    asks: tuple[tuple[str | None, Any], ...] = (
+        (None, "features"),
+        ("platt", "scores"),
+        ("platt", "features"),
+    )
+    for method, by in asks:
+        asked = WatchSettings("new.csv", method=method, weighted_by=by)
+        request = watch_table.request(workspace, review, asked)
+        folder = place / f"shift-{method}-{by}"
+        folder.mkdir()
+        run_here(request.target, request.kwargs, folder=folder)
+        found[method, by] = watch_table.read(folder)
+    rates = {key: one.estimated.event.rate.rows.value for key, one in found.items()}
+    assert abs(rates["platt", "scores"] - truth) > 0.08
+    assert abs(rates["platt", "features"] - truth) < 0.05
+    assert abs(rates[None, "features"] - truth) < 0.05
+    model, platt = (found[method, "features"] for method in (None, "platt"))
+    # weights are of rows; the scores are the calibrator's
+    assert model.watched.effective_rows == pytest.approx(platt.watched.effective_rows)
+    assert model.watched.calibration_error.value > platt.watched.calibration_error.value + 0.02
+    assert platt.state.of.calibrator.startswith("platt fitted on ")
+    lacks = written(new.drop(columns=["y", "unseen"]), place / "shift-lacks.csv")
+    review = add_watched(workspace, review.id, lacks, "lacks.csv")
+    with pytest.raises(InputError, match=r"the new table lacks the column 'unseen'.*lacks\.csv"):
+        watch_table.request(workspace, review, WatchSettings("lacks.csv", weighted_by="features"))
+
+
+def test_the_command_weights_a_calibrator_s_output_by_the_model_s_features(
+    place: Path, cancer: AuditConfig
+) -> None:
+    out = place / "cancer.kdcal"
+    fitted = pd.read_parquet(CANCER / "calibration.parquet")
+    halves = [written(fitted[at::2], place / f"half-{at}.csv") for at in (0, 1)]
+    words = ["calibrate", "--calibrator", "platt", "--model", str(cancer.files.model)]
+    words += ["--data", str(halves[0]), "--target", "diagnosis", "--out", str(out)]
+    assert main(words) == 0
+    files = replace(cancer.files, data=str(halves[1]))
+    asked = replace(cancer, files=files, calibrator=str(out), weighted_by="features")
+    new = pd.read_parquet(CANCER / "evaluation.parquet").drop(columns="diagnosis")
+    found = run_watch(asked, written(new, place / "cancer-new.csv"))
+    assert found.watched.weighted_by == "features"
+    assert found.watched.effective_rows < found.n_audited == len(fitted[1::2])
 
 
 def test_worker_processes_give_the_same(

@@ -107,6 +107,17 @@ def test_equal_tables_have_ratios_near_one() -> None:
     assert np.abs(np.log(found.audited)).mean() < 0.15
 
 
+@pytest.mark.parametrize(("shared", "digits"), [(200, 9), (150, 2)])
+def test_rows_that_are_in_both_tables_are_as_frequent_in_both(shared: int, digits: int) -> None:
+    """A copy in the fit would say that a row is of the other table, as in a table that grows."""
+    rng = np.random.default_rng(6)
+    old = rng.normal(size=(400, 3)).round(digits)
+    new = np.concatenate([old[:shared], rng.normal(size=(200 - shared, 3)).round(digits)])
+    found = feature_ratios(old, new, 0)
+    assert np.abs(np.log(found.audited)).mean() < 0.3
+    assert np.abs(np.log(found.new)).mean() < 0.3
+
+
 def test_uncovered_rows_give_no_estimate() -> None:
     rng = np.random.default_rng(6)
     old = rng.uniform(0.0, 0.4, 500)
