@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sql
-from audit_place import Place
+from audit_place import Place, new_place
+from audits_made import quick_audit, scored_sample
 from postgres import VARIABLE
-from workerless import working_here
 
-from kdcal_core.audit import AuditContent, AuditSettings, Record, audit_settings, make_audit
-from kdcal_core.review import Review, ReviewReader, Workspace, score, start_sample
-from kdcal_core.tasks import Sets
+from kdcal_core.audit import AuditContent, Record
+from kdcal_core.review import Review, Workspace
 
 KINDS = ("sqlite", "postgresql")
 OTHER_SETTINGS = (
@@ -38,24 +35,15 @@ def _no_other_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(params=KINDS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """An empty place for a record, on both databases."""
-    if request.param == "sqlite":
-        yield Place(tmp_path / "audits", None)
-        return
-    server = os.environ.get(VARIABLE)
-    if not server and os.environ.get("KDCAL_REQUIRE_POSTGRES"):
-        pytest.fail(f"PostgreSQL is required here, and {VARIABLE} names no server")
-    if not server:
-        pytest.skip(f"no PostgreSQL: run python tests/audit/postgres.py pytest ({VARIABLE})")
-    name = f"test_{secrets.token_hex(8)}"
-    engine = sql.create_engine(
-        server.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT"
-    )
-    with engine.connect() as connection:
-        connection.execute(sql.text(f"CREATE DATABASE {name}"))
-    yield Place(tmp_path / "audits", server.rpartition("/")[0] + f"/{name}")
-    with engine.connect() as connection:
-        connection.execute(sql.text(f"DROP DATABASE {name} WITH (FORCE)"))
-    engine.dispose()
+    server = None
+    if request.param == "postgresql":
+        server = os.environ.get(VARIABLE)
+        if not server and os.environ.get("KDCAL_REQUIRE_POSTGRES"):
+            pytest.fail(f"PostgreSQL is required here, and {VARIABLE} names no server")
+        if not server:
+            pytest.skip(f"no PostgreSQL: run python tests/audit/postgres.py pytest ({VARIABLE})")
+    with new_place(tmp_path / "audits", server) as place:
+        yield place
 
 
 @pytest.fixture
@@ -73,19 +61,10 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 @pytest.fixture(scope="session")
 def review(workspace: Workspace) -> Review:
     """The sample of cancers, scored."""
-    with working_here():
-        return score(workspace, start_sample(workspace, "breast_cancer").id)
-
-
-CODES = ("KC001", "KC002", "KC101")
-"""Checks that take no time."""
+    return scored_sample(workspace)
 
 
 @pytest.fixture(scope="session")
 def content(workspace: Workspace, review: Review) -> AuditContent:
     """An audit of few checks."""
-    settings = audit_settings(review)
-    quick = AuditSettings(
-        settings.title, settings.which, settings.event, limits=settings.limits, codes=CODES
-    )
-    return make_audit(Sets(ReviewReader(workspace, review.id, review=review)), settings=quick)
+    return quick_audit(workspace, review)

@@ -3,32 +3,87 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
-from collections.abc import Callable
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
-KILLS = int(os.environ.get("KDCAL_KILLS", "20"))
-"""Moments of each test, or a share of them; 200 are tried by hand."""
+KILLS = 20
+"""Moments of each test, or a share of them. The study `kills` tries 200 of each."""
+
+NOT_BEGUN, ENDED = "before the first step", "after the last step"
 
 
-def in_child(act: Callable[[Callable[[str], None]], None]) -> tuple[int, int]:
-    """Fork a process that acts and writes what it confirms to a pipe; its id and the pipe."""
+class Says:
+    """What a child says, on a pipe that outlives it."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+
+    def begins(self, step: str) -> None:
+        """A step begins; a kill until the next one falls into it."""
+        self._write(f"begins {step}")
+
+    def confirms(self, what: str = "done") -> None:
+        """What a user was told is kept."""
+        self._write(f"confirms {what}")
+
+    def _write(self, line: str) -> None:
+        os.write(self._pipe, f"{line}\n".encode())
+
+
+@dataclass
+class Tally:
+    """Kills by the step into which they fell, and how much was confirmed before them."""
+
+    during: Counter[str] = field(default_factory=Counter)
+    confirmed: int = 0
+
+
+Act = Callable[[Says], None]
+
+
+def kills(
+    act: Act, n: int, seconds: float, moments: random.Random, tally: Tally
+) -> Iterator[list[str]]:
+    """Kill ``n`` children, each at a random moment of the first seconds; what each confirmed."""
+    for _ in range(n):
+        yield killed(act, moments.uniform(0.0, seconds), tally)
+
+
+def killed(act: Act, seconds: float, tally: Tally) -> list[str]:
+    """What a child confirmed before it was killed.
+
+    Raises
+    ------
+    AssertionError
+        If it failed by itself: what it was to do was then not tried.
+    """
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
+        code = 1
         try:
             os.close(read)
-            act(lambda said: os.write(write, f"{said}\n".encode()) and None)
+            act(Says(write))
+            code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
-            os._exit(0)
+            os._exit(code)
     os.close(write)
-    return child, read
-
-
-def kill_after(child: int, read: int, seconds: float) -> list[str]:
-    """What the child confirmed before it was killed."""
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    _, status = os.waitpid(child, 0)
     with os.fdopen(read, "rb") as pipe:
-        return pipe.read().decode().split()
+        lines = [one.split(" ", 1) for one in pipe.read().decode().splitlines()]
+    ended = os.WIFEXITED(status)
+    assert not ended or os.WEXITSTATUS(status) == 0, "the child failed by itself"
+    begun = [step for kind, step in lines if kind == "begins"]
+    tally.during[ENDED if ended else begun[-1] if begun else NOT_BEGUN] += 1
+    confirmed = [what for kind, what in lines if kind == "confirms"]
+    tally.confirmed += len(confirmed)
+    return confirmed

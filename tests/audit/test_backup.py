@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy as sql
 from audit_people import ME
 from audit_place import Place
-from killing import KILLS, in_child, kill_after
+from killing import KILLS, Says, Tally, killed
 
 from kdcal_core.audit import (
     AuditContent,
@@ -145,30 +145,30 @@ def test_a_restore_that_fails_leaves_everything_where_it_was(
     record.database.close()
 
 
-def test_killed_while_a_backup_is_written_or_restored(
-    place: Place, content: AuditContent, tmp_path: Path
-) -> None:
-    record, moments = filled(place, content), random.Random(5)
-    path, target = tmp_path / "backup.zip", tmp_path / "again.zip"
+def kill_while_a_backup_is_written_or_restored(
+    place: Place, content: AuditContent, folder: Path, n: int, seconds: float = 0.3
+) -> Tally:
+    record, moments, tally = filled(place, content), random.Random(5), Tally()
+    path, target = folder / "backup.zip", folder / "again.zip"
     back_up(record, path)
     before = everything(record)
     record.database.close()
 
-    def write(confirm: Callable[[str], None]) -> None:
+    def write(child: Says) -> None:
+        child.begins("back up")
         back_up(place.open(), target)
-        confirm("written")
+        child.confirms()
 
-    def put_back(confirm: Callable[[str], None]) -> None:
+    def put_back(child: Says) -> None:
+        child.begins("restore")
         restore(path, place.root, place.url, replace=True)
-        confirm("restored")
+        child.confirms()
 
-    for _ in range(max(KILLS // 10, 3)):
-        child, read = in_child(write)
-        if kill_after(child, read, moments.uniform(0.0, 0.1)) or target.exists():
+    for _ in range(n):
+        if killed(write, moments.uniform(0.0, seconds / 3.0), tally) or target.exists():
             assert target.read_bytes() == path.read_bytes()
             target.unlink()
-        child, read = in_child(put_back)
-        kill_after(child, read, moments.uniform(0.0, 0.3))
+        killed(put_back, moments.uniform(0.0, seconds), tally)
         if place.root.exists():  # else it was killed between two renames
             again = place.open()
             assert everything(again) == before
@@ -177,6 +177,13 @@ def test_killed_while_a_backup_is_written_or_restored(
     again = place.open()
     assert everything(again) == before
     again.database.close()
+    return tally
+
+
+def test_killed_while_a_backup_is_written_or_restored(
+    place: Place, content: AuditContent, tmp_path: Path
+) -> None:
+    kill_while_a_backup_is_written_or_restored(place, content, tmp_path, max(KILLS // 10, 3))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import random
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from audit_people import ME
 from audit_place import Place
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from killing import KILLS, in_child, kill_after
+from killing import KILLS, Says, Tally, killed
 from postgres import ASKED
 
 import kdcal_core
@@ -137,7 +137,7 @@ def test_a_frozen_database_has_the_schema_of_its_revision(place: Place, revision
     place.root.mkdir(parents=True)
     fill(place, revision)
     frozen = schema_there()
-    empty(place)
+    place.clear_database()
     engine = place.engine()
     with engine.begin() as connection:
         command.upgrade(database._alembic(connection), revision)
@@ -211,38 +211,20 @@ def revision_of(place: Place) -> str | None:
     return revision
 
 
-def empty(place: Place) -> None:
-    """Leave nothing in the database."""
-    if place.url is None:
-        for one in place.root.glob("audits.sqlite*"):
-            one.unlink()
-        return
-    engine = place.engine()
-    with engine.begin() as connection:
-        connection.execute(sql.text("DROP SCHEMA public CASCADE"))
-        connection.execute(sql.text("CREATE SCHEMA public"))
-    engine.dispose()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-@pytest.mark.parametrize("revision", EARLIER)
-def test_killed_while_it_is_upgraded(
-    place: Place,
-    revision: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def kill_while_it_is_upgraded(place: Place, revision: str, n: int, seconds: float = 0.25) -> Tally:
+    """On PostgreSQL with KDCAL_BACKED_UP=1."""
     project = old_place(place, revision)
-    monkeypatch.setenv("KDCAL_BACKED_UP", "1")
-    moments, left = random.Random(6), []
+    moments, tally, left = random.Random(6), Tally(), []
 
-    def upgrade(confirm: Callable[[str], None]) -> None:
+    def upgrade(child: Says) -> None:
+        child.begins("upgrade")
         place.open()
-        confirm("opened")
+        child.confirms()
 
-    for _ in range(max(KILLS // 4, 4)):
-        empty(place)
+    for _ in range(n):
+        place.clear_database()
         fill(place, revision)
-        said = kill_after(*in_child(upgrade), moments.uniform(0.0, 0.25))
+        said = killed(upgrade, moments.uniform(0.0, seconds), tally)
         left.append(revision_of(place))
         assert left[-1] in (revision, NEWEST)
         assert left[-1] == NEWEST or not said
@@ -259,6 +241,18 @@ def test_killed_while_it_is_upgraded(
                 assert counted == (23,)
             backup.unlink()
     print(f"killed at {revision}: {left.count(revision)}, at {NEWEST}: {left.count(NEWEST)}")
+    return tally
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.parametrize("revision", EARLIER)
+def test_killed_while_it_is_upgraded(
+    place: Place,
+    revision: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KDCAL_BACKED_UP", "1")
+    kill_while_it_is_upgraded(place, revision, KILLS // 4)
 
 
 @pytest.mark.parametrize("revision", EARLIER)

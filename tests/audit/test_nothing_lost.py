@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import random
 import threading
-from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 from audit_people import ME
 from audit_place import Place
-from killing import KILLS, in_child, kill_after
+from killing import KILLS, Act, Says, Tally, killed, kills
 
 from kdcal_core.audit import (
     AuditApproved,
@@ -30,27 +30,34 @@ from kdcal_core.audit import (
     import_project,
     verify,
 )
+from kdcal_core.audit.report import recorded_report
 from kdcal_core.audit.signing import digest
+from kdcal_core.cli.terminal import write_file
 from kdcal_core.errors import InputError
 from kdcal_core.store.disk import PART
 
 
-def audits_go_their_way(place: Place, content: AuditContent) -> Callable[..., None]:
-    def act(confirm: Callable[[str], None]) -> None:
+def audits_go_their_way(place: Place, content: AuditContent) -> Act:
+    def act(child: Says) -> None:
+        child.begins("open")
         record = place.open()
+        child.begins("create")
         project = record.create(f"Project {os.getpid()}", ME).id
-        confirm(f"{project}:1")
+        child.confirms(f"{project}:1")
         for at in range(1000):
+            child.begins("draft")
             audit = record.draft(project, replace(content, title=f"{content.title} {at}"), ME).id
-            confirm(f"{project}:{record.project(project).number}")
-            for event in (
-                AuditSubmitted(audit),
-                AuditApproved(audit),
-                Commented(audit, "Done."),
+            child.confirms(f"{project}:{record.project(project).number}")
+            for step, event in (
+                ("submit", AuditSubmitted(audit)),
+                ("approve", AuditApproved(audit)),
+                ("comment", Commented(audit, "Done.")),
             ):
-                confirm(f"{project}:{record.write(project, event, ME)}")
+                child.begins(step)
+                child.confirms(f"{project}:{record.write(project, event, ME)}")
+            child.begins("delete files")
             record.delete_files(project, (audit,), "not needed", ME)
-            confirm(f"{project}:{record.project(project).number}")
+            child.confirms(f"{project}:{record.project(project).number}")
 
     return act
 
@@ -64,67 +71,129 @@ def check(place: Place, confirmed: list[str]) -> None:
         mine = [int(number) for name, number in numbers if name == project]
         assert found.n_entries >= max(mine, default=0)
     assert {name for name, _ in numbers} <= set(record.database.projects())
+    assert record.unreadable() == ()
     stored = [one for one in record.files.folder.glob("*/*") if not one.name.endswith(PART)]
     assert all(digest(one.read_bytes()) == one.name for one in stored)
     record.database.close()
 
 
-def test_killed_while_audits_go_their_way(place: Place, content: AuditContent) -> None:
-    moments = random.Random(0)
+def kill_while_audits_go_their_way(
+    place: Place, content: AuditContent, n: int, seconds: float = 0.3
+) -> Tally:
+    moments, tally = random.Random(0), Tally()
     place.open().database.close()
-    confirmed: list[str] = []
-    for at in range(KILLS):
-        child, read = in_child(audits_go_their_way(place, content))
-        confirmed += kill_after(child, read, moments.uniform(0.0, 0.3))
+    act, confirmed = audits_go_their_way(place, content), []
+    for at, said in enumerate(kills(act, n, seconds, moments, tally)):
+        confirmed += said
         if at % 10 == 9:
             check(place, confirmed)
+            place.clear()  # many projects would leave little time for what comes after "open"
+            place.open().database.close()
+            confirmed.clear()
     check(place, confirmed)
-    assert confirmed
+    return tally
+
+
+def test_killed_while_audits_go_their_way(place: Place, content: AuditContent) -> None:
+    assert kill_while_audits_go_their_way(place, content, KILLS).confirmed
+
+
+def kill_while_the_database_is_made(
+    place: Place, content: AuditContent, n: int, seconds: float = 0.2
+) -> Tally:
+    """Every other database is a new one, every other one may be half made."""
+    moments, tally = random.Random(1), Tally()
+    act = audits_go_their_way(place, content)
+    for at, said in enumerate(kills(act, n, seconds, moments, tally)):
+        if at % 2:
+            check(place, said)
+            place.clear()
+    return tally
 
 
 def test_killed_while_the_database_is_made(place: Place, content: AuditContent) -> None:
-    moments = random.Random(1)
-    act = audits_go_their_way(place, content)
-    for _ in range(max(KILLS // 5, 4)):
-        child, read = in_child(act)
-        confirmed = kill_after(child, read, moments.uniform(0.0, 0.2))
-        check(place, confirmed)
+    kill_while_the_database_is_made(place, content, KILLS // 4)
 
 
-def test_killed_while_a_backup_is_written_or_read(
-    place: Place, content: AuditContent, tmp_path: Path
-) -> None:
-    moments = random.Random(2)
+def kill_while_a_project_is_written_or_read(
+    place: Place, content: AuditContent, folder: Path, n: int, seconds: float = 0.15
+) -> Tally:
+    moments, tally = random.Random(2), Tally()
     record = place.open()
     project = record.create("Credit risk", ME).id
     for at in range(10):
         record.draft(project, replace(content, title=f"Audit {at}"), ME)
     record.database.close()
-    target = tmp_path / "record.zip"
+    target, whole = folder / "record.zip", folder / "whole.zip"
 
-    def write(confirm: Callable[[str], None]) -> None:
+    def write(child: Says) -> None:
+        child.begins("export")
         export_project(place.open(), project, target)
-        confirm("written")
+        child.confirms()
 
-    other = Place(tmp_path / "elsewhere", None)
+    other = Place(folder / "elsewhere", None)
 
-    def read_back(confirm: Callable[[str], None]) -> None:
-        import_project(other.open(), tmp_path / "whole.zip")
-        confirm("read")
+    def read_back(child: Says) -> None:
+        child.begins("import")
+        import_project(other.open(), whole)
+        child.confirms()
 
-    export_project(place.open(), project, tmp_path / "whole.zip")
-    for _ in range(max(KILLS // 10, 3)):
-        child, read = in_child(write)
-        if kill_after(child, read, moments.uniform(0.0, 0.15)):
+    export_project(place.open(), project, whole)
+    for _ in range(n):
+        if killed(write, moments.uniform(0.0, seconds), tally):
             assert target.exists()
         if target.exists():
-            assert target.read_bytes() == (tmp_path / "whole.zip").read_bytes()
+            assert target.read_bytes() == whole.read_bytes()
             target.unlink()
-        child, read = in_child(read_back)
-        done = kill_after(child, read, moments.uniform(0.0, 0.15))
+        done = killed(read_back, moments.uniform(0.0, seconds), tally)
         check(other, [f"{project}:11"] if done else [])
-    import_project(other.open(), tmp_path / "whole.zip")
-    assert verify(other.open(), project).n_entries == 11
+        if (record := other.open()).projects():  # in one transaction: all of it
+            assert verify(record, project).n_entries == 11
+            other.clear()
+    return tally
+
+
+def test_killed_while_a_project_is_written_or_read(
+    place: Place, content: AuditContent, tmp_path: Path
+) -> None:
+    kill_while_a_project_is_written_or_read(place, content, tmp_path, max(KILLS // 10, 3))
+
+
+def kill_while_a_report_is_written(
+    place: Place, content: AuditContent, folder: Path, n: int, seconds: float = 0.3
+) -> Tally:
+    """Of two audits in turn, so that one report replaces another."""
+    moments, tally, target = random.Random(5), Tally(), folder / "report.html"
+    record = place.open()
+    project = record.create("Credit risk", ME).id
+    for one in (content, replace(content, title="Another")):
+        record.draft(project, one, ME)
+    known = record.project(project)
+    reports = [recorded_report(record, known, one) for one in known.audits.values()]
+    record.database.close()
+
+    def write(child: Says) -> None:
+        child.begins("open")
+        record = place.open()
+        for one in cycle(known.audits.values()):
+            child.begins("make the report")
+            made = recorded_report(record, known, one)
+            child.begins("write the report")
+            for _ in range(3):  # it takes less time than to make it
+                write_file(target, made)
+                child.confirms()
+
+    for _ in kills(write, n, seconds, moments, tally):
+        assert target.exists() or not tally.confirmed
+        assert not target.exists() or target.read_bytes() in reports
+    check(place, [f"{project}:3"])
+    return tally
+
+
+def test_killed_while_a_report_is_written(
+    place: Place, content: AuditContent, tmp_path: Path
+) -> None:
+    assert kill_while_a_report_is_written(place, content, tmp_path, KILLS // 4).confirmed
 
 
 def test_a_home_that_is_deleted_under_a_running_app(place: Place, content: AuditContent) -> None:

@@ -17,7 +17,8 @@ estimates without labels under made covariate shifts, on real tables with ``--da
 models and 300 to 5,000 rows (with ``--data FOLDER``; it goes on from what ``--cache FOLDER`` has);
 ``region_search`` for how often the search for regions finds made-up faults;
 ``unknown_images`` for Dey et al., Table 1 on ``mnist.npz`` against ``fashion_mnist.npz`` and noise
-(with ``--data FOLDER``).
+(with ``--data FOLDER``); ``kills`` for what processes that are killed at random moments leave of
+audits, on both databases (``--moments`` of each case).
 ``--quick`` takes minutes, the whole an hour or more.
 """
 
@@ -40,7 +41,7 @@ STUDIES = (
     *("simulations", "tables", "depth", "images"),
     *("recalibration", "heterogeneous", "comparison", "small_samples"),
     *("watch", "inside_outside", "arena", "region_search"),
-    "unknown_images",
+    *("unknown_images", "kills"),
 )
 
 
@@ -55,6 +56,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the real tables and images")
     parser.add_argument("--cache", type=Path, help="folder that keeps the networks' scores")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where tables and pictures go")
+    parser.add_argument("--moments", type=int, default=200, help="kills of each case")
     parser.add_argument("--minutes", type=float, default=600, help="start no task after so long")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
@@ -91,6 +93,10 @@ def main() -> None:
             parser.error("--data is needed for the arena")
         _arena(options)
         return
+    if options.study == "kills":
+        from tests.benchmarks.studies import kills
+
+        sys.exit(0 if kills.write(options.moments, options.out) else 1)
     kinds = tuple(options.models)
     if options.study == "simulations":
         tasks, run = simulations.tasks(options.quick, kinds), simulations.run
