@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -50,7 +51,7 @@ from kdcal_core.audit.report import (
     pdf_report,
     png_of_first_page,
 )
-from kdcal_core.audit.report.mapping import GUIDELINES, answers
+from kdcal_core.audit.report.guidelines import GUIDELINES, answers
 from kdcal_core.audit.report.references import references
 from kdcal_core.charts.palette import palette
 from kdcal_core.errors import InputError
@@ -448,21 +449,22 @@ def test_signalling_questions_have_the_facts_of_the_audit(content: AuditContent)
     (probast,) = [one for one in GUIDELINES if one.name == "PROBAST+AI"]
 
     def said(found: AuditContent) -> dict[str, str]:
-        named = {one.item.number: one.says for one in answers(probast, found, None)}
-        return {name.removeprefix("Questions on "): says for name, says in named.items()}
+        return {one.item.number: one.says for one in answers(probast, found, None)}
 
     says, n, roles = said(content), content.checked.n, content.subject.roles
-    assert says["the analysis: rows left out"].startswith(f"{n:,} of {n:,} rows of the ")
+    asked = Counter(one.partition(", ")[0] for one in says if ", question " in one)
+    assert asked == {"Domain 1": 3, "Domain 2": 4, "Domain 3": 4, "Domain 4": 7}  # 18
+    assert says["Domain 1, question 3"].startswith(f"{n:,} of {n:,} rows of the ")
     apart = f"The column of the outcome, {roles.target!r}, is not among the "
-    assert says["the outcome: predictors in it"].startswith(apart)
-    measured = says["the analysis: calibration and discrimination"]
+    assert says["Domain 3, question 3"].startswith(apart)
+    measured = says["Domain 4, question 7"]
     assert "Overall calibration:" in measured
     assert "AUROC" in measured
     assert "Every estimate has an interval." in measured
-    assert "No entry of a record locked the limits" in says["the analysis: fixed beforehand"]
+    assert "No entry of a record locked the limits" in measured
     leak = replace(roles, features=(*roles.features, str(roles.target)))
     leaking = said(replace(content, subject=replace(content.subject, roles=leak)))
-    assert "is among the" in leaking["the outcome: predictors in it"]
+    assert "is among the" in leaking["Domain 3, question 3"]
 
 
 def test_an_item_whose_text_was_not_read_asks_a_person_to_check_it(content: AuditContent) -> None:

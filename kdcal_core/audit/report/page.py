@@ -21,13 +21,13 @@ from kdcal_core.audit.content import AuditContent, errors_of_content
 from kdcal_core.audit.project import Audit, Project
 from kdcal_core.audit.record import RECEIPT
 from kdcal_core.audit.report import sections
+from kdcal_core.audit.report.guidelines import GUIDELINES, answers
 from kdcal_core.audit.report.happenings import (
     history,
     last_words,
     ordered_findings,
     signatures,
 )
-from kdcal_core.audit.report.mapping import GUIDELINES, answers
 from kdcal_core.audit.report.prose import prose
 from kdcal_core.audit.report.references import VERDICTS, references
 from kdcal_core.audit.signing import read_statement
