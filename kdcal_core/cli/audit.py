@@ -331,14 +331,14 @@ def _verify(options: argparse.Namespace) -> Report:
     from kdcal_core.audit import key_there, verify
 
     record = _record()
-    receipts = [_json_file(one) for one in options.receipt]
+    receipts = [(_receipt_of(read := _json_file(one), one), read) for one in options.receipt]
     keys = [_json_file(one) for one in options.key]
     projects = [_project(record, options.project)] if options.project else (
         sorted({*record.database.projects(), *record.pins.projects()})
     )  # fmt: skip
     lines, holds, own = [], True, key_there(record.root)
     for project in projects:
-        mine = [one for one in receipts if options.project or _receipt_of(one) == project]
+        mine = [one for of, one in receipts if of == project]
         found = verify(record, project, receipts=mine, keys=keys)
         holds = holds and found.holds
         checked = ", ".join(
@@ -354,18 +354,22 @@ def _verify(options: argparse.Namespace) -> Report:
         lines.append(f"{found.name or project}: {mark} ({checked})")
         lines += [f"  Key {one}{' (of this machine)' * (one == own)}" for one in found.keys]
         lines += [f"  {one}" for one in (*found.altered, *found.newer, *found.noticed)]
-    strange = [one for one in receipts if not options.project and _receipt_of(one) not in projects]
-    for one in strange:
-        holds = False
-        lines.append(f"A receipt is of the project {_receipt_of(one)}, which is not in the record.")
+    names = {one.id: one.name for one in record.projects()}
+    for strange in (of for of, _ in receipts if of not in projects):
+        holds = False  # a receipt of something else says nothing about the record
+        where = "was not asked for" if strange in names else "is not in the record"
+        lines.append(f"A receipt is of the project {names.get(strange, strange)}, which {where}.")
     text = "\n".join(printable(one, 400) for one in lines) or "There is no project in the record."
     return Report(text, 0 if holds else _ALTERED)
 
 
-def _receipt_of(receipt: Any) -> str:
+def _receipt_of(receipt: Any, file: str) -> str:
     from kdcal_core.audit import receipt_project
 
-    return receipt_project(receipt)
+    try:
+        return receipt_project(receipt)
+    except InputError as error:
+        raise error.at(file=file) from error
 
 
 def _export(options: argparse.Namespace) -> Report:

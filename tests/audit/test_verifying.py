@@ -538,3 +538,26 @@ def test_the_command_claims_nothing_of_what_a_newer_version_wrote(
     assert "Credit risk: cannot be checked whole (2 entries" in said
     assert "Entry 2 was written by a newer version of kdcal: update kdcal." in said
     assert "altered" not in said
+
+
+def test_a_receipt_of_another_project_does_not_call_the_record_altered(
+    tmp_path: Path,
+    content: AuditContent,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path))
+    record = Record()
+    projects = [record.create(name, ME).id for name in ("Credit risk", "Fraud")]
+    audit = record.draft(projects[1], content, ME).id
+    path = tmp_path / "receipt.json"
+    path.write_text(json.dumps(record.receipt(projects[1], audit)))
+    assert main(["audit", "verify", "--receipt", str(path)]) == 0
+    assert main(["audit", "verify", "--project", "Credit risk", "--receipt", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert "Credit risk: holds (1 entry, 0 files, 0 receipts)" in said
+    assert "A receipt is of the project Fraud, which was not asked for." in said
+    assert "altered" not in said
+    path.write_text("[]")
+    assert main(["audit", "verify", "--receipt", str(path)]) == 2
+    assert "(file '" in capsys.readouterr().err
