@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, logit, stdtr
 
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
+from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
@@ -109,16 +110,41 @@ def area_variance(
     mass = np.bincount(side, weights=weight)
     present = mass > 0.0
     rows = mass[present] ** 2 / np.bincount(side, weights=weight**2)[present]
-    square = np.bincount(side, weights=part**2)[present]
-    widest = 1.0 / rows if lead is None else np.bincount(side, weights=lead**2)[present]
+    square = bin_sums(side, len(mass), part**2)[present]
+    widest = 1.0 / rows if lead is None else bin_sums(side, len(mass), lead**2)[present]
+    clusters = None if dependence is None else _of_clusters(part, weight, dependence)
+    return variance_of_samples(rows, square, widest, lone, pseudo_row, clusters)
+
+
+def variance_of_samples(
+    rows: FloatArray,
+    square: FloatArray,
+    widest: FloatArray,
+    lone: float = 0.25,
+    pseudo_row: bool = False,
+    clusters: tuple[float, tuple[float, float]] | None = None,
+) -> tuple[float, float, float]:
+    """:func:`area_variance` from sums over each sample, (S,).
+
+    Parameters
+    ----------
+    rows : (S,) array
+        Effective rows of each sample.
+    square, widest : (S,) array
+        Sums of the squared components, and of the squared widths of their ranges.
+    lone, pseudo_row
+        As in :func:`area_variance`.
+    clusters : tuple, optional
+        Design effect of the sum, clusters for each row, and their degrees of freedom.
+    """
     spare = np.maximum(rows - 1.0, 1e-9)
     several = rows > 1.0 + 1e-9
     each = np.where(several, square * rows / spare, lone * widest)
     variance = float(each.sum())
     least = float(rows.min())
     most_freedom = np.inf
-    if dependence is not None:
-        effect, few = _of_clusters(part, weight, dependence)
+    if clusters is not None:
+        effect, few = clusters
         least, most_freedom, variance, each = (
             least * few[0],
             few[1],
@@ -180,6 +206,27 @@ def area_interval(
     variance, freedom, _ = area_variance(
         part, side, weight, lead, middle * (1.0 - middle), pseudo_row=True, dependence=dependence
     )
+    return _limits(area, variance, freedom, pairs, level)
+
+
+def interval_of_samples(
+    area: float,
+    rows: FloatArray,
+    square: FloatArray,
+    widest: FloatArray,
+    pairs: float,
+    level: float,
+) -> tuple[float, float, str]:
+    """:func:`area_interval` from sums over each sample, as in :func:`variance_of_samples`."""
+    middle = (area * pairs + 0.5) / (pairs + 1.0)
+    lone = middle * (1.0 - middle)
+    variance, freedom, _ = variance_of_samples(rows, square, widest, lone, pseudo_row=True)
+    return _limits(area, variance, freedom, pairs, level)
+
+
+def _limits(
+    area: float, variance: float, freedom: float, pairs: float, level: float
+) -> tuple[float, float, str]:
     if variance == 0.0 or not 0.0 < area < 1.0:
         low, high = (float(v) for v in clopper_pearson(area, pairs, level))
         return low, high, "Clopper-Pearson of pairs"

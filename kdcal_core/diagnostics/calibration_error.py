@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -181,7 +183,66 @@ def _estimate(
 ) -> Estimate:
     _check_settings(norm, strategy, debiased, level, n_boot)
     tables = tuple(bin_table(t, edges_for(t, n_bins, strategy)) for t in found)
-    share, gap, variance = pooled_bins(found, tables)
+    n_rows = _n_rows(found)
+
+    def redrawn(
+        chance: tuple[FloatArray, ...], gap: FloatArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        if n_rows <= MAX_GROUPS and found[0].dependence is None:
+            return _drawn_labels(found, tables, chance, n_boot, rng)
+        draws = row_draws(n_rows, n_boot, rng, found[0].dependence)
+        return resampled(found, tables, gap, draws, rng)
+
+    bins = BinnedTargets(
+        tables, tuple(t.share for t in found), n_rows, redrawn if kind == "class" else None
+    )
+    return error_of_bins(bins, kind, norm, n_bins, strategy, debiased, level, n_boot, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedTargets:
+    """The bins of all targets of one kind: all that a calibration error needs of the rows.
+
+    Attributes
+    ----------
+    tables : tuple of BinTable
+        One for each target.
+    shares : tuple of float
+        The targets' weights in the pooled error.
+    n : int
+        Rows behind all targets.
+    redrawn : callable or None
+        ``(chance, gap, rng)`` to bin shares and ``n_boot`` deviations of the gaps, where a row lies
+        in bins of several targets; None where outcomes of the bins are drawn independently.
+    """
+
+    tables: tuple[BinTable, ...]
+    shares: tuple[float, ...]
+    n: int
+    redrawn: (
+        Callable[
+            [tuple[FloatArray, ...], FloatArray, np.random.Generator],
+            tuple[FloatArray, FloatArray],
+        ]
+        | None
+    ) = None
+
+
+def error_of_bins(
+    found: BinnedTargets,
+    kind: Kind,
+    norm: Norm,
+    n_bins: int,
+    strategy: Strategy,
+    debiased: bool,
+    level: float,
+    n_boot: int,
+    seed: int,
+) -> Estimate:
+    """:func:`calibration_error` of rows that are binned already."""
+    _check_settings(norm, strategy, debiased, level, n_boot)
+    tables = found.tables
+    share, gap, variance = pooled_bins(found.shares, tables)
     plain = error_norm(share, gap, norm)
     value = debiased_norm(share, gap, variance, norm) if debiased else plain
     rng = np.random.default_rng(seed)
@@ -192,7 +253,7 @@ def _estimate(
             low, high = _largest_gap(tables, level)
         else:
             how = f"test inversion, {n_boot:,} draws"
-            low, high = _interval(found, tables, kind, norm, level, n_boot, rng, float(value))
+            low, high = _interval(found, kind, norm, level, n_boot, rng, float(value))
     bins = _bins(n_bins, strategy)
     return Estimate(
         name=f"{KINDS[kind]} {_WORD[norm]}: {norm} norm, {bins}{', debiased' * debiased}",
@@ -200,10 +261,10 @@ def _estimate(
         value=float(value),
         low=low,
         high=high,
-        n=_n_rows(found),
+        n=found.n,
         level=level,
         interval=how,
-        expected=_expected(found, tables, norm, debiased, rng),
+        expected=_expected(found, norm, debiased, rng),
     )
 
 
@@ -314,12 +375,12 @@ def _n_rows(found: tuple[Target, ...]) -> int:
 
 
 def pooled_bins(
-    found: tuple[Target, ...], tables: tuple[BinTable, ...]
+    shares: Sequence[float], tables: tuple[BinTable, ...]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Share, gap and its variance for all bins of all targets together, each (M,)."""
     share = [
-        t.share * table.weight / max(table.weight.sum(), 1e-300)
-        for t, table in zip(found, tables, strict=True)
+        one * table.weight / max(table.weight.sum(), 1e-300)
+        for one, table in zip(shares, tables, strict=True)
     ]
     gap = [np.nan_to_num(table.rate - table.score) for table in tables]
     return (
@@ -329,15 +390,10 @@ def pooled_bins(
     )
 
 
-def _expected(
-    found: tuple[Target, ...],
-    tables: tuple[BinTable, ...],
-    norm: Norm,
-    debiased: bool,
-    rng: np.random.Generator,
-) -> float:
+def _expected(found: BinnedTargets, norm: Norm, debiased: bool, rng: np.random.Generator) -> float:
     """Mean of the statistic if the stated probabilities are true."""
-    share, _, _ = pooled_bins(found, tables)
+    tables = found.tables
+    share, _, _ = pooled_bins(found.shares, tables)
     draws = [null_rates(table, NULL_DRAWS, rng, with_variance=debiased) for table in tables]
     score = np.concatenate([table.score for table in tables])
     gap = np.nan_to_num(np.concatenate([rates for rates, _ in draws], axis=1) - score)
@@ -348,8 +404,7 @@ def _expected(
 
 
 def _interval(
-    found: tuple[Target, ...],
-    tables: tuple[BinTable, ...],
+    found: BinnedTargets,
     kind: Kind,
     norm: Norm,
     level: float,
@@ -358,19 +413,13 @@ def _interval(
     shown: float,
 ) -> tuple[float, float]:
     """Interval of the plain statistic; see the notes of :func:`calibration_error`."""
-    share, gap, _ = pooled_bins(found, tables)
+    tables = found.tables
+    share, gap, _ = pooled_bins(found.shares, tables)
     value = float(error_norm(share, gap, norm))
     doubts = _doubts(tables, kind, norm)
     chance = tuple(bin_chance(*one) for one in zip(tables, doubts, strict=True))
-    if kind == "class":
-        n_rows = _n_rows(found)
-        drawn_share, deviation = (
-            _drawn_labels(found, tables, chance, n_boot, rng)
-            if n_rows <= MAX_GROUPS and found[0].dependence is None
-            else resampled(
-                found, tables, gap, row_draws(n_rows, n_boot, rng, found[0].dependence), rng
-            )
-        )
+    if found.redrawn is not None:
+        drawn_share, deviation = found.redrawn(chance, gap, rng)
     else:
         drawn_share, deviation = share, _drawn_hits(tables, chance, n_boot, rng)
     some = share > 0.0
@@ -484,7 +533,7 @@ def _drawn_labels(
         key = place.ravel()[label] + size * np.arange(draws)[:, None]
         hits = bin_sums(key.ravel(), draws * size, np.tile(weight, draws)).reshape(draws, size)
         deviation[first : first + draws] = hits - mean
-    share, _, _ = pooled_bins(found, tables)
+    share, _, _ = pooled_bins([t.share for t in found], tables)
     return share, np.divide(deviation, mass, out=np.zeros_like(deviation), where=mass > 0)
 
 
@@ -503,16 +552,42 @@ def resampled(
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
     """Bin shares and deviations of the gaps from the observed ones, both (n_boot, M)."""
-    n_boot, n_groups = draws.times.shape
-    mass, excess = [], []
+    n_groups = draws.times.shape[1]
+    groups = []
     for t, table in zip(found, tables, strict=True):
         n_bins = len(table.count)
         key = draws.group[t.rows] * n_bins + bin_index(t.score, table.edges)
         size = n_groups * n_bins
         grouped = bin_sums(key, size, t.weight).reshape(n_groups, n_bins)
         gaps = bin_sums(key, size, t.weight * (t.hit - t.score)).reshape(n_groups, n_bins)
-        mass.append(draws.times @ grouped)
-        excess.append(draws.times @ gaps + _pseudo_rows(table, n_boot, rng))
+        groups.append((grouped, gaps))
+    return resampled_groups(groups, tables, gap, draws.times, rng)
+
+
+def resampled_groups(
+    groups: Sequence[tuple[FloatArray, FloatArray]],
+    tables: tuple[BinTable, ...],
+    gap: FloatArray,
+    times: FloatArray,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """:func:`resampled` from the sums of groups of rows.
+
+    Parameters
+    ----------
+    groups : sequence of (groups, B) pairs of arrays
+        Of each table: the weight of the rows of each group in its bins, and that of their hits less
+        their scores.
+    gap : (M,) array
+        Observed gaps of all bins.
+    times : (n_boot, groups) array
+        How often each group is drawn.
+    """
+    n_boot = len(times)
+    mass, excess = [], []
+    for (grouped, gaps), table in zip(groups, tables, strict=True):
+        mass.append(times @ grouped)
+        excess.append(times @ gaps + _pseudo_rows(table, n_boot, rng))
     drawn_mass = np.concatenate(mass, axis=1)
     drawn_gap = np.divide(
         np.concatenate(excess, axis=1),

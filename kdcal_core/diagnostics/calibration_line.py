@@ -102,10 +102,14 @@ def calibration_slope(
 
 def target_intercept(target: Target, level: float) -> Estimate:
     """As :func:`calibration_intercept`, for one target."""
+    return line_intercept(Line.of(target), len(target.hit), level)
+
+
+def line_intercept(line: Line, n: int, level: float) -> Estimate:
+    """As :func:`calibration_intercept`, of ``n`` rows merged to points."""
     check_level(level)
-    line = _Line.of(target)
     if (why_not := line.one_outcome) is not None:
-        return _estimate("intercept", (np.nan,) * 3, target, level, why_not)
+        return _estimate("intercept", (np.nan,) * 3, n, level, why_not)
 
     def profile(intercept: float) -> float:
         return line.loss(intercept, 1.0)
@@ -114,15 +118,19 @@ def target_intercept(target: Target, level: float) -> Estimate:
     information = line.information(best, 1.0)[0, 0]
     excess = line.scatter(best, 1.0)[0, 0] / information
     found = _limits(profile, best, information**-0.5, line.reach(level), excess)
-    return _estimate("intercept", (best, *found), target, level, _HOW)
+    return _estimate("intercept", (best, *found), n, level, _HOW)
 
 
 def target_slope(target: Target, level: float) -> Estimate:
     """As :func:`calibration_slope`, for one target."""
+    return line_slope(Line.of(target), len(target.hit), level)
+
+
+def line_slope(line: Line, n: int, level: float) -> Estimate:
+    """As :func:`calibration_slope`, of ``n`` rows merged to points."""
     check_level(level)
-    line = _Line.of(target)
     if (why_not := line.no_slope) is not None:
-        return _estimate("slope", (np.nan,) * 3, target, level, why_not)
+        return _estimate("slope", (np.nan,) * 3, n, level, why_not)
 
     def profile(slope: float) -> float:
         return line.loss(line.best_intercept(slope), slope)
@@ -133,7 +141,7 @@ def target_slope(target: Target, level: float) -> Estimate:
     variance = inverse[1, 1]
     excess = (inverse @ line.scatter(*at) @ inverse)[1, 1] / variance
     found = _limits(profile, best, float(variance**0.5), line.reach(level), excess)
-    return _estimate("slope", (best, *found), target, level, _HOW)
+    return _estimate("slope", (best, *found), n, level, _HOW)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +154,7 @@ class _DependentRows:
     dependence: Dependence
 
     def scatter(self, intercept: float, slope: float) -> FloatArray:
-        """As :meth:`_Line.scatter`, from the totals of dependent rows."""
+        """As :meth:`Line.scatter`, from the totals of dependent rows."""
         away = self.weight * (self.hit - expit(intercept + slope * self.odds))
         totals = pooled(np.stack([away, away * self.odds]), self.dependence)
         n = len(units(self.weight, self.dependence))
@@ -155,7 +163,7 @@ class _DependentRows:
 
 
 @dataclass(frozen=True, eq=False)
-class _Line:
+class Line:
     """Log odds (m,), and the weight of rows with and without the event at each, and its square."""
 
     odds: FloatArray
@@ -166,7 +174,7 @@ class _Line:
     rows: _DependentRows | None = None
 
     @classmethod
-    def of(cls, target: Target) -> _Line:
+    def of(cls, target: Target) -> Line:
         score = np.clip(target.score, CLIP, 1.0 - CLIP)
         odds = np.log(score) - np.log1p(-score)
         weight = target.weight * (kish(target.weight) / target.weight.sum())
@@ -184,6 +192,12 @@ class _Line:
             rows = _DependentRows(odds, target.hit, weight, target.dependence)
         place = np.asarray(middle, dtype=np.float64)
         return cls(place, with_event, without, with_square, without_square, rows)
+
+    @classmethod
+    def of_cells(cls, score: FloatArray, hits: FloatArray, misses: FloatArray) -> Line:
+        """Of rows with and without the event, counted by their mean score, each (m,)."""
+        inner = np.clip(score, CLIP, 1.0 - CLIP)
+        return cls(np.log(inner) - np.log1p(-inner), hits, misses, hits, misses)
 
     def reach(self, level: float) -> float:
         """Chi-square quantile of the profile; for few clusters the square of Student's."""
@@ -293,9 +307,7 @@ def _limits(
     return float(ends[0]), float(ends[1])
 
 
-def _estimate(
-    what: str, values: tuple[float, ...], target: Target, level: float, how: str
-) -> Estimate:
+def _estimate(what: str, values: tuple[float, ...], n: int, level: float, how: str) -> Estimate:
     value, low, high = values
     return Estimate(
         name=f"Calibration {what} (Cox), log odds of outcome over stated",
@@ -303,7 +315,7 @@ def _estimate(
         value=value,
         low=low,
         high=high,
-        n=len(target.hit),
+        n=n,
         level=level,
         interval=how,
         lower_is_better=None,

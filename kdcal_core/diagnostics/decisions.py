@@ -149,7 +149,7 @@ def decision_counts(score: Any, hit: Any, *, sample_weight: Any = None) -> Decis
 
 def target_decisions(target: Target) -> DecisionCounts:
     """As :func:`decision_counts`, of one target."""
-    last = _last_flagged(target.score)
+    last = last_flagged(target.score)
     hit = target.hit > 0.5
     tables = []
     for weight in (target.weight, np.square(target.weight)):
@@ -158,6 +158,22 @@ def target_decisions(target: Target) -> DecisionCounts:
         missed = [np.maximum(all_of - some, 0.0) for all_of, some in zip(whole, found, strict=True)]
         tables.append(np.stack([*found, *missed]))
     return DecisionCounts(tables[0], tables[1], len(target.score))
+
+
+def counts_of_cells(last: IntArray, hits: FloatArray, others: FloatArray) -> DecisionCounts:
+    """As :func:`decision_counts`, of rows counted in cells that no threshold parts.
+
+    Parameters
+    ----------
+    last : (C,) int array
+        How many thresholds the scores of each cell reach (:func:`last_flagged`).
+    hits, others : (C,) array
+        Rows with and without the event.
+    """
+    found = [_flagged(last, side) for side in (hits, others)]
+    missed = [side.sum() - some for side, some in zip((hits, others), found, strict=True)]
+    mass = np.stack([*found, *missed])
+    return DecisionCounts(mass, mass, int(hits.sum() + others.sum()))
 
 
 def decision_rates(
@@ -312,7 +328,7 @@ def paired_net_benefit(
     """
     one = confidence_target(score, hit, sample_weight)
     two = confidence_target(other, hit, sample_weight)
-    first, second = _last_flagged(one.score), _last_flagged(two.score)
+    first, second = last_flagged(one.score), last_flagged(two.score)
     least = np.minimum(first, second)
     cells = []
     for weight in (one.weight, np.square(one.weight)):
@@ -435,7 +451,7 @@ def _odds() -> FloatArray:
     return threshold / (1.0 - threshold)
 
 
-def _last_flagged(score: FloatArray) -> IntArray:
+def last_flagged(score: FloatArray) -> IntArray:
     """How many thresholds each score reaches, (n,)."""
     return np.searchsorted(_thresholds(), score, side="right")
 

@@ -239,22 +239,35 @@ def _diagrams(
 def _curve(
     target: Target, edges: FloatArray, level: float, smooth: bool, rng: np.random.Generator
 ) -> ReliabilityCurve:
-    table = bin_table(target, edges)
+    cells = fine_cells(target) if smooth else None
+    return curve_of_bins(
+        target.label, len(target.score), bin_table(target, edges), cells, level, rng
+    )
+
+
+def curve_of_bins(
+    label: int | None,
+    n: int,
+    table: BinTable,
+    cells: FineCells | None,
+    level: float,
+    rng: np.random.Generator,
+) -> ReliabilityCurve:
+    """The curve of ``n`` rows that are binned; without cells it has no smooth part."""
     low, high = clopper_pearson(table.rate, table.effective, level)
     band_low, band_high = consistency_band(table, level, rng)
     nothing = np.empty(0)
     smoothed, steps = (nothing, nothing, nothing, nothing), (nothing, nothing)
-    if smooth:
-        cells = fine_cells(target)
+    if cells is not None:
         some = np.flatnonzero(table.count)
         effect: FloatArray | float = 1.0
         if table.together is not None and len(some):
             effect = np.interp(cells.score, table.score[some], table.design_effect[some])
         smoothed, steps = smooth_curve(cells, level, effect), isotonic_curve(cells)
     return ReliabilityCurve(
-        target.label,
-        len(target.score),
-        edges,
+        label,
+        n,
+        table.edges,
         table.count.astype(np.int64),
         table.weight,
         table.effective,
@@ -309,11 +322,23 @@ def fine_cells(target: Target) -> FineCells:
         low, high = score.min(), score.max()
         scale = MAX_CELLS / (high - low) if high - low > 1e-300 else 0.0
         index = np.minimum((score - low) * scale, MAX_CELLS - 1).astype(np.int64)
+    return _grouped(index, weight, weight * weight, weight * score, weight * target.hit)
+
+
+def fewer_cells(cells: FineCells) -> FineCells:
+    """Cells merged to at most MAX_CELLS, as :func:`fine_cells` does with rows."""
+    if len(cells.score) <= MAX_CELLS:
+        return cells
+    low = cells.score[0]
+    scale = MAX_CELLS / max(cells.score[-1] - low, 1e-300)
+    index = np.minimum((cells.score - low) * scale, MAX_CELLS - 1).astype(np.int64)
+    return _grouped(index, cells.weight, cells.weight_sq, cells.weight * cells.score, cells.hits)
+
+
+def _grouped(index: IntArray, *sums: FloatArray) -> FineCells:
+    """Cells from weights, their squares, weighted scores and hits, in order of ``index``."""
     some = bin_sums(index, MAX_CELLS) > 0
-    mass, weight_sq, total, hits = (
-        bin_sums(index, MAX_CELLS, values)[some]
-        for values in (weight, weight * weight, weight * score, weight * target.hit)
-    )
+    mass, weight_sq, total, hits = (bin_sums(index, MAX_CELLS, values)[some] for values in sums)
     return FineCells(total / mass, mass, weight_sq, hits)
 
 

@@ -42,6 +42,59 @@ from kdcal_core.statistics import (
 
 _CLIPPED = "probabilities clipped at 1e-12"
 
+ONE_CLASS = "not defined: only one true class"
+FOUR_ROWS = "normal, four rows at the ends of the range added"
+TWO_AND_TWO = "normal, two hits and two misses added"
+OWN_VARIANCE = "normal, at least the model's own variance"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A mean over the rows: its names, and the range in which it lies."""
+
+    name: str
+    label: str
+    least: float
+    most: float
+    percent: bool = False
+    lower_is_better: bool | None = True
+
+    def estimate(
+        self, value: float, bounds: tuple[float, float], n: int, level: float, interval: str
+    ) -> Estimate:
+        """With an interval that is cut to the possible range."""
+        return Estimate(
+            name=self.name,
+            label=self.label,
+            value=value,
+            low=min(max(bounds[0], self.least), value),
+            high=max(min(bounds[1], self.most), value),
+            n=n,
+            level=level,
+            interval=interval if n else "not defined: no rows",
+            percent=self.percent,
+            lower_is_better=self.lower_is_better,
+        )
+
+
+_MOST = -float(np.log(CLIP))
+LOG_LOSS = Quantity(f"Log loss of the full vector, {_CLIPPED}", "Log loss", 0.0, _MOST)
+BRIER = Quantity("Brier score of the full vector", "Brier score", 0.0, 2.0)
+TOP_LABEL_LOG_LOSS = Quantity(
+    f"Top-label log loss (Salamon et al., Eq. 14, mean per row), {_CLIPPED}",
+    "Top-label log loss",
+    0.0,
+    _MOST,
+)
+TOP_LABEL_BRIER = Quantity(
+    "Top-label Brier score (Salamon et al., Eq. 15, mean per row)", "Top-label Brier", 0.0, 1.0
+)
+CONFIDENCE = Quantity("Mean max confidence (MMC)", "Mean confidence", 0.0, 1.0, True, None)
+CONFIDENCE_ON_ERRORS = Quantity(
+    "Mean max confidence on errors (MMC*)", "Confidence on errors", 0.0, 1.0, True
+)
+GAP = Quantity("Mean confidence minus accuracy", "Confidence gap", -1.0, 1.0, True, None)
+
 
 def accuracy(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
     """Share of rows whose largest probability (the first of equals) is that of the true class.
@@ -57,6 +110,11 @@ def accuracy(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = No
     (target,) = targets(proba, y, sample_weight, "confidence")
     rate = float(target.weight @ target.hit / target.weight.sum())
     rows = effective_size(target.hit - rate, target.weight, target.dependence)
+    return accuracy_of(rate, rows, len(target.hit), level)
+
+
+def accuracy_of(rate: float, rows: float, n: int, level: float) -> Estimate:
+    """:func:`accuracy` from the share of right rows, the effective rows and the rows."""
     low, high = clopper_pearson(rate, rows, level)
     return Estimate(
         name="Accuracy of the top label",
@@ -64,7 +122,7 @@ def accuracy(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = No
         value=rate,
         low=float(low),
         high=float(high),
-        n=len(target.hit),
+        n=n,
         level=level,
         interval="Clopper-Pearson",
         percent=True,
@@ -82,11 +140,7 @@ def log_loss(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = No
     """
     dependence = dependence_of(sample_weight)
     proba, y, weight = checked(proba, y, sample_weight)
-    name = f"Log loss of the full vector, {_CLIPPED}"
-    return _mean(
-        log_losses(proba, y), weight, level, name, "Log loss", 0.0, -np.log(CLIP),
-        dependence=dependence,
-    )  # fmt: skip
+    return _mean(log_losses(proba, y), weight, level, LOG_LOSS, dependence=dependence)
 
 
 def brier(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
@@ -99,9 +153,7 @@ def brier(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
     """
     dependence = dependence_of(sample_weight)
     proba, y, weight = checked(proba, y, sample_weight)
-    name = "Brier score of the full vector"
-    losses = brier_losses(proba, y)
-    return _mean(losses, weight, level, name, "Brier score", 0.0, 2.0, dependence=dependence)
+    return _mean(brier_losses(proba, y), weight, level, BRIER, dependence=dependence)
 
 
 def top_label_log_loss(
@@ -197,14 +249,11 @@ def mean_max_confidence(
     if len(score) > 1 and (of == "errors" or np.ptp(score) < 1e-12):
         least = 1.0 / np.shape(proba)[1]
         bounds = bounded_mean_interval(score, weight, least, 1.0, level, dependence)[1:]
-        interval = "normal, four rows at the ends of the range added"
-    name = "Mean max confidence on errors (MMC*)" if of == "errors" else "Mean max confidence (MMC)"
-    label = "Confidence on errors" if of == "errors" else "Mean confidence"
-    better = True if of == "errors" else None
+        interval = FOUR_ROWS
+    quantity = CONFIDENCE_ON_ERRORS if of == "errors" else CONFIDENCE
     return _mean(
-        score, weight, level, name, label, 0.0, 1.0, True, better,
-        bounds=bounds, interval=interval, dependence=dependence,
-    )  # fmt: skip
+        score, weight, level, quantity, bounds=bounds, interval=interval, dependence=dependence
+    )
 
 
 def confidence_gap(
@@ -249,18 +298,25 @@ def auroc(
     dependence = dependence_of(sample_weight)
     proba, y, weight = checked(proba, y, sample_weight)
     pairing = Pairing.of(y, weight, proba.shape[1], dependence=dependence)
-    value, low, high = np.nan, np.nan, np.nan
-    how = "not defined: only one true class"
+    value, low, high, how = np.nan, np.nan, np.nan, ONE_CLASS
     if pairing.curves:
         value, part = pairing.area(proba)
         low, high, how = pairing.interval(value, part, level)
+    return auroc_of(pairing.words(classes), (value, low, high), len(y), level, how)
+
+
+def auroc_of(
+    words: str, values: tuple[float, float, float], n: int, level: float, how: str
+) -> Estimate:
+    """:func:`auroc` from the words for its classes, its value and its interval."""
+    value, low, high = values
     return Estimate(
-        name=f"AUROC: {pairing.words(classes)}",
+        name=f"AUROC: {words}",
         label="AUROC",
         value=value,
         low=low,
         high=high,
-        n=len(y),
+        n=n,
         level=level,
         interval=how,
         lower_is_better=False,
@@ -288,28 +344,21 @@ def target_gap(target: Target, level: float) -> Estimate:
         gap,
         target.weight,
         level,
-        "Mean confidence minus accuracy",
-        "Confidence gap",
-        -1.0,
-        1.0,
-        True,
-        None,
+        GAP,
         bounds=widened[1:],
-        interval="normal, two hits and two misses added",
+        interval=TWO_AND_TWO,
         dependence=target.dependence,
     )
 
 
 def _target_log_loss(target: Target, level: float) -> Estimate:
     hit, miss = surprisal(target.score), surprisal(1.0 - target.score)
-    name = f"Top-label log loss (Salamon et al., Eq. 14, mean per row), {_CLIPPED}"
-    return _target_loss(target, hit, miss, level, name, "Top-label log loss", -np.log(CLIP))
+    return _target_loss(target, hit, miss, level, TOP_LABEL_LOG_LOSS)
 
 
 def _target_brier(target: Target, level: float) -> Estimate:
     hit, miss = np.square(target.score - 1.0), np.square(target.score)
-    name = "Top-label Brier score (Salamon et al., Eq. 15, mean per row)"
-    return _target_loss(target, hit, miss, level, name, "Top-label Brier", 1.0)
+    return _target_loss(target, hit, miss, level, TOP_LABEL_BRIER)
 
 
 def _target_loss(
@@ -317,9 +366,7 @@ def _target_loss(
     hit: FloatArray,
     miss: FloatArray,
     level: float,
-    name: str,
-    label: str,
-    most: float,
+    quantity: Quantity,
 ) -> Estimate:
     """Mean loss, from each row's loss if its prediction is right (``hit``) and if it is wrong.
 
@@ -336,10 +383,9 @@ def _target_loss(
     value, low, high = mean_interval(loss, weight, level, dependence=target.dependence)
     half = normal_quantile(level) * floor
     bounds = min(low, value - half), max(high, value + half)
-    words = "normal, at least the model's own variance"
     return _mean(
-        loss, weight, level, name, label, 0.0, most,
-        bounds=bounds, interval=words, dependence=target.dependence,
+        loss, weight, level, quantity,
+        bounds=bounds, interval=OWN_VARIANCE, dependence=target.dependence,
     )  # fmt: skip
 
 
@@ -347,12 +393,7 @@ def _mean(
     values: FloatArray,
     weight: FloatArray,
     level: float,
-    name: str,
-    label: str,
-    least: float,
-    most: float,
-    percent: bool = False,
-    lower_is_better: bool | None = True,
+    quantity: Quantity,
     bounds: tuple[float, float] | None = None,
     interval: str = "normal",
     dependence: Dependence | None = None,
@@ -363,18 +404,7 @@ def _mean(
     if len(values):
         value, low, high = mean_interval(values, weight, level, dependence=dependence)
         low, high = bounds or (low, high)
-    return Estimate(
-        name=name,
-        label=label,
-        value=value,
-        low=min(max(low, least), value),
-        high=max(min(high, most), value),
-        n=len(values),
-        level=level,
-        interval=interval if len(values) else "not defined: no rows",
-        percent=percent,
-        lower_is_better=lower_is_better,
-    )
+    return quantity.estimate(value, (low, high), len(values), level, interval)
 
 
 NULL_DRAWS = 50
@@ -482,33 +512,40 @@ def _decompose(
     parts = np.zeros((3, n))
     for target in found:
         parts += _row_parts(target)
-    floor = sum(_expected_miscalibration(fine_cells(t), rng) for t in found)
+    floor = sum(expected_miscalibration(fine_cells(t), rng) for t in found)
     weight = found[0].weight
-    noun = "top-label Brier score" if of == "top-label" else "full-vector Brier score"
     dependence = found[0].dependence
+    means = [mean_interval(values, weight, level, dependence=dependence) for values in parts]
+    return split_of(means, n, level, of, floor)
+
+
+def split_of(
+    means: Sequence[tuple[float, float, float]], n: int, level: float, of: str, floor: float
+) -> tuple[Estimate, Estimate, Estimate]:
+    """:func:`brier_decomposition` from the three means with their intervals."""
+    noun = "top-label Brier score" if of == "top-label" else "full-vector Brier score"
     said: tuple[tuple[str, bool | None, float | None], ...] = (
         ("Miscalibration", True, floor),
         ("Discrimination", False, None),
         ("Uncertainty", None, None),
     )
     miscalibration, discrimination, uncertainty = (
-        _part(values, weight, level, label, noun, lower, expected, dependence)
-        for values, (label, lower, expected) in zip(parts, said, strict=True)
+        _part(mean, n, level, label, noun, lower, expected)
+        for mean, (label, lower, expected) in zip(means, said, strict=True)
     )
     return miscalibration, discrimination, uncertainty
 
 
 def _part(
-    values: FloatArray,
-    weight: FloatArray,
+    found: tuple[float, float, float],
+    n: int,
     level: float,
     label: str,
     noun: str,
     lower_is_better: bool | None,
     expected: float | None,
-    dependence: Dependence | None,
 ) -> Estimate:
-    value, low, high = mean_interval(values, weight, level, dependence=dependence)
+    value, low, high = found
     value = max(value, 0.0)  # below 0 only by a rounding error
     return Estimate(
         name=f"{label} part of the {noun} (CORP)",
@@ -516,7 +553,7 @@ def _part(
         value=value,
         low=min(max(low, 0.0), value),
         high=max(min(high, 2.0), value),
-        n=len(values),
+        n=n,
         level=level,
         interval="normal, isotonic curve held fixed",
         expected=expected,
@@ -539,7 +576,7 @@ def _row_parts(target: Target) -> FloatArray:
     return parts
 
 
-def _expected_miscalibration(cells: FineCells, rng: np.random.Generator) -> float:
+def expected_miscalibration(cells: FineCells, rng: np.random.Generator) -> float:
     """Mean MCB if every score is the true probability; isotonic regression fits noise too."""
     n = np.maximum(np.rint(cells.weight**2 / cells.weight_sq), 1.0)
     chance = np.clip(cells.score, 0.0, 1.0)

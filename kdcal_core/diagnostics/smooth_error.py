@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -20,6 +21,7 @@ from kdcal_core.diagnostics.error_interval import (
 )
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import (
+    BinTable,
     Target,
     bin_chance,
     bin_table,
@@ -119,16 +121,54 @@ def confidence_smooth_calibration_error(
 
 
 def _estimate(target: Target, level: float, n_boot: int, seed: int) -> Estimate:
+    gaps = target.weight * (target.hit - target.score) / target.weight.sum()
+    rows = effective_size(target.hit - target.score, target.weight, target.dependence)
+    return smooth_error_of(
+        bin_sums(lattice(target, FINE), FINE, gaps),
+        lambda size: _cells(target, size),
+        lambda: bin_table(target, edges_for(target, DIRECTION_BINS, "quantile")),
+        rows,
+        len(target.score),
+        level,
+        n_boot,
+        seed,
+    )
+
+
+def smooth_error_of(
+    gaps: FloatArray,
+    cells_of: Callable[[int], LatticeCells],
+    table_of: Callable[[], BinTable],
+    rows: float,
+    n: int,
+    level: float,
+    n_boot: int,
+    seed: int,
+) -> Estimate:
+    """:func:`smooth_calibration_error` from sums of rows on lattices.
+
+    Parameters
+    ----------
+    gaps : (FINE,) array
+        Sum of outcome minus score in each cell, in shares of the rows.
+    cells_of : callable
+        Number of cells of a coarser lattice to the rows on it.
+    table_of : callable
+        The ten bins of equal mass.
+    rows : float
+        Effective number of rows.
+    n : int
+        Rows.
+    """
     check_level(level)
     if n_boot < 1:
         raise InputError(f"n_boot is {n_boot}", fix="Choose at least one draw.")
     rng = np.random.default_rng(seed)
-    gaps = target.weight * (target.hit - target.score) / target.weight.sum()
-    value = float(lattice_errors(bin_sums(lattice(target, FINE), FINE, gaps)[None, :], refine=2)[0])
-    cells = _cells(target, _cells_for(value))
+    value = float(lattice_errors(gaps[None, :], refine=2)[0])
+    cells = cells_of(_cells_for(value))
     low, high, how = np.nan, np.nan, f"none on fewer than {LEAST_ROWS} rows: it would be too narrow"
-    if effective_size(target.hit - target.score, target.weight, target.dependence) >= LEAST_ROWS:
-        low, high = _interval(cells, target, value, level, n_boot, rng)
+    if rows >= LEAST_ROWS:
+        low, high = _interval(cells, table_of(), value, level, n_boot, rng)
         how = f"test inversion, {n_boot:,} draws"
     null = lattice_errors(_drawn(cells, cells.score, n_boot, rng))
     return Estimate(
@@ -137,7 +177,7 @@ def _estimate(target: Target, level: float, n_boot: int, seed: int) -> Estimate:
         value=value,
         low=low,
         high=high,
-        n=len(target.score),
+        n=n,
         level=level,
         interval=how,
         expected=float(null.mean()),
@@ -145,7 +185,7 @@ def _estimate(target: Target, level: float, n_boot: int, seed: int) -> Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class LatticeCells:
     """Rows on a lattice of [0, 1], (C,) each: place, mean score, share of weight, rows.
 
     ``own`` is the bin of each in ten bins of equal mass, and ``together`` how bins depend.
@@ -172,7 +212,7 @@ def _cells_for(bandwidth: float) -> int:
     return int(np.clip(2 ** int(np.ceil(np.log2(wanted))), few, most))
 
 
-def _cells(target: Target, size: int) -> _Cells:
+def _cells(target: Target, size: int) -> LatticeCells:
     index = lattice(target, size)
     count = bin_sums(index, size)
     place = np.flatnonzero(count)
@@ -182,7 +222,7 @@ def _cells(target: Target, size: int) -> _Cells:
     rows = np.maximum(np.rint(mass**2 / square), 1.0)  # Kish's effective number
     score = np.clip(mean, 0.0, 1.0)
     own, together = own_bins(target, score)
-    return _Cells(size, place, score, mass / mass.sum(), rows, own, together)
+    return LatticeCells(size, place, score, mass / mass.sum(), rows, own, together)
 
 
 def own_bins(target: Target, score: FloatArray) -> tuple[IntArray, BinDependence | None]:
@@ -192,7 +232,9 @@ def own_bins(target: Target, score: FloatArray) -> tuple[IntArray, BinDependence
     return bin_index(score, edges), together
 
 
-def _drawn(cells: _Cells, chance: FloatArray, n_boot: int, rng: np.random.Generator) -> FloatArray:
+def _drawn(
+    cells: LatticeCells, chance: FloatArray, n_boot: int, rng: np.random.Generator
+) -> FloatArray:
     """Deviations of the gaps if each cell's rows are right with ``chance``, (draws, size)."""
     hits = rng.binomial(cells.count.astype(np.int64), chance, size=(n_boot, len(chance)))
     mass = np.zeros((n_boot, cells.size))
@@ -217,15 +259,13 @@ def shared_noise(
 
 
 def _interval(
-    cells: _Cells,
-    target: Target,
+    cells: LatticeCells,
+    table: BinTable,
     value: float,
     level: float,
     n_boot: int,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    edges = edges_for(target, DIRECTION_BINS, "quantile")
-    table = bin_table(target, edges)
     chance = bin_chance(table)
     variance = chance * (1.0 - chance) / np.maximum(table.effective, 1.0)
     own = cells.own

@@ -200,7 +200,7 @@ def resampled_bins(
     found = []
     for one in problems:
         tables = tuple(bin_table(part, edges_for(part, n_bins, strategy)) for part in one)
-        share, gap, _ = pooled_bins(one, tables)
+        share, gap, _ = pooled_bins([part.share for part in one], tables)
         drawn = resampled(one, tables, gap, draws, np.random.default_rng(seed))
         found.append(ResampledBins(share, gap, *drawn))
     return tuple(found)

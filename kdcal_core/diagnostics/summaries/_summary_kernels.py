@@ -1,0 +1,124 @@
+"""The compiled pass over the rows of a batch.
+
+Imported only when used, because numba loads slowly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = np.ndarray[Any, Any]
+
+_LOW = (1 << 26) - 1
+_CLIP = 1e-12
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _put(sums: Array, at: int, value: float) -> None:
+    """Add a number below 1,000, rounded to 44 bits behind the point, to a sum of two integers."""
+    fixed = np.int64(value * 17592186044416.0 + 0.5)  # 2^44
+    sums[at, 0] += fixed >> 26
+    sums[at, 1] += fixed & _LOW
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _block(row: int) -> Any:
+    """A random number of a row by its position (SplitMix64), the same on every machine."""
+    z = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(1))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def add_rows(
+    proba: Array,
+    y: Array,
+    first: int,
+    ends: Array,
+    starts: Array,
+    bins: Array,
+    tolerance: float,
+    cells: Array,
+    joint: Array,
+    sums: Array,
+    blocks: Array,
+) -> int:
+    """Add rows to the counts; the first faulty row, or -1.
+
+    ``proba`` (n, K), ``y`` (n,), ``first`` the position of the first row; ``ends`` and ``starts``
+    of the grid, ``bins`` (C,) the coarse bin of each cell. ``cells`` (2, K, C, 4), ``joint``
+    (K, K), ``sums`` (12, 2) and ``blocks`` (B, K, bins, 3) are changed.
+    """
+    n, k = proba.shape
+    buckets = float(len(starts) - 1)
+    n_blocks = len(blocks)
+    p = np.empty(k)
+    for i in range(n):
+        total, faulty = 0.0, False
+        for j in range(k):
+            value = proba[i, j]
+            # a comparison with NaN is false
+            if not (value >= 0.0 and value <= 1.000001):
+                faulty = True
+            total += value
+        label = y[i]
+        if faulty or not abs(total - 1.0) <= tolerance or label < 0 or label >= k:
+            return i
+        scale = total if abs(total - 1.0) > 1e-12 else 1.0
+        best, square = 0, 0.0
+        for j in range(k):
+            p[j] = proba[i, j] / scale
+            if p[j] > p[best]:
+                best = j
+        block = _block(first + i) % n_blocks
+        for j in range(k):
+            hit = 1 if label == j else 0
+            square += (p[j] - hit) * (p[j] - hit)
+            score = min(p[j], 1.0)
+            bucket = np.int64(score * buckets)
+            low = starts[bucket]
+            high = starts[bucket + 1] if bucket + 1 < len(starts) else low
+            while low < high:
+                middle = (low + high) >> 1
+                if ends[middle] < score:
+                    low = middle + 1
+                else:
+                    high = middle
+            fixed = np.int64(score * 9007199254740992.0)  # 2^53, exact from 0.5
+            cells[1, j, low, 0] += 1
+            cells[1, j, low, 1] += hit
+            cells[1, j, low, 2] += fixed >> 26
+            cells[1, j, low, 3] += fixed & _LOW
+            if j == best:
+                cells[0, j, low, 0] += 1
+                cells[0, j, low, 1] += hit
+                cells[0, j, low, 2] += fixed >> 26
+                cells[0, j, low, 3] += fixed & _LOW
+            bin_ = bins[low]
+            blocks[block, j, bin_, 0] += 1
+            blocks[block, j, bin_, 1] += hit
+            blocks[block, j, bin_, 2] += np.int64(score * 1073741824.0 + 0.5)  # 2^30
+        joint[label, best] += 1
+        said = min(p[best], 1.0)
+        right = label == best
+        away = said - 1.0 if right else said
+        loss = -np.log(max(said if right else 1.0 - said, _CLIP))
+        full = -np.log(min(max(p[label], _CLIP), 1.0))
+        _put(sums, 0, said)
+        _put(sums, 1, said * said)
+        if not right:
+            _put(sums, 2, said)
+            _put(sums, 3, said * said)
+        _put(sums, 4, away * away)
+        _put(sums, 5, away * away * away * away)
+        _put(sums, 6, loss)
+        _put(sums, 7, loss * loss)
+        _put(sums, 8, square)
+        _put(sums, 9, square * square)
+        _put(sums, 10, full)
+        _put(sums, 11, full * full)
+    return -1

@@ -1,0 +1,591 @@
+"""A classifier's estimates from a summary of its rows, named as those from the rows themselves.
+
+What is exact: accuracy, the confusion, losses and their intervals, confidence and its gap, errors
+in equal-width bins, decisions at every threshold. What the cells hide is bounded: the area under
+the ROC curve by :func:`area_bound`, by which its interval is widened; the split of the Brier score
+by the largest share of rows in a cell; places on a lattice (smooth ECE) by 0.0001. Bins of equal
+mass have their edges at ends of cells. Where classes must be taken together, the random blocks of
+rows say how they vary together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kdcal_core.data import FloatArray
+from kdcal_core.data.binning import bin_sums
+from kdcal_core.diagnostics.auc import interval_of_samples
+from kdcal_core.diagnostics.by_predicted_class import Confusion, confusion_of
+from kdcal_core.diagnostics.calibration_error import (
+    BinnedTargets,
+    error_of_bins,
+    resampled_groups,
+)
+from kdcal_core.diagnostics.calibration_line import Line, line_intercept, line_slope
+from kdcal_core.diagnostics.decisions import DecisionCounts, counts_of_cells, last_flagged
+from kdcal_core.diagnostics.estimate import EVENT_GAP, Estimate, of_event
+from kdcal_core.diagnostics.reliability import (
+    Reliability,
+    curve_of_bins,
+    fewer_cells,
+    isotonic_values,
+)
+from kdcal_core.diagnostics.scores import (
+    BRIER,
+    CONFIDENCE,
+    CONFIDENCE_ON_ERRORS,
+    FOUR_ROWS,
+    GAP,
+    LOG_LOSS,
+    ONE_CLASS,
+    OWN_VARIANCE,
+    TOP_LABEL_BRIER,
+    TOP_LABEL_LOG_LOSS,
+    TWO_AND_TWO,
+    Quantity,
+    accuracy_of,
+    auroc_of,
+    expected_miscalibration,
+    split_of,
+)
+from kdcal_core.diagnostics.smooth_error import DIRECTION_BINS, FINE, smooth_error_of
+from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, ClassSummary
+from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
+from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
+from kdcal_core.diagnostics.targets import Kind, Norm, Strategy, check_choice, check_level
+from kdcal_core.errors import InputError
+from kdcal_core.statistics import normal_quantile, surprisal
+
+_BINS = 15
+_DRAWS, _SMOOTH_DRAWS = 1000, 200
+
+
+def summary_estimates(
+    summary: ClassSummary, *, level: float = 0.95, seed: int = 0
+) -> tuple[Estimate, ...]:
+    """Every scalar estimate, in the order of :func:`kdcal_core.diagnostics.all_estimates`.
+
+    Parameters
+    ----------
+    summary : ClassSummary
+        Of one row or more.
+    level : float
+        Level of the intervals, between 0 and 1.
+    seed : int
+        Seed of all draws.
+
+    Raises
+    ------
+    InputError
+        For a summary without rows, or another level.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> said = np.tile([[0.9, 0.1], [0.3, 0.7]], (50, 1))
+    >>> found = summary_estimates(summarise(said, [0, 1] * 50, ("no", "yes")))
+    >>> len(found), found[0].label, found[0].value
+    (23, 'Accuracy', 1.0)
+    """
+    _check(summary, level)
+    top = ScoreCells.of_confidence(summary)
+
+    def error(
+        kind: Kind = "confidence",
+        norm: Norm = "l1",
+        strategy: Strategy = "uniform",
+        debiased: bool = False,
+    ) -> Estimate:
+        bins = _binned(summary, kind, strategy)
+        return error_of_bins(bins, kind, norm, _BINS, strategy, debiased, level, _DRAWS, seed)
+
+    return (
+        accuracy_of(float(top.hits.sum()) / summary.n, float(summary.n), summary.n, level),
+        _gap(summary, top, level),
+        error(),
+        _top_label_loss(summary, top, level, TOP_LABEL_LOG_LOSS),
+        _at_cells(error(strategy="quantile")),
+        error(debiased=True),
+        error(norm="l2", debiased=True),
+        error(norm="max"),
+        _smooth(top, summary.n, level, seed),
+        error("top-label"),
+        error("class"),
+        _plain(summary, "log loss", LOG_LOSS, level),
+        _plain(summary, "Brier", BRIER, level),
+        *_split(summary, "vector", level, seed),
+        _top_label_loss(summary, top, level, TOP_LABEL_BRIER),
+        *_split(summary, "top-label", level, seed),
+        _auroc(summary, level),
+        _confidence(summary, level),
+        _confidence_on_errors(summary, level),
+    )
+
+
+def summary_event_estimates(
+    summary: ClassSummary, event: int, *, level: float = 0.95, seed: int = 0
+) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+    """One class's AUC, mean less rate, calibration error and log loss.
+
+    As :func:`kdcal_core.diagnostics.event_summary`. With more than two classes the log loss is that
+    of each cell's mean probability, too low by less than 0.02% of itself.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> one = summarise([[0.9, 0.1], [0.3, 0.7]], [0, 1], ("no", "yes"))
+    >>> [tile.label for tile in summary_event_estimates(one, 1)]
+    ['AUROC', 'Probability minus rate', 'ECE', 'Log loss']
+    """
+    _check(summary, level)
+    cells = _class_cells(summary, event)
+    square = float(cells.hits @ np.square(1.0 - cells.score) + cells.misses @ cells.score**2)
+    total = float(cells.count @ cells.score - cells.hits.sum())
+    gap = _gap_of(total, square, float(cells.count @ cells.score), summary.n, level)
+    bins = BinnedTargets((cells.table(_BINS),), (1.0,), summary.n)
+    ece = error_of_bins(bins, "confidence", "l1", _BINS, "uniform", False, level, _DRAWS, seed)
+    if len(summary.classes) == 2:
+        loss = _plain(summary, "log loss", LOG_LOSS, level)
+    else:
+        hit, miss = surprisal(cells.score), surprisal(1.0 - cells.score)
+        parts = cells.hits @ hit + cells.misses @ miss, cells.hits @ hit**2 + cells.misses @ miss**2
+        mean, *bounds = _interval(float(parts[0]), float(parts[1]), summary.n, level)
+        loss = LOG_LOSS.estimate(mean, (bounds[0], bounds[1]), summary.n, level, "normal")
+    return (
+        _areas(summary, [event], f"the class {summary.classes[event]}", level),
+        replace(gap, name="Mean probability minus event rate", label=EVENT_GAP),
+        of_event(ece),
+        of_event(loss),
+    )
+
+
+def summary_reliability(
+    summary: ClassSummary,
+    *,
+    kind: Kind = "confidence",
+    label: int | None = None,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    level: float = 0.95,
+    smooth: bool = True,
+    seed: int = 0,
+) -> Reliability:
+    """Reliability diagrams, as :func:`kdcal_core.diagnostics.reliability`.
+
+    Parameters
+    ----------
+    n_bins : int
+        For bins of equal width 1 to 50, or 100: these follow exactly.
+
+    Raises
+    ------
+    InputError
+        For other settings, or a summary without rows.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> one = summarise([[0.9, 0.1], [0.3, 0.7]], [0, 0], ("no", "yes"))
+    >>> summary_reliability(one, n_bins=2).curves[0].count.tolist()
+    [0, 2]
+    """
+    _check(summary, level)
+    check_choice("strategy", strategy, ("uniform", "quantile"))
+    rng = np.random.default_rng(seed)
+    curves = tuple(
+        curve_of_bins(
+            cells.label,
+            int(cells.n),
+            cells.table(n_bins, strategy),
+            fewer_cells(cells.fine()) if smooth else None,
+            level,
+            rng,
+        )
+        for cells in _targets(summary, kind, label)
+    )
+    return Reliability(kind, strategy, n_bins, level, summary.n, curves)
+
+
+def summary_confusion(summary: ClassSummary) -> Confusion:
+    """Counts of true against predicted class; :func:`kdcal_core.diagnostics.confusion`.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> summary_confusion(summarise([[0.9, 0.1], [0.3, 0.7]], [0, 0], ("a", "b"))).joint.tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+    return confusion_of(summary.joint.astype(np.float64))
+
+
+def summary_decisions(summary: ClassSummary, event: int) -> DecisionCounts:
+    """Rows on both sides of every threshold: net benefit and costs follow from it exactly.
+
+    As :func:`kdcal_core.diagnostics.decision_counts`.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> one = summarise([[0.6, 0.4], [0.2, 0.8]], [0, 1], ("no", "yes"))
+    >>> counts = summary_decisions(one, 1)
+    >>> counts.mass[:, counts.at(0.4)].tolist()
+    [1.0, 1.0, 0.0, 0.0]
+    """
+    cells = _class_cells(summary, event)
+    return counts_of_cells(last_flagged(cells.ends), cells.hits, cells.misses)
+
+
+def summary_line(
+    summary: ClassSummary, event: int | None = None, *, level: float = 0.95
+) -> tuple[Estimate, Estimate]:
+    """Cox's intercept (calibration in the large) and slope of the confidence, or of a class.
+
+    As :func:`kdcal_core.diagnostics.calibration_intercept` and ``calibration_slope``, with the
+    rows of a cell at its mean score: log odds are off by less than 0.0005.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> one = summarise(np.full((400, 2), 0.5), np.arange(400) % 4 // 3, ("no", "yes"))
+    >>> round(summary_line(one, 1)[0].value, 3)  # log(1 / 3)
+    -1.099
+    """
+    _check(summary, level)
+    cells = ScoreCells.of_confidence(summary) if event is None else _class_cells(summary, event)
+    line = Line.of_cells(cells.score, cells.hits, cells.misses)
+    return line_intercept(line, summary.n, level), line_slope(line, summary.n, level)
+
+
+def area_bound(summary: ClassSummary, label: int) -> float:
+    """The most by which a class's AUC from the cells may differ from that of the rows.
+
+    Half the share of pairs, of a row of the class and one of the rest, that lie in one cell.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> area_bound(summarise([[0.6, 0.4], [0.2, 0.8]], [0, 1], ("no", "yes")), 1)
+    0.0
+    """
+    return _Area.of(_class_cells(summary, label)).bound
+
+
+def _check(summary: ClassSummary, level: float) -> None:
+    check_level(level)
+    if summary.n < 1:
+        raise InputError("The summary has no rows", fix="Add at least one row.")
+
+
+def _class_cells(summary: ClassSummary, label: int) -> ScoreCells:
+    if not 0 <= label < len(summary.classes):
+        raise InputError(
+            f"label is {label}, but there are {len(summary.classes)} classes",
+            fix=f"Choose a class index from 0 to {len(summary.classes) - 1}.",
+        )
+    return ScoreCells.of_class(summary, label)
+
+
+def _targets(summary: ClassSummary, kind: Kind, label: int | None = None) -> tuple[ScoreCells, ...]:
+    """The binary problems of ``kind``, as :func:`kdcal_core.diagnostics.targets.targets`."""
+    check_choice("kind", kind, ("confidence", "top-label", "class"))
+    if kind == "confidence":
+        if label is not None:
+            raise InputError(
+                'label is given, but kind "confidence" covers all classes at once',
+                fix='Leave label out, or choose kind "top-label" or "class".',
+            )
+        return (ScoreCells.of_confidence(summary),)
+    labels = range(len(summary.classes)) if label is None else [label]
+    for one in labels:
+        _class_cells(summary, one)
+    if kind == "top-label":
+        return tuple(ScoreCells.of_confidence(summary, one) for one in labels)
+    return tuple(ScoreCells.of_class(summary, one) for one in labels)
+
+
+def _binned(summary: ClassSummary, kind: Kind, strategy: Strategy) -> BinnedTargets:
+    cells = _targets(summary, kind)
+    tables = tuple(one.table(_BINS, strategy) for one in cells)
+    if kind != "class":
+        return BinnedTargets(tables, tuple(one.n / summary.n for one in cells), summary.n)
+    n, hits, score = (part[summary.blocks[:, 0, :, 0].any(axis=1)] for part in summary.block_sums())
+
+    def redrawn(
+        chance: tuple[FloatArray, ...], gap: FloatArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        blocks = len(n)
+        times = rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), size=_DRAWS)
+        groups = [(n[:, k], hits[:, k] - score[:, k]) for k in range(len(cells))]
+        return resampled_groups(groups, tables, gap, times.astype(np.float64), rng)
+
+    return BinnedTargets(tables, (1.0 / len(cells),) * len(cells), summary.n, redrawn)
+
+
+def _at_cells(estimate: Estimate) -> Estimate:
+    return replace(estimate, name=f"{estimate.name}, edges at cells of the summary")
+
+
+def _interval(
+    total: float, square: float, n: float, level: float, extra: Sequence[float] = ()
+) -> tuple[float, float, float]:
+    """:func:`kdcal_core.statistics.mean_interval` from sums; ``extra`` values are added."""
+    total, square = total + sum(extra), square + sum(one * one for one in extra)
+    n = n + len(extra)
+    mean = total / n
+    if n < 2:
+        return mean, -np.inf, np.inf
+    variance = max(square / n - mean * mean, 0.0) / (n - 1.0)
+    half = normal_quantile(level) * variance**0.5
+    return mean, mean - half, mean + half
+
+
+def _plain(summary: ClassSummary, what: str, quantity: Quantity, level: float) -> Estimate:
+    mean, low, high = _interval(*summary.moments(what), summary.n, level)
+    return quantity.estimate(mean, (low, high), summary.n, level, "normal")
+
+
+def _gap(summary: ClassSummary, top: ScoreCells, level: float) -> Estimate:
+    said = summary.moments("confidence")[0]
+    square = summary.moments("top-label Brier")[0]
+    return _gap_of(said - float(top.hits.sum()), square, said, summary.n, level)
+
+
+def _gap_of(total: float, square: float, said: float, n: int, level: float) -> Estimate:
+    mean = said / n
+    pseudo = (mean, mean, mean - 1.0, mean - 1.0)
+    _, low, high = _interval(total, square, n, level, pseudo)
+    return GAP.estimate(total / n, (low, high), n, level, TWO_AND_TWO)
+
+
+def _top_label_loss(
+    summary: ClassSummary, top: ScoreCells, level: float, quantity: Quantity
+) -> Estimate:
+    """With at least the variance of outcomes under the model's own probabilities."""
+    n, s = float(summary.n), top.score
+    if quantity is TOP_LABEL_LOG_LOSS:
+        what, spread = "top-label log loss", surprisal(1.0 - s) - surprisal(s)
+    else:
+        what, spread = "top-label Brier", np.square(s) - np.square(s - 1.0)
+    chance = (s * n + 0.5) / (n + 1.0)
+    own = chance * (1.0 - chance) * np.square(spread)
+    half = normal_quantile(level) * float(np.sqrt(top.count @ own)) / n
+    mean, low, high = _interval(*summary.moments(what), n, level)
+    bounds = min(low, mean - half), max(high, mean + half)
+    return quantity.estimate(mean, bounds, summary.n, level, OWN_VARIANCE)
+
+
+def _confidence(summary: ClassSummary, level: float) -> Estimate:
+    total, square = summary.moments("confidence")
+    mean, low, high = _interval(total, square, summary.n, level)
+    how = "normal"
+    if summary.n > 1 and square / summary.n - mean * mean < 1e-13:  # all alike
+        low, high, how = *_bounded(summary, total, square, summary.n, level), FOUR_ROWS
+    return CONFIDENCE.estimate(mean, (low, high), summary.n, level, how)
+
+
+def _confidence_on_errors(summary: ClassSummary, level: float) -> Estimate:
+    total, square = summary.moments("confidence of errors")
+    wrong = summary.n - int(np.trace(summary.joint))
+    if wrong == 0:
+        nothing = (np.nan, np.nan)
+        return CONFIDENCE_ON_ERRORS.estimate(np.nan, nothing, 0, level, "normal")
+    mean, low, high = _interval(total, square, wrong, level)
+    how = "normal"
+    if wrong > 1:
+        low, high, how = *_bounded(summary, total, square, wrong, level), FOUR_ROWS
+    return CONFIDENCE_ON_ERRORS.estimate(mean, (low, high), wrong, level, how)
+
+
+def _bounded(
+    summary: ClassSummary, total: float, square: float, n: int, level: float
+) -> tuple[float, float]:
+    least = 1.0 / len(summary.classes)
+    _, low, high = _interval(total, square, n, level, (least, least, 1.0, 1.0))
+    return max(min(low, total / n), least), min(max(high, total / n), 1.0)
+
+
+def _smooth(top: ScoreCells, n: int, level: float, seed: int) -> Estimate:
+    return smooth_error_of(
+        top.lattice_gaps(FINE),
+        top.lattice,
+        lambda: top.table(DIRECTION_BINS, "quantile"),
+        float(n),
+        n,
+        level,
+        _SMOOTH_DRAWS,
+        seed,
+    )
+
+
+def _split(
+    summary: ClassSummary, of: str, level: float, seed: int
+) -> tuple[Estimate, Estimate, Estimate]:
+    """The CORP split, with one isotonic frequency for each cell."""
+    cells = _targets(summary, "confidence" if of == "top-label" else "class")
+    rng = np.random.default_rng(seed)
+    n = summary.n
+    parts: list[list[tuple[FloatArray, FloatArray]]] = [[], [], []]
+    floor = 0.0
+    for one in cells:
+        fine = one.fine()
+        best, rate = isotonic_values(fine), float(one.hits.sum()) / n
+        stated, fitted, base = (
+            (np.square(1.0 - said), np.square(said))
+            for said in (one.score, best, np.full(len(best), rate))
+        )
+        parts[0].append((stated[0] - fitted[0], stated[1] - fitted[1]))
+        parts[1].append((base[0] - fitted[0], base[1] - fitted[1]))
+        parts[2].append(base)
+        floor += expected_miscalibration(fewer_cells(fine), rng)
+    means = []
+    for part in parts:
+        mean = sum(
+            float(one.hits @ hit + one.misses @ miss) / n
+            for one, (hit, miss) in zip(cells, part, strict=True)
+        )
+        if n < 2:
+            means.append((mean, -np.inf, np.inf))
+            continue
+        half = normal_quantile(level) * (_joint_variance(summary, cells, part) / (n - 1.0)) ** 0.5
+        means.append((mean, mean - half, mean + half))
+    return split_of(means, n, level, of, floor)
+
+
+def _joint_variance(
+    summary: ClassSummary,
+    cells: Sequence[ScoreCells],
+    parts: Sequence[tuple[FloatArray, FloatArray]],
+) -> float:
+    """Variance of a row's sum, over the targets, of a value of its cell and outcome.
+
+    Each target's own variance follows from its cells. Their correlations come from the sums of the
+    random blocks, in which a value is the mean of its bin.
+    """
+    own = []
+    for one, (hit, miss) in zip(cells, parts, strict=True):
+        mean = float(one.hits @ hit + one.misses @ miss) / one.n
+        square = float(one.hits @ np.square(hit - mean) + one.misses @ np.square(miss - mean))
+        own.append((mean, square / one.n))
+    if len(cells) == 1:
+        return own[0][1]
+    n, hits, _ = summary.block_sums()
+    totals = []
+    for at, (one, (hit, miss), (mean, _)) in enumerate(zip(cells, parts, own, strict=True)):
+        k = at if one.label is None else one.label
+        bins = bins_of_cells(BLOCK_BINS)[one.place]
+        of_hit, of_miss = (
+            np.divide(
+                bin_sums(bins, BLOCK_BINS, rows * (values - mean)),
+                mass := bin_sums(bins, BLOCK_BINS, rows),
+                out=np.zeros(BLOCK_BINS),
+                where=mass > 0,
+            )
+            for rows, values in ((one.hits, hit), (one.misses, miss))
+        )
+        totals.append(hits[:, k] @ of_hit + (n[:, k] - hits[:, k]) @ of_miss)
+    together = np.array(totals) @ np.array(totals).T
+    scale = np.sqrt(np.outer(np.diag(together), np.diag(together)))
+    # a value that does not vary between bins says nothing: then the safe correlation, 1
+    correlation = np.divide(together, scale, out=np.ones_like(together), where=scale > 1e-30)
+    spread = np.sqrt([variance for _, variance in own])
+    return float(max(spread @ np.clip(correlation, -1.0, 1.0) @ spread, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Area:
+    """The area under one ROC curve, and DeLong's components of the rows of each cell.
+
+    ``hit`` and ``miss`` (c,) are the components of a row of the class and of one of the rest.
+    """
+
+    cells: ScoreCells
+    value: float
+    hit: FloatArray
+    miss: FloatArray
+    positives: float
+    negatives: float
+    bound: float
+
+    @classmethod
+    def of(cls, cells: ScoreCells) -> _Area:
+        yes, no = cells.hits, cells.misses
+        positives, negatives = float(yes.sum()), float(no.sum())
+        if positives == 0.0 or negatives == 0.0:
+            nothing = np.zeros(len(yes))
+            return cls(cells, np.nan, nothing, nothing, positives, negatives, np.nan)
+        above = (np.cumsum(no) - 0.5 * no) / negatives
+        below = 1.0 - (np.cumsum(yes) - 0.5 * yes) / positives
+        area = float(yes @ above / positives)
+        if min(area, 1.0 - area) < 1e-12:
+            area = float(round(area))
+        together = yes @ np.where(cells.widths > 0.0, no, 0.0)
+        return cls(
+            cells,
+            area,
+            (above - area) / positives,
+            (below - area) / negatives,
+            positives,
+            negatives,
+            0.5 * float(together) / positives / negatives,
+        )
+
+
+def _auroc(summary: ClassSummary, level: float) -> Estimate:
+    k = len(summary.classes)
+    if k == 2:
+        return _areas(summary, [1], f"the class {summary.classes[1]}", level)
+    rows = summary.joint.sum(axis=1)
+    labels = [int(one) for one in np.flatnonzero((rows > 0) & (rows < summary.n))]
+    words = f"one against the rest, {len(labels)} classes by their share"
+    return _areas(summary, labels, words, level)
+
+
+def _areas(summary: ClassSummary, labels: Sequence[int], words: str, level: float) -> Estimate:
+    """The mean area of classes by their share, its interval widened by what the cells hide."""
+    n = summary.n
+    areas = [_Area.of(_class_cells(summary, one)) for one in labels]
+    if not areas or np.isnan(areas[0].value):
+        return auroc_of(words, (np.nan,) * 3, n, level, ONE_CLASS)
+    mass = np.array([one.positives for one in areas])
+    share = np.ones(1) if len(areas) == 1 else mass / mass.sum()
+    value = float(share @ [one.value for one in areas])
+    bound = float(share @ [one.bound for one in areas])
+    if len(areas) == 1:
+        (one,) = areas
+        rows = np.array([one.negatives, one.positives])
+        square = np.array(
+            [one.cells.misses @ np.square(one.miss), one.cells.hits @ np.square(one.hit)]
+        )
+        widest, pairs = 1.0 / rows, float(rows.min())
+    else:
+        rows, square, widest, pairs = _samples(summary, areas, share)
+    low, high, how = interval_of_samples(value, rows, square, widest, pairs, level)
+    if bound > 0.0:
+        low, high = max(low - bound, 0.0), min(high + bound, 1.0)
+        how = f"{how}, widened by {bound:.1g} for the cells of the summary"
+    return auroc_of(words, (value, low, high), n, level, how)
+
+
+def _samples(
+    summary: ClassSummary, areas: Sequence[_Area], share: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Rows of each true class, squares of their components, of their ranges, and pairs of rows."""
+    true = summary.joint.sum(axis=1).astype(np.float64)
+    present = true > 0.0
+    square, lead = np.zeros(len(true)), np.zeros(len(true))
+    for one, weight in zip(areas, share, strict=True):
+        mine = np.arange(len(true)) == one.cells.label
+        hits = one.cells.hits @ np.square(one.hit)
+        misses = one.cells.misses @ np.square(one.miss)
+        square += weight**2 * np.where(mine, hits, misses * true / one.negatives)
+        lead += weight / np.where(mine, one.positives, one.negatives)
+    parts = [(w * one.hit, w * one.miss) for one, w in zip(areas, share, strict=True)]
+    whole = summary.n * _joint_variance(summary, [one.cells for one in areas], parts)
+    square *= whole / max(float(square.sum()), 1e-300)
+    pairs = 1.0 / sum(
+        w**2 / min(one.positives, one.negatives) for one, w in zip(areas, share, strict=True)
+    )
+    return true[present], square[present], (true * lead**2)[present], float(pairs)

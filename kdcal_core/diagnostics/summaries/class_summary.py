@@ -1,0 +1,259 @@
+"""The summary of a classifier's rows, of fixed size, to which batches are added in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba
+from kdcal_core.data.array_checks import SUM_TOLERANCE, digest_arrays
+from kdcal_core.diagnostics.summaries.score_grid import (
+    GRID,
+    bins_of_cells,
+    bucket_starts,
+    upper_ends,
+)
+from kdcal_core.errors import InputError
+
+BLOCKS = 1024
+BLOCK_BINS = 15
+MOST_CLASSES = 100
+MOST_ROWS = 2**33
+"""More could overflow the integers of a block."""
+
+SUMS = (
+    "confidence",
+    "confidence of errors",
+    "top-label Brier",
+    "top-label log loss",
+    "Brier",
+    "log loss",
+)
+"""Quantities of a row whose sum, and sum of squares, a summary holds."""
+
+_LOW, _LOSS, _SCORE, _BLOCK = 26, 44, 53, 30  # bits, as in the compiled pass
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSummary:
+    """Integer counts and sums of a classifier's rows, from which estimates follow.
+
+    Summaries add: ``a + b`` is that of both batches. All parts are integers, so every order and
+    every cut of the same rows into batches give the same bytes. Size depends on the number of
+    classes alone, about 1.1 MB a class.
+
+    Attributes
+    ----------
+    classes : tuple of K str
+        Names in the order of the probabilities. Untrusted text.
+    n : int
+        Rows.
+    cells : (2, K, C, 4) int64
+        By cell of the grid (:func:`~kdcal_core.diagnostics.summaries.score_grid.upper_ends`): rows,
+        rows of which it is true, and the sum of their scores as two integers. First for the
+        confidence of the rows predicted to be each class, then for each class's probability.
+    joint : (K, K) int64
+        Rows by true (first) and predicted class.
+    sums : (12, 2) int64
+        Sums of `SUMS` and of their squares, each as two integers.
+    blocks : (1024, K, 15, 3) int64
+        Rows, rows of the class and sum of scores in 15 bins of every class's probability, for 1,024
+        random blocks of rows. A row's block follows from its position in the table.
+    grid : int
+        Version of the grid.
+
+    Examples
+    --------
+    >>> one = summarise([[0.9, 0.1], [0.3, 0.7]], [0, 0], ("no", "yes"))
+    >>> two = summarise([[0.2, 0.8]], [1], ("no", "yes"), first=2)
+    >>> (one + two).n, (one + two).digest == (two + one).digest
+    (3, True)
+    """
+
+    classes: tuple[str, ...]
+    n: int
+    cells: IntArray
+    joint: IntArray
+    sums: IntArray
+    blocks: IntArray
+    grid: int = GRID
+
+    def __post_init__(self) -> None:
+        parts = (self.cells, self.joint, self.sums, self.blocks)
+        shapes = _shapes(len(self.classes))
+        if (
+            self.grid != GRID
+            or any(part.shape != shape for part, shape in zip(parts, shapes, strict=True))
+            or any(part.dtype != np.int64 or part.min() < 0 for part in parts)
+            or int(self.joint.sum()) != self.n
+        ):
+            raise InputError(
+                "The summary is damaged, or of another version", fix="Summarise the rows again."
+            )
+
+    def __add__(self, other: ClassSummary) -> ClassSummary:
+        """The summary of the rows of both.
+
+        Raises
+        ------
+        InputError
+            If the classes differ, or there are more rows than `MOST_ROWS`.
+        """
+        if not isinstance(other, ClassSummary):
+            return NotImplemented
+        if self.classes != other.classes:
+            raise InputError(
+                "Two summaries have different classes", fix="Summarise the rows of each alone."
+            )
+        _check_rows(self.n + other.n)
+        return ClassSummary(
+            self.classes,
+            self.n + other.n,
+            self.cells + other.cells,
+            self.joint + other.joint,
+            self.sums + other.sums,
+            self.blocks + other.blocks,
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of classes and numbers."""
+        names = "\n".join(f"{len(name)} {name}" for name in self.classes)
+        return digest_arrays(
+            f"summary {self.grid}\n{names}", self.cells, self.joint, self.sums, self.blocks
+        )
+
+    def moments(self, what: str) -> tuple[float, float]:
+        """Sum of a quantity of `SUMS` over the rows, and of its squares, each value to 2^-45."""
+        at = 2 * SUMS.index(what)
+        first, second = (_number(self.sums[at + one], _LOSS) for one in (0, 1))
+        return first, second
+
+    def score_sums(self, cells: IntArray) -> FloatArray:
+        """Sum of the scores in cells (..., 4), (...)."""
+        high, low = cells[..., 2].astype(np.float64), cells[..., 3].astype(np.float64)
+        return np.asarray(np.ldexp(high, _LOW - _SCORE) + np.ldexp(low, -_SCORE))
+
+    def block_sums(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Rows, rows of the class and sums of scores of the blocks, each (B, K, 15)."""
+        n, hits, score = (self.blocks[..., part].astype(np.float64) for part in range(3))
+        return n, hits, np.ldexp(score, -_BLOCK)
+
+
+class ClassTally:
+    """Counts that grow by batches; :meth:`summary` gives them as a :class:`ClassSummary`.
+
+    Parameters
+    ----------
+    classes : sequence of K str
+        Names in the order of the probabilities, 2 to 100.
+
+    Raises
+    ------
+    InputError
+        For fewer than two or more than `MOST_CLASSES` classes.
+
+    Examples
+    --------
+    >>> tally = ClassTally(("no", "yes"))
+    >>> tally.add([[0.9, 0.1], [0.3, 0.7]], [0, 0], first=0)
+    >>> tally.summary().joint.tolist()
+    [[1, 1], [0, 0]]
+    """
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self.classes = tuple(classes)
+        if not 2 <= len(self.classes) <= MOST_CLASSES:
+            raise InputError(
+                f"There are {len(self.classes):,} classes",
+                fix=f"A summary takes 2 to {MOST_CLASSES}.",
+            )
+        self.n = 0
+        self._parts = tuple(np.zeros(one, np.int64) for one in _shapes(len(self.classes)))
+        self._spoilt = False
+
+    def add(self, proba: Any, y: Any, *, first: int) -> None:
+        """Add a batch of rows.
+
+        Parameters
+        ----------
+        proba : (n, K) array
+            Probabilities; rows sum to one, as :func:`kdcal_core.data.check_proba` requires.
+        y : (n,) array of int
+            True classes, 0 to K - 1.
+        first : int
+            Position of the batch's first row in the whole table, from 0.
+
+        Raises
+        ------
+        InputError
+            For arrays not of this form; the message names the row of the batch. The tally cannot be
+            used any more.
+        """
+        from kdcal_core.diagnostics.summaries._summary_kernels import add_rows
+
+        k = len(self.classes)
+        values = np.ascontiguousarray(proba, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != k or first < 0:
+            check_proba(values, n_classes=k)
+            raise InputError(f"The first row's position is {first}", fix="Count rows from 0.")
+        labels = np.asarray(y)
+        if labels.dtype != np.int64 or labels.shape != (len(values),):
+            labels = check_labels(labels, k, n_rows=len(values))
+        if self._spoilt:
+            raise InputError("A faulty batch was added before", fix="Begin a new tally.")
+        _check_rows(max(self.n, first) + len(values))
+        grid = upper_ends(), bucket_starts(), bins_of_cells(BLOCK_BINS)
+        labels = np.ascontiguousarray(labels)
+        row = add_rows(values, labels, first, *grid, SUM_TOLERANCE, *self._parts)
+        if row >= 0:
+            self._spoilt = True
+            _raise_fault(values[row : row + 1], labels[row : row + 1], row)
+        self.n += len(values)
+
+    def summary(self) -> ClassSummary:
+        """The rows so far."""
+        cells, joint, sums, blocks = (part.copy() for part in self._parts)
+        return ClassSummary(self.classes, self.n, cells, joint, sums, blocks)
+
+
+def summarise(proba: Any, y: Any, classes: Sequence[str], *, first: int = 0) -> ClassSummary:
+    """The summary of one batch; arguments and errors as of :class:`ClassTally`.
+
+    Examples
+    --------
+    >>> round(summarise([[0.9, 0.1], [0.3, 0.7]], [0, 0], ("no", "yes")).moments("Brier")[0], 6)
+    1.0
+    """
+    tally = ClassTally(classes)
+    tally.add(proba, y, first=first)
+    return tally.summary()
+
+
+def _shapes(k: int) -> tuple[tuple[int, ...], ...]:
+    n_cells = len(upper_ends())
+    return (2, k, n_cells, 4), (k, k), (2 * len(SUMS), 2), (BLOCKS, k, BLOCK_BINS, 3)
+
+
+def _number(limbs: IntArray, bits: int) -> float:
+    """A sum of two integers, divided by a power of two; rounded once."""
+    return float(Fraction((int(limbs[0]) << _LOW) + int(limbs[1]), 1 << bits))
+
+
+def _check_rows(n: int) -> None:
+    if n > MOST_ROWS:
+        raise InputError(f"There are {n:,} rows", fix=f"A summary takes at most {MOST_ROWS:,}.")
+
+
+def _raise_fault(proba: FloatArray, y: IntArray, row: int) -> None:
+    """Say what is wrong with a row, as everywhere."""
+    try:
+        check_proba(proba)
+        check_labels(y, proba.shape[1])
+    except InputError as error:
+        raise InputError(error.what, fix=error.fix, column=error.column, row=row + 1) from None
+    raise InputError("A row cannot be used", row=row + 1)
