@@ -106,6 +106,7 @@ def run_limited(
     cancelled: Callable[[], bool] | None = None,
     what: str = "This step",
     confined: bool = False,
+    prepared: str = "",
 ) -> Any:
     """Run a function of the core in a process of its own and return its JSON result.
 
@@ -137,6 +138,9 @@ def run_limited(
         Whether the process reads a file of a stranger: it then reaches no other file than those
         named in ``kwargs`` and no network, where the system can limit it
         (`kdcal_core.jobs.sandbox`).
+    prepared : str
+        Another function of the core, without arguments, that runs before the process is confined:
+        to load compiled code, which is stored where a confined process may not read or write.
 
     Returns
     -------
@@ -162,6 +166,7 @@ def run_limited(
         "memory_bytes": limit,
         "folder": None if folder is None else str(folder),
         "confined": confined,
+        "prepared": prepared,
     }
     line = json.dumps(request, allow_nan=False).encode() + b"\n"
     deadline = time.monotonic() + seconds

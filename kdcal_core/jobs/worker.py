@@ -77,6 +77,8 @@ def main() -> None:
         os._exit(0)
 
     allow_leaving(leave)
+    if request.get("prepared"):
+        answer(request["prepared"], {}, None, report)
     if request.get("confined"):
         confine(request["kwargs"], request["folder"])
     with Reporter(report, asked.is_set) as progress:

@@ -1,0 +1,282 @@
+"""A table that lies in many Parquet files, read row group by row group.
+
+A folder stands for the rows of its files in the order of their names, whatever the order in which
+they are read. Only the columns that are asked for are read, in blocks of bounded size.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kdcal_core.data.arrow_tables import (
+    check_claims,
+    check_column_names,
+    check_column_types,
+    check_size,
+    decoded_bytes,
+    repeating,
+    to_frame,
+)
+from kdcal_core.errors import InputError
+from kdcal_core.text import counted, listed
+
+ROOTS = "KDCAL_TABLE_FOLDERS"
+"""Variable of the environment: folders in which tables may lie, separated as in PATH."""
+
+MOST_FILES = 4096
+_ROWS = 65_536  # of a block
+_BLOCK_BYTES = 1 << 28
+_BUFFER = 1 << 20
+_FIX = f"Name folders in {ROOTS}, or choose one of those named there."
+
+
+def allowed_roots() -> tuple[Path, ...]:
+    """The folders that `ROOTS` names, resolved; none if it is not set.
+
+    Examples
+    --------
+    >>> import os
+    >>> before = os.environ.get(ROOTS)
+    >>> os.environ[ROOTS] = os.pathsep.join(["/", "", "relative"])
+    >>> [str(one) for one in allowed_roots()]
+    ['/']
+    >>> _ = os.environ.pop(ROOTS) if before is None else os.environ.update({ROOTS: before})
+    """
+    named = os.environ.get(ROOTS, "").split(os.pathsep)
+    return tuple(Path(one).resolve() for one in named if one and Path(one).is_absolute())
+
+
+def parquet_files(
+    folder: str | Path, roots: Sequence[Path] | None = None
+) -> tuple[tuple[Path, str], ...]:
+    """The Parquet files of a folder and of the folders in it, by name.
+
+    Names that begin with a dot or an underscore are left out: writers of such folders keep notes of
+    their own there.
+
+    Parameters
+    ----------
+    folder : path
+    roots : sequence of Path, optional
+        Resolved folders: the folder and every file, links followed, lies in one of them. Without
+        them every file lies in the folder itself.
+
+    Returns
+    -------
+    tuple of (Path, str)
+        Each file, links followed, and its path within the folder, for errors. Untrusted text.
+
+    Raises
+    ------
+    InputError
+        For a folder that does not exist or may not be read, without Parquet files, or with more
+        than `MOST_FILES`; for links that lead out of it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as made:
+    ...     _ = (Path(made) / "b.parquet").write_bytes(b""), (Path(made) / "_SUCCESS").touch()
+    ...     [name for _, name in parquet_files(made)]
+    ['b.parquet']
+    """
+    given = Path(folder)
+    if "\0" in str(folder) or not given.is_dir():
+        raise InputError("There is no such folder", fix="Check its path.", file=str(folder))
+    whole = given.resolve()
+    inside = (whole,) if roots is None else tuple(roots)
+    if not _within(whole, inside):
+        raise InputError("Tables in this folder may not be read", fix=_FIX, file=str(folder))
+    found: list[tuple[Path, str]] = []
+    for place, folders, files in os.walk(whole):
+        folders[:] = [one for one in folders if one[0] not in "._"]
+        for one in (*folders, *files):
+            path = Path(place) / one
+            name = path.relative_to(whole).as_posix()
+            if path.is_symlink() and not _within(path.resolve(), inside):
+                raise InputError(
+                    "A link leads out of the folders that may be read",
+                    fix="Copy the file into the folder.",
+                    file=name,
+                )
+            if one in folders or one[0] in "._" or path.suffix.lower() != ".parquet":
+                continue
+            if not path.is_file():
+                raise InputError("This is not a file", fix="Remove it.", file=name)
+            found.append((path.resolve(), name))
+    if not found:
+        raise InputError(
+            "The folder holds no Parquet file",
+            fix="Give a folder of files whose names end in .parquet.",
+            file=str(folder),
+        )
+    if len(found) > MOST_FILES:
+        raise InputError(
+            f"The folder holds {len(found):,} Parquet files; at most {MOST_FILES:,} can be read",
+            fix="Write the table in fewer files.",
+            file=str(folder),
+        )
+    return tuple(sorted(found, key=lambda one: one[1]))
+
+
+def _within(path: Path, roots: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(root) for root in roots)
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """A row group: its file, its number there from 0, and its first row, in file and in table."""
+
+    path: Path
+    file: str
+    number: int
+    rows: int
+    in_file: int
+    in_table: int
+
+    @property
+    def title(self) -> str:
+        """The place for errors. Untrusted text."""
+        return f"{self.file}, row group {self.number + 1}"
+
+
+class PartedTable:
+    """The rows of many Parquet files, in the order given.
+
+    Parameters
+    ----------
+    files : sequence of (Path, str)
+        Files and their names, as :func:`parquet_files` gives them.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Columns that every file has, in the order of the first. Untrusted text.
+    groups : tuple of RowGroup
+    n_rows : int
+
+    Raises
+    ------
+    InputError
+        For a file that is damaged, unpacks to too much, or has faulty column names; for files
+        without rows or without a common column.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as made:
+    ...     pq.write_table(pa.table({"p": [0.1, 0.2, 0.3]}), f"{made}/a.parquet", row_group_size=2)
+    ...     table = PartedTable(parquet_files(made))
+    ...     [(one.in_table, block["p"].tolist()) for one in table.groups
+    ...      for _, block in table.read(one, ["p"])]
+    [(0, [0.1, 0.2]), (2, [0.3])]
+    """
+
+    def __init__(self, files: Sequence[tuple[Path, str]]) -> None:
+        groups: list[RowGroup] = []
+        names: list[str] | None = None
+        total = 0
+        for path, name in files:
+            with _named_faults(name):
+                metadata = pq.read_metadata(path)
+                schema = metadata.schema.to_arrow_schema()
+            if metadata.num_rows == 0:  # an empty part is no fault
+                continue
+            check_column_names(schema.names, name)
+            check_claims(metadata, path.stat().st_size, name)
+            names = schema.names if names is None else [n for n in names if n in schema.names]
+            before = 0
+            for number in range(metadata.num_row_groups):
+                rows = int(metadata.row_group(number).num_rows)
+                groups.append(RowGroup(path, name, number, rows, before, total))
+                before, total = before + rows, total + rows
+        if not total:
+            raise InputError("The files have no rows", fix="Give at least one row.")
+        if not names:
+            raise InputError("The files have no column in common", fix="Give parts of one table.")
+        self.names = tuple(names)
+        self.groups = tuple(groups)
+        self.n_rows = total
+
+    def read(self, group: RowGroup, columns: Sequence[str]) -> Iterator[tuple[int, pd.DataFrame]]:
+        """Blocks of a row group, each with the place of its first row in the group.
+
+        Raises
+        ------
+        InputError
+            For a column that the table does not have, a damaged file, or a block that is too large.
+        """
+        for column in columns:
+            if column not in self.names:
+                raise InputError(
+                    "The files do not all have this column",
+                    fix=f"Columns of all files are: {listed(self.names, 10)}.",
+                    file=group.file,
+                    column=column,
+                )
+        wanted, before = list(columns), 0
+        for batch in self._batches(group, wanted):
+            decoded = sum(decoded_bytes(pa.chunked_array([one])) for one in batch.columns)
+            check_size(decoded, group.title, _BLOCK_BYTES)
+            frame, _ = to_frame(pa.Table.from_batches([batch]), group.title)
+            yield before, frame[wanted]
+            before += len(frame)
+
+    def sample(self, n_rows: int) -> pa.Table:
+        """About so many rows of all columns, from row groups that are spread evenly."""
+        most = min(len(self.groups), 50)
+        chosen = [self.groups[at * len(self.groups) // most] for at in range(most)]
+        each = max(n_rows // most, 1)
+        parts = []
+        for group in chosen:
+            first = next(self._batches(group, list(self.names), min(each, _ROWS)))
+            decoded = sum(decoded_bytes(pa.chunked_array([one])) for one in first.columns)
+            check_size(decoded, group.title, _BLOCK_BYTES)
+            plain = [
+                column.cast(column.type.value_type)
+                if pa.types.is_dictionary(column.type)
+                else column
+                for column in first.columns
+            ]
+            parts.append(pa.table(plain, names=first.schema.names))
+        try:
+            return pa.concat_tables(parts, promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InputError(
+                "A column has different types in different files",
+                fix=f"Write {counted(len(parts), 'part')} of one table alike.",
+            ) from error
+
+    def _batches(
+        self, group: RowGroup, columns: list[str], rows: int = _ROWS
+    ) -> Iterator[pa.RecordBatch]:
+        with _named_faults(group.title):
+            schema = pq.read_schema(group.path)
+            check_column_types(pa.schema([schema.field(one) for one in columns]), group.file)
+            with pq.ParquetFile(
+                group.path,
+                buffer_size=_BUFFER,
+                pre_buffer=False,
+                read_dictionary=repeating(schema),
+            ) as file:
+                yield from file.iter_batches(
+                    rows, row_groups=[group.number], columns=columns, use_threads=False
+                )
+
+
+@contextmanager
+def _named_faults(file: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            "The Parquet file is damaged or cut short", fix="Export or copy it again.", file=file
+        ) from error

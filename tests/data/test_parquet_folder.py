@@ -1,0 +1,121 @@
+"""A folder of Parquet files is one table, and nothing outside the allowed folders is read."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kdcal_core.data import parquet_folder as module
+from kdcal_core.data.parquet_folder import ROOTS, PartedTable, allowed_roots, parquet_files
+from kdcal_core.errors import InputError
+
+
+def write(path, **columns):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path, row_group_size=2)
+
+
+def test_files_are_one_table_in_the_order_of_their_names(tmp_path):
+    write(tmp_path / "b.parquet", x=[4.0, 5.0], only=[1, 2])
+    write(tmp_path / "a" / "z.PARQUET", x=[1.0, 2.0, 3.0])
+    write(tmp_path / "empty.parquet", x=pa.array([], pa.float64()))
+    write(tmp_path / ".hidden" / "h.parquet", x=[9.0])
+    (tmp_path / "_metadata.parquet").write_bytes(b"nothing")
+    (tmp_path / "notes.txt").write_text("not a table")
+    files = parquet_files(tmp_path)
+    assert [name for _, name in files] == ["a/z.PARQUET", "b.parquet", "empty.parquet"]
+    table = PartedTable(files)
+    assert (table.n_rows, table.names) == (5, ("x",))
+    places = [(one.title, one.in_file, one.in_table) for one in table.groups]
+    assert places == [
+        ("a/z.PARQUET, row group 1", 0, 0),
+        ("a/z.PARQUET, row group 2", 2, 2),
+        ("b.parquet, row group 1", 0, 3),
+    ]
+    read = [block["x"].tolist() for one in table.groups for _, block in table.read(one, ["x"])]
+    assert [one for block in read for one in block] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    with pytest.raises(InputError, match="do not all have"):
+        next(table.read(table.groups[0], ["only"]))
+
+
+def test_a_sample_comes_from_all_over_the_table(tmp_path):
+    for at in range(4):
+        write(tmp_path / f"{at}.parquet", x=np.full(6, at), t=["a", "b"] * 3)
+    sample = PartedTable(parquet_files(tmp_path)).sample(24)
+    assert set(sample["x"].to_pylist()) == {0, 1, 2, 3}
+    assert sample["t"].type == pa.string()
+    write(tmp_path / "9.parquet", x=["text"] * 3, t=["a"] * 3)
+    with pytest.raises(InputError, match="different types"):
+        PartedTable(parquet_files(tmp_path)).sample(24)
+
+
+def test_links_that_lead_out_are_refused(tmp_path):
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    write(inside / "a.parquet", x=[1.0])
+    write(outside / "secret.parquet", x=[2.0])
+    (inside / "alias.parquet").symlink_to(inside / "a.parquet")
+    assert len(parquet_files(inside)) == 2
+    (inside / "b.parquet").symlink_to(outside / "secret.parquet")
+    with pytest.raises(InputError, match="leads out") as found:
+        parquet_files(inside)
+    assert found.value.file == "b.parquet"
+    assert len(parquet_files(inside, [tmp_path])) == 3
+    (inside / "b.parquet").unlink()
+    (inside / "sub").symlink_to(outside)
+    with pytest.raises(InputError, match="leads out"):
+        parquet_files(inside)
+
+
+def test_only_folders_within_the_roots_are_read(tmp_path, monkeypatch):
+    inside, outside = tmp_path / "in", tmp_path / "in-not"
+    write(inside / "deep" / "a.parquet", x=[1.0])
+    write(outside / "a.parquet", x=[1.0])
+    monkeypatch.setenv(ROOTS, os.pathsep.join([str(inside), "", "relative"]))
+    roots = allowed_roots()
+    assert roots == (inside.resolve(),)
+    assert parquet_files(inside / "deep", roots)
+    for refused in (outside, inside / ".." / "in-not", tmp_path, "/"):
+        with pytest.raises(InputError, match="may not be read"):
+            parquet_files(refused, roots)
+    with pytest.raises(InputError, match="may not be read"):
+        parquet_files(inside, ())
+    (inside / "way").symlink_to(outside)
+    with pytest.raises(InputError, match="may not be read"):
+        parquet_files(inside / "way", roots)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "a\0b", ""])
+def test_a_folder_that_is_none_is_refused(tmp_path, name):
+    where = str(tmp_path / name) if name else str(tmp_path / "x.parquet")
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="no such folder"):
+        parquet_files(where)
+
+
+def test_damaged_empty_and_too_many_files_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="no Parquet file"):
+        parquet_files(tmp_path)
+    (tmp_path / "<b>\n.parquet").write_bytes(b"PAR1 but no more")
+    with pytest.raises(InputError, match="damaged"):
+        PartedTable(parquet_files(tmp_path))
+    (tmp_path / "pipe.parquet").mkdir()
+    assert len(parquet_files(tmp_path)) == 1
+    os.mkfifo(tmp_path / "fifo.parquet")
+    with pytest.raises(InputError, match="not a file"):
+        parquet_files(tmp_path)
+    (tmp_path / "fifo.parquet").unlink()
+    (tmp_path / "<b>\n.parquet").unlink()
+    write(tmp_path / "a.parquet", x=pa.array([], pa.float64()))
+    with pytest.raises(InputError, match="no rows"):
+        PartedTable(parquet_files(tmp_path))
+    write(tmp_path / "b.parquet", x=[1.0])
+    write(tmp_path / "c.parquet", y=[1.0])
+    with pytest.raises(InputError, match="in common"):
+        PartedTable(parquet_files(tmp_path))
+    monkeypatch.setattr(module, "MOST_FILES", 2)
+    with pytest.raises(InputError, match="at most 2"):
+        parquet_files(tmp_path)

@@ -1,0 +1,111 @@
+"""A folder's summary is that of its rows, and a faulty value is named with its place."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kdcal_core.data import Roles
+from kdcal_core.data.parquet_folder import PartedTable, parquet_files
+from kdcal_core.diagnostics.summaries import summarise
+from kdcal_core.errors import InputError
+from kdcal_core.review.folder_summary import (
+    sample_of_folder,
+    summarise_table,
+    summary_of_folder,
+)
+
+ROLES = Roles(target="y", outputs=(("yes", "p"),))
+CLASSES = ("no", "yes")
+
+
+def made(folder, n=1000, files=3, spoil=None):
+    """Files of a binary prediction; ``spoil`` changes the columns of the last file."""
+    rng = np.random.default_rng(0)
+    p = rng.random(n)
+    y = rng.random(n) < p
+    cut = np.linspace(0, n, files + 1).astype(int)
+    for at, (a, b) in enumerate(pairwise(cut)):
+        columns = {"p": p[a:b].tolist(), "y": np.where(y[a:b], "yes", "no").tolist()}
+        if spoil is not None and at == files - 1:
+            spoil(columns)
+        columns["other"] = ["unused"] * (b - a)
+        pq.write_table(pa.table(columns), folder / f"part-{at}.parquet", row_group_size=100)
+    return p, y
+
+
+def test_a_worker_summarises_all_rows(tmp_path):
+    folder, first, second = (tmp_path / name for name in ("in", "sample", "summary"))
+    for one in (folder, first, second):
+        one.mkdir()
+    p, y = made(folder)
+    path, size = sample_of_folder(folder, first)
+    assert size == {"files": 3, "groups": 12, "rows": 1000}
+    assert pq.read_metadata(path).num_columns == 3
+    shares = []
+    found = summary_of_folder(
+        folder, ROLES, CLASSES, second, progress=lambda share, note: shares.append(share)
+    )
+    wanted = summarise(np.column_stack([1.0 - p, p]), y.astype(int), CLASSES)
+    assert found.digest == wanted.digest
+    assert shares[-1] == 1.0
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_and_row_groups_do_not_change_the_bytes(tmp_path, threads):
+    p, y = made(tmp_path, n=700)
+    found = summarise_table(PartedTable(parquet_files(tmp_path)), ROLES, CLASSES, threads=threads)
+    wanted = summarise(np.column_stack([1.0 - p, p]), y.astype(int), CLASSES)
+    assert found.digest == wanted.digest
+
+
+def fault(column, value):
+    def spoil(columns):
+        columns[column][150] = value
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("spoil", "what"),
+    [
+        (fault("p", float("nan")), "missing"),
+        (fault("p", None), "missing"),
+        (fault("p", 1.5), "below 0 or above 1"),
+        (fault("p", float("inf")), "infinite|above 1"),
+        (fault("y", "perhaps"), "perhaps"),
+        (fault("y", None), "missing"),
+    ],
+)
+def test_a_fault_is_named_with_file_row_group_and_row(tmp_path, spoil, what):
+    made(tmp_path, n=900, spoil=spoil)
+    with pytest.raises(InputError, match=what) as found:
+        summarise_table(PartedTable(parquet_files(tmp_path)), ROLES, CLASSES)
+    assert found.value.file == "part-2.parquet, row group 2"
+    assert found.value.row == 151
+
+
+def test_a_cancelled_pass_ends(tmp_path):
+    made(tmp_path)
+
+    class StopError(Exception):
+        pass
+
+    def stop(share, note):
+        raise StopError
+
+    with pytest.raises(StopError):
+        summarise_table(PartedTable(parquet_files(tmp_path)), ROLES, CLASSES, stop)
+
+
+def test_what_needs_the_rows_is_refused(tmp_path):
+    made(tmp_path)
+    weighted = Roles(target="y", outputs=(("yes", "p"),), weight="other")
+    with pytest.raises(InputError, match="weight"):
+        summary_of_folder(tmp_path, weighted, CLASSES, tmp_path)
+    with pytest.raises(InputError, match="classification"):
+        summary_of_folder(tmp_path, Roles(task="regression"), CLASSES, tmp_path)
