@@ -90,7 +90,7 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         "--predictions",
         metavar="TABLE",
         help="rows with the predictions in columns, such as one probability a class; no model; "
-        "- is standard input",
+        "- is standard input; a folder of Parquet files may be larger than memory",
     )
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
     _signature(command)

@@ -55,6 +55,10 @@ def run(options: argparse.Namespace) -> str:
     InputError
         For input that cannot be used, with its file, column and row.
     """
+    if options.predictions and Path(options.predictions).is_dir():
+        from kdcal_core.cli.diagnose_folder import run_folder  # its reader is not always needed
+
+        return run_folder(options)
     with with_standard_input(options) as given:
         return _run(given)
 

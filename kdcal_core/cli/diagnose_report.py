@@ -54,6 +54,16 @@ from kdcal_core.store.archive import new_file
 from kdcal_core.text import counted, formatted, number_text, p_text, printable, range_text
 
 
+@dataclass(frozen=True)
+class SummarisedSet:
+    """What a report says of a set of which only a summary was kept."""
+
+    name: str
+    digest: str
+    n_rows: int
+    classes: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """One set's results.
@@ -64,7 +74,7 @@ class Measured:
     confidence, and share right.
     """
 
-    scored: ScoredSet
+    scored: ScoredSet | SummarisedSet
     findings: tuple[str, ...]
     notes: tuple[str, ...]
     estimates: tuple[Estimate, ...]

@@ -1,0 +1,186 @@
+"""``kdcal diagnose`` of a folder of Parquet files, which may be larger than memory."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kdcal_core.cli.diagnose_report import (
+    Measured,
+    SummarisedSet,
+    record,
+    record_text,
+    report,
+    write_record,
+)
+from kdcal_core.cli.review_of_options import doubts_words, named_files, outputs_words
+from kdcal_core.cli.terminal import check_out, progress_line, temporary_folder
+from kdcal_core.data.parquet_folder import allowed_roots, parquet_files
+from kdcal_core.diagnostics import confusion_finding, headline_estimate, reliability_finding
+from kdcal_core.diagnostics.summaries import (
+    ClassSummary,
+    summary_confusion,
+    summary_estimates,
+    summary_event_estimates,
+    summary_reliability,
+)
+from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
+from kdcal_core.errors import InputError
+from kdcal_core.review import Review, Workspace, event_of, scored_review
+from kdcal_core.review.folder_summary import SAMPLE, sample_of_folder, summary_of_folder
+from kdcal_core.text import counted, listed, printable
+
+_BINS = 15
+_ROWS_ONLY = ("model", "evaluation", "weight", "cluster", "time", "family", "parameters", "by")
+
+NEEDS_ROWS = (
+    "Computed from counts of all rows. Row weights, dependent rows, cautions about single rows and "
+    "tests that need the rows are not available for a folder."
+)
+
+
+def run_folder(options: argparse.Namespace) -> str:
+    """Measure the predictions in a folder, write the JSON file if requested, and report.
+
+    Raises
+    ------
+    InputError
+        For an option that needs the rows, and for input that cannot be used: the error names its
+        file, row group, row and column.
+    """
+    for name in _ROWS_ONLY:
+        if getattr(options, name, None):
+            raise InputError(
+                f"--{name} cannot be given for a folder of predictions",
+                fix="Leave it out, or give the rows as one file.",
+            )
+    where, n_bins = options.predictions, options.bins or _BINS
+    bins_of_cells(n_bins)  # refuses before a long pass what it could not answer
+    to_output, roots = options.json == "-", allowed_roots() or None
+    if options.json is not None and not to_output:
+        read = [str(path) for path, _ in parquet_files(where, roots)]
+        check_out(options.json, read, force=options.force)
+    with temporary_folder() as folder, progress_line() as progress:
+        made = [folder / name for name in ("sample", "review", "summary")]
+        for one in made:
+            one.mkdir()
+        sample, size = sample_of_folder(where, made[0], roots)
+        workspace = Workspace(made[1])
+        given = replace(named_files(options), predictions=str(sample), evaluation=None)
+        with _of_sample(where):
+            review = scored_review(workspace, given)
+        if review.task != "classification" or review.roles is None:
+            raise InputError(
+                "A folder of files is read for a classification only",
+                fix="Give the rows of a regression as one file.",
+                file=str(where),
+            )
+        event = event_of(review, given)
+        summary = summary_of_folder(
+            where, review.roles, review.classes, made[2], roots, progress=progress
+        )
+        measured = measure_summary(summary, n_bins=n_bins, level=options.level, event=event)
+        doubts = doubts_words(review)
+    name = Path(where).resolve().name or str(where)
+    content = record([measured], "classification", _inputs(name, size, summary), _settings(options),
+                     doubts)  # fmt: skip
+    if to_output:
+        for doubt in doubts:
+            print(f"kdcal: warning: {doubt}", file=sys.stderr)
+        return record_text(content)
+    if options.json:
+        write_record(Path(options.json), content)
+    return _text(measured, review, name, size, options.level, doubts)
+
+
+@contextmanager
+def _of_sample(where: str) -> Iterator[None]:
+    """Make errors about the sample of rows name the folder; its rows are nobody's."""
+    try:
+        yield
+    except InputError as error:
+        if error.file != SAMPLE:
+            raise
+        raise InputError(error.what, fix=error.fix, file=where, column=error.column) from error
+
+
+def measure_summary(
+    summary: ClassSummary, *, n_bins: int, level: float, event: int | None = None
+) -> Measured:
+    """What ``kdcal diagnose`` reports of a summary; see :func:`.diagnose_report.measure`.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> one = summarise([[0.9, 0.1], [0.3, 0.7]] * 50, [0, 1] * 50, ("a", "b"))
+    >>> measure_summary(one, n_bins=10, level=0.95).findings[1]
+    'All 100 predictions are right.'
+    """
+    diagram = summary_reliability(
+        summary,
+        kind="confidence" if event is None else "class",
+        label=event,
+        n_bins=n_bins,
+        level=level,
+    )
+    by_class = summary_reliability(summary, kind="top-label", n_bins=1, level=level, smooth=False)
+    counts = summary_confusion(summary)
+    estimates = summary_estimates(summary, level=level)
+    asked = estimates
+    if event is not None:
+        asked = summary_event_estimates(summary, event, level=level)
+        known = {one.name for one in asked}
+        estimates = (*asked, *(one for one in estimates if one.name not in known))
+    findings = (
+        reliability_finding(diagram, headline_estimate(asked), summary.classes),
+        confusion_finding(counts, summary.classes),
+    )
+    scored = SummarisedSet("calibration", summary.digest, summary.n, summary.classes)
+    return Measured(scored, findings, (NEEDS_ROWS,), estimates, by_class, diagram, counts, event)
+
+
+def _text(
+    measured: Measured,
+    review: Review,
+    name: str,
+    size: dict[str, int],
+    level: float,
+    doubts: tuple[str, ...],
+) -> str:
+    parts = listed([counted(size["files"], "file"), counted(size["groups"], "row group")])
+    texts = [
+        *(["\n".join(f"Warning: {doubt}" for doubt in doubts)] if doubts else []),
+        f"{outputs_words(review)} {parts[0].upper()}{parts[1:]} were read.",
+        report(measured, printable(name, 80), level),
+    ]
+    return "\n\n".join(texts)
+
+
+def _inputs(
+    name: str, size: dict[str, int], summary: ClassSummary
+) -> dict[str, dict[str, Any] | None]:
+    return {
+        "model": None,
+        "calibration": {
+            "name": name,
+            "rows": summary.n,
+            "files": size["files"],
+            "row_groups": size["groups"],
+            "summary_sha256": summary.digest,
+        },
+    }
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "target": options.target,
+        "level": options.level,
+        "classes": options.classes,
+        "bins": options.bins or _BINS,
+        "from": "summary",
+    }
