@@ -237,9 +237,49 @@ def _judged(
 ) -> CoverageRow:
     inside = (low <= y) & (y <= high)
     share = min(float(weight @ inside / weight.sum()), 1.0)
-    least, most = clopper_pearson(share, kish(weight), level)
     scores = interval_scores(low, high, y, stated)
+    means = [mean_interval(values, weight, level) for values in (high - low, scores)]
+    if scale is not None:
+        means.append(mean_interval(scores / scale, weight, level))
+    return row_of_means(stated, share, kish(weight), means, len(y), level)
+
+
+def row_of_means(
+    stated: float,
+    share: float,
+    rows: float,
+    means: Sequence[tuple[float, float, float]],
+    n: int,
+    level: float,
+) -> CoverageRow:
+    """The row of one stated level, from what was counted and averaged.
+
+    Parameters
+    ----------
+    share, rows : float
+        Share of outcomes inside, and effective rows.
+    means : sequence of (mean, low, high)
+        Of the width, of the interval score and, with a scale, of that over the scale.
+    """
+    least, most = clopper_pearson(share, rows, level)
     text = f"{100 * stated:g}%"
+    names = (
+        (f"Mean width of the central {text} intervals", f"Width {text}"),
+        (
+            f"Mean interval score of the central {text} intervals (Gneiting and Raftery)",
+            f"Interval score {text}",
+        ),
+        (
+            f"Scaled mean interval score of the central {text} intervals "
+            "(sMIS, Torres et al., Eq. 5), "
+            "over the mean absolute outcome of the calibration set",
+            f"sMIS {text}",
+        ),
+    )
+    width, score, *scaled = (
+        Estimate(name, label, value, low, high, n, level, "normal")
+        for (name, label), (value, low, high) in zip(names, means, strict=False)
+    )
     return CoverageRow(
         level=stated,
         coverage=Estimate(
@@ -248,7 +288,7 @@ def _judged(
             value=share,
             low=float(least),
             high=float(most),
-            n=len(y),
+            n=n,
             level=level,
             interval="Clopper-Pearson",
             expected=stated,
@@ -256,31 +296,9 @@ def _judged(
             lower_is_better=None,
             expected_words="stated",
         ),
-        width=mean_estimate(
-            high - low,
-            weight,
-            level,
-            f"Mean width of the central {text} intervals",
-            f"Width {text}",
-        ),
-        interval_score=mean_estimate(
-            scores,
-            weight,
-            level,
-            f"Mean interval score of the central {text} intervals (Gneiting and Raftery)",
-            f"Interval score {text}",
-        ),
-        smis=None
-        if scale is None
-        else mean_estimate(
-            scores / scale,
-            weight,
-            level,
-            f"Scaled mean interval score of the central {text} intervals "
-            "(sMIS, Torres et al., Eq. 5), "
-            "over the mean absolute outcome of the calibration set",
-            f"sMIS {text}",
-        ),
+        width=width,
+        interval_score=score,
+        smis=scaled[0] if scaled else None,
     )
 
 

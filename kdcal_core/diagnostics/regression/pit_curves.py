@@ -169,12 +169,21 @@ def pit_histogram(
     edges = uniform_edges(bins)
     n, effective = len(values), effective_rows(weight)
     counts = bin_sums(bin_index(values, edges), bins, weight) * n
+    if sample_weight is None:
+        counts = np.rint(counts)
+    return histogram_of_counts(counts, n, effective, level, band)
+
+
+def histogram_of_counts(
+    counts: FloatArray, n: int, effective: float, level: float, band: BandKind
+) -> PitHistogram:
+    """:func:`pit_histogram` of rows that are counted already, (B,)."""
+    bins = len(counts)
+    edges = uniform_edges(bins)
     tail = (1.0 - level) / 2.0
     tail = tail / bins if band == "simultaneous" else tail
     rows = max(round(effective), 1)
     low, high = (binom.ppf(p, rows, 1.0 / bins) * n / rows for p in (tail, 1.0 - tail))
-    if sample_weight is None:
-        counts = np.rint(counts)
     return PitHistogram(
         edges=edges,
         counts=counts,

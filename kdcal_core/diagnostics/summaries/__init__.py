@@ -10,18 +10,30 @@ from kdcal_core.diagnostics.summaries.class_estimates import (
     summary_reliability,
 )
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary, ClassTally, summarise
+from kdcal_core.diagnostics.summaries.regression_summary import (
+    RegressionSummary,
+    summarise_regression,
+    summary_coverage,
+    summary_pit_histogram,
+    summary_regression_estimates,
+)
 from kdcal_core.diagnostics.summaries.score_grid import BINS
 
 __all__ = [
     "BINS",
     "ClassSummary",
     "ClassTally",
+    "RegressionSummary",
     "area_bound",
     "summarise",
+    "summarise_regression",
     "summary_confusion",
+    "summary_coverage",
     "summary_decisions",
     "summary_estimates",
     "summary_event_estimates",
     "summary_line",
+    "summary_pit_histogram",
+    "summary_regression_estimates",
     "summary_reliability",
 ]
