@@ -32,7 +32,8 @@ ROOTS = "KDCAL_TABLE_FOLDERS"
 """Variable of the environment: folders in which tables may lie, separated as in PATH."""
 
 MOST_FILES = 4096
-_ROWS = 65_536  # of a block
+_CELLS = 1 << 21  # of a block: many small blocks leave two threads waiting for each other
+_LEAST, _MOST = 1 << 14, 1 << 20  # rows of a block
 _BLOCK_BYTES = 1 << 28
 _BUFFER = 1 << 20
 _FIX = f"Name folders in {ROOTS}, or choose one of those named there."
@@ -223,7 +224,8 @@ class PartedTable:
                     column=column,
                 )
         wanted, before = list(columns), 0
-        for batch in self._batches(group, wanted):
+        rows = min(max(_CELLS // max(len(wanted), 1), _LEAST), _MOST)
+        for batch in self._batches(group, wanted, rows):
             decoded = sum(decoded_bytes(pa.chunked_array([one])) for one in batch.columns)
             check_size(decoded, group.title, _BLOCK_BYTES)
             frame, _ = to_frame(pa.Table.from_batches([batch]), group.title)
@@ -237,7 +239,7 @@ class PartedTable:
         each = max(n_rows // most, 1)
         parts = []
         for group in chosen:
-            first = next(self._batches(group, list(self.names), min(each, _ROWS)))
+            first = next(self._batches(group, list(self.names), min(each, _LEAST)))
             decoded = sum(decoded_bytes(pa.chunked_array([one])) for one in first.columns)
             check_size(decoded, group.title, _BLOCK_BYTES)
             plain = [
@@ -255,9 +257,7 @@ class PartedTable:
                 fix=f"Write {counted(len(parts), 'part')} of one table alike.",
             ) from error
 
-    def _batches(
-        self, group: RowGroup, columns: list[str], rows: int = _ROWS
-    ) -> Iterator[pa.RecordBatch]:
+    def _batches(self, group: RowGroup, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         with _named_faults(group.title):
             schema = pq.read_schema(group.path)
             check_column_types(pa.schema([schema.field(one) for one in columns]), group.file)
