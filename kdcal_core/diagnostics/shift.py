@@ -28,6 +28,7 @@ CELLS = 2_048
 """Most distinct scores behind the draws; with more, neighbouring scores are merged."""
 
 _ROWS_COUNTED = 100_000  # pooled rows up to which drawing row by row is the faster way
+_MOST_DEALT = 10**9  # the limit of the generator
 _SAME = 1e-12  # distances this close are equal up to rounding
 _BY_CHANCE = "or less by chance, {share:.0f} times of 100"
 
@@ -210,8 +211,14 @@ def population_stability(
     >>> same.p_value > 0.9, moved.p_value < 0.01
     (True, True)
     """
+    return stability_of_counts(bins, bins.counts(score), level, n_draws, seed)
+
+
+def stability_of_counts(
+    bins: FrozenBins, new: FloatArray, level: float, n_draws: int, seed: int
+) -> ShiftTest:
+    """:func:`population_stability` of new scores that are counted already, (B,)."""
     _check_settings(level, n_draws, seed)
-    new = bins.counts(score)
     n, m = bins.n, int(new.sum())
     value = float(_psi(bins.count, new))
     rng = np.random.default_rng(seed)
@@ -282,8 +289,34 @@ def score_shift(
     _check_settings(level, n_draws, seed)
     audited, new = checked_scores(audited, "audited"), checked_scores(new, "new")
     bins = freeze_bins(audited) if bins is None else bins
+    exact, cells = PooledCells.of(audited, new, None), PooledCells.of(audited, new, CELLS)
+    return shift_of_cells(exact, cells, bins, bins.counts(new), level, n_draws, seed)
+
+
+def shift_of_cells(
+    exact: PooledCells,
+    cells: PooledCells,
+    bins: FrozenBins,
+    counts: FloatArray,
+    level: float,
+    n_draws: int,
+    seed: int,
+    hidden: tuple[float, float] = (0.0, 0.0),
+) -> ScoreShift:
+    """:func:`score_shift` of scores that are counted already.
+
+    Parameters
+    ----------
+    exact, cells : PooledCells
+        Behind the distances shown, and behind the draws.
+    counts : (B,) array
+        New rows in the frozen bins.
+    hidden : (float, float)
+        By how much both distances may differ from those of the rows; it widens their intervals.
+    """
+    _check_settings(level, n_draws, seed)
+    n, m = exact.sizes
     rng = np.random.default_rng(seed)
-    exact, cells = _Cells.of(audited, new, None), _Cells.of(audited, new, CELLS)
     null = cells.distances(cells.shuffled(n_draws, rng))
     noise = cells.deviations(n_draws, rng)
     titles = (
@@ -291,26 +324,26 @@ def score_shift(
         ("wasserstein", "Wasserstein-1 distance of the scores", "Wasserstein-1"),
     )
     tests = []
-    for (key, name, label), shown, merged, chance, reach in zip(
-        titles, exact.observed, cells.observed, null, noise, strict=True
+    for (key, name, label), shown, merged, chance, reach, unseen in zip(
+        titles, exact.observed, cells.observed, null, noise, hidden, strict=True
     ):
-        value, half = shown, float(np.quantile(reach, level))
+        value, half = shown, float(np.quantile(reach, level)) + unseen
         estimate = Estimate(
             name=name,
             label=label,
             value=value,
             low=max(value - half, 0.0),
             high=min(value + half, 1.0),
-            n=len(new),
+            n=m,
             level=level,
             interval=f"bootstrap band, {n_draws:,} draws",
             expected=_quantile(chance, level),
             expected_words=_BY_CHANCE.format(share=100 * level),
         )
         p_value = _p_value(chance, merged)
-        tests.append(ShiftTest(key, estimate, p_value, len(audited), len(new), n_draws, seed))
-    psi = population_stability(bins, new, level=level, n_draws=n_draws, seed=seed)
-    return ScoreShift(psi, tests[0], tests[1], bins, bins.counts(new))
+        tests.append(ShiftTest(key, estimate, p_value, n, m, n_draws, seed))
+    psi = stability_of_counts(bins, counts, level, n_draws, seed)
+    return ScoreShift(psi, tests[0], tests[1], bins, counts)
 
 
 def score_counts(audited: Any, new: Any) -> ScoreCounts:
@@ -376,7 +409,7 @@ def unknown_change(unknown: Any, audited_unknown: Any, *, level: float = 0.95) -
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class PooledCells:
     """Pooled scores in increasing cells (C,): width to the next (C - 1,), rows of both tables."""
 
     width: FloatArray
@@ -384,7 +417,7 @@ class _Cells:
     new: IntArray
 
     @classmethod
-    def of(cls, audited: FloatArray, new: FloatArray, most: int | None) -> _Cells:
+    def of(cls, audited: FloatArray, new: FloatArray, most: int | None) -> PooledCells:
         """One cell for each distinct score, or at most ``most`` cells with as many scores each."""
         both = np.concatenate([audited, new])
         distinct, cell = np.unique(both, return_inverse=True)
@@ -409,13 +442,21 @@ class _Cells:
         """KS and Wasserstein distances if (D, C) of the pooled rows are the new ones: (D,) each."""
         n, m = self.sizes
         # n m (F - G) in whole numbers, so that equal distances are equal
-        height = m * np.cumsum(self.audited + self.new) - (n + m) * np.cumsum(new, axis=1)
+        pooled, fresh = np.cumsum(self.audited + self.new), np.cumsum(new, axis=1)
+        if (n + m) * m >= 2**62:  # beyond whole numbers of 64 bits
+            pooled, fresh = pooled.astype(np.float64), fresh.astype(np.float64)
+        height = m * pooled - (n + m) * fresh
         return self._both(np.abs(height[:, :-1]) / (float(n) * m))
 
     def shuffled(self, n_draws: int, rng: np.random.Generator) -> IntArray:
         """New rows of each cell if the pooled rows are dealt anew, (D, C)."""
         total = self.audited + self.new
         rows = int(total.sum())
+        if rows >= _MOST_DEALT:  # more than can be dealt; the shares then hardly vary
+            drawn = rng.multinomial(self.sizes[1], total / rows, size=n_draws)
+            spread = (rows - self.sizes[1]) / rows  # of dealing without putting back
+            mean = self.sizes[1] * total / rows
+            return np.asarray(np.rint(mean + (drawn - mean) * spread**0.5), dtype=np.int64)
         method: Literal["count", "marginals"] = "count" if rows <= _ROWS_COUNTED else "marginals"
         return rng.multivariate_hypergeometric(total, self.sizes[1], n_draws, method=method)
 

@@ -9,6 +9,7 @@ from kdcal_core.diagnostics.summaries.class_estimates import (
     summary_line,
     summary_reliability,
 )
+from kdcal_core.diagnostics.summaries.class_shift import summary_shift
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary, ClassTally, summarise
 from kdcal_core.diagnostics.summaries.regression_summary import (
     RegressionSummary,
@@ -36,4 +37,5 @@ __all__ = [
     "summary_pit_histogram",
     "summary_regression_estimates",
     "summary_reliability",
+    "summary_shift",
 ]
