@@ -13,11 +13,12 @@ from kdcal_core.audit import FindingOpened, Record, new_id, system_user
 pytestmark = pytest.mark.browser
 
 
-def _second_audit(home: Path) -> None:
-    """Another audit of the same name, with findings of one name."""
+def _further_audits(home: Path) -> None:
+    """Two further audits of the same name, the newest with findings of one name."""
     record, who = Record(home / "kdcal" / "audits"), system_user()
     (project,) = record.projects(who)
     (first,) = project.audits.values()
+    record.draft(project.id, record.content(first), who)
     audit = record.draft(project.id, record.content(first), who)
     for title in ("Groups differ", "Groups differ", "Repair it before release"):
         record.write(project.id, FindingOpened(audit.id, new_id(), title, "high"), who)
@@ -33,7 +34,7 @@ def _badge(app, word: str):
     return app.page.get_by_text(re.compile(rf"{word}$")).first
 
 
-def test_an_audit_is_recorded_submitted_and_approved(app, home: Path) -> None:
+def test_an_audit_is_recorded_submitted_approved_and_compared(app, home: Path) -> None:
     app.page.set_viewport_size(SCREEN)
     app.open("audits")
     _button(app, "Open a sample").click()
@@ -89,7 +90,7 @@ def test_an_audit_is_recorded_submitted_and_approved(app, home: Path) -> None:
     app.section("Projects")
     faults["projects"] = app.faults_in_both()
 
-    _second_audit(home)
+    _further_audits(home)
     app.section("All audits")
     second = app.page.get_by_role("button", name=re.compile(r" \(2\)$"))
     second.wait_for(timeout=60_000)
@@ -108,6 +109,16 @@ def test_an_audit_is_recorded_submitted_and_approved(app, home: Path) -> None:
         app.section(tab)
         faults[tab] = app.faults_in_both()
         heights[tab] = app.height()
+    further = app.page.get_by_label("And with").first
+    further.focus()
+    further.press("ArrowDown")
+    app.page.get_by_role("option").first.wait_for()
+    further.press("Enter")
+    app.page.get_by_text("Differences of").wait_for(timeout=60_000)
+    app.idle()
+    assert app.page.locator("[data-testid='stMain'] li").count() == 2  # a sentence for each
+    faults["several versions"] = app.faults_in_both()
+    heights["several versions"] = app.height()
     assert not {place: found for place, found in faults.items() if found}
     assert max(heights.values()) <= 3 * SCREEN["height"], heights
     assert tick <= SCREEN["height"]

@@ -8,6 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from made_reviews import review_of, too_sure
 
 from app.shared import tour
@@ -90,6 +97,19 @@ def give(app, name: str, to: str) -> None:
     option.click()
 
 
+def signed(model: Path, folder: Path) -> list[Path]:
+    """A model with its maker's signature and public key."""
+    signing = pytest.importorskip("model_signing.signing", reason="pip install 'kdcal[signatures]'")
+    key = ec.generate_private_key(ec.SECP256R1())
+    private, public, signature = (folder / name for name in ("maker.key", "maker.pub", "model.sig"))
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public.write_bytes(
+        key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    signing.Config().use_elliptic_key_signer(private_key=private).sign(model, signature)
+    return [model, signature, public]
+
+
 def test_files_find_their_places_and_one_is_given_another(app, tmp_path: Path) -> None:
     folder = samples_root() / "breast_cancer"
     frame = pd.read_parquet(folder / "calibration.parquet")
@@ -103,10 +123,11 @@ def test_files_find_their_places_and_one_is_given_another(app, tmp_path: Path) -
     for name, table in tables.items():
         table.to_csv(tmp_path / name, index=False)
     app.open()
-    files = [folder / "model.skops", *(tmp_path / name for name in tables)]
+    files = [*signed(folder / "model.skops", tmp_path), *(tmp_path / name for name in tables)]
     app.page.set_input_files(UPLOADER, [str(path) for path in files])
     app.wait_for_text("elsewhere.csv was taken for foreign rows")
     app.idle()
+    app.wait_for_text("OpenSSF model signature, verified with the public key")
     wanted = ["Calibration set", "Evaluation set", "Training set", "Foreign rows"]
     app.until(lambda: [shown_place(app, name) for name in tables] == wanted)
 
