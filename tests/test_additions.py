@@ -26,7 +26,8 @@ NEW_LINE = '        "rates",\n'
 ADDED = {
     "kdcal_core/calibration/base_rates.py": '''
 import numpy as np
-from kdcal_core.calibration.calibrator_base import VectorCalibrator, check_array
+from kdcal_core.calibration.calibrator_base import VectorCalibrator
+from kdcal_core.store.estimators import check_array
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.store import storable
 

@@ -17,9 +17,6 @@ from kdcal_core.calibration.calibrator_base import (
     CORNERS_AT_SCORES,
     ROWS_PER_PARAMETER,
     TopLabelCalibrator,
-    check_array,
-    check_arrays,
-    demand,
     rows_by_class,
     top_label,
 )
@@ -29,6 +26,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, check_arrays, demand
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes

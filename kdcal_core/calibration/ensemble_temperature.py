@@ -8,18 +8,14 @@ import numpy as np
 from scipy.optimize import minimize
 
 from kdcal_core.calibration._temperature_fit import tempered
-from kdcal_core.calibration.calibrator_base import (
-    ROWS_PER_PARAMETER,
-    VectorCalibrator,
-    check_array,
-    demand,
-)
+from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER, VectorCalibrator
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import effective
 from kdcal_core.calibration.temperature import best_full_temperature, check_temperature
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes

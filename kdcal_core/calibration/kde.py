@@ -21,13 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration._temperature_fit import tempered
-from kdcal_core.calibration.calibrator_base import (
-    LARGEST,
-    check_array,
-    demand,
-    rows_by_class,
-    top_label,
-)
+from kdcal_core.calibration.calibrator_base import rows_by_class, top_label
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.kernel_bandwidths import (
     SIGN_CHANGES,
@@ -44,6 +38,7 @@ from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkConfidenc
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import LARGEST, check_array, demand
 from kdcal_core.text import counted
 
 if TYPE_CHECKING:

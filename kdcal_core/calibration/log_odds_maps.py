@@ -10,19 +10,14 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval
 
-from kdcal_core.calibration.calibrator_base import (
-    ROWS_PER_PARAMETER,
-    check_array,
-    demand,
-    n_maps,
-    top_label,
-)
+from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER, n_maps, top_label
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.one_vs_rest import RarerRows, Ridge, fit_logistic
 from kdcal_core.calibration.shrinkage import SHRINKAGE
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 from kdcal_core.text import formatted
 
 if TYPE_CHECKING:

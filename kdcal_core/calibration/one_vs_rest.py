@@ -17,19 +17,13 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.calibrator_base import (
-    CORNERS_AT_SCORES,
-    ROWS_PER_PARAMETER,
-    check_array,
-    check_arrays,
-    demand,
-    n_maps,
-)
+from kdcal_core.calibration.calibrator_base import CORNERS_AT_SCORES, ROWS_PER_PARAMETER, n_maps
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkVectors
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, check_arrays, demand
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes

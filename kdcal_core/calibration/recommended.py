@@ -28,8 +28,6 @@ from kdcal_core.calibration.calibrator_base import (
     ROWS_PER_PARAMETER,
     TopLabelCalibrator,
     VectorCalibrator,
-    check_array,
-    demand,
 )
 from kdcal_core.calibration.calibrators import CALIBRATORS, CalibratorEntry
 from kdcal_core.calibration.class_rates import UncalibratedConfidence
@@ -48,6 +46,7 @@ from kdcal_core.errors import InputWarning
 from kdcal_core.one_standard_error import SimplestChoice
 from kdcal_core.statistics import Dependence, dependence_of, log_losses, units
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes

@@ -42,7 +42,6 @@ from kdcal_core.calibration._temperature_fit import HIGHEST, LOWEST, safe_temper
 from kdcal_core.calibration.calibrator_base import (
     TopLabelCalibrator,
     VectorCalibrator,
-    demand,
     spread,
     top_label,
 )
@@ -50,6 +49,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputWarning
 from kdcal_core.statistics import CLIP, surprisal
+from kdcal_core.store.estimators import demand
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes

@@ -14,13 +14,14 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER, check_array, demand
+from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkVectors
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes

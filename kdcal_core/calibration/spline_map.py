@@ -11,12 +11,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.calibrator_base import (
-    ROWS_PER_PARAMETER,
-    check_array,
-    demand,
-    n_maps,
-)
+from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER, n_maps
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.log_odds_maps import LogOddsCurves, log_odds
 from kdcal_core.calibration.one_vs_rest import Ridge, fit_logistic
@@ -25,6 +20,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.statistics import surprisal
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes

@@ -14,12 +14,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from kdcal_core.calibration._temperature_fit import tempered
-from kdcal_core.calibration.calibrator_base import (
-    ROWS_PER_PARAMETER,
-    VectorCalibrator,
-    check_array,
-    demand,
-)
+from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER, VectorCalibrator
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import effective
 from kdcal_core.calibration.softmax_maps import (
@@ -33,6 +28,7 @@ from kdcal_core.calibration.temperature import best_full_temperature, check_temp
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes

@@ -16,18 +16,13 @@ from kdcal_core.calibration._temperature_fit import (
     best_temperature,
     safe_temperature,
 )
-from kdcal_core.calibration.calibrator_base import (
-    ROWS_PER_PARAMETER,
-    check_array,
-    demand,
-    rows_by_class,
-    top_label,
-)
+from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER, rows_by_class, top_label
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkVectors
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.calibration.calibrator_base import CORNERS_AT_SCORES, check_arrays, demand
+from kdcal_core.calibration.calibrator_base import CORNERS_AT_SCORES
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.one_vs_rest import OneVersusRest
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_arrays, demand
 
 Steps = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 

@@ -14,12 +14,8 @@ Files are written in the oldest version that can describe them. The tests includ
 each version, which must stay readable. A version that changes an old description must convert older
 files before they are decoded, with one function from version to version.
 
-**The rule for all calibrators.** Fitted state is in attributes whose names end with an underscore.
-Each holds None, a bool, an int, a float, a str, an array, a frozen dataclass of these, a nested
-calibrator, or a tuple or str-keyed dict of these. `kdcal_core.store.named` writes most of these;
-this module adds::
+`kdcal_core.store.estimators` has the rule for all calibrators, and this module adds::
 
-    {"calibrator": {...}}         class, parameters and state
     {"estimator": {...}}          a kernel density estimator, which needs its model
 
 A calibrator with ``shrinkage=None`` is written without this parameter, as in files older than
@@ -32,13 +28,13 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.calibrator_base import Calibrator, demand
+from kdcal_core.calibration.calibrator_base import Calibrator
 from kdcal_core.calibration.export.card import CalibratorCard, card_from_json, card_to_json
 from kdcal_core.calibration.fitting import Calibrated, calibrated, check_layer, layer_inputs
 from kdcal_core.calibration.graph.estimator import (
@@ -50,15 +46,16 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Features, HasLayers, Model, load_model, wrap_model
 from kdcal_core.models.protocol import file_digest
-from kdcal_core.store import Describer, Maker, is_storable, storable_class
+from kdcal_core.store import storable_class
 from kdcal_core.store.archive import errors_name_file, read_archive, write_archive
+from kdcal_core.store.estimators import EstimatorDescriber, EstimatorMaker, demand
 from kdcal_core.text import and_more, listed
 
 _SHRINKAGE = "shrinkage"
 _REGIONS = "kdcal_core.calibration.regions"  # imported only for files with its classes
 
 
-class Encoder(Describer):
+class Encoder(EstimatorDescriber):
     """Describes one calibrator and collects its arrays and records.
 
     Attributes
@@ -67,43 +64,22 @@ class Encoder(Describer):
         Whether it described a calibrator with shrinkage, which older versions of kdcal cannot read.
     """
 
+    word: ClassVar[str] = "calibrator"
+    base: ClassVar[type[Any]] = Calibrator
+
     def __init__(self) -> None:
         super().__init__()
         self.shrinks = False
 
-    def calibrator(self, calibrator: Calibrator) -> dict[str, Any]:
-        """Class, parameters and fitted state.
-
-        Raises
-        ------
-        TypeError
-            If the calibrator is not one of kdcal's, or breaks the rule above.
-        """
-        if not is_storable(type(calibrator)):
-            raise TypeError(f"a file cannot hold the calibrator {type(calibrator).__name__}")
-        parameters = calibrator.get_params(deep=False)
+    def parameters(self, estimator: Any) -> dict[str, Any]:
+        parameters = super().parameters(estimator)
         if parameters.get(_SHRINKAGE) is None:
             parameters.pop(_SHRINKAGE, None)
         else:
             self.shrinks = True
-        state = {
-            name: value
-            for name, value in vars(calibrator).items()
-            if name.endswith("_") and name not in parameters
-        }
-        return {
-            "class": type(calibrator).__name__,
-            "parameters": {
-                # JSON has a list of names, which is stored as a tuple
-                name: self.value(tuple(value) if isinstance(value, list) else value)
-                for name, value in parameters.items()
-            },
-            "state": {name: self.value(value) for name, value in state.items()},
-        }
+        return parameters
 
     def other(self, value: Any) -> dict[str, Any]:
-        if isinstance(value, Calibrator):
-            return {"calibrator": self.calibrator(value)}
         if isinstance(value, KernelDensityEstimator):
             return {"estimator": self._estimator(value)}
         return super().other(value)
@@ -117,7 +93,7 @@ class Encoder(Describer):
         }
 
 
-class Decoder(Maker):
+class Decoder(EstimatorMaker):
     """Rebuilds the calibrator that an :class:`Encoder` described.
 
     Parameters
@@ -128,41 +104,20 @@ class Decoder(Maker):
         The model, for a kernel density estimator.
     """
 
+    word: ClassVar[str] = "calibrator"
+    base: ClassVar[type[Any]] = Calibrator
+
     def __init__(
         self, arrays: Mapping[str, NDArray[Any]], records: list[Any], model: Any = None
     ) -> None:
         self._model = model
         super().__init__(arrays, records, _REGIONS)
 
-    def calibrator(self, record: Mapping[str, Any]) -> Calibrator:
-        """The fitted calibrator, after checks of its parameters and state.
-
-        Raises
-        ------
-        InputError
-            If a class is unknown, a parameter is out of range, or the state contradicts itself.
-        LookupError, TypeError, ValueError, AttributeError
-            Raised by Python for the parts of a broken file.
-        """
-        cls = storable_class(record["class"], Calibrator, _REGIONS)
-        parameters = {name: self.value(value) for name, value in record["parameters"].items()}
-        if _SHRINKAGE in cls._get_param_names():
-            parameters.setdefault(_SHRINKAGE, None)
-        calibrator: Calibrator = cls(**parameters)
-        calibrator._validate_params()
-        for name, value in record["state"].items():
-            if not name.endswith("_") or name.startswith("__") or hasattr(cls, name):
-                raise ValueError(f"{name!r} is not a name of fitted state")
-            setattr(calibrator, name, self.value(value))
-        calibrator.check_state()
-        return calibrator
+    def parameters(self, cls: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+        return {_SHRINKAGE: None, **given} if _SHRINKAGE in cls._get_param_names() else given
 
     def other(self, kind: str, content: Any) -> Any:
-        if kind == "calibrator":
-            return self.calibrator(content)
-        if kind == "estimator":
-            return self._estimator(content)
-        return super().other(kind, content)
+        return self._estimator(content) if kind == "estimator" else super().other(kind, content)
 
     def _estimator(self, record: Mapping[str, Any]) -> Any:
         if self._model is None:
@@ -365,7 +320,7 @@ def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCa
     calibrator.check_state()
     _check_classes(calibrator, card)
     encoder = Encoder()
-    encoded = encoder.calibrator(calibrator)
+    encoded = encoder.estimator(calibrator)
     about = {"card": card_to_json(card), "calibrator": encoded, "records": encoder.records}
     version = _PLAIN if card.layer is None and not card.outputs else _OF_OUTPUTS
     if encoder.shrinks:
@@ -410,7 +365,7 @@ def load_calibrator(
         card = card_from_json(about["card"])
         # before the calibrator uses the model
         unchecked = "" if any_model else _checked(card, given)
-        calibrator = Decoder(arrays, about["records"], given).calibrator(about["calibrator"])
+        calibrator = Decoder(arrays, about["records"], given).estimator(about["calibrator"])
         _check_classes(calibrator, card)
     if card.layer is not None:
         _check_layer(calibrator, card.layer, given, Path(path).name)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration.calibrator_base import Calibrator, demand
+from kdcal_core.calibration.calibrator_base import Calibrator
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.graph.estimator import KernelDensityEstimator
 from kdcal_core.calibration.graph.fit_graph import settle
@@ -32,6 +32,7 @@ from kdcal_core.models.protocol import HasCodes
 from kdcal_core.partition import LeafCodes
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import demand
 
 
 @storable

@@ -58,7 +58,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kdcal_core.calibration.calibrator_base import demand
 from kdcal_core.calibration.regions.one_tree import min_rows_of
 from kdcal_core.calibration.regions.region_layers import (
     FitRows,
@@ -76,6 +75,7 @@ from kdcal_core.data.splits import stratified_folds
 from kdcal_core.partition.tree import RowStats
 from kdcal_core.statistics import CLIP, log_losses
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import demand
 
 if TYPE_CHECKING:
     from kdcal_core.partition.tree import BinnedInputs

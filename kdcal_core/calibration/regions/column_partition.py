@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.calibrator_base import check_array, demand
 from kdcal_core.calibration.regions.region_layers import FitRows, PartitionFit, fit_partition
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree.binned import MAX_BINS, InputColumn
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 from kdcal_core.text import formatted, listed
 
 # Numbers with more distinct values than this are binned at their quantiles.

@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration.calibrator_base import CORNERS_AT_SCORES, Calibrator, demand
+from kdcal_core.calibration.calibrator_base import CORNERS_AT_SCORES, Calibrator
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.regions.boosted import fit_boosted, nested
 from kdcal_core.calibration.regions.column_partition import column_read, fit_columns, group_columns
@@ -35,6 +35,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.models import HasEmbedding, HasLayers
 from kdcal_core.progress import Progress, silent
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import demand
 
 
 def input_table(X: Any, n: int, columns: tuple[str, ...] | None = None) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
-from kdcal_core.calibration.calibrator_base import check_array, demand, spread, top_label
+from kdcal_core.calibration.calibrator_base import spread, top_label
 from kdcal_core.calibration.kde import TopLabelKDE
 from kdcal_core.calibration.regions.pooling import N_BINS, bins_of, pooled_rates, tallies, worth_of
 from kdcal_core.calibration.regions.scores_and_hierarchy import (
@@ -27,6 +27,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.errors import InputWarning
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 
 
 @storable

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from kdcal_core.calibration.calibrator_base import check_array, demand
 from kdcal_core.calibration.regions._node_fits import (
     Loss,
     NodeRows,
@@ -34,6 +33,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 
 LOWEST, HIGHEST = 0.05, 20.0
 

@@ -218,7 +218,7 @@ def test_what_the_rule_forbids_is_not_saved(value):
 def test_a_stranger_under_a_known_name_is_not_saved():
     stranger = type("UncalibratedConfidence", (UncalibratedConfidence,), {})
     with pytest.raises(TypeError, match="cannot hold the calibrator"):
-        Encoder().calibrator(stranger().fit([[0.6, 0.4], [0.3, 0.7]], [0, 1]))
+        Encoder().estimator(stranger().fit([[0.6, 0.4], [0.3, 0.7]], [0, 1]))
 
 
 def test_only_a_fitted_calibrator_is_saved(tmp_path):
