@@ -69,7 +69,7 @@ class Mapped(PredictiveDistribution):
     def __init__(self, base: PredictiveDistribution, knots: ArrayLike, values: ArrayLike) -> None:
         self.base = base
         self.knots, self.values = numbers_of(knots, "Knots"), numbers_of(values, "Values")
-        _check_map(self.knots, self.values)
+        check_map(self.knots, self.values)
 
     def __len__(self) -> int:
         return len(self.base)
@@ -159,7 +159,7 @@ class Mapped(PredictiveDistribution):
         return Weighted(quantiles, np.diff(edges))
 
 
-def _check_map(knots: FloatArray, values: FloatArray) -> None:
+def check_map(knots: FloatArray, values: FloatArray) -> None:
     fix = "It must go from (0, 0) to (1, 1), with rising knots and values that never fall."
     if knots.ndim != 1 or knots.shape != values.shape or knots.size < 2:
         raise InputError("The map's knots and values are not two lists of equal length", fix=fix)

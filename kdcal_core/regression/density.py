@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,19 +25,26 @@ from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression.recalibrators import (
     RecalibratorSpec,
+    StoredRecalibrator,
+    check_count,
+    check_number,
     check_outcomes,
     count_outside,
     drawn_inside,
     pit_values,
 )
+from kdcal_core.store import storable
+from kdcal_core.store.estimators import LARGEST, check_array, checked_array, demand
 
 # Corners of the curve, as normal scores of the level; the outer slopes continue beyond them.
 CORNERS = ndtri(np.array([0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99]))
+FEATURES = ("median", "width", "skewness")
 _UNIT = float(np.log(np.e - 1))  # softplus of this is 1
 _BATCH, _MOST_STEPS, _LEVELS = 256, 100, 32
 _CHECKED_LEVELS = (np.arange(49) + 1) / 50
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class QuantileCurves:
     """The trained network.
@@ -50,6 +56,17 @@ class QuantileCurves:
     """
 
     layers: tuple[tuple[FloatArray, FloatArray], ...]
+
+    def check_state(self) -> None:
+        """Refuse layers, from a file, that do not follow on one another."""
+        width = len(FEATURES)
+        demand(len(self.layers) > 0, "curves_")
+        for weight, bias in self.layers:
+            units = len(bias)
+            checked_array(weight, "curves_", (units, width))
+            checked_array(bias, "curves_", (None,))
+            width = units
+        demand(width == 1 + len(CORNERS) + 1, "curves_")
 
     def __call__(self, features: FloatArray, score: FloatArray) -> FloatArray:
         """The curve of each row (n, d) at normal scores of the level (g,), (n, g)."""
@@ -179,7 +196,8 @@ _FARTHEST = 8.0
 _GRID = ndtr(np.linspace(-3.5, 3.5, 141))
 
 
-class DensityRecalibration(BaseEstimator):
+@storable
+class DensityRecalibration(StoredRecalibrator):
     """Quantiles of the outcome given the model's forecast (Kuleshov and Deshpande 2022).
 
     A small network estimates all quantiles of the outcome by the check loss, given features of the
@@ -213,6 +231,9 @@ class DensityRecalibration(BaseEstimator):
         Epochs until the best network; 0 if the model itself was best.
     loss_, model_loss_ : float
         Mean check loss of the network and of the model on the 20%.
+    reference_ : (n, 3) array
+        Median, width and skewness of the calibration rows' forecasts, each column sorted.
+    curves_ : QuantileCurves
     n_outside_ : int
         Outcomes outside their predictive support: PIT within 1e-16 of 0 or 1.
 
@@ -277,7 +298,7 @@ class DensityRecalibration(BaseEstimator):
         pit = drawn_inside(distribution, check_outcomes(y, len(pit)), pit, self.seed)
         score = np.clip(ndtri(pit), -_FARTHEST, _FARTHEST)
         shape = _shape(distribution)
-        self._reference = np.sort(shape, axis=0)
+        self.reference_ = np.sort(shape, axis=0)
         self.curves_: QuantileCurves
         self.curves_, self.n_epochs_, self.loss_, self.model_loss_ = train_curves(
             self._features(shape),
@@ -300,12 +321,23 @@ class DensityRecalibration(BaseEstimator):
         level = np.clip(ndtr(score), np.finfo(float).tiny, 1 - np.finfo(float).epsneg)
         return Quantiles(_GRID, distribution.ppf(level))
 
+    def check_state(self) -> None:
+        super().check_state()
+        reference = check_array(self, "reference_", (None, 3))
+        demand(len(reference) > 0 and bool((np.diff(reference, axis=0) >= 0).all()), "reference_")
+        demand(isinstance(self.curves_, QuantileCurves), "curves_")
+        self.curves_.check_state()
+        check_count(self, "n_outside_")
+        check_count(self, "n_epochs_")
+        check_number(self, "loss_", 0.0, LARGEST)
+        check_number(self, "model_loss_", 0.0, LARGEST)
+
     def _features(self, shape: FloatArray) -> FloatArray:
         """Ranks among the calibration rows, (n, 3), clipped to [-1, 1]."""
-        n = len(self._reference)
+        n = len(self.reference_)
         ranks = [
             np.searchsorted(reference, values, "left") + np.searchsorted(reference, values, "right")
-            for reference, values in zip(self._reference.T, shape.T, strict=True)
+            for reference, values in zip(self.reference_.T, shape.T, strict=True)
         ]
         return np.stack(ranks, axis=1) / n - 1.0
 

@@ -13,25 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr, ndtri
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.distributions import Mapped, PredictiveDistribution
+from kdcal_core.distributions.wrapped import check_map
 from kdcal_core.regression.recalibrated import Recalibrated
 from kdcal_core.regression.recalibrators import (
+    PitRecalibrator,
     RecalibratorSpec,
     check_outcomes,
-    count_outside,
-    drawn_inside,
-    pit_values,
-    widened,
-    widening_of,
 )
+from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 
 
-class GlobalRecalibration(BaseEstimator):
+@storable
+class GlobalRecalibration(PitRecalibrator):
     """Algorithm 1 of Torres et al. with k = n neighbours of equal weight.
 
     Parameters
@@ -72,11 +71,8 @@ class GlobalRecalibration(BaseEstimator):
             If the outcomes do not match the rows or are not finite.
         """
         y = check_outcomes(y, len(distribution))
-        self.widening_ = widening_of(distribution, y)
-        base = widened(distribution, self.widening_)
-        pit = pit_values(base, y, self.seed)
-        self.n_outside_ = count_outside(pit)
-        self.pit_ = np.sort(drawn_inside(base, y, pit, self.seed))
+        _, pit = self._pit_of_fit(distribution, y)
+        self.pit_ = np.sort(pit)
         return self
 
     def predict(
@@ -84,15 +80,20 @@ class GlobalRecalibration(BaseEstimator):
     ) -> PredictiveDistribution:
         """The recalibrated distributions of m new rows."""
         check_is_fitted(self, "pit_")
-        base = widened(distribution, self.widening_)
+        base = self._base(distribution)
         return Recalibrated(base, self.pit_[None, :], np.ones((1, len(self.pit_))))
+
+    def check_state(self) -> None:
+        super().check_state()
+        demand(len(check_array(self, "pit_", (None,), low=0.0, high=1.0)) > 0, "pit_")
 
 
 BETWEEN = 8
 """Number of linear pieces of the smooth map between adjacent kept corners."""
 
 
-class IsotonicRecalibration(BaseEstimator):
+@storable
+class IsotonicRecalibration(PitRecalibrator):
     """``F~ = R o F^`` with R an isotonic regression on (p, ECDF(p)) (Torres et al., section 2).
 
     p are the PIT values of the calibration set. Their ECDF (denominator n) is already
@@ -161,11 +162,7 @@ class IsotonicRecalibration(BaseEstimator):
         """
         self._validate_params()
         y = check_outcomes(y, len(distribution))
-        self.widening_ = widening_of(distribution, y)
-        base = widened(distribution, self.widening_)
-        pit = pit_values(base, y, self.seed)
-        self.n_outside_ = count_outside(pit)
-        pit = drawn_inside(base, y, pit, self.seed)
+        _, pit = self._pit_of_fit(distribution, y)
         self.knots_, self.values_ = _corners(pit, len(pit) + (self.ends == "open"))
         if self.smoothing == "auto":
             self.knots_, self.values_ = _smooth(self.knots_, self.values_)
@@ -176,7 +173,11 @@ class IsotonicRecalibration(BaseEstimator):
     ) -> PredictiveDistribution:
         """``R o F^`` for m new rows; ``space`` is not used."""
         check_is_fitted(self, "knots_")
-        return Mapped(widened(distribution, self.widening_), self.knots_, self.values_)
+        return Mapped(self._base(distribution), self.knots_, self.values_)
+
+    def check_state(self) -> None:
+        super().check_state()
+        check_map(check_array(self, "knots_", (None,)), check_array(self, "values_", (None,)))
 
 
 def _corners(pit: FloatArray, denominator: int) -> tuple[FloatArray, FloatArray]:

@@ -5,7 +5,6 @@ Also nearest neighbour regression, with which Torres et al. compare: the neighbo
 
 from __future__ import annotations
 
-import math
 import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -20,54 +19,40 @@ from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress
+from kdcal_core.regression.neighbour_recalibration import (
+    FEWEST_TRIED,
+    NEIGHBOUR_SETTINGS,
+    TRIED_ROWS,
+    NeighbourRecalibration,
+    Smoothing,
+    smoothed,
+)
 from kdcal_core.regression.neighbour_search import (
     Kernel,
     Neighbours,
-    NeighbourSearch,
-    Scaling,
+    ScaledSearch,
     SearchKind,
     kernel_weights,
-    recall,
 )
-from kdcal_core.regression.recalibrated import Recalibrated, SmoothedRecalibrated
+from kdcal_core.regression.recalibrated import Recalibrated
 from kdcal_core.regression.recalibrators import (
     PIT_EDGE,
     RecalibratorSpec,
     check_outcomes,
     check_space,
-    count_outside,
-    drawn_inside,
-    pit_values,
-    widened,
-    widening_of,
 )
+from kdcal_core.store import storable
 
 FEWEST = 50
 """Fewest neighbours of a row, used if a radius holds fewer."""
 RECALL_ROWS = 200
-BANDWIDTHS = (1.0, 0.5, 0.25, 0.125, 0.0)
-TRIED_ROWS, FEWEST_TRIED = 400, 20
 MOST_RANKS = 2**16
 MOST_FLOATS = 2**28
 """Maximum number of neighbours of all rows together with a radius: 2 GB of PIT values."""
 
 
-def _smoothed(sampled: Recalibrated, bandwidth: float) -> PredictiveDistribution:
-    return SmoothedRecalibrated.of(sampled, bandwidth) if bandwidth else sampled
-
-
-def neighbours_of(n: int) -> int:
-    """Default number of neighbours among n rows: 2 sqrt(n), at least 50.
-
-    Examples
-    --------
-    >>> neighbours_of(100), neighbours_of(10_000)
-    (50, 200)
-    """
-    return max(50, round(2 * math.sqrt(n)))
-
-
-class LocalRecalibration(BaseEstimator):
+@storable
+class LocalRecalibration(NeighbourRecalibration):
     """Local recalibration (Torres et al., Algorithm 1 and Eq. 3).
 
     The fit stores the PIT values p_i = F^_i(y_i) of the calibration set. A new row j uses those of
@@ -137,14 +122,11 @@ class LocalRecalibration(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "k": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        **NEIGHBOUR_SETTINGS,
         "radius": [None, Interval(Real, 0, None, closed="neither")],
-        "kernel": [StrOptions({"epanechnikov", "uniform"})],
         "search": [StrOptions({"exact", "approximate"})],
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "standardise": ["boolean"],
-        "smoothing": [StrOptions({"auto", "kernel", "none"})],
-        "seed": [Interval(Integral, 0, None, closed="left")],
     }
 
     def __init__(
@@ -155,7 +137,7 @@ class LocalRecalibration(BaseEstimator):
         search: SearchKind = "exact",
         epsilon: float = 0.0,
         standardise: bool = True,
-        smoothing: Literal["auto", "kernel", "none"] = "auto",
+        smoothing: Smoothing = "auto",
         seed: int = 0,
     ) -> None:
         self.k = k
@@ -183,18 +165,13 @@ class LocalRecalibration(BaseEstimator):
         InputError
             If outcomes or space do not match the rows or are not finite; row and column are named.
         """
-        self._validate_params()
-        space = check_space(space, len(distribution))
-        y = check_outcomes(y, len(distribution))
-        self.widening_ = widening_of(distribution, y)
-        base = widened(distribution, self.widening_)
-        pit = pit_values(base, y, self.seed)
-        self.n_outside_ = count_outside(pit)
-        self.pit_ = drawn_inside(base, y, pit, self.seed)
-        self._scaling = Scaling.of(space) if self.standardise else None
-        self._search = NeighbourSearch(self._scaled(space), self.search, self.epsilon)
-        asked = neighbours_of(len(self.pit_)) if self.k == "auto" else int(self.k)
-        self.k_ = min(asked, len(self.pit_))
+        y, space = self._checked(distribution, y, space)
+        _, self.pit_ = self._pit_of_fit(distribution, y)
+        self.search_ = ScaledSearch.of(
+            space, standardise=self.standardise, kind=self.search, epsilon=float(self.epsilon)
+        )
+        asked = self._wanted(len(y))
+        self.k_ = min(asked, len(y))
         if self.radius is None and self.k != "auto" and self.k_ < asked:
             warnings.warn(
                 f"There are {self.k_:,} calibration rows and k is {asked:,}: all rows are "
@@ -202,9 +179,7 @@ class LocalRecalibration(BaseEstimator):
                 InputWarning,
                 stacklevel=2,
             )
-        self.bandwidth_ = {"kernel": 1.0, "none": 0.0}.get(self.smoothing, np.nan)
-        if self.smoothing == "auto":
-            self.bandwidth_ = self._chosen_bandwidth(distribution, y, space)
+        self.bandwidth_ = self._chosen_bandwidth(distribution, y, space)
         return self
 
     def predict(
@@ -229,37 +204,34 @@ class LocalRecalibration(BaseEstimator):
             finite, or a radius holds too many rows for memory.
         """
         check_is_fitted(self, "pit_")
-        points = self._scaled(check_space(space, len(distribution), self._search.n_columns))
+        points = check_space(space, len(distribution), self.search_.n_columns)
         found, weights = self._neighbours(points, progress)
         self.recall_ = (
-            recall(self._search, found.index, points, RECALL_ROWS)
+            self.search_.recall(points, found.index, RECALL_ROWS)
             if self.search == "approximate"
             else None
         )
-        base = widened(distribution, self.widening_)
-        sampled = self._sampled(base, found.index, weights)
-        return _smoothed(sampled, self.bandwidth_)
+        sampled = self._sampled(self._base(distribution), found.index, weights)
+        return smoothed(sampled, self.bandwidth_)
 
     def _chosen_bandwidth(
         self, distribution: PredictiveDistribution, y: FloatArray, space: FloatArray
     ) -> float:
         """The widest bandwidth within a standard error of the smallest leave-one-out CRPS."""
-        n = len(y)
-        rows = np.random.default_rng([self.seed, 3]).permutation(n)[:TRIED_ROWS]
+        if self.smoothing != "auto":
+            return self._bandwidth()
+        rows = np.random.default_rng([self.seed, 3]).permutation(len(y))[:TRIED_ROWS]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
-            found, weights = self._neighbours(self._scaled(space[rows]), None)
+            found, weights = self._neighbours(space[rows], None)
         others = np.where(found.index == rows[:, np.newaxis], 0.0, weights)
         some = others.max(axis=1) > 0
-        if some.sum() < FEWEST_TRIED:
-            return BANDWIDTHS[0]
         rows = rows[some]
-        base = widened(distribution[rows], self.widening_)
+        if len(rows) < FEWEST_TRIED:
+            return self._bandwidth()
+        base = self._base(distribution[rows])
         sampled = self._sampled(base, found.index[some], others[some])
-        crps = np.stack([_smoothed(sampled, one).crps(y[rows]) for one in BANDWIDTHS])
-        worse = crps - crps[np.argmin(crps.mean(axis=1))]
-        close = worse.mean(axis=1) <= worse.std(axis=1) / math.sqrt(len(rows))
-        return BANDWIDTHS[int(np.argmax(close))]
+        return self._bandwidth(len(rows), lambda one: smoothed(sampled, one).crps(y[rows]))
 
     def _sampled(
         self, base: PredictiveDistribution, index: IntArray, weights: FloatArray
@@ -276,17 +248,14 @@ class LocalRecalibration(BaseEstimator):
             weights = np.take_along_axis(weights, order, axis=1)
         return Recalibrated(base, self.pit_[index], weights)
 
-    def _scaled(self, space: FloatArray) -> FloatArray:
-        return space if self._scaling is None else self._scaling(space)
-
     def _neighbours(
         self, points: FloatArray, progress: Progress | None
     ) -> tuple[Neighbours, FloatArray]:
         if self.radius is None:
             self.n_fallback_ = 0
-            found = self._search.query(points, self.k_, progress)
+            found = self.search_.query(points, self.k_, progress)
             return found, kernel_weights(found.distance, self.kernel)
-        inside = self._search.count_within(points, self.radius)
+        inside = self.search_.count_within(points, self.radius)
         fewest = min(FEWEST, len(self.pit_))
         most = max(int(inside.max()), fewest)
         if most * len(points) > MOST_FLOATS:
@@ -295,7 +264,7 @@ class LocalRecalibration(BaseEstimator):
                 f"{len(points):,} new rows at once",
                 fix="Choose a smaller radius, a number of neighbours k, or fewer rows at a time.",
             )
-        found = self._search.query(points, most, progress)
+        found = self.search_.query(points, most, progress)
         weights = kernel_weights(found.distance, self.kernel, self.radius)
         # rows exactly at the radius have weight 0 with the Epanechnikov kernel
         lonely = (weights > 0).sum(axis=1) < fewest
@@ -341,12 +310,10 @@ class NeighbourRegression(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "k": [Interval(Integral, 1, None, closed="left")],
-        "kernel": [StrOptions({"epanechnikov", "uniform"})],
+        "kernel": NEIGHBOUR_SETTINGS["kernel"],
     }
 
-    def __init__(
-        self, k: int = 1000, kernel: Literal["epanechnikov", "uniform"] = "epanechnikov"
-    ) -> None:
+    def __init__(self, k: int = 1000, kernel: Kernel = "epanechnikov") -> None:
         self.k = k
         self.kernel = kernel
 
@@ -363,8 +330,7 @@ class NeighbourRegression(BaseEstimator):
         self._validate_params()
         self._y = check_outcomes(y, len(np.asarray(y)))
         checked = check_space(space, len(self._y))
-        self._scaling = Scaling.of(checked)
-        self._search = NeighbourSearch(self._scaling(checked))
+        self._search = ScaledSearch.of(checked)
         self.k_ = min(self.k, len(self._y))
         return self
 
@@ -378,8 +344,8 @@ class NeighbourRegression(BaseEstimator):
                 "The space in which neighbours are searched is missing",
                 fix="Give the inputs or a hidden layer of the model, one row for each row.",
             )
-        new = check_space(space, len(np.asarray(space)), len(self._scaling.mean))
-        found = self._search.query(self._scaling(new), self.k_)
+        new = check_space(space, len(np.asarray(space)), self._search.n_columns)
+        found = self._search.query(new, self.k_)
         return Weighted(self._y[found.index], kernel_weights(found.distance, self.kernel))
 
 

@@ -6,14 +6,14 @@ whose neighbourhood is miscalibrated beyond chance are recalibrated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,13 +24,17 @@ from kdcal_core.distributions.wrapped import concatenate
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression.local import LocalRecalibration
-from kdcal_core.regression.neighbour_search import NeighbourSearch, Scaling
+from kdcal_core.regression.neighbour_search import ScaledSearch
 from kdcal_core.regression.recalibrators import (
     Recalibrator,
     RecalibratorSpec,
+    StoredRecalibrator,
+    check_inner,
     check_outcomes,
     check_space,
 )
+from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 from kdcal_core.text import counted, p_text
 
 ORDERS = 4
@@ -94,6 +98,7 @@ def step_down(statistic: FloatArray, null: FloatArray) -> FloatArray:
 _FEWEST = 5  # fewest rows of a neighbourhood
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class LocalUniformity:
     """The result of the local test, returned by :func:`local_uniformity`.
@@ -116,6 +121,8 @@ class LocalUniformity:
         (the family-wise error rate over all centres).
     n, level, draws, seed
         Number of rows, requested level, number of Monte Carlo draws and their seed.
+    search : ScaledSearch
+        The centres' places in the space.
     """
 
     centres: IntArray
@@ -128,8 +135,7 @@ class LocalUniformity:
     level: float
     draws: int
     seed: int
-    _scaling: Scaling
-    _search: NeighbourSearch
+    search: ScaledSearch
 
     @property
     def k(self) -> int:
@@ -154,8 +160,8 @@ class LocalUniformity:
         InputError
             If the space differs in its number of columns from that of the test.
         """
-        values = check_space(space, len(np.asarray(space)), len(self._scaling.mean))
-        return self.needed[self._search.query(self._scaling(values), 1).index[:, 0]]
+        values = check_space(space, len(np.asarray(space)), self.search.n_columns)
+        return self.needed[self.search.query(values, 1).index[:, 0]]
 
     @property
     def words(self) -> str:
@@ -264,8 +270,7 @@ class Neighbourhoods:
     seed: int
     _used: IntArray
     _sums: sparse.csr_matrix
-    _scaling: Scaling
-    _search: NeighbourSearch
+    _search: ScaledSearch
 
     @classmethod
     def of(
@@ -294,10 +299,9 @@ class Neighbourhoods:
             )
         report = part_of(progress, 0.0, 1.0)
         report(0.0, "Finding neighbourhoods")
-        scaling = Scaling.of(x)
-        z = scaling(x)
+        every = ScaledSearch.of(x)
         chosen = at_most(n, centres, seed)
-        near = NeighbourSearch(z).query(z[chosen], k).index
+        near = every.query(x[chosen], k).index
         used, columns = np.unique(near, return_inverse=True)
         c = len(chosen)
         sums = sparse.csr_matrix(
@@ -306,7 +310,8 @@ class Neighbourhoods:
         )
         null = null_statistics(sums, draws, seed, report)
         report(1.0, "Local test done")
-        return cls(chosen, near, null, n, seed, used, sums, scaling, NeighbourSearch(z[chosen]))
+        centred = replace(every, points=every.points[chosen])
+        return cls(chosen, near, null, n, seed, used, sums, centred)
 
     def test(self, pit: FloatArray, level: float = 0.05) -> LocalUniformity:
         """The test of PIT values (n,) in these neighbourhoods."""
@@ -324,8 +329,7 @@ class Neighbourhoods:
             level=level,
             draws=draws,
             seed=self.seed,
-            _scaling=self._scaling,
-            _search=self._search,
+            search=self._search,
         )
 
 
@@ -348,7 +352,8 @@ def _checked_pit(pit: Any) -> FloatArray:
     return values
 
 
-class WhereNeeded(BaseEstimator):
+@storable
+class WhereNeeded(StoredRecalibrator):
     """Another recalibrator, applied only where :func:`local_uniformity` finds that it is needed.
 
     A row whose nearest tested neighbourhood has no fault beyond chance keeps the model's
@@ -454,6 +459,17 @@ class WhereNeeded(BaseEstimator):
             ],
             np.concatenate([recalibrated, kept]),
         )
+
+    @property
+    def needs_space(self) -> bool:
+        return True
+
+    def check_state(self) -> None:
+        super().check_state()
+        demand(isinstance(self.test_, LocalUniformity), "test_")
+        self.test_.search.check_state("test_")
+        check_array(self.test_, "adjusted_p", (len(self.test_.search),), low=0.0, high=1.0)
+        check_inner(self.recalibrator_)
 
 
 def _local_where_needed(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self
+from functools import cached_property
+from typing import Any, Literal, Protocol, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from threadpoolctl import threadpool_limits
 from kdcal_core.blocks import Blocks, run_blocks
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.progress import Progress
+from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 
 
 @dataclass(frozen=True, eq=False)
@@ -455,6 +458,97 @@ class NeighbourSearch:
         level &= np.cumsum(level, axis=1) <= room
         nearest = np.nonzero(nearer | level)[1].reshape(b, k)
         return self._nearest_first(points, Candidates(nearest, np.full(b, k), sure), k)
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class ScaledSearch:
+    """Neighbours among the calibration rows of one space, which is scaled by column first.
+
+    Its fields are all that is kept of the rows, in memory and in files.
+
+    Attributes
+    ----------
+    points : (n, d) float64
+        Scaled coordinates of the calibration rows.
+    mean, scale : (d,) float64
+        Of the scaling; 0 and 1 where the space is used as it is.
+    kind : {"exact", "approximate"}
+    epsilon : float
+        As in :class:`NeighbourSearch`.
+
+    Examples
+    --------
+    >>> search = ScaledSearch.of(np.array([[0.0, 7.0], [2.0, 7.0]]))
+    >>> search.query(np.array([[3.0, 9.0]]), 1).distance.tolist()
+    [[1.0]]
+    """
+
+    points: FloatArray
+    mean: FloatArray
+    scale: FloatArray
+    kind: SearchKind = "exact"
+    epsilon: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        space: FloatArray,
+        *,
+        standardise: bool = True,
+        kind: SearchKind = "exact",
+        epsilon: float = 0.0,
+    ) -> Self:
+        """The search among checked coordinates (n, d)."""
+        d = space.shape[1]
+        scaling = Scaling.of(space) if standardise else Scaling(np.zeros(d), np.ones(d))
+        return cls(scaling(space), scaling.mean, scaling.scale, kind, epsilon)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.points.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @cached_property
+    def _search(self) -> NeighbourSearch:
+        return NeighbourSearch(self.points, self.kind, self.epsilon)
+
+    def scaled(self, space: FloatArray) -> FloatArray:
+        """Scaled coordinates of new rows, (m, d)."""
+        return Scaling(self.mean, self.scale)(space)
+
+    def query(self, space: FloatArray, k: int, progress: Progress | None = None) -> Neighbours:
+        """The k nearest rows of each of m new ones, (m, d) in the space before scaling."""
+        return self._search.query(self.scaled(space), k, progress)
+
+    def count_within(self, space: FloatArray, radius: float) -> IntArray:
+        """Number of rows within a scaled distance of each new row, (m,)."""
+        return self._search.count_within(self.scaled(space), radius)
+
+    def others(self, space: FloatArray, k: int, own: IntArray) -> Neighbours:
+        """The k nearest rows of calibration rows (m, d) whose positions are ``own``, without these.
+
+        k is less than the number of rows.
+        """
+        found = self.query(space, k + 1)
+        other = found.index != own[:, np.newaxis]
+        other[other.all(axis=1), -1] = False  # many equal rows: the own one is not listed
+        return Neighbours(found.index[other].reshape(-1, k), found.distance[other].reshape(-1, k))
+
+    def recall(self, space: FloatArray, found: IntArray, sample: int) -> float:
+        """Share of the true nearest rows among those found, on evenly spaced rows."""
+        return recall(self._search, found, self.scaled(space), sample)
+
+    def check_state(self, name: str) -> None:
+        """Refuse arrays of a file that are no search among at least one row."""
+        d = self.points.shape[1] if self.points.ndim == 2 else 0
+        demand(d > 0 and len(self.points) > 0, name)
+        check_array(self, "points", (None, d))
+        check_array(self, "mean", (d,))
+        demand(self.scale.shape == (d,) and bool((self.scale > 0).all()), name)
+        demand(self.kind in get_args(SearchKind) and 0 <= self.epsilon < np.inf, name)
 
 
 def recall(search: NeighbourSearch, found: IntArray, points: FloatArray, sample: int) -> float:

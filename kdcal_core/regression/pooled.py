@@ -2,47 +2,47 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.data.splits import at_most
 from kdcal_core.distributions import PredictiveDistribution, moments
-from kdcal_core.regression.local import BANDWIDTHS, FEWEST_TRIED, TRIED_ROWS, neighbours_of
-from kdcal_core.regression.neighbour_search import (
-    Kernel,
-    NeighbourSearch,
-    Scaling,
-    kernel_weights,
+from kdcal_core.regression.neighbour_recalibration import (
+    FEWEST_TRIED,
+    NEIGHBOUR_SETTINGS,
+    TRIED_ROWS,
+    NeighbourRecalibration,
+    Smoothing,
+    first_close,
+    smoothed,
 )
-from kdcal_core.regression.recalibrated import Recalibrated, SmoothedRecalibrated
+from kdcal_core.regression.neighbour_search import Kernel, ScaledSearch, kernel_weights
+from kdcal_core.regression.recalibrated import Recalibrated
 from kdcal_core.regression.recalibrators import (
     PIT_EDGE,
     RecalibratorSpec,
-    check_outcomes,
+    check_number,
     check_space,
-    count_outside,
-    drawn_inside,
-    pit_values,
-    widened,
-    widening_of,
 )
+from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 
 SHARES = (0.0, 0.15, 0.3, 0.5, 0.75)
 FARTHER, MOST = 5, 500
 """The wider neighbourhood has five times as many rows, 500 or k at most."""
 FEWEST_SIMILAR, SIMILAR_SHARE = 50, 8
+_OF_FEW = 0.25  # bandwidth with too few rows to choose it
 _LEAST_SPREAD = 1e-3  # on the probit scale
 
 
-class PooledRecalibration(BaseEstimator):
+@storable
+class PooledRecalibration(NeighbourRecalibration):
     """Local recalibration whose few neighbours are joined by many rows that know the tails.
 
     The k nearest rows follow local faults, but few of them lie in the tails, so the intervals of
@@ -95,18 +95,16 @@ class PooledRecalibration(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **NEIGHBOUR_SETTINGS,
         "k": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
-        "kernel": [StrOptions({"epanechnikov", "uniform"})],
-        "smoothing": [StrOptions({"auto", "kernel", "none"})],
         "similar": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
-        "seed": [Interval(Integral, 0, None, closed="left")],
     }
 
     def __init__(
         self,
         k: int | Literal["auto"] = "auto",
         kernel: Kernel = "epanechnikov",
-        smoothing: Literal["auto", "kernel", "none"] = "auto",
+        smoothing: Smoothing = "auto",
         similar: float | Literal["auto"] = "auto",
         seed: int = 0,
     ) -> None:
@@ -132,35 +130,31 @@ class PooledRecalibration(BaseEstimator):
         InputError
             If outcomes or space do not match the rows or are not finite.
         """
-        self._validate_params()
-        space = check_space(space, len(distribution))
-        y = check_outcomes(y, len(distribution))
-        self.widening_ = widening_of(distribution, y)
-        base = widened(distribution, self.widening_)
-        pit = pit_values(base, y, self.seed)
-        self.n_outside_ = count_outside(pit)
-        pit = drawn_inside(base, y, pit, self.seed)
+        y, space = self._checked(distribution, y, space)
+        base, pit = self._pit_of_fit(distribution, y)
         self.pit_ = np.clip(pit, PIT_EDGE, 1 - PIT_EDGE)
-        self._probit: FloatArray = ndtri(self.pit_)
-        self._near = _Search(space, self.kernel)
-        self._alike = _Search(moments(distribution), self.kernel)
+        self.search_ = ScaledSearch.of(space)
+        self.alike_ = ScaledSearch.of(moments(distribution))
         n = len(y)
-        self.k_ = min(neighbours_of(n) if self.k == "auto" else int(self.k), n)
+        self.k_ = min(self._wanted(n), n)
         own = np.arange(n)
-        index, weights = self._near(space, min(self.k_, n - 1), own)
+        index, weights = self._nearest(self.search_, space, min(self.k_, n - 1), own)
         mean, spread = self._local(index, weights)
-        self._residuals = (self._probit - mean) / spread
+        self.residuals_ = (ndtri(self.pit_) - mean) / spread
         rows = at_most(n, TRIED_ROWS, [self.seed, 3])
         groups = self._groups(distribution[rows], space[rows], rows)
+
+        def crps(similar: float, bandwidth: float) -> FloatArray:
+            return _pooled(base[rows], groups, similar, bandwidth).crps(y[rows])
+
         self.similar_ = 0.3 if self.similar == "auto" else float(self.similar)
-        self.bandwidth_ = {"kernel": 1.0, "none": 0.0}.get(self.smoothing, 0.25)
-        tried = base[rows], y[rows], groups
         if self.similar == "auto" and len(rows) >= FEWEST_TRIED:
-            pairs = [(share, self.bandwidth_) for share in reversed(SHARES)]
-            self.similar_ = pairs[_first_close(*tried, pairs)][0]
-        if self.smoothing == "auto" and len(rows) >= FEWEST_TRIED:
-            pairs = [(self.similar_, one) for one in BANDWIDTHS]
-            self.bandwidth_ = pairs[_first_close(*tried, pairs)][1]
+            first = self._bandwidth(of_few=_OF_FEW)
+            shares = SHARES[::-1]
+            self.similar_ = shares[first_close(np.stack([crps(one, first) for one in shares]))]
+        self.bandwidth_ = self._bandwidth(
+            len(rows), lambda one: crps(self.similar_, one), of_few=_OF_FEW
+        )
         return self
 
     def predict(
@@ -174,10 +168,19 @@ class PooledRecalibration(BaseEstimator):
             If the space is missing, differs in its number of columns, or is not finite.
         """
         check_is_fitted(self, "similar_")
-        points = check_space(space, len(distribution), self._near.n_columns)
+        points = check_space(space, len(distribution), self.search_.n_columns)
         groups = self._groups(distribution, points)
-        base = widened(distribution, self.widening_)
-        return _pooled(base, groups, self.similar_, self.bandwidth_)
+        return _pooled(self._base(distribution), groups, self.similar_, self.bandwidth_)
+
+    def check_state(self) -> None:
+        super().check_state()
+        n = len(self.search_)
+        demand(isinstance(self.alike_, ScaledSearch) and len(self.alike_) == n, "alike_")
+        self.alike_.check_state("alike_")
+        demand(self.alike_.n_columns == 2, "alike_")
+        check_array(self, "residuals_", (n,))
+        check_array(self, "pit_", (n,), low=PIT_EDGE, high=1 - PIT_EDGE)
+        check_number(self, "similar_", 0.0, 1.0)
 
     def _groups(
         self, distribution: PredictiveDistribution, space: FloatArray, own: IntArray | None = None
@@ -185,12 +188,12 @@ class PooledRecalibration(BaseEstimator):
         """PIT values and weights, summing to 1, of each row's three groups, without its own."""
         n = len(self.pit_) - (own is not None)
         wide = min(max(self.k_, min(FARTHER * self.k_, MOST)), n)
-        index, weights = self._near(space, min(self.k_, n), own)
-        far, far_weights = self._near(space, wide, own)
+        index, weights = self._nearest(self.search_, space, min(self.k_, n), own)
+        far, far_weights = self._nearest(self.search_, space, wide, own)
         count = min(max(FEWEST_SIMILAR, n // SIMILAR_SHARE), MOST, n)
-        alike, alike_weights = self._alike(moments(distribution), count, own)
+        alike, alike_weights = self._nearest(self.alike_, moments(distribution), count, own)
         mean, spread = self._local(index, weights)
-        moved = ndtr(mean[:, np.newaxis] + spread[:, np.newaxis] * self._residuals[far])
+        moved = ndtr(mean[:, np.newaxis] + spread[:, np.newaxis] * self.residuals_[far])
         return [
             (self.pit_[index], weights),
             (moved, far_weights),
@@ -199,35 +202,18 @@ class PooledRecalibration(BaseEstimator):
 
     def _local(self, index: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weighted mean and spread of each row's neighbours on the probit scale, (n,) each."""
-        near = self._probit[index]
+        near = ndtri(self.pit_)[index]
         mean = (weights * near).sum(axis=1)
         spread = np.sqrt((weights * (near - mean[:, np.newaxis]) ** 2).sum(axis=1))
         return mean, np.maximum(spread, _LEAST_SPREAD)
 
-
-class _Search:
-    """Standardised points, and the kernel weights of those nearest to new ones."""
-
-    def __init__(self, points: FloatArray, kernel: Kernel) -> None:
-        self._scaling, self._kernel = Scaling.of(points), kernel
-        self._search = NeighbourSearch(self._scaling(points))
-        self.n_columns = points.shape[1]
-
-    def __call__(
-        self, points: FloatArray, k: int, own: IntArray | None = None
+    def _nearest(
+        self, search: ScaledSearch, points: FloatArray, k: int, own: IntArray | None
     ) -> tuple[IntArray, FloatArray]:
-        """The k nearest rows (m, k) and their weights, without the point's ``own`` row."""
-        if own is None:
-            found = self._search.query(self._scaling(points), k)
-            index, distance = found.index, found.distance
-        else:
-            found = self._search.query(self._scaling(points), k + 1)
-            other = found.index != own[:, np.newaxis]
-            other[other.all(axis=1), -1] = False  # many equal rows: the own one is not listed
-            index = found.index[other].reshape(-1, k)
-            distance = found.distance[other].reshape(-1, k)
-        weights = kernel_weights(distance, self._kernel)
-        return index, weights / weights.sum(axis=1, keepdims=True)
+        """The k nearest rows (m, k), without the points' own, and weights that sum to 1."""
+        found = search.query(points, k) if own is None else search.others(points, k, own)
+        weights = kernel_weights(found.distance, self.kernel)
+        return found.index, weights / weights.sum(axis=1, keepdims=True)
 
 
 def _pooled(
@@ -239,20 +225,7 @@ def _pooled(
     shares = ((1 - similar) / 2, (1 - similar) / 2, similar)
     weights = [share * one for share, (_, one) in zip(shares, groups, strict=True)]
     sampled = Recalibrated(base, np.hstack([pit for pit, _ in groups]), np.hstack(weights))
-    return SmoothedRecalibrated.of(sampled, bandwidth) if bandwidth else sampled
-
-
-def _first_close(
-    base: PredictiveDistribution,
-    y: FloatArray,
-    groups: list[tuple[FloatArray, FloatArray]],
-    pairs: list[tuple[float, float]],
-) -> int:
-    """Place of the first share and bandwidth within a standard error of the smallest CRPS."""
-    crps = np.stack([_pooled(base, groups, *pair).crps(y) for pair in pairs])
-    worse = crps - crps[np.argmin(crps.mean(axis=1))]
-    close = worse.mean(axis=1) <= worse.std(axis=1) / math.sqrt(len(y))
-    return int(np.argmax(close))
+    return smoothed(sampled, bandwidth)
 
 
 RecalibratorSpec(

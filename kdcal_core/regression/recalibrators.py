@@ -14,11 +14,13 @@ from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import Normal, PredictiveDistribution, randomised_pit
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.offers import offer
+from kdcal_core.store.estimators import demand
 
 Kind = Literal["recommended", "local", "global", "forecast", "comparison"]
 
@@ -244,7 +246,7 @@ def _is_outside(pit: FloatArray) -> NDArray[np.bool_]:
     return found
 
 
-def count_outside(pit: FloatArray) -> int:
+def count_outside(pit: FloatArray, *, stacklevel: int = 3) -> int:
     """Number of outcomes so far out that their PIT value is within 1e-16 of 0 or 1.
 
     Warns
@@ -265,7 +267,7 @@ def count_outside(pit: FloatArray) -> int:
             "distributions, and no recalibrated interval reaches them. Widen the "
             "stated spread first, or read the model's mean as a single number.",
             InputWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     return outside
 
@@ -326,3 +328,76 @@ def widened(distribution: PredictiveDistribution, factor: float) -> PredictiveDi
     if factor == 1.0 or not isinstance(distribution, Normal):
         return distribution
     return Normal(distribution.mean(), factor * distribution.std())
+
+
+class StoredRecalibrator(BaseEstimator):
+    """Base class of recalibrators that a file can hold.
+
+    All state of a fitted one is in attributes whose names end with an underscore, as
+    `kdcal_core.store.estimators` describes. Methods shown only for comparison are no recalibrators
+    and have no file.
+    """
+
+    @property
+    def needs_space(self) -> bool:
+        """Whether the fitted recalibrator searches neighbours in a space."""
+        return False
+
+    def check_state(self) -> None:
+        """Refuse fitted state, from a file, that contradicts itself.
+
+        Raises
+        ------
+        InputError
+        """
+
+
+class PitRecalibrator(StoredRecalibrator):
+    """Base class of recalibrators made of PIT values of the calibration set.
+
+    Attributes
+    ----------
+    widening_ : float
+        Factor of the spread of normal distributions. It is 1 unless an outcome lies so far out that
+        its PIT value would be 0 or 1.
+    n_outside_ : int
+        Calibration rows whose outcome lies outside their distribution: PIT within 1e-16 of 0 or 1.
+    """
+
+    seed: int
+
+    def _pit_of_fit(
+        self, distribution: PredictiveDistribution, y: FloatArray
+    ) -> tuple[PredictiveDistribution, FloatArray]:
+        """The widened distributions and their PIT values of checked outcomes, (n,)."""
+        self.widening_ = widening_of(distribution, y)
+        base = widened(distribution, self.widening_)
+        pit = pit_values(base, y, self.seed)
+        self.n_outside_ = count_outside(pit, stacklevel=4)
+        return base, drawn_inside(base, y, pit, self.seed)
+
+    def _base(self, distribution: PredictiveDistribution) -> PredictiveDistribution:
+        return widened(distribution, self.widening_)
+
+    def check_state(self) -> None:
+        super().check_state()
+        demand(type(self.widening_) is float and 1.0 <= self.widening_ < np.inf, "widening_")
+        check_count(self, "n_outside_")
+
+
+def check_inner(recalibrator: Any) -> None:
+    """Refuse a recalibrator inside another one that no file can hold, or contradicts itself."""
+    demand(isinstance(recalibrator, StoredRecalibrator), "recalibrator_")
+    recalibrator.check_state()
+
+
+def check_count(owner: Any, name: str, least: int = 0, most: float = np.inf) -> None:
+    """Refuse an attribute that is no whole number from ``least`` to ``most``."""
+    value = getattr(owner, name, None)
+    demand(type(value) is int and least <= value <= most, name)
+
+
+def check_number(owner: Any, name: str, least: float, most: float) -> None:
+    """Refuse an attribute that is no finite number from ``least`` to ``most``."""
+    value = getattr(owner, name, None)
+    demand(isinstance(value, int | float) and least <= value <= most, name)

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.data.schema import FloatArray
@@ -29,15 +28,21 @@ from kdcal_core.regression.density import DensityRecalibration
 from kdcal_core.regression.global_recalibration import IsotonicRecalibration
 from kdcal_core.regression.local import LocalRecalibration
 from kdcal_core.regression.local_test import WhereNeeded
+from kdcal_core.regression.neighbour_recalibration import NEIGHBOUR_SETTINGS, Smoothing
 from kdcal_core.regression.neighbour_search import Kernel
 from kdcal_core.regression.pooled import PooledRecalibration
 from kdcal_core.regression.recalibrators import (
     RECALIBRATORS,
     Recalibrator,
     RecalibratorSpec,
+    StoredRecalibrator,
+    check_count,
+    check_inner,
     check_outcomes,
     check_space,
 )
+from kdcal_core.store import storable
+from kdcal_core.store.estimators import check_array, demand
 from kdcal_core.text import in_sentence
 
 AS_IT_IS = "model"
@@ -50,7 +55,8 @@ _MOST_ROWS = 10_000
 _LEAST_SHARE = 0.001  # of the model's CRPS: no further machinery is worth less
 
 
-class ModelAsItIs(BaseEstimator):
+@storable
+class ModelAsItIs(StoredRecalibrator):
     """Keeps the model's distributions, as the recalibrator where none is needed.
 
     Examples
@@ -73,8 +79,12 @@ class ModelAsItIs(BaseEstimator):
         """The same distributions."""
         return distribution
 
+    def check_state(self) -> None:
+        """Nothing is kept, so nothing can contradict itself."""
 
-class RecommendedRecalibration(BaseEstimator):
+
+@storable
+class RecommendedRecalibration(StoredRecalibrator):
     """The simplest recalibrator whose cross-fitted CRPS is as good as that of the best.
 
     The candidates are, from the simplest on: the model as it is, isotonic recalibration, local
@@ -130,19 +140,16 @@ class RecommendedRecalibration(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "k": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "kernel": [StrOptions({"epanechnikov", "uniform"})],
-        "smoothing": [StrOptions({"auto", "kernel", "none"})],
+        **NEIGHBOUR_SETTINGS,
         "folds": [Interval(Integral, 2, 20, closed="both")],
         "tolerance": [Interval(Real, 0, 100, closed="both")],
-        "seed": [Interval(Integral, 0, None, closed="left")],
     }
 
     def __init__(
         self,
         k: int | Literal["auto"] = "auto",
         kernel: Kernel = "epanechnikov",
-        smoothing: Literal["auto", "kernel", "none"] = "auto",
+        smoothing: Smoothing = "auto",
         folds: int = 5,
         tolerance: float = 1.0,
         seed: int = 0,
@@ -204,6 +211,24 @@ class RecommendedRecalibration(BaseEstimator):
         """The distributions of m new rows by the chosen recalibrator; ``space`` is (m, d)."""
         check_is_fitted(self, "recalibrator_")
         return self.recalibrator_.predict(distribution, space)
+
+    @property
+    def needs_space(self) -> bool:
+        """Whether the chosen recalibrator searches neighbours in a space."""
+        check_is_fitted(self, "recalibrator_")
+        chosen = self.recalibrator_
+        return isinstance(chosen, StoredRecalibrator) and chosen.needs_space
+
+    def check_state(self) -> None:
+        super().check_state()
+        demand(self.chosen_ in (AS_IT_IS, *RECALIBRATORS), "chosen_")
+        demand(isinstance(self.reason_, str), "reason_")
+        check_count(self, "k_", 1)
+        check_count(self, "n_judged_")
+        m = len(self.candidates_) if isinstance(self.candidates_, tuple) else -1
+        check_array(self, "losses_", (m,))
+        check_array(self, "errors_", (m,))
+        check_inner(self.recalibrator_)
 
     def _choose(
         self,
