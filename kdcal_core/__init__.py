@@ -50,6 +50,8 @@ _HOME = {
     "fit_calibrator": "calibration",
     "load_calibrator": "calibration.export",
     "save_calibrator": "calibration.export",
+    "load_recalibrator": "regression",
+    "save_recalibrator": "regression",
     "KernelDensityForest": "calibration",
     "KernelDensityGraph": "calibration",
     "KernelDensityNetwork": "calibration",

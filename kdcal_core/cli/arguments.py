@@ -405,8 +405,9 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
     command = commands.add_parser(
         "calibrate",
         help="fit a calibrator on held-out rows and write it to a file",
-        description="Fit a calibrator on held-out rows of a classification, report its gain, "
-        "and write it to a file for 'kdcal score' and kdcal_core.load_calibrator.",
+        description="Fit a calibrator on held-out rows of a classification, or a recalibrator on "
+        "those of a regression, report its gain, and write it to a file for 'kdcal score'. In "
+        "Python, kdcal_core.load_calibrator and kdcal_core.load_recalibrator read it.",
         epilog="Exit code 0; 2 where the input cannot be used, with one line that says why.",
         allow_abbrev=False,
     )
@@ -427,19 +428,22 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
     command.add_argument(
         "--layer",
         metavar="NAME",
-        help="build the regions on this hidden layer of --model instead of on the columns",
+        help="build the regions, or search neighbours, on this hidden layer of --model instead of "
+        "on the columns",
     )
     command.add_argument("--data", metavar="TABLE", help=_ROWS)
     command.add_argument(
         "--predictions",
         metavar="TABLE",
-        help="rows with the model's probabilities in columns, instead of --data; - is standard "
-        "input",
+        help="rows with the model's predictions in columns, instead of --data; - is standard input",
     )
     _outputs(command)
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
     _signature(command)
-    command.add_argument("--target", metavar="COLUMN", help="the true class")
+    command.add_argument("--target", metavar="COLUMN", help="the true class or outcome")
+    command.add_argument(
+        "--task", choices=TASKS, help="what the model does; by default the options decide"
+    )
     command.add_argument(
         "--training",
         metavar="TABLE",
@@ -456,8 +460,8 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     command.add_argument("--out", metavar="FILE", help="the calibrator file to write (.kdcal)")
     _force(command)
-    # further arguments of `kdcal diagnose` that a classification does not use
-    command.set_defaults(task="classification", family=None, parameters=None, true_mean=None, by=())
+    _distributions(command)
+    command.set_defaults(by=())  # an argument of `kdcal diagnose`
 
 
 def _score(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -465,7 +469,8 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
         "score",
         help="score a table of any length with a model and its calibrator",
         description="Score a table with a model and its calibrator, block by block: calibrated "
-        "probabilities of each class, the predicted class and its confidence.",
+        "probabilities of each class, the predicted class and its confidence; of a regression "
+        "mean, standard deviation and quantiles.",
         epilog="Exit code 0; 2 where the input cannot be used, with one line that says why; "
         "then nothing is written.",
         allow_abbrev=False,
@@ -479,9 +484,16 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
     table.add_argument(
         "--predictions",
         metavar="TABLE",
-        help="rows with the model's probabilities in columns; - is standard input",
+        help="rows with the model's predictions in columns; - is standard input",
     )
     _outputs(command)
+    command.add_argument(
+        "--parameters",
+        metavar="NAME=COLUMN,...",
+        type=parameters,
+        help="of a regression: which column of --predictions holds which parameter, if not those "
+        "of the fit",
+    )
     command.add_argument(
         "--keep",
         metavar="COLUMN,...",

@@ -60,12 +60,24 @@ def run(options: argparse.Namespace) -> str:
         For input that cannot be used, with its file, column and row. Nothing is written then.
     """
     if options.list:
-        return _listed() if options.calibrator is None else _described(options.calibrator)
+        from kdcal_core.cli.calibrate_regression import listed
+
+        if options.calibrator is None:
+            return f"{_listed()}\n\n{listed()}"
+        return _described(options.calibrator)
     with with_standard_input(options) as given:
         return _fit(given)
 
 
 def _fit(options: argparse.Namespace) -> str:
+    if _is_regression(options):
+        from kdcal_core.cli.calibrate_regression import fit
+        from kdcal_core.tasks.repair_file import repair_keys  # slow to import
+
+        options.task = "regression"
+        _check(options, repair_keys())
+        return fit(options)
+    options.task = "classification"
     _check(options)
     settings = _settings(options)
     # Files are read in worker processes with limits, because they may be hostile.
@@ -166,7 +178,18 @@ def _with_changes(made: Fitted) -> list[dict[str, Any]]:
     ]
 
 
-def _check(options: argparse.Namespace) -> None:
+def _is_regression(options: argparse.Namespace) -> bool:
+    """Whether the options are of a regression: they say so, or only it has such a calibrator."""
+    if options.task or not options.calibrator:
+        return bool(options.task == "regression")
+    if options.family or options.parameters:
+        return True
+    from kdcal_core.regression import RECALIBRATORS
+
+    return options.calibrator in RECALIBRATORS and options.calibrator not in CALIBRATORS
+
+
+def _check(options: argparse.Namespace, repairs: tuple[str, ...] = ()) -> None:
     for word, value in (
         ("--calibrator", options.calibrator),
         ("--target", options.target),
@@ -176,7 +199,13 @@ def _check(options: argparse.Namespace) -> None:
             raise InputError(f"{word} is missing", fix="See 'kdcal calibrate --help'.")
     if bool(options.data) == bool(options.predictions):
         raise InputError("Give either --data with --model, or --predictions")
-    calibrator_entry(options.calibrator)
+    if not repairs:
+        calibrator_entry(options.calibrator)
+    elif options.calibrator not in repairs:
+        raise InputError(
+            f"There is no recalibrator {options.calibrator[:60]!r}",
+            fix=f"Choose among {', '.join(repairs)}.",
+        )
     check_files(named_files(options))
     read = (options.data, options.predictions, options.model, options.evaluation, options.training)
     check_out(options.out, read, force=options.force)

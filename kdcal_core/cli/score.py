@@ -7,14 +7,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kdcal_core.calibration.export.score_table import SUFFIXES
 from kdcal_core.cli.review_of_options import named_files
 from kdcal_core.cli.terminal import check_out, progress_line, table, with_standard_input
+from kdcal_core.data import OutputKind
+from kdcal_core.data.scored_rows import SUFFIXES
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
+from kdcal_core.progress import Progress
 from kdcal_core.review import check_outputs
 from kdcal_core.store.archive import new_file
-from kdcal_core.text import printable, seconds_text
+from kdcal_core.text import formatted, printable, seconds_text
 
 # A table may have any length, so the work has no time limit.
 _SECONDS = 30 * 24 * 3600.0
@@ -40,7 +42,7 @@ def _score(options: argparse.Namespace) -> str:
     # Model, table and calibrator are read in a worker process with limits, as uploads are.
     with new_file(out) as made, progress_line() as progress:
         found = run_limited(
-            "kdcal_core.calibration.export.score_table:score_table",
+            "kdcal_core.cli.score:score_file",
             {
                 "calibrator": str(Path(options.calibrator).absolute()),
                 "data": str(Path(source).absolute()),
@@ -50,6 +52,7 @@ def _score(options: argparse.Namespace) -> str:
                 "any_model": options.any_model,
                 "outputs": [list(pair) for pair in options.outputs or ()],
                 "output_kind": options.output_kind,
+                "parameters": [list(pair) for pair in options.parameters or ()],
                 "keep": list(options.keep),
             },
             seconds=_SECONDS,
@@ -57,6 +60,42 @@ def _score(options: argparse.Namespace) -> str:
             what="Scoring the table",
         )
     return _report(found, out.name, time.monotonic() - start)
+
+
+def score_file(
+    parameters: list[list[str]],
+    outputs: list[list[str]],
+    output_kind: OutputKind | None,
+    calibrator: str,
+    progress: Progress,
+    **given: Any,
+) -> dict[str, Any]:
+    """Score a table with a calibrator or a recalibrator, whichever the file holds.
+
+    Raises
+    ------
+    InputError
+        As from `score_table` and `recalibrate_table`, and for columns named as of the other task.
+    """
+    from kdcal_core.calibration.export.score_table import score_table
+    from kdcal_core.regression.recalibrated_table import recalibrate_table
+    from kdcal_core.store.archive import archive_kind
+
+    if archive_kind(calibrator) == "recalibrator":
+        if outputs or output_kind:
+            raise InputError(
+                "The file is of a regression, and --outputs names columns of classes",
+                fix="Name the columns of the forecasts: --parameters mean=COLUMN.",
+            )
+        return recalibrate_table(calibrator, parameters=parameters, progress=progress, **given)
+    if parameters:
+        raise InputError(
+            "The file is of a classification, and --parameters names columns of a regression",
+            fix="Name the columns of the classes: --outputs CLASS=COLUMN.",
+        )
+    return score_table(
+        calibrator, outputs=outputs, output_kind=output_kind, progress=progress, **given
+    )
 
 
 def _check(options: argparse.Namespace, source: str) -> None:
@@ -81,6 +120,8 @@ def _check(options: argparse.Namespace, source: str) -> None:
 
 def _report(found: dict[str, Any], out: str, seconds: float) -> str:
     rows = found["rows"]
+    if "classes" not in found:
+        return _regression(found, out, seconds)
     lines = [
         f"{rows:,} rows in {seconds_text(seconds)}, mean confidence {found['confidence']:.1%}."
     ]
@@ -89,3 +130,16 @@ def _report(found: dict[str, Any], out: str, seconds: float) -> str:
     return "\n".join(
         [*lines, "", table(("Predicted class", "Rows", "Share"), shares), "", f"Wrote {out}."]
     )
+
+
+def _regression(found: dict[str, Any], out: str, seconds: float) -> str:
+    """The report of a regression's table."""
+    rows = found["rows"]
+    what = printable(found["outcome"], 60) or "the outcome"
+    lines = [
+        f"{rows:,} rows in {seconds_text(seconds)}, mean forecast of {what} "
+        f"{formatted(found['mean'], '.4g')}, mean standard deviation "
+        f"{formatted(found['std'], '.4g')}.",
+        *(printable(note) for note in found["notes"]),
+    ]
+    return "\n".join([*lines, "", f"Wrote {out}."])

@@ -48,13 +48,26 @@ from kdcal_core.regression.neighbour_search import Neighbours, NeighbourSearch
 from kdcal_core.regression.pooled import PooledRecalibration
 from kdcal_core.regression.quantile_boosting import QuantileBoosting
 from kdcal_core.regression.recalibrated import Recalibrated, SmoothedRecalibrated
-from kdcal_core.regression.recalibrators import RECALIBRATORS, Recalibrator, RecalibratorSpec
+from kdcal_core.regression.recalibrator_file import (
+    LoadedRecalibrator,
+    RecalibratorCard,
+    load_recalibrator,
+    recalibrator_card,
+    save_recalibrator,
+)
+from kdcal_core.regression.recalibrators import (
+    RECALIBRATORS,
+    Recalibrator,
+    RecalibratorSpec,
+    StoredRecalibrator,
+)
 from kdcal_core.regression.recommended import (
     SIMPLEST_FIRST,
     RecommendedRecalibration,
     repair_words,
     simplest_repair,
 )
+from kdcal_core.regression.spaces import SpaceOfRows
 
 import_modules(__path__, __name__)
 
@@ -70,6 +83,7 @@ __all__ = [
     "Gamma",
     "GlobalRecalibration",
     "IsotonicRecalibration",
+    "LoadedRecalibrator",
     "LocalRecalibration",
     "LocalUniformity",
     "LogNormal",
@@ -86,10 +100,13 @@ __all__ = [
     "Quantiles",
     "Recalibrated",
     "Recalibrator",
+    "RecalibratorCard",
     "RecalibratorSpec",
     "RecommendedRecalibration",
     "RegressionSet",
     "SmoothedRecalibrated",
+    "SpaceOfRows",
+    "StoredRecalibrator",
     "StudentT",
     "Weighted",
     "WhereNeeded",
@@ -98,11 +115,14 @@ __all__ = [
     "distribution_of",
     "from_arrays",
     "load_distribution",
+    "load_recalibrator",
     "local_uniformity",
     "numbers_to_try",
     "randomised_pit",
+    "recalibrator_card",
     "repair_words",
     "save_distribution",
+    "save_recalibrator",
     "select_neighbours",
     "simplest_repair",
     "spread_of",

@@ -59,6 +59,10 @@ class GlobalRecalibration(PitRecalibrator):
     ([1.0], [2.0])
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "seed": [Interval(Integral, 0, None, closed="left")],
+    }
+
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
 
@@ -70,6 +74,7 @@ class GlobalRecalibration(PitRecalibrator):
         InputError
             If the outcomes do not match the rows or are not finite.
         """
+        self._validate_params()
         y = check_outcomes(y, len(distribution))
         _, pit = self._pit_of_fit(distribution, y)
         self.pit_ = np.sort(pit)

@@ -121,6 +121,7 @@ class LocalRecalibration(NeighbourRecalibration):
     ([0.0, 0.9], [0.1, 0.1])
     """
 
+    of_last_predict: ClassVar[tuple[str, ...]] = ("n_fallback_", "recall_")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NEIGHBOUR_SETTINGS,
         "radius": [None, Interval(Real, 0, None, closed="neither")],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -337,6 +337,10 @@ class StoredRecalibrator(BaseEstimator):
     `kdcal_core.store.estimators` describes. Methods shown only for comparison are no recalibrators
     and have no file.
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    of_last_predict: ClassVar[tuple[str, ...]] = ()
+    """Attributes that ``predict`` sets, which no file holds."""
 
     @property
     def needs_space(self) -> bool:

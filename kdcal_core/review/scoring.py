@@ -16,15 +16,11 @@ import pyarrow as pa
 from pyarrow import feather
 
 from kdcal_core.data import (
-    FAMILY_PARAMETERS,
-    Family,
     FloatArray,
     IntArray,
     Roles,
     Table,
     at_most,
-    check_parameter_names,
-    check_parameters,
     check_proba,
     check_roles,
     feature_frame,
@@ -35,7 +31,6 @@ from kdcal_core.data import (
     weight_column,
 )
 from kdcal_core.distributions import (
-    Empirical,
     PredictiveDistribution,
     cross_fitted_spread,
     distribution_of,
@@ -45,7 +40,8 @@ from kdcal_core.distributions import (
 )
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs import trial
-from kdcal_core.models import HasDropout, HasMembers, Model, Regressor
+from kdcal_core.models import Model, Regressor
+from kdcal_core.models.forecasts import checked_parameters, samples_of
 from kdcal_core.progress import Progress
 from kdcal_core.review.review import SetInfo
 from kdcal_core.review.sealed_files import (
@@ -56,7 +52,7 @@ from kdcal_core.review.sealed_files import (
     seal_folder,
 )
 from kdcal_core.store import write_arrays
-from kdcal_core.text import counted, formatted, listed
+from kdcal_core.text import counted, formatted
 
 _BLOCK_ROWS = 50_000
 _TRIAL_ROWS = 8
@@ -186,11 +182,6 @@ def _at_row(error: InputError, row: int) -> InputError:
     return InputError(error.what, fix=error.fix, file=error.file, column=error.column, row=row)
 
 
-#: Passes through a network with active dropout; the standard error of a mean is 7% of the std
-DROPOUT_PASSES = 200
-_SEED = 0
-
-
 def score_regression(
     table: Table,
     model: Regressor | None,
@@ -254,54 +245,6 @@ def score_regression(
     )
 
 
-def outputs_as_parameters(
-    outputs: tuple[str, ...], family: Family, values: FloatArray
-) -> dict[str, FloatArray]:
-    """A model's outputs as the parameters of a family, by name or otherwise by their number.
-
-    Parameters
-    ----------
-    outputs : tuple of str
-        The q names of the model's outputs.
-    family : str
-    values : (n, q) array
-
-    Raises
-    ------
-    InputError
-        If the outputs are not those of the family.
-
-    Examples
-    --------
-    >>> values = np.array([[1.0, 2.0]])
-    >>> list(outputs_as_parameters(("output_1", "output_2"), "gamma", values))
-    ['mean', 'shape']
-    """
-    columns = dict(zip(outputs, np.ascontiguousarray(values.T), strict=True))
-    if family == "dropout":
-        raise InputError(
-            "The model's file has no dropout layer that can be active",
-            fix="Choose the family that matches the model's outputs, or load a table of "
-            "samples that were drawn with dropout.",
-        )
-    if family == "samples":  # whatever their names
-        columns = {str(k + 1): column for k, column in enumerate(columns.values())}
-    if family in ("samples", "quantiles"):
-        check_parameter_names(family, tuple(columns))
-        return columns
-    wanted = FAMILY_PARAMETERS[family]
-    if all(name in columns for name in wanted):
-        return {name: columns[name] for name in wanted}
-    if len(wanted) != len(outputs):
-        has = "1 output" if len(outputs) == 1 else f"{len(outputs):,} outputs"
-        raise InputError(
-            f"The model has {has} ({listed(outputs)[:240]}), but the family {family} "
-            f"takes {listed(wanted)}",
-            fix="Choose the family that matches the model's outputs.",
-        )
-    return dict(zip(wanted, columns.values(), strict=True))
-
-
 def _distribution(
     table: Table,
     model: Regressor | None,
@@ -318,16 +261,13 @@ def _distribution(
             "The meaning of the model's outputs is not known",
             fix="Choose the family of its predictive distributions.",
         )
-    elif family == "dropout" and isinstance(model, HasDropout):
-        frame = feature_frame(table, roles)
-        return Empirical(model.sample(frame, DROPOUT_PASSES, _SEED, progress)), None
-    elif family == "samples" and isinstance(model, HasMembers):
-        return Empirical(model.members(feature_frame(table, roles))), None
     else:
         frame = feature_frame(table, roles)
+        drawn = samples_of(model, family, frame, progress)
+        if drawn is not None:
+            return drawn, None
         values = by_blocks(model.predict, frame, len(model.outputs), progress)
-        columns = outputs_as_parameters(model.outputs, family, values)
-        _check_answers(columns, family)
+        columns = checked_parameters(model.outputs, family, values)
     assert family is not None
     if family in ("point", "log_point") and spread is None:
         own = cross_fitted_spread(family, columns, y)  # no row affects its own spread
@@ -356,18 +296,6 @@ def _unused_spread(table: Table, model: Regressor | None, roles: Roles) -> str:
             f"{roles.parameters[0][0]}={roles.parameters[0][1]},{parameter}={column})."
         )
     )
-
-
-def _check_answers(columns: dict[str, FloatArray], family: Family) -> None:
-    """Refuse a model's outputs that are not a distribution, without blaming the table."""
-    try:
-        check_parameters(columns, family)
-    except InputError as error:
-        raise InputError(
-            f"{error.what}. This is the model's output {error.column!r}",
-            fix="Check that the family matches the model's outputs.",
-            row=error.row,
-        ) from error
 
 
 def _rmse(y: FloatArray, distribution: PredictiveDistribution) -> float:

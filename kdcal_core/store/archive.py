@@ -119,6 +119,25 @@ def read_archive(
     return about, arrays
 
 
+def archive_kind(path: str | Path) -> str:
+    """What the file at a path contains, as it says itself; "" where it is no such file.
+
+    Nothing else of the file is read: :func:`read_archive` reports what is wrong with it.
+
+    Examples
+    --------
+    >>> archive_kind("no-such-file.kdcal")
+    ''
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(_ABOUT).file_size > _MOST_ABOUT_BYTES:
+                return ""
+            return str(read_json(archive.read(_ABOUT))["kind"])
+    except Exception:  # parsers of hostile bytes may raise anything
+        return ""
+
+
 @contextmanager
 def new_file(path: str | Path) -> Iterator[Path]:
     """A temporary file beside ``path`` that replaces it after the body succeeds.

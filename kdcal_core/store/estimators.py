@@ -122,11 +122,6 @@ class EstimatorDescriber(Describer):
         if not is_storable(type(estimator)):
             raise TypeError(f"a file cannot hold the {self.word} {type(estimator).__name__}")
         parameters = self.parameters(estimator)
-        state = {
-            name: value
-            for name, value in vars(estimator).items()
-            if name.endswith("_") and name not in parameters
-        }
         return {
             "class": type(estimator).__name__,
             "parameters": {
@@ -134,8 +129,16 @@ class EstimatorDescriber(Describer):
                 name: self.value(tuple(value) if isinstance(value, list) else value)
                 for name, value in parameters.items()
             },
-            "state": {name: self.value(value) for name, value in state.items()},
+            "state": {
+                name: self.value(value)
+                for name, value in self.state(estimator).items()
+                if name not in parameters
+            },
         }
+
+    def state(self, estimator: Any) -> dict[str, Any]:
+        """The fitted state that is written."""
+        return {name: value for name, value in vars(estimator).items() if name.endswith("_")}
 
     def parameters(self, estimator: Any) -> dict[str, Any]:
         """The parameters that are written."""

@@ -4,6 +4,7 @@ Each is a function with a decorator (`review_task`), which adds its request, its
 the reading of its stored result. The computations combine functions of the rooms below.
 """
 
+from kdcal_core.regression.spaces import LAYER
 from kdcal_core.tasks.checks import (
     baseline_settings,
     checks_settings,
@@ -192,6 +193,15 @@ from kdcal_core.tasks.regions import (
     RegionsSettings,
     calibrate_regions,
 )
+from kdcal_core.tasks.repair_file import (
+    ON_CARD,
+    RepairRecord,
+    RepairRun,
+    RepairSettings,
+    export_repair,
+    fit_and_judge_repair,
+    repair_keys,
+)
 from kdcal_core.tasks.set_measures import (
     ClassCurves,
     ClassHistograms,
@@ -215,7 +225,6 @@ from kdcal_core.tasks.set_measures import (
     set_reliability,
 )
 from kdcal_core.tasks.spaces import (
-    LAYER,
     keep_space,
     principal_axes,
     regression_space,
@@ -242,6 +251,7 @@ __all__ = [
     "MEAN",
     "METHODS",
     "ONE_MAP",
+    "ON_CARD",
     "OUTCOME",
     "PAPER_LOG_FLOOR",
     "PAPER_VARIANCE_FLOOR",
@@ -317,7 +327,10 @@ __all__ = [
     "RegionsRecord",
     "RegionsRun",
     "RegionsSettings",
+    "RepairRecord",
+    "RepairRun",
     "RepairScores",
+    "RepairSettings",
     "RepairedDecisions",
     "Request",
     "ReviewTask",
@@ -359,7 +372,9 @@ __all__ = [
     "equal_sets",
     "evidence_of",
     "export_calibrator",
+    "export_repair",
     "few_trees",
+    "fit_and_judge_repair",
     "fit_graph",
     "fitted",
     "fitted_position",
@@ -398,6 +413,7 @@ __all__ = [
     "region_search",
     "regions_at_once",
     "regression_space",
+    "repair_keys",
     "repair_scores",
     "repaired_decisions",
     "repaired_groups",

@@ -11,6 +11,7 @@ from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Space
 from kdcal_core.jobs import job_key
+from kdcal_core.regression.spaces import LAYER
 from kdcal_core.review import (
     PARTS,
     Review,
@@ -24,7 +25,7 @@ from kdcal_core.review import (
 from kdcal_core.review.review import input_columns
 from kdcal_core.tasks.decorators import BOTH_SETS, Sets, require_scored, review_task
 from kdcal_core.tasks.set_measures import tables_of
-from kdcal_core.tasks.spaces import LAYER, regression_space, space_names
+from kdcal_core.tasks.spaces import regression_space, space_names
 
 
 def _edition() -> str:

@@ -42,6 +42,7 @@ from kdcal_core.diagnostics import (
 from kdcal_core.distributions import RegressionSet, randomised_pit, resolution_note
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MEASURES, regression_scores
+from kdcal_core.regression.spaces import LAYER, PREDICTION
 from kdcal_core.review import Part, Review, Which
 from kdcal_core.tasks.decorators import (
     BOTH_SETS,
@@ -52,7 +53,7 @@ from kdcal_core.tasks.decorators import (
     the_set_and_its_scale,
 )
 from kdcal_core.tasks.set_measures import Refused
-from kdcal_core.tasks.spaces import LAYER, PREDICTION, SPACE_READS, principal_axes, space_of
+from kdcal_core.tasks.spaces import SPACE_READS, principal_axes, space_of
 
 SEED = 0  # seed of randomised PIT values, bootstraps and tests
 CENTRES, DRAWS = 300, 199

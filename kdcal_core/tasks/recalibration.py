@@ -27,10 +27,11 @@ from kdcal_core.evaluation import (
 )
 from kdcal_core.progress import part_of, silent
 from kdcal_core.regression import RECALIBRATORS, NeighbourSelection
+from kdcal_core.regression.spaces import INPUTS
 from kdcal_core.review import Review
 from kdcal_core.store import keep_array
 from kdcal_core.tasks.decorators import Sets, require_regression, review_task
-from kdcal_core.tasks.spaces import INPUTS, SPACE_READS, principal_axes, read_space, space_names
+from kdcal_core.tasks.spaces import SPACE_READS, principal_axes, read_space, space_names
 from kdcal_core.text import formatted
 
 _FEW_NEIGHBOURS = 100  # with fewer, 99% intervals covered 97% on real tables

@@ -14,8 +14,8 @@ from kdcal_core.data import FloatArray
 from kdcal_core.distributions import moments
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Space
-from kdcal_core.models.coordinates import fit_coordinates
 from kdcal_core.progress import Progress, part_of, silent
+from kdcal_core.regression.spaces import BOTH, INPUTS, LAYER, PREDICTION, SpaceOfRows
 from kdcal_core.review import Part, Review, ReviewReader, Which
 from kdcal_core.review.scoring import by_blocks, in_file, in_rows_of
 from kdcal_core.tasks.decorators import Sets, require_regression, review_task
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
 
 SPACE_READS: tuple[Part, ...] = ("model", "calibration", "evaluation")
-INPUTS = "inputs"
-PREDICTION = "prediction"
-BOTH = "inputs and prediction"
-LAYER = "layer:"
 
 
 def space_names(review: Review) -> tuple[str, ...]:
@@ -136,22 +132,20 @@ def principal_axes(fitted: FloatArray, shown: FloatArray) -> FloatArray:
     return np.asarray(placed)
 
 
+def space_of_inputs(reader: ReviewReader, *, with_prediction: bool) -> SpaceOfRows:
+    """The inputs, alone or with the prediction, as encoded on the calibration set."""
+    return SpaceOfRows.of_inputs(reader.features("calibration"), with_prediction=with_prediction)
+
+
 def _inputs(reader: ReviewReader, *, with_prediction: bool) -> Space:
-    first = reader.features("calibration")
-    names = tuple(str(name) for name in first.columns)
-    coordinates = fit_coordinates(
-        first, n_features=len(names), feature_names=names, scale="standard"
-    )
+    space = space_of_inputs(reader, with_prediction=with_prediction)
 
     def encoded(which: Which) -> FloatArray:
         frame = reader.features(which)
         with in_file(reader.name(which)), in_rows_of(frame):
-            values = coordinates.transform(frame)
-        if with_prediction:
-            values = np.column_stack([values, moments(reader.distributions(which).distribution)])
-        return values
+            return space.of(reader.distributions(which).distribution, frame)
 
-    return _of_sets(reader, BOTH if with_prediction else INPUTS, encoded)
+    return _of_sets(reader, space.name, encoded)
 
 
 def _layer(reader: ReviewReader, name: str, progress: Progress) -> Space:

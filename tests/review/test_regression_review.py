@@ -17,6 +17,7 @@ from texts.snapshot import Texts
 from kdcal_core.data import Family, Roles, Table
 from kdcal_core.distributions import Gamma, Normal, Quantiles, randomised_pit
 from kdcal_core.errors import InputError
+from kdcal_core.models.forecasts import outputs_as_parameters
 from kdcal_core.review import (
     Review,
     ReviewReader,
@@ -30,7 +31,7 @@ from kdcal_core.review import (
     set_task,
     split_table,
 )
-from kdcal_core.review.scoring import outputs_as_parameters, score_regression
+from kdcal_core.review.scoring import score_regression
 
 RNG = np.random.default_rng(0)
 N = 400

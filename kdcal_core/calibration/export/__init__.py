@@ -9,12 +9,10 @@ from kdcal_core.calibration.export.calibrator_file import (
 )
 from kdcal_core.calibration.export.card import (
     CalibratorCard,
-    CardEstimate,
-    DataMark,
-    ModelMark,
     make_card,
 )
 from kdcal_core.calibration.export.onnx_export import OnnxExport, can_export_onnx, export_onnx
+from kdcal_core.models.file_marks import CardEstimate, DataMark, ModelMark
 
 __all__ = [
     "CalibratorCard",

@@ -45,6 +45,7 @@ from kdcal_core.calibration.graph.estimator import (
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Features, HasLayers, Model, load_model, wrap_model
+from kdcal_core.models.file_marks import refuse_other_model
 from kdcal_core.models.protocol import file_digest
 from kdcal_core.store import storable_class
 from kdcal_core.store.archive import errors_name_file, read_archive, write_archive
@@ -236,7 +237,7 @@ class LoadedCalibrator:
             If it is another model. If only predictions were known at the fit, every model is
             accepted.
         """
-        _refuse_other(self.card, digest)
+        refuse_other_model(self.card.model, digest)
 
     def _inputs(self, X: Features | None) -> pd.DataFrame | None:
         if X is None or not self.calibrator.needs_inputs:
@@ -396,20 +397,8 @@ def _checked(card: CalibratorCard, model: Model | None) -> str:
             "a file cannot be checked against it. Load it with load_calibrator(path, "
             "model='the model file')."
         )
-    _refuse_other(card, digest)
+    refuse_other_model(card.model, digest)
     return ""
-
-
-def _refuse_other(card: CalibratorCard, digest: str) -> None:
-    model = card.model
-    if model is not None and model.digest != digest:
-        raise InputError(
-            f"The calibrator belongs to the model {model.name[:80]!r} with the SHA-256 "
-            f"{model.digest[:12]}..., and this model has {digest[:12]}...",
-            fix="Give the model that it was fitted for, or fit a calibrator for this one. If it is "
-            "the same model saved again or in another file format, load the calibrator with "
-            "any_model=True (--any-model on the command line).",
-        )
 
 
 def _check_layer(calibrator: Calibrator, layer: str, model: Model | None, file: str) -> None:

@@ -11,55 +11,9 @@ from kdcal_core import __version__
 from kdcal_core.calibration.calibrator_base import Calibrator
 from kdcal_core.calibration.calibrators import CALIBRATORS
 from kdcal_core.data import OutputKind, Roles
+from kdcal_core.models.file_marks import CardEstimate, DataMark, ModelMark
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.store import decode
-
-
-@dataclass(frozen=True)
-class ModelMark:
-    """The model that was calibrated: its file's name (untrusted), its kind, its SHA-256."""
-
-    name: str
-    kind: str
-    digest: str
-
-
-@dataclass(frozen=True)
-class DataMark:
-    """A table: its file's name (untrusted), its SHA-256, its rows."""
-
-    name: str
-    digest: str
-    rows: int
-
-
-@dataclass(frozen=True)
-class CardEstimate:
-    """A measure before and after calibration.
-
-    Attributes
-    ----------
-    name, label : str
-        Full and short name of the estimator.
-    before, after : float
-        Values for the model and for the calibrated probabilities, on the same rows.
-    low, high : float
-        Interval of ``after`` at confidence ``level``.
-    n : int
-        Number of rows.
-    judged : str
-        The rows: "cross-fitted on the calibration set, 5 folds", "evaluation set".
-    """
-
-    name: str
-    label: str
-    before: float
-    after: float
-    low: float
-    high: float
-    n: int
-    judged: str
-    level: float = 0.95
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from kdcal_core.calibration.export.calibrator_file import LoadedCalibrator, load_calibrator
 from kdcal_core.calibration.export.card import CalibratorCard
@@ -30,13 +26,12 @@ from kdcal_core.data import (
 from kdcal_core.data.csv_tables import safe_cell
 from kdcal_core.data.labels import doubts_of_roles
 from kdcal_core.data.role_guesses import output_kind_named
+from kdcal_core.data.scored_rows import row_after, scored_schema, table_writer, text_of
 from kdcal_core.data.tables import TableBlocks
 from kdcal_core.errors import InputError
 from kdcal_core.models import Model, load_model, model_info
 from kdcal_core.progress import Progress, silent
 from kdcal_core.text import counted, listed
-
-SUFFIXES = (".csv", ".parquet")
 
 
 def score_table(
@@ -107,12 +102,12 @@ def score_table(
     schema = _schema(classes, keep, scorer.table.file)
     unseen: Counter[str] = Counter()
     counts, total, n_rows, n_all = np.zeros(len(classes), dtype=np.int64), 0.0, 0, 0
-    with _writer(out, suffix, schema) as write:
+    with table_writer(out, suffix, schema) as write:
         for frame in scorer.table.read(columns):
-            with _row_after(n_rows, scorer.table.file):
+            with row_after(n_rows, scorer.table.file):
                 found = scorer.loaded.calibrated(scorer.proba(frame), frame)
                 unseen.update(scorer.loaded.calibrator.unseen(frame))
-            kept = [_text(frame[name], safe=suffix == ".csv") for name in keep]
+            kept = [text_of(frame[name], safe=suffix == ".csv") for name in keep]
             write(_rows(found, shown, n_rows, kept, schema))
             counts += np.bincount(found.predicted, minlength=len(classes))
             total += float(found.confidence.sum())
@@ -260,19 +255,6 @@ def _check_model(loaded: LoadedCalibrator, model: Model, digest: str, any_model:
     return ["The calibrator was fitted for another model: its probabilities need not hold here."]
 
 
-def _text(column: pd.Series[Any], *, safe: bool) -> pa.Array:
-    """A column's values as text, in which no spreadsheet finds a formula where it is ``safe``."""
-    known = column.notna().to_numpy(dtype=bool)
-    said = column.astype(str).to_list()
-    return pa.array(
-        [
-            (safe_cell(text) if safe else text) if there else None
-            for text, there in zip(said, known, strict=True)
-        ],
-        pa.string(),
-    )
-
-
 def _rows(
     found: Calibrated,
     shown: tuple[str, ...],
@@ -293,63 +275,7 @@ def _rows(
 
 
 def _schema(classes: tuple[str, ...], keep: tuple[str, ...], file: str) -> pa.Schema:
-    """The columns of the file to write.
-
-    Raises
-    ------
-    InputError
-        A column to keep has the name of one that is written anyway.
-    """
+    """The columns of the file to write."""
     proba = [(f"proba_{name}", pa.float64()) for name in classes]
     ends = [("predicted", pa.string()), ("confidence", pa.float64())]
-    own = [("row", pa.int64()), *proba, *ends]
-    taken = next((name for name in keep if name in {name for name, _ in own}), None)
-    if taken is not None:
-        raise InputError(
-            "The scored rows have a column of this name anyway, so the table's cannot be kept",
-            fix="Rename it in the table.",
-            file=file,
-            column=taken,
-        )
-    return pa.schema([own[0], *((name, pa.string()) for name in keep), *own[1:]])
-
-
-@contextmanager
-def _writer(out: str, suffix: str, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    make = pq.ParquetWriter if suffix == ".parquet" else pa_csv.CSVWriter
-    with _writing_errors():
-        writer = make(out, schema)
-
-    def write(rows: pa.RecordBatch) -> None:
-        with _writing_errors():
-            writer.write_batch(rows)
-
-    yield write
-    with _writing_errors():
-        writer.close()
-
-
-@contextmanager
-def _writing_errors() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise InputError(
-            f"The scored rows cannot be written: {reason}",
-            fix="Choose a place that can be written to and has room.",
-        ) from error
-
-
-@contextmanager
-def _row_after(before: int, file: str) -> Iterator[None]:
-    """Let errors name the row of the file instead of the row of the block."""
-    try:
-        yield
-    except InputError as error:
-        if error.row is None:
-            raise error.at(file=file) from error
-        row = error.row + before
-        raise InputError(
-            error.what, fix=error.fix, file=error.file or file, column=error.column, row=row
-        ) from error
+    return scored_schema([("row", pa.int64())], keep, [*proba, *ends], file)
