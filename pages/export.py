@@ -8,11 +8,14 @@ import streamlit as st
 
 from app.export import export_files as files
 from app.export import export_gain as parts
+from app.export import export_repair
 from app.shared import page_top
 from app.shared.sections import sections
 
 review = page_top.scored_review("export")
-if review is not None:
+if review is not None and review.task == "regression":
+    export_repair.page(review)
+elif review is not None:
     row = st.container(horizontal=True, vertical_alignment="center")
     view = parts.exported(review, row)
     if view is None:

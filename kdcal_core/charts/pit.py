@@ -63,7 +63,7 @@ BEFORE_AFTER = r"""
 PIT values of all judged rows before and after: the position of each outcome in its distribution
 (Torres et al., section 2). If distributions are calibrated, these are spread evenly, and all bars
 end inside the grey band in 95% of all samples. Every repair, even a global one, flattens this
-histogram, so a flat one says nothing about single places. The maps above do.
+histogram, so a flat one says nothing about single places. The maps of the page Recalibration do.
 """
 AROUND_ROWS = r"""
 PIT values of the judged rows nearest to each picked row, before and after (Torres et al., Figs. 5c
