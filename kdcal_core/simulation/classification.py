@@ -96,18 +96,32 @@ def circle(n: int, *, seed: int) -> Simulated:
     return simulate((draws[0], draws[1]), log_density_circle, n, seed)
 
 
-def sinewave(n: int, *, seed: int) -> Simulated:
+def sinewave(n: int, *, seed: int, frequency: float = pi, flip: bool = False) -> Simulated:
     """Two waves: class 0 along cos(pi x), class 1 along sin(pi x).
 
-    x is uniform on (-1, 1); the height has normal noise of standard deviation 0.1.
-    Arguments and errors as for :func:`gaussian_xor`.
+    x is uniform on (-1, 1); the height has normal noise of standard deviation 0.1. At the printed
+    frequency the box drops equal shares of both classes; at others the posterior accounts for the
+    shares. Other arguments and errors as for :func:`gaussian_xor`.
+
+    Parameters
+    ----------
+    frequency : float
+        Radians per unit of x, above 0 and up to 100. It is pi in the paper; the authors' code draws
+        4.
+    flip : bool
+        Whether class 0 follows the sine, as in the authors' code.
 
     Examples
     --------
     >>> sinewave(7, seed=1).y.tolist().count(0)
     4
+    >>> as_drawn = sinewave(200, seed=1, frequency=4.0, flip=True)  # as in the authors' code
+    >>> bool((as_drawn.posterior[np.arange(200), as_drawn.y] > 0.5).mean() > 0.9)
+    True
     """
-    return simulate(_curve_draws("sinewave"), log_density_sinewave, n, seed)
+    curves = _waves(frequency, flip)
+    density = partial(log_density_sinewave, frequency=frequency, flip=flip)
+    return simulate(_curve_draws(curves), density, n, seed)
 
 
 def polynomial(n: int, *, seed: int) -> Simulated:
@@ -122,7 +136,7 @@ def polynomial(n: int, *, seed: int) -> Simulated:
     >>> polynomial(7, seed=1).X.shape
     (7, 2)
     """
-    return simulate(_curve_draws("polynomial"), log_density_polynomial, n, seed)
+    return simulate(_curve_draws(_POWERS), log_density_polynomial, n, seed)
 
 
 def log_density_xor(X: FloatArray) -> FloatArray:
@@ -158,14 +172,14 @@ def log_density_circle(X: FloatArray) -> FloatArray:
     return _within(inside_box(X), exponent - np.log(kept))
 
 
-def log_density_sinewave(X: FloatArray) -> FloatArray:
-    """The density of the height around each wave; the remaining shares are equal and cancel."""
-    return _log_density_curves("sinewave", X)
+def log_density_sinewave(X: FloatArray, frequency: float = pi, flip: bool = False) -> FloatArray:
+    """The density of the height around each wave, over the remaining share."""
+    return _log_density_curves(_waves(frequency, flip), X)
 
 
 def log_density_polynomial(X: FloatArray) -> FloatArray:
     """The density of the height around each power, over the remaining share."""
-    return _log_density_curves("polynomial", X)
+    return _log_density_curves(_POWERS, X)
 
 
 @cache
@@ -183,46 +197,59 @@ def acceptance(name: str, label: int) -> float:
             lambda r: _ring(r, middle) * (1.0 - 4.0 / pi * acos(1.0 / r)), 1.0, sqrt(2.0)
         )
         return float(ndtr((1.0 - middle) / NOISE) + corners[0])
-    curve = _CURVES[name][label]
+    return _share_inside({"sinewave": _waves(pi, False), "polynomial": _POWERS}[name][label])
+
+
+@cache
+def _share_inside(curve: _Curve) -> float:
+    """Share of the points around a curve that the box keeps."""
 
     def stays(x: float) -> float:
-        height = float(curve(x))
+        height = float(curve.height(x))
         return float(ndtr((1.0 - height) / NOISE) - ndtr((-1.0 - height) / NOISE))
 
     # the share only varies within a few noise widths of points where a curve touches the box
-    return float(0.5 * quad(stays, -1.0, 1.0, points=(-0.5, 0.0, 0.5), limit=200)[0])
+    return float(0.5 * quad(stays, -1.0, 1.0, points=curve.near_the_box, limit=400)[0])
 
 
 def _ring(radius: float, middle: float) -> float:
     return exp(-0.5 * ((radius - middle) / NOISE) ** 2) / (NOISE * sqrt(2.0 * pi))
 
 
-def _cosine(x: Any) -> Any:
-    return np.cos(pi * x)
+@dataclass(frozen=True)
+class _Curve:
+    """A curve over x, "cos", "sin" of a frequency or "power" of an exponent."""
+
+    kind: str
+    number: float
+
+    def height(self, x: Any) -> Any:
+        if self.kind == "power":
+            return x if self.number == 1 else x**self.number
+        return (np.cos if self.kind == "cos" else np.sin)(self.number * x)
+
+    @property
+    def near_the_box(self) -> tuple[float, ...]:
+        """Places inside (-1, 1) where it may touch the box, or has a quarter of a wave."""
+        quarter = 0.5 if self.kind == "power" else pi / (2 * self.number)
+        most = int(np.ceil(1.0 / quarter)) - 1
+        return tuple(quarter * step for step in range(-most, most + 1))
 
 
-def _sine(x: Any) -> Any:
-    return np.sin(pi * x)
+def _waves(frequency: float, flip: bool) -> tuple[_Curve, _Curve]:
+    if not 0.0 < frequency <= 100.0:
+        raise InputError(f"frequency is {frequency!r}", fix="Choose a number above 0, up to 100.")
+    cosine, sine = _Curve("cos", frequency), _Curve("sin", frequency)
+    return (sine, cosine) if flip else (cosine, sine)
 
 
-def _line(x: Any) -> Any:
-    return x
+_POWERS = (_Curve("power", 1), _Curve("power", 3))
 
 
-def _cubic(x: Any) -> Any:
-    return x**3
-
-
-_CURVES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "sinewave": (_cosine, _sine),
-    "polynomial": (_line, _cubic),
-}
-
-
-def _log_density_curves(name: str, X: FloatArray) -> FloatArray:
-    heights = np.column_stack([curve(X[:, 0]) for curve in _CURVES[name]])
+def _log_density_curves(curves: tuple[_Curve, _Curve], X: FloatArray) -> FloatArray:
+    heights = np.column_stack([curve.height(X[:, 0]) for curve in curves])
     exponent = -0.5 * np.square((X[:, 1:] - heights) / NOISE)
-    kept = np.array([acceptance(name, label) for label in (0, 1)])
+    kept = np.array([_share_inside(curve) for curve in curves])
     return _within(inside_box(X), exponent - np.log(kept))
 
 
@@ -247,13 +274,13 @@ def _draw_circle(radius: float, n: int, rng: np.random.Generator) -> FloatArray:
     return np.asarray(noisy[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]))
 
 
-def _draw_curve(name: str, label: int, n: int, rng: np.random.Generator) -> FloatArray:
+def _draw_curve(curve: _Curve, n: int, rng: np.random.Generator) -> FloatArray:
     x = rng.uniform(-1.0, 1.0, n)
-    return np.column_stack([x, _CURVES[name][label](x) + NOISE * rng.normal(size=n)])
+    return np.column_stack([x, curve.height(x) + NOISE * rng.normal(size=n)])
 
 
-def _curve_draws(name: str) -> tuple[Draw, Draw]:
-    return in_box(partial(_draw_curve, name, 0)), in_box(partial(_draw_curve, name, 1))
+def _curve_draws(curves: tuple[_Curve, _Curve]) -> tuple[Draw, Draw]:
+    return in_box(partial(_draw_curve, curves[0])), in_box(partial(_draw_curve, curves[1]))
 
 
 def trunk(n: int, *, seed: int, n_features: int = 10) -> Simulated:

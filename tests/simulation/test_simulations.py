@@ -1,6 +1,7 @@
 """The simulations against their text: counts in cells, shares of the box, brute force, edges."""
 
 from functools import cache
+from math import pi
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from kdcal_core.errors import InputError
-from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk
+from kdcal_core.simulation import SIMULATIONS, Simulated, sinewave, true_posterior, trunk
 from kdcal_core.simulation.classification import acceptance
 
 NAMES = tuple(SIMULATIONS)
@@ -203,3 +204,27 @@ def test_points_that_cannot_be_read_are_refused_by_row():
         true_posterior("cone", [[0.0, 0.1]])
     with pytest.raises(InputError, match="n_features"):
         trunk(5, seed=0, n_features=0)
+
+
+@pytest.mark.parametrize(
+    ("frequency", "flip"), [(pi, True), (4.0, False), (4.0, True), (0.7, False)]
+)
+def test_waves_of_another_frequency_and_with_exchanged_classes(frequency, flip):
+    drawn = sinewave(200_000, seed=3, frequency=frequency, flip=flip)
+    place = np.floor((drawn.X + 1) * 10).astype(int)
+    cell = place[:, 0] * 20 + place[:, 1]
+    n, ones = np.bincount(cell, minlength=400), np.bincount(cell, drawn.y, 400)
+    stated = np.bincount(cell, drawn.posterior[:, 1], 400)
+    much = n > 500
+    error = np.abs(ones - stated)[much] / np.sqrt(n[much] / 4)
+    assert error.max() < 4.5
+    heights = np.cos(frequency * drawn.X[:, 0]), np.sin(frequency * drawn.X[:, 0])
+    for label in (0, 1):
+        away = drawn.X[:, 1] - heights[label != flip]
+        assert np.abs(away[drawn.y == label]).max() < 0.6
+
+
+@pytest.mark.parametrize("frequency", [0.0, -1.0, 101.0, np.nan])
+def test_a_frequency_without_waves_is_refused(frequency):
+    with pytest.raises(InputError, match="frequency"):
+        sinewave(10, seed=0, frequency=frequency)
