@@ -12,7 +12,7 @@ PLACE = Place(
         "Here you will see what a calibrator gains over the model as it is, its reliability "
         "before and after and how it changes a score. You can save it: as one file that "
         "scores new rows anywhere, and as part of the model's ONNX file if ONNX can express "
-        "it. Of a regression, one repair with its file."
+        "it. For a regression, you choose a repair of its predictive distributions instead."
     ),
     tasks=("classification", "regression"),
 )

@@ -52,6 +52,11 @@ truncated or altered file is refused.
 unless it is the kernel density graph: the page Out of distribution shows the model's confidence
 there.
 
+**Which rows chose its values.** The calibration set alone. Salamon et al. (section VIII) list four
+ways to choose fitted values: on a second test set, on a validation set, by cross-validation, or on
+the rows of the test itself. kdcal judges on the evaluation set, or by cross-fitting where there is
+none, so no row judges a calibrator that was fitted on it.
+
 **When to fit it again.** When the model is trained again, when the rows in use have changed, or
 when a new audit shows that confidence and accuracy disagree. The page Compare then shows whether
 another calibrator is better.

@@ -43,9 +43,11 @@ def fit(options: argparse.Namespace) -> str:
     InputError
         For input that cannot be used. Nothing is written then.
     """
-    settings = {"key": options.calibrator, "seed": options.seed, **_settings(options)}
+    chosen = _settings(options)
     if options.layer is not None:
-        settings["space"] = f"layer:{options.layer}"
+        chosen["space"] = f"layer:{options.layer}"
+    _refuse_unread(options.calibrator, chosen)
+    settings = {"key": options.calibrator, "seed": options.seed, **chosen}
     with temporary_folder() as folder, progress_line() as progress:
         review = scored_review(Workspace(folder), named_files(options))
         note_results(review)
@@ -130,6 +132,21 @@ def fit_and_save(
         "judged": f"{judged}, {made.n_judged:,} rows",
         "estimates": rows,
     }
+
+
+def _refuse_unread(key: str, chosen: dict[str, Any]) -> None:
+    """Refuse a setting that the recalibrator does not have."""
+    from kdcal_core.regression import RECALIBRATORS
+
+    spec = RECALIBRATORS[key]
+    has = (*spec.settings, *(("space",) if spec.needs_space else ()))
+    for name in chosen:
+        if name not in has:
+            own = [one for one in SETTINGS if one in has]
+            raise InputError(
+                f"{spec.title} has no setting {name!r}",
+                fix=f"It has {', '.join(own) or 'none'}.",
+            )
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:

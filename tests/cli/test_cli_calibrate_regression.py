@@ -55,6 +55,7 @@ def test_a_recalibrator_is_fitted_written_and_applied(
         (("--calibrator", "boosting"), "There is no recalibrator 'boosting'"),
         (("--calibrator", "local", "--set", "k=0"), "number of neighbours cannot be '0'"),
         (("--calibrator", "local", "--set", "depth=3"), "There is no setting 'depth'"),
+        (("--calibrator", "global", "--set", "k=9"), "Global recalibration has no setting 'k'"),
         (("--calibrator", "platt"), "There is no recalibrator 'platt'"),
     ],
 )
