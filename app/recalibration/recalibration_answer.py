@@ -11,7 +11,7 @@ from app.recalibration import recalibration_results as found
 from app.recalibration import recalibration_settings
 from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import Finished, View
-from app.shared import job_results, session, tiles
+from app.shared import job_results, navigation, session, tiles
 from app.shared.box_selection import Box
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
@@ -28,7 +28,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MODEL, STATED, meanings
 from kdcal_core.review import Review
-from kdcal_core.tasks import AXES, MEAN, OUTCOME, recalibrate, space_title
+from kdcal_core.tasks import AXES, MEAN, OUTCOME, recalibrate, repair_keys, space_title
 from kdcal_core.text import escape_markdown
 
 MAP = "recalibration_map"
@@ -99,6 +99,8 @@ def answer(view: View) -> Places | None:
         _tiles(view)
     _warnings(view.run)  # below the picture, which they would push out of the first screen
     _further_words(view)
+    if view.chosen in repair_keys():
+        navigation.page_link("export", "Choose a repair and export it")
     return places
 
 
