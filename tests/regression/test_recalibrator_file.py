@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -189,3 +190,18 @@ def test_samples_are_recalibrated_too(tmp_path):
     )
     found = load_recalibrator(tmp_path / "s.kdcal").predict(drawn)
     np.testing.assert_array_equal(found.mean(), fitted.predict(drawn).mean())
+
+
+OLD = Path(__file__).parent / "fixtures"
+
+
+@pytest.mark.parametrize(
+    ("name", "quantiles"),
+    [
+        ("isotonic_v1", [2.81549309, 4.57006138, 1.34484504]),
+        ("local_v1", [2.04074472, 6.40185161, 1.63382004]),
+    ],
+)
+def test_files_of_every_version_stay_readable(name, quantiles):
+    found = load_recalibrator(OLD / f"{name}.kdcal").predict(FORECASTS[:3], NEW[:3])
+    np.testing.assert_allclose(found.ppf(0.9), quantiles, rtol=1e-6)
