@@ -7,7 +7,7 @@ from app.shared.navigation import Place
 PLACE = Place(
     title="Choose and export",
     icon=":material/output:",
-    purpose="One calibrator, what it gains, and its file",
+    purpose="One repair, what it gains, and its file",
     will_show=(
         "Here you will see what a calibrator gains over the model as it is, its reliability "
         "before and after and how it changes a score. You can save it: as one file that "
