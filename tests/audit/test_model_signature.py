@@ -175,7 +175,7 @@ def test_a_review_carries_the_signature_beside_its_model(
     assert audit_settings(review).signature == review.signature.said
     assert added(first, "model").signature is None  # it may be another one
     second = create_review(workspace).id
-    assert added(second, "signature").signature == SignatureInfo(ANY, "", "")
+    assert added(second, "signature").signature == SignatureInfo(ANY, "", "", "model.sig", "")
     review = added(second, "model")
     assert review.signature is not None
     assert "not verified: no public key" in review.signature.said

@@ -173,15 +173,19 @@ def kill_while_a_report_is_written(
     record.database.close()
 
     def write(child: Says) -> None:
-        child.begins("open")
-        record = place.open()
-        for one in cycle(known.audits.values()):
-            child.begins("make the report")
-            made = recorded_report(record, known, one)
+        def keep(made: bytes) -> None:
             child.begins("write the report")
             for _ in range(3):  # it takes less time than to make it
                 write_file(target, made)
                 child.confirms()
+
+        for made in reports:  # to make one may outlast the moment
+            keep(made)
+        child.begins("open")
+        record = place.open()
+        for one in cycle(known.audits.values()):
+            child.begins("make the report")
+            keep(recorded_report(record, known, one))
 
     for _ in kills(write, n, seconds, moments, tally):
         assert target.exists() or not tally.confirmed

@@ -109,7 +109,7 @@ def test_an_audit_is_recorded_submitted_approved_and_compared(app, home: Path) -
         app.section(tab)
         faults[tab] = app.faults_in_both()
         heights[tab] = app.height()
-    further = app.page.get_by_label("And with").first
+    further = app.page.get_by_role("combobox", name=re.compile("And with"))
     further.focus()
     further.press("ArrowDown")
     app.page.get_by_role("option").first.wait_for()
