@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import pandas as pd
 import plotly.graph_objects as go
+import plotly.io
 import streamlit as st
 
 from app.shared import sign_in
@@ -73,15 +74,15 @@ def _drawn(
     del digest  # only the cache's key
     made = _make(*_args, **_kwargs)
     if isinstance(made, go.Figure):
-        return _Ready(made)
-    return replace(made, figure=_Ready(made.figure), panels=_ready_panels(made.panels))
+        return _Ready.of(made)
+    return replace(made, figure=_Ready.of(made.figure), panels=_ready_panels(made.panels))
 
 
 def _ready_panels(panels: Panels | None) -> Panels | None:
     if panels is None:
         return None
-    legend = None if panels.legend is None else _Ready(panels.legend)
-    return replace(panels, figures=tuple(map(_Ready, panels.figures)), legend=legend)
+    legend = None if panels.legend is None else _Ready.of(panels.legend)
+    return replace(panels, figures=tuple(map(_Ready.of, panels.figures)), legend=legend)
 
 
 class _Ready(go.Figure):  # type: ignore[misc]
@@ -91,11 +92,18 @@ class _Ready(go.Figure):  # type: ignore[misc]
     of arrays for new data unless they have the same ``datarevision``: each would be drawn twice.
     """
 
-    def __init__(self, figure: go.Figure) -> None:
-        super().__init__(figure)
-        revision = hashlib.sha256(figure.to_json(validate=False).encode()).hexdigest()[:16]
-        self.update_layout(datarevision=revision)
-        self._ready: dict[str, Any] = super().to_dict()
+    _ready: dict[str, Any]
+
+    @classmethod
+    def of(cls, figure: go.Figure) -> _Ready:
+        """The figure itself, just drawn, because plotly would check every value of a copy again."""
+        sent = figure.to_dict()
+        content = plotly.io.to_json(sent, validate=False).encode()
+        sent["layout"]["datarevision"] = hashlib.sha256(content).hexdigest()[:16]
+        figure.__class__ = cls
+        ready: _Ready = figure
+        ready._ready = sent
+        return ready
 
     def to_dict(self) -> dict[str, Any]:
         """The data sent to the browser; shared, and must not be changed."""
