@@ -127,7 +127,7 @@ def _settings(review: Review, names: list[str], chosen: str | None) -> WatchSett
     """The sequential test's level, where it began, and what audited rows are weighted by."""
     before = [] if chosen is None else names[: names.index(chosen)]
     with st.popover("Settings", icon=":material/tune:", type=quiet()):
-        st.markdown("**Sequential test**")
+        st.subheader("Sequential test", anchor=False)
         alpha: float = st.select_slider(
             "Chance of ever signalling for a calibrated model",
             options=_ALPHAS,
@@ -159,7 +159,7 @@ def _settings(review: Review, names: list[str], chosen: str | None) -> WatchSett
 
 def _by_features(review: Review, chosen: str | None) -> bool:
     """Whether the estimates without labels correct for a covariate shift by all features."""
-    st.markdown("**Estimates without labels**")
+    st.subheader("Estimates without labels", anchor=False)
     why_not = why_no_features(review, chosen)
     asked: bool = st.toggle(
         "Correct for covariate shift by all features",

@@ -349,8 +349,8 @@ def test_what_is_kept_answers_alike(partition, kind):
     proba, y, frame = people(150)
     fitted = make(partition, calibrator=kind).fit(proba, y, frame)
     encoder = Encoder()
-    text = json.loads(json.dumps(encoder.calibrator(fitted)))
-    again = Decoder(encoder.arrays, json.loads(json.dumps(encoder.records))).calibrator(text)
+    text = json.loads(json.dumps(encoder.estimator(fitted)))
+    again = Decoder(encoder.arrays, json.loads(json.dumps(encoder.records))).estimator(text)
     np.testing.assert_array_equal(
         again.predict_proba(proba, frame), fitted.predict_proba(proba, frame)
     )
