@@ -16,6 +16,7 @@ FAMILIES = (
     *("point", "log_point", "normal", "lognormal", "gamma", "student_t"),
     *("quantiles", "samples", "dropout"),
 )
+SHELLS = ("bash", "zsh", "fish")
 _NEGATIVE = re.compile(r"-[\d.]")  # no option begins like this
 _ROWS = "rows for --model (CSV, Parquet); - is standard input"
 
@@ -55,6 +56,7 @@ def parser() -> Parser:
     _convert(commands)
     _audit(commands)
     _watch(commands)
+    _completion(commands)
     return top
 
 
@@ -317,6 +319,20 @@ def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
     command.add_argument(
         "--seed", metavar="N", type=whole, default=0, help="seed of random draws (default 0)"
     )
+
+
+def _completion(commands: argparse._SubParsersAction[Parser]) -> None:
+    command = commands.add_parser(
+        "completion",
+        help="print a script that completes these words in a shell",
+        description="Print a script with which Tab completes commands, options and file names. "
+        "It completes the command under its name kdcal alone.",
+        epilog="For bash, add this line to ~/.bashrc: source <(kdcal completion bash). For zsh, "
+        "write it to a file _kdcal in a folder of $fpath. For fish, write it to "
+        "~/.config/fish/completions/kdcal.fish.",
+        allow_abbrev=False,
+    )
+    command.add_argument("shell", choices=SHELLS, help="the shell that reads the script")
 
 
 def _outputs(command: Parser) -> None:
