@@ -17,6 +17,12 @@ FAMILIES = (
     *("quantiles", "samples", "dropout"),
 )
 SHELLS = ("bash", "zsh", "fish")
+_SHOWS = ("list", "show", "compare", "key")
+"""Actions of `kdcal audit` that print what was asked for and nothing else."""
+_AS_JSON = (
+    *("run", "compare", "verify", "export", "import", "backup", "restore"),
+    *("submit", "approve", "reject", "comment"),
+)
 _NEGATIVE = re.compile(r"-[\d.]")  # no option begins like this
 _ROWS = "rows for --model (CSV, Parquet); - is standard input"
 
@@ -131,6 +137,7 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         help="also write all results to this JSON file; - prints the JSON instead of the report",
     )
     _force(command)
+    _quiet(command)
 
 
 def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -155,7 +162,6 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     one.add_argument("--config", metavar="FILE", required=True, help="see 'kdcal audit init'")
     one.add_argument("--out", metavar="DIR", help="write the report, audit.json and gate.json here")
-    one.add_argument("--json", action="store_true", help="print the result as JSON")
     one.add_argument("--junit", metavar="FILE", help="also write the checks as JUnit XML")
 
     one = action("init", "write a commented configuration of a review or of files")
@@ -288,6 +294,12 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
         one.add_argument("--words", metavar="TEXT", help="the reason, or the comment")
         one.add_argument("--receipt", metavar="FILE", help="write a receipt to this file")
 
+    for name, one in actions.choices.items():
+        if name in _AS_JSON:
+            _json(one)
+        if name not in _SHOWS:
+            _quiet(one)
+
 
 def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
     command = commands.add_parser(
@@ -314,11 +326,12 @@ def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
     command.add_argument(
         "--out", metavar="DIR", help="write watch.json (the state) and result.json here"
     )
-    command.add_argument("--json", action="store_true", help="print the result as JSON")
     command.add_argument("--junit", metavar="FILE", help="also write the results as JUnit XML")
     command.add_argument(
         "--seed", metavar="N", type=whole, default=0, help="seed of random draws (default 0)"
     )
+    _json(command)
+    _quiet(command)
 
 
 def _completion(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -379,6 +392,16 @@ def _weight_and_classes(command: Parser) -> None:
         type=names,
         help="class names in the order of the model's outputs, where it does not know them",
     )
+
+
+def _quiet(command: Parser) -> None:
+    command.add_argument(
+        "--quiet", action="store_true", help="print nothing but errors, and JSON that is asked for"
+    )
+
+
+def _json(command: Parser) -> None:
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _force(command: Parser) -> None:
@@ -476,6 +499,8 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     command.add_argument("--out", metavar="FILE", help="the calibrator file to write (.kdcal)")
     _force(command)
+    _json(command)
+    _quiet(command)
     _distributions(command)
     command.set_defaults(by=())  # an argument of `kdcal diagnose`
 
@@ -526,6 +551,8 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
         action="store_true",
         help="score even where --model is not the model that was calibrated",
     )
+    _json(command)
+    _quiet(command)
 
 
 def _convert(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -542,6 +569,8 @@ def _convert(commands: argparse._SubParsersAction[Parser]) -> None:
     command.add_argument(
         "--example-width", metavar="N", type=count, help="input columns of a PyTorch model"
     )
+    _json(command)
+    _quiet(command)
 
 
 def names(text: str) -> tuple[str, ...]:

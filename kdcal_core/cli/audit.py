@@ -7,10 +7,12 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kdcal_core.cli.as_json import json_report
 from kdcal_core.cli.gate_outputs import check_outs, keep_the_record
 from kdcal_core.cli.review_of_options import named_files
 from kdcal_core.cli.terminal import (
@@ -69,7 +71,7 @@ def _run(options: argparse.Namespace) -> Report:
     if gate.audit:
         _deliver()
     if options.json:
-        return Report(json_text(gate).rstrip(), gate.exit_code)
+        return Report(json_text(gate).rstrip(), gate.exit_code, asked=True)
     said = [_content_text(gate.content)]
     if gate.audit:
         said.append(f"Recorded in project {printable(config.project, 80)} as {gate.audit}.")
@@ -206,6 +208,10 @@ def _compare(options: argparse.Namespace) -> Report:
     contents = [_content(record, one) for one in names]
     with errors_of_content():
         found = compare_with_baseline(contents[0], contents[1:])
+        if options.json:
+            from kdcal_core.cli.audit_json import compared_values
+
+            return json_report(compared_values(names, contents, found))
         if len(found) == 1:
             return Report(_compared_text(found[0]))
         return Report(_several_text(contents, found))
@@ -336,11 +342,22 @@ def _verify(options: argparse.Namespace) -> Report:
     projects = [_project(record, options.project)] if options.project else (
         sorted({*record.database.projects(), *record.pins.projects()})
     )  # fmt: skip
-    lines, holds, own = [], True, key_there(record.root)
-    for project in projects:
-        mine = [one for of, one in receipts if of == project]
-        found = verify(record, project, receipts=mine, keys=keys)
-        holds = holds and found.holds
+    checks = [
+        verify(record, project, receipts=[one for of, one in receipts if of == project], keys=keys)
+        for project in projects
+    ]
+    # a receipt of something else says nothing about the record
+    strange = [of for of, _ in receipts if of not in projects]
+    code = 0 if all(one.holds for one in checks) and not strange else _ALTERED
+    names = {one.id: one.name for one in record.projects()}
+    if options.json:
+        values = [{**asdict(one), "holds": one.holds} for one in checks]
+        others = [{"project": of, "name": names.get(of)} for of in strange]
+        return json_report(
+            {"holds": code == 0, "projects": values, "receipts_of_others": others}, code
+        )
+    lines, own = [], key_there(record.root)
+    for project, found in zip(projects, checks, strict=True):
         checked = ", ".join(
             (
                 counted(found.n_entries, "entry", "entries"),
@@ -354,13 +371,11 @@ def _verify(options: argparse.Namespace) -> Report:
         lines.append(f"{found.name or project}: {mark} ({checked})")
         lines += [f"  Key {one}{' (of this machine)' * (one == own)}" for one in found.keys]
         lines += [f"  {one}" for one in (*found.altered, *found.newer, *found.noticed)]
-    names = {one.id: one.name for one in record.projects()}
-    for strange in (of for of, _ in receipts if of not in projects):
-        holds = False  # a receipt of something else says nothing about the record
-        where = "was not asked for" if strange in names else "is not in the record"
-        lines.append(f"A receipt is of the project {names.get(strange, strange)}, which {where}.")
+    for of in strange:
+        where = "was not asked for" if of in names else "is not in the record"
+        lines.append(f"A receipt is of the project {names.get(of, of)}, which {where}.")
     text = "\n".join(printable(one, 400) for one in lines) or "There is no project in the record."
-    return Report(text, 0 if holds else _ALTERED)
+    return Report(text, code)
 
 
 def _receipt_of(receipt: Any, file: str) -> str:
@@ -379,6 +394,8 @@ def _export(options: argparse.Namespace) -> Report:
     keep_the_record(options.out)
     record = _record()
     n = export_project(record, _project(record, options.project), Path(options.out))
+    if options.json:
+        return json_report({"project": options.project, "entries": n, "out": options.out})
     return Report(f"Wrote {counted(n, 'entry', 'entries')} to {printable(options.out, 200)}.")
 
 
@@ -387,6 +404,8 @@ def _import(options: argparse.Namespace) -> Report:
 
     record = _record()
     project = record.project(import_project(record, Path(options.file)))
+    if options.json:
+        return json_report({"project": project.name, "id": project.id, "entries": project.number})
     return Report(
         f"The project {printable(project.name, 80)} is in the record, with "
         f"{counted(project.number, 'entry', 'entries')}."
@@ -402,6 +421,8 @@ def _backup(options: argparse.Namespace) -> Report:
         made = back_up(
             _record(), Path(options.file), with_key=options.with_key, progress=progress or silent
         )
+    if options.json:
+        return json_report({**asdict(made), "with_key": options.with_key, "out": options.file})
     key = (
         "It holds the key that signs: whoever has the file can write in your name."
         if options.with_key
@@ -415,6 +436,16 @@ def _restore(options: argparse.Namespace) -> Report:
 
     with progress_line() as progress:
         found = restore(Path(options.file), replace=options.replace, progress=progress or silent)
+    if options.json:
+        return json_report(
+            {
+                **asdict(found.backup),
+                "folder": str(found.root),
+                "aside": None if found.aside is None else str(found.aside),
+                "schema": found.schema or None,
+                "key": found.key,
+            }
+        )
     said = [f"Restored {found.backup.words} to {printable(found.root, 200)}."]
     if found.aside is not None:
         said.append(f"The folder of before lies in {printable(found.aside, 200)}.")
@@ -526,6 +557,9 @@ def _step(make: Callable[[Any, str, str], Any]) -> Callable[[argparse.Namespace]
             receipt = record.receipt(project.id, audit.id)
             write_file(Path(options.receipt), json.dumps(receipt, indent=2).encode())
         _deliver(record)
+        if options.json:
+            said = {"entry": number, "project": project.name, "audit": audit.id, "state": state}
+            return json_report({**said, "receipt": options.receipt})
         return Report(f"Entry {number}: the audit {audit.id} is {state}.")
 
     return carry_out

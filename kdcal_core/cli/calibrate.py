@@ -15,6 +15,7 @@ from kdcal_core.calibration import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.export import save_calibrator
 from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured, setting_from_text, settings_of
+from kdcal_core.cli.as_json import fitted_report, json_report, plain
 from kdcal_core.cli.review_of_options import (
     copies_words,
     doubts_words,
@@ -23,6 +24,7 @@ from kdcal_core.cli.review_of_options import (
     table_notes,
 )
 from kdcal_core.cli.terminal import (
+    Report,
     check_out,
     progress_line,
     table,
@@ -51,7 +53,7 @@ _SECONDS = 6 * 3600.0
 _NEEDED = {"inputs": "the rows' columns", "model": "the model"}
 
 
-def run(options: argparse.Namespace) -> str:
+def run(options: argparse.Namespace) -> Report:
     """List the calibrators, or fit one, write it to ``options.out`` and report its gain.
 
     Raises
@@ -60,16 +62,12 @@ def run(options: argparse.Namespace) -> str:
         For input that cannot be used, with its file, column and row. Nothing is written then.
     """
     if options.list:
-        from kdcal_core.cli.calibrate_regression import listed
-
-        if options.calibrator is None:
-            return f"{_listed()}\n\n{listed()}"
-        return _described(options.calibrator)
+        return _list(options)
     with with_standard_input(options) as given:
         return _fit(given)
 
 
-def _fit(options: argparse.Namespace) -> str:
+def _fit(options: argparse.Namespace) -> Report:
     if _is_regression(options):
         from kdcal_core.cli.calibrate_regression import fit
         from kdcal_core.tasks.repair_file import repair_keys  # slow to import
@@ -101,7 +99,9 @@ def _fit(options: argparse.Namespace) -> str:
             what="Fitting the calibrator",
         )
         warnings = (*doubts_words(review), *copies_words(workspace, review))
-    return _report(review, found, warnings, Path(options.out).name)
+    if options.json:
+        return fitted_report(options, found, _source(review), settings, warnings)
+    return Report(_report(review, found, warnings, Path(options.out).name))
 
 
 def fit_and_save(
@@ -142,7 +142,6 @@ def fit_and_save(
         The calibrator needs data that the review does not have, or there are too few rows.
     """
     # slow to import, and only the worker needs it
-    from kdcal_core.cli.diagnose_report import plain
     from kdcal_core.tasks.export_fit import READS, Wanted, fit_and_judge
 
     wanted = Wanted(key, configured(key, settings, seed=seed), layer, seed=seed)
@@ -233,6 +232,37 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
             )
         check_layer(calibrator)
     return found
+
+
+def _list(options: argparse.Namespace) -> Report:
+    """The calibrators, or the settings of one; --quiet leaves what was asked for."""
+    from kdcal_core.cli.calibrate_regression import listed, listed_values
+
+    key = options.calibrator
+    if options.json and key is None:
+        return json_report([*map(_as_values, CALIBRATORS), *listed_values()])
+    if options.json:
+        return json_report([_as_values(key)])
+    said = f"{_listed()}\n\n{listed()}" if key is None else _described(key)
+    return Report(said, asked=True)
+
+
+def _as_values(key: str) -> dict[str, Any]:
+    entry = calibrator_entry(key)
+    return {
+        "task": "classification",
+        "key": key,
+        "name": entry.name,
+        "family": None if entry.family == "model" else entry.family,
+        "offered": entry.offered,
+        "needs": entry.needs,
+        "description": entry.description,
+        "reference": entry.reference,
+        "settings": [
+            {"name": one.name, "default": one.default, "allowed": one.allowed}
+            for one in settings_of(key)
+        ],
+    }
 
 
 def _listed() -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kdcal_core.cli.as_json import fitted_report
 from kdcal_core.cli.review_of_options import named_files, table_notes
-from kdcal_core.cli.terminal import progress_line, table, temporary_folder
+from kdcal_core.cli.terminal import Report, progress_line, table, temporary_folder
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.progress import Progress
 from kdcal_core.review import Review, ReviewReader, Workspace, note_results, scored_review
 from kdcal_core.text import number_text, printable
+
+if TYPE_CHECKING:
+    from kdcal_core.regression.recalibrators import RecalibratorSpec
 
 _HEAD = ("Estimate", "Before", "After", "Change", "95% interval of the change")
 _SECONDS = 6 * 3600.0
@@ -35,7 +39,31 @@ def listed() -> str:
     return f"For a regression:\n\n{shown}\n\nSettings: {', '.join(SETTINGS)}."
 
 
-def fit(options: argparse.Namespace) -> str:
+def listed_values() -> list[dict[str, Any]]:
+    """The recalibrators of a regression, as JSON values."""
+    from kdcal_core.regression import RECALIBRATORS
+    from kdcal_core.tasks.repair_file import repair_keys
+
+    return [
+        {
+            "task": "regression",
+            "key": one.key,
+            "name": one.title,
+            "family": one.family,
+            "searches_neighbours": one.needs_space,
+            "description": one.sentence,
+            "settings": [name for name in SETTINGS if name in _has(one)],
+        }
+        for one in (RECALIBRATORS[key] for key in repair_keys())
+    ]
+
+
+def _has(spec: RecalibratorSpec) -> tuple[str, ...]:
+    """The settings that a recalibrator has."""
+    return (*spec.settings, *(("space",) if spec.needs_space else ()))
+
+
+def fit(options: argparse.Namespace) -> Report:
     """Fit the recalibrator of checked options, write it, and return the report.
 
     Raises
@@ -63,7 +91,9 @@ def fit(options: argparse.Namespace) -> str:
             progress=progress,
             what="Fitting the recalibrator",
         )
-    return _report(review, found, Path(options.out).name)
+    if options.json:
+        return fitted_report(options, found, review.tables["calibration"].name, chosen)
+    return Report(_report(review, found, Path(options.out).name))
 
 
 def fit_and_save(
@@ -139,7 +169,7 @@ def _refuse_unread(key: str, chosen: dict[str, Any]) -> None:
     from kdcal_core.regression import RECALIBRATORS
 
     spec = RECALIBRATORS[key]
-    has = (*spec.settings, *(("space",) if spec.needs_space else ()))
+    has = _has(spec)
     for name in chosen:
         if name not in has:
             own = [one for one in SETTINGS if one in has]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,13 @@ from kdcal_core.cli.review_of_options import (
     outputs_words,
     table_notes,
 )
-from kdcal_core.cli.terminal import check_out, temporary_folder, with_standard_input
+from kdcal_core.cli.terminal import (
+    Report,
+    check_out,
+    temporary_folder,
+    warn,
+    with_standard_input,
+)
 from kdcal_core.data import Roles
 from kdcal_core.diagnostics import mean_scale
 from kdcal_core.review import (
@@ -47,7 +52,7 @@ _BINS = 15
 _PIT_BINS = 20  # bins of the PIT histogram
 
 
-def run(options: argparse.Namespace) -> str:
+def run(options: argparse.Namespace) -> Report:
     """Measure, write the JSON file if requested, and return the report or the JSON.
 
     Raises
@@ -63,7 +68,7 @@ def run(options: argparse.Namespace) -> str:
         return _run(given)
 
 
-def _run(options: argparse.Namespace) -> str:
+def _run(options: argparse.Namespace) -> Report:
     check_files(named_files(options))
     to_output = options.json == "-"
     if options.json is not None and not to_output:
@@ -80,8 +85,8 @@ def _run(options: argparse.Namespace) -> str:
         content = record(measured, review.task, _inputs(review), settings, doubts)
     if to_output:
         for doubt in doubts:
-            print(f"kdcal: warning: {doubt}", file=sys.stderr)
-        return record_text(content)
+            warn(doubt)
+        return Report(record_text(content), asked=True)
     if options.json:
         write_record(Path(options.json), content)
     texts = [_text(one, review, options.level) for one in measured]
@@ -95,7 +100,7 @@ def _run(options: argparse.Namespace) -> str:
         texts.insert(1, printable(f"{words} {alone}", 500))
     if doubts:
         texts.insert(0, "\n".join(f"Warning: {doubt}" for doubt in doubts))
-    return "\n\n".join(texts)
+    return Report("\n\n".join(texts))
 
 
 def _measured(

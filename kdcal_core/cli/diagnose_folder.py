@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +18,7 @@ from kdcal_core.cli.diagnose_report import (
     write_record,
 )
 from kdcal_core.cli.review_of_options import doubts_words, named_files, outputs_words
-from kdcal_core.cli.terminal import check_out, progress_line, temporary_folder
+from kdcal_core.cli.terminal import Report, check_out, progress_line, temporary_folder, warn
 from kdcal_core.data.parquet_folder import allowed_roots, parquet_files
 from kdcal_core.diagnostics import confusion_finding, headline_estimate, reliability_finding
 from kdcal_core.diagnostics.summaries import (
@@ -44,7 +43,7 @@ NEEDS_ROWS = (
 )
 
 
-def run_folder(options: argparse.Namespace) -> str:
+def run_folder(options: argparse.Namespace) -> Report:
     """Measure the predictions in a folder, write the JSON file if requested, and report.
 
     Raises
@@ -91,11 +90,11 @@ def run_folder(options: argparse.Namespace) -> str:
                      doubts)  # fmt: skip
     if to_output:
         for doubt in doubts:
-            print(f"kdcal: warning: {doubt}", file=sys.stderr)
-        return record_text(content)
+            warn(doubt)
+        return Report(record_text(content), asked=True)
     if options.json:
         write_record(Path(options.json), content)
-    return _text(measured, review, name, size, options.level, doubts)
+    return Report(_text(measured, review, name, size, options.level, doubts))
 
 
 @contextmanager

@@ -14,10 +14,10 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from kdcal_core import __version__
+from kdcal_core.cli.as_json import plain
 from kdcal_core.cli.terminal import table
 from kdcal_core.data import ScoredSet
 from kdcal_core.data.schema import Task
@@ -380,25 +380,6 @@ def _bins(curve: ReliabilityCurve) -> list[dict[str, Any]]:
         }
         for j in range(len(curve.count))
     ]
-
-
-def plain(value: Any) -> Any:
-    """Replace NumPy's types by Python's, and numbers that are not finite by None.
-
-    Examples
-    --------
-    >>> plain({"low": float("nan"), "high": np.float64(1.5)})
-    {'low': None, 'high': 1.5}
-    """
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def report(measured: Measured, source: str, share: float) -> str:

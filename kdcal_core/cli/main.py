@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from kdcal_core.cli.arguments import parser
-from kdcal_core.cli.terminal import SHOWABLE, Report, for_stream
+from kdcal_core.cli.terminal import SHOWABLE, Report, for_stream, quieted
 from kdcal_core.errors import InputError, missing_library
 from kdcal_core.text import printable
 
@@ -59,8 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Users do not need a library's deprecation warnings.
     warnings.simplefilter("ignore", category=FutureWarning)
     warnings.simplefilter("ignore", category=DeprecationWarning)
+    quiet = getattr(options, "quiet", False)
+    if quiet:
+        warnings.simplefilter("ignore")
     try:
-        with _unwound_when_terminated():
+        with quieted(quiet), _unwound_when_terminated():
             said = import_module(f"kdcal_core.cli.{options.command}").run(options)
     except InputError as error:
         return _fail(str(error))
@@ -73,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _fail(f"Unexpected error: {type(error).__name__}: {error}", UNFORESEEN)
     report = said if isinstance(said, Report) else Report(said)
+    if quiet and not report.asked:
+        return report.code
     return _say(report.text) or report.code
 
 

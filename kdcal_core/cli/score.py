@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from kdcal_core.cli.as_json import json_report
 from kdcal_core.cli.review_of_options import named_files
-from kdcal_core.cli.terminal import check_out, progress_line, table, with_standard_input
+from kdcal_core.cli.terminal import Report, check_out, progress_line, table, with_standard_input
 from kdcal_core.data import OutputKind
 from kdcal_core.data.scored_rows import SUFFIXES
 from kdcal_core.errors import InputError
@@ -22,7 +23,7 @@ from kdcal_core.text import formatted, printable, seconds_text
 _SECONDS = 30 * 24 * 3600.0
 
 
-def run(options: argparse.Namespace) -> str:
+def run(options: argparse.Namespace) -> Report:
     """Score ``options.data`` or ``options.predictions`` into ``options.out``; return the report.
 
     Raises
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> str:
         return _score(given)
 
 
-def _score(options: argparse.Namespace) -> str:
+def _score(options: argparse.Namespace) -> Report:
     source = options.data or options.predictions
     _check(options, source)
     start = time.monotonic()
@@ -59,7 +60,9 @@ def _score(options: argparse.Namespace) -> str:
             progress=progress,
             what="Scoring the table",
         )
-    return _report(found, out.name, time.monotonic() - start)
+    if options.json:
+        return json_report({**_values(found), "notes": found["notes"], "out": options.out})
+    return Report(_report(found, out.name, time.monotonic() - start))
 
 
 def score_file(
@@ -116,6 +119,21 @@ def _check(options: argparse.Namespace, source: str) -> None:
         )
     read = (source, options.model, options.calibrator)
     check_out(options.out, read, force=options.force)
+
+
+def _values(found: dict[str, Any]) -> dict[str, Any]:
+    """What the scored rows hold, as JSON values."""
+    rows = found["rows"]
+    if "classes" not in found:
+        means = {"mean_forecast": found["mean"], "mean_std": found["std"]}
+        return {"task": "regression", "rows": rows, "outcome": found["outcome"], **means}
+    shares = [{"class": one, "rows": n, "share": n / rows} for one, n in found["classes"].items()]
+    return {
+        "task": "classification",
+        "rows": rows,
+        "mean_confidence": found["confidence"],
+        "classes": shares,
+    }
 
 
 def _report(found: dict[str, Any], out: str, seconds: float) -> str:

@@ -15,6 +15,7 @@ import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple, TextIO
@@ -52,10 +53,39 @@ _NARROWEST = 12  # least width of a column of text
 
 
 class Report(NamedTuple):
-    """What a command prints, and its exit code."""
+    """What a command prints, its exit code, and whether --quiet leaves the text.
+
+    ``asked`` is for what the user named as the output: JSON, or a list.
+    """
 
     text: str
     code: int = 0
+    asked: bool = False
+
+
+_QUIET = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def quieted(quiet: bool) -> Iterator[None]:
+    """Print neither progress nor warnings in the body, if so asked.
+
+    Examples
+    --------
+    >>> with quieted(True):
+    ...     warn("Nobody reads this.")
+    """
+    before = _QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        _QUIET.reset(before)
+
+
+def warn(what: str) -> None:
+    """Print a warning on stderr, beside JSON on stdout, unless the command is quiet."""
+    if not _QUIET.get():
+        print(f"kdcal: warning: {what}", file=sys.stderr)
 
 
 def table(
@@ -135,8 +165,11 @@ _WIDTH = 79  # a full line would wrap on some terminals
 
 @contextmanager
 def progress_line() -> Iterator[Progress | None]:
-    """A function that shows progress on stderr if that is a terminal, and ends the line."""
-    if not sys.stderr.isatty():
+    """A function that shows progress on stderr if that is a terminal, and ends the line.
+
+    None where nothing is to be shown, which holds for a quiet command too.
+    """
+    if _QUIET.get() or not sys.stderr.isatty():
         yield None
         return
     shown = False

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> Report:
     if options.junit:
         write_file(Path(options.junit), watch_junit(watch).encode("utf-8", "replace"))
     if options.json:
-        return Report(watch_json_text(watch).rstrip(), watch.exit_code)
+        return Report(watch_json_text(watch).rstrip(), watch.exit_code, asked=True)
     said = watch_report(watch)
     if out is not None:
         said += f"\n\nWrote {printable(out / STATE, 200)}, the state for the next table."

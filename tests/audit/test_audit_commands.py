@@ -15,6 +15,7 @@ import pytest
 from kdcal_core.audit import read_content
 from kdcal_core.audit.config_file import config_of
 from kdcal_core.cli import main
+from kdcal_core.cli.terminal import width
 from kdcal_core.store.disk import digest_of
 
 ROOT = Path(__file__).parents[2]
@@ -143,7 +144,9 @@ def test_the_record_s_commands(home: Path, capsys: pytest.CaptureFixture[str]) -
         ("Income", "pass", "draft"),
     ]
     first, second = (one["audit"] for one in audits)
-    assert "is submitted" in said(capsys, "submit", first, "--receipt", "r.json")
+    step = json.loads(said(capsys, "submit", first, "--receipt", "r.json", "--json"))
+    assert (step["state"], step["receipt"], step["project"]) == ("submitted", "r.json", "Income")
+    assert step["audit"].startswith(first)
     assert "needs its reason" in said(capsys, "reject", first, code=2)
     assert "is rejected" in said(capsys, "reject", first, "--words", "Over-confident.")
     shown = said(capsys, "show", first)
@@ -155,12 +158,29 @@ def test_the_record_s_commands(home: Path, capsys: pytest.CaptureFixture[str]) -
     assert "Both were judged on the same rows" in compared
     assert said(capsys, "compare", "before/audit.json", "after/audit.json") == compared
     several = said(capsys, "compare", first, second, "before/audit.json")
+    for one in (said(capsys, "list"), compared, several):
+        tables = [line for line in one.splitlines() if re.search(r"\S  +\S", line)]
+        assert tables
+        assert max(map(width, tables)) <= 80
+    values = json.loads(said(capsys, "compare", first, second, "before/audit.json", "--json"))
+    assert values["baseline"]["named"] == first
+    better, same = values["compared"]
+    assert better["finding"].startswith("The later audit is better in ")
+    assert {"code": "KC004", "before": "fail", "after": "pass"} in better["verdicts"]
+    assert "better" in {one["direction"] for one in better["estimates"]}
+    assert same["same_rows"]
+    assert {one["direction"] for one in same["estimates"]} == {"not told apart"}
     assert re.search(r"^B is .*, the same rows as A\.$", several, re.MULTILINE)
     assert "B is better than A in" in several
     assert re.search(r"C and A cannot be told apart in any of \d+ estimates", several)
     assert re.search(r"KC004 +fail +pass +fail", several)
     receipts = ("--receipt", "r.json", "--receipt", "before/receipt.json")
     assert "holds (6 entries, 2 files, 2 receipts)" in said(capsys, "verify", *receipts)
+    checked = json.loads(said(capsys, "verify", *receipts, "--json"))
+    assert (checked["holds"], checked["receipts_of_others"]) == (True, [])
+    (of,) = checked["projects"]
+    assert (of["name"], of["n_entries"], of["n_files"], of["n_receipts"]) == ("Income", 6, 2, 2)
+    assert said(capsys, "verify", *receipts, "--quiet") == ""
     assert "begins with 'zzz'" in said(capsys, "show", "zzz", code=2)
     assert "no project 'Fraud'" in said(capsys, "verify", "--project", "Fraud", code=2)
 
@@ -168,13 +188,16 @@ def test_the_record_s_commands(home: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_backup_is_restored_elsewhere(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said(capsys, "export", "--project", "Income", "--out", "record.zip")
+    words = ("export", "--project", "Income", "--out", "record.zip", "--json")
+    written = json.loads(said(capsys, *words))
+    assert (written["project"], written["out"]) == ("Income", "record.zip")
     listed = said(capsys, "list")
     monkeypatch.setenv("KDCAL_HOME", str(home / "restored"))
     assert "is in the record" in said(capsys, "import", "record.zip")
     assert said(capsys, "list") == listed
     assert "holds" in said(capsys, "verify")
-    said(capsys, "import", "record.zip")  # again: nothing is written twice
+    again = json.loads(said(capsys, "import", "record.zip", "--json"))
+    assert (again["project"], again["entries"]) == ("Income", written["entries"])
     assert said(capsys, "list") == listed
 
 
@@ -195,6 +218,14 @@ def test_the_whole_record_is_backed_up_and_restored(
     again = said(capsys, "restore", "all.zip", "--replace")
     (aside,) = (home / "second" / "kdcal").glob("audits-before-*")
     assert f"The folder of before lies in {aside}." in again
+    monkeypatch.setenv("KDCAL_HOME", str(home / "third"))
+    put = json.loads(said(capsys, "restore", "all.zip", "--json"))
+    assert (put["projects"], put["files"], put["aside"], put["key"]) == (1, 2, None, "backup")
+    kept = json.loads(said(capsys, "backup", "kept.zip", "--json"))
+    assert {name: kept[name] for name in ("projects", "entries", "files")} == {
+        name: put[name] for name in ("projects", "entries", "files")
+    }
+    assert (kept["out"], kept["with_key"]) == ("kept.zip", False)
 
 
 def test_a_damaged_backup_is_refused_and_nothing_is_written(
@@ -220,6 +251,10 @@ def test_what_was_altered_is_named_with_exit_code_1(
     for path in (home / "altered").rglob("files/*/*"):
         path.write_bytes(b"{}")
     assert "was altered after it was written" in said(capsys, "verify", code=1)
+    found = json.loads(said(capsys, "verify", "--json", "--quiet", code=1))
+    assert not found["holds"]
+    assert any("was altered" in one for one in found["projects"][0]["altered"])
+    assert said(capsys, "verify", "--quiet", code=1) == ""
 
 
 def test_the_public_key_pins_the_record(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
