@@ -11,9 +11,8 @@ from app.export import export_results as found
 from app.export import export_settings
 from app.export import export_text as text
 from app.export.export_results import View
-from app.shared import job_results, navigation, session, tiles, waiting
+from app.shared import job_results, navigation, session, tiles
 from app.shared.charts import drawn_once, is_dark, show
-from app.shared.emphasis import emphasis
 from app.shared.group_choice import declared
 from app.shared.tables import show_table
 from kdcal_core.calibration import CALIBRATORS
@@ -46,19 +45,7 @@ def exported(review: Review, row: Any) -> View | None:
     except InputError as error:
         st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
         return None
-    if waiting.find(asked.key) is None:
-        if button.button(
-            "Fit, judge and write the file",
-            key="export_start",
-            type=emphasis(),
-            icon=":material/play_arrow:",
-        ):
-            job_results.begin(asked, review.id)
-            st.rerun()
-        with st.container(border=True):
-            st.markdown(text.WILL_SHOW)
-        return None
-    job = job_results.finished(asked, review.id)
+    job = job_results.fitted_when_asked(asked, review.id, button, text.WILL_SHOW)
     run = None if job is None else found.run_of(job)
     if run is None:
         return None

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.export.export_text import file_name
+from app.export.export_text import file_name, model_rows, origin_rows
 from app.shared import job_results, session, sign_in, tiles, waiting
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
@@ -22,7 +22,7 @@ from kdcal_core.charts import (
     recalibration_finding,
     recalibrator_title,
 )
-from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
+from kdcal_core.diagnostics import Estimate, estimate_text, value_text
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MODEL, RepairChoice
 from kdcal_core.regression import RECALIBRATORS, RecalibratorCard
@@ -119,19 +119,7 @@ def _exported(review: Review, row: Any) -> RepairView | None:
     except InputError as error:
         st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
         return None
-    if waiting.find(asked.key) is None:
-        if button.button(
-            "Fit, judge and write the file",
-            key="export_start",
-            type=emphasis(),
-            icon=":material/play_arrow:",
-        ):
-            job_results.begin(asked, review.id)
-            st.rerun()
-        with st.container(border=True):
-            st.markdown(WILL_SHOW)
-        return None
-    job = job_results.finished(asked, review.id)
+    job = job_results.fitted_when_asked(asked, review.id, button, WILL_SHOW)
     run = None if job is None else job_results.result_of(job, export_repair)
     if run is None:
         return None
@@ -361,28 +349,8 @@ def card_rows(card: RecalibratorCard) -> dict[str, str]:
     """The card as lines of a table. Untrusted text."""
     settings = ", ".join(f"{name} = {value}" for name, value in card.parameters.items())
     rows = {"Repair": card.title, "Settings": settings or "none"}
-    if card.model is None:
-        rows["Model"] = "not known, only its forecasts"
-    else:
-        rows["Model"] = f"{card.model.name} ({card.model.kind})"
-        rows["SHA-256 of the model"] = card.model.digest
-    for which, mark in card.data.items():
-        rows[f"{which.capitalize()} set"] = f"{mark.name}, {mark.rows:,} rows"
-        rows[f"SHA-256 of the {which} set"] = mark.digest
+    rows |= model_rows(card, "not known, only its forecasts")
     rows["Forecasts"] = card.family
     if card.columns:
         rows["Columns of the forecasts"] = listed([f"{a}: {b}" for a, b in card.columns], 12)
-    if card.features:
-        rows["Columns"] = listed(card.features, 12)
-    for one in card.estimates:
-        width = Estimate("", "", one.after, one.low, one.high, one.n)
-        rows[one.label] = (
-            f"{value_text(width, one.before)} before, {value_text(width)} after "
-            f"({interval_text(width)}), {one.n:,} rows, {one.judged}"
-        )
-    for at, note in enumerate(card.notes, 1):
-        rows["Note" if len(card.notes) == 1 else f"Note {at}"] = note
-    rows["Fitted"] = f"{card.created} (UTC), kdcal {card.kdcal_version}"
-    if card.seed is not None:
-        rows["Seed"] = str(card.seed)
-    return rows
+    return rows | origin_rows(card)

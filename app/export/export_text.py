@@ -11,9 +11,12 @@ from app.shared.charts import file_stem
 from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.diagnostics import Estimate, interval_text, value_text
 from kdcal_core.evaluation import Comparison, Gain
+from kdcal_core.regression import RecalibratorCard
 from kdcal_core.review import Review
 from kdcal_core.tasks import ExportRecord
 from kdcal_core.text import listed, seconds_text
+
+Card = CalibratorCard | RecalibratorCard
 
 _LONGEST = 40
 
@@ -196,19 +199,28 @@ def card_rows(card: CalibratorCard) -> Mapping[str, str]:
     rows = {"Calibrator": card.title}
     settings = ", ".join(f"{name} = {value}" for name, value in card.parameters.items())
     rows["Settings"] = settings or "none"
-    if card.model is None:
-        rows["Model"] = "not known, only its predictions"
-    else:
+    rows |= model_rows(card, "not known, only its predictions")
+    rows["Classes"] = listed(card.classes, 12)
+    if card.layer is not None:
+        rows["Hidden layer"] = card.layer
+    return rows | origin_rows(card)
+
+
+def model_rows(card: Card, unknown: str) -> dict[str, str]:
+    """The model of a card, or ``unknown``, and the tables of the fit. Untrusted text."""
+    rows = {"Model": unknown}
+    if card.model is not None:
         rows["Model"] = f"{card.model.name} ({card.model.kind})"
         rows["SHA-256 of the model"] = card.model.digest
     for which, mark in card.data.items():
         rows[f"{which.capitalize()} set"] = f"{mark.name}, {mark.rows:,} rows"
         rows[f"SHA-256 of the {which} set"] = mark.digest
-    rows["Classes"] = listed(card.classes, 12)
-    if card.layer is not None:
-        rows["Hidden layer"] = card.layer
-    if card.features:
-        rows["Columns"] = listed(card.features, 12)
+    return rows
+
+
+def origin_rows(card: Card) -> dict[str, str]:
+    """A card's columns, estimates, notes, and when and how it was fitted. Untrusted text."""
+    rows = {"Columns": listed(card.features, 12)} if card.features else {}
     for one in card.estimates:
         width = Estimate("", "", one.after, one.low, one.high, one.n)
         rows[one.label] = (

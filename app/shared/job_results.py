@@ -53,6 +53,32 @@ def finished(
     return None
 
 
+def fitted_when_asked(
+    asked: Request, owner: str, button: Any, will_show: str
+) -> JobSnapshot | None:
+    """The finished job of a request that writes a file; before, the button that starts it.
+
+    Parameters
+    ----------
+    button : place of the button
+    will_show : str
+        What will be seen here, in Markdown.
+    """
+    if waiting.find(asked.key) is not None:
+        return finished(asked, owner)
+    if button.button(
+        "Fit, judge and write the file",
+        key="export_start",
+        type=emphasis(),
+        icon=":material/play_arrow:",
+    ):
+        begin(asked, owner)
+        st.rerun()
+    with st.container(border=True):
+        st.markdown(will_show)
+    return None
+
+
 def settings_card(review: Review, name: str, label: str = "Settings") -> Any:
     """Where the settings of `asked_for` stand: open at first, and a fold once there is a result.
 

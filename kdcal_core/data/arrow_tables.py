@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pandas as pd
 import pyarrow as pa
@@ -26,6 +27,17 @@ from kdcal_core.text import bytes_text, listed
 
 MAX_COLUMNS = 20_000
 _INDEX_COLUMN = re.compile(r"__index_level_\d+__")
+
+
+@contextmanager
+def named_parquet_faults(file: str | None) -> Iterator[None]:
+    """Turn what pyarrow raises for a damaged file into one error that names the file."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            "The Parquet file is damaged or cut short", fix="Export or copy it again.", file=file
+        ) from error
 
 
 def check_column_names(names: Sequence[str], file: str | None) -> None:

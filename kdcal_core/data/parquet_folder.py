@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from kdcal_core.data.arrow_tables import (
     check_column_types,
     check_size,
     decoded_bytes,
+    named_parquet_faults,
     repeating,
     to_frame,
 )
@@ -186,7 +186,7 @@ class PartedTable:
         names: list[str] | None = None
         total = 0
         for path, name in files:
-            with _named_faults(name):
+            with named_parquet_faults(name):
                 metadata = pq.read_metadata(path)
                 schema = metadata.schema.to_arrow_schema()
             if metadata.num_rows == 0:  # an empty part is no fault
@@ -258,7 +258,7 @@ class PartedTable:
             ) from error
 
     def _batches(self, group: RowGroup, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        with _named_faults(group.title):
+        with named_parquet_faults(group.title):
             schema = pq.read_schema(group.path)
             check_column_types(pa.schema([schema.field(one) for one in columns]), group.file)
             with pq.ParquetFile(
@@ -270,13 +270,3 @@ class PartedTable:
                 yield from file.iter_batches(
                     rows, row_groups=[group.number], columns=columns, use_threads=False
                 )
-
-
-@contextmanager
-def _named_faults(file: str) -> Iterator[None]:
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            "The Parquet file is damaged or cut short", fix="Export or copy it again.", file=file
-        ) from error

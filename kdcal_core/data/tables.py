@@ -28,6 +28,7 @@ from kdcal_core.data.arrow_tables import (
     check_column_types,
     check_size,
     decoded_bytes,
+    named_parquet_faults,
     read_parquet,
     repeating,
     to_frame,
@@ -359,7 +360,7 @@ class TableBlocks:
             raise InputError("The file is empty", fix="Choose another file.", file=self.file)
         self._csv: _Csv | None = None
         if head.startswith(b"PAR1"):
-            with _named_parquet_faults(self.file):
+            with named_parquet_faults(self.file):
                 metadata = pq.read_metadata(self._path)
                 schema = metadata.schema.to_arrow_schema()
             check_column_names(schema.names, self.file)
@@ -378,7 +379,7 @@ class TableBlocks:
         """Rows of the table; 0 while those of a CSV file have not been counted by `read`."""
         if self._csv is not None:
             return self._csv.n_rows
-        with _named_parquet_faults(self.file):
+        with named_parquet_faults(self.file):
             return int(pq.read_metadata(self._path).num_rows)
 
     def read(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
@@ -426,7 +427,7 @@ class TableBlocks:
         return frame
 
     def _parquet(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        with _named_parquet_faults(self.file):
+        with named_parquet_faults(self.file):
             plain = pq.read_schema(self._path)
             text = repeating(plain)  # of which a block may repeat a long one in every row
             with pq.ParquetFile(
@@ -560,13 +561,3 @@ def _with_gaps(metadata: Any, schema: pa.Schema, columns: Sequence[str]) -> set[
                 if known is None or not known.has_null_count or known.null_count:
                     gaps.add(column.path_in_schema)
     return gaps
-
-
-@contextmanager
-def _named_parquet_faults(file: str) -> Iterator[None]:
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            "The Parquet file is damaged or cut short", fix="Export or copy it again.", file=file
-        ) from error
