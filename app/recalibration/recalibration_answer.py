@@ -99,8 +99,10 @@ def answer(view: View) -> Places | None:
         _tiles(view)
     _warnings(view.run)  # below the picture, which they would push out of the first screen
     _further_words(view)
-    if view.chosen in repair_keys():
-        navigation.page_link("export", "Choose a repair and export it")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _how_to_read()
+        if view.chosen in repair_keys():
+            navigation.page_link("export", "Choose a repair and export it")
     return places
 
 
@@ -120,7 +122,7 @@ def _tiles(view: View) -> None:
 
 
 def _further_words(view: View) -> None:
-    """What else was found, how the methods were judged, and how to read it."""
+    """What else was found, and how the methods were judged."""
     method, record = view.method, view.run.record
     local = text.local_finding(view.model, method, record.space)
     advice = recalibration_advice(record.methods, record.choice)
@@ -128,6 +130,9 @@ def _further_words(view: View) -> None:
     outside = view.review.sets[view.judged.which].outside
     notes = (text.how_judged(record), *method.notes, *text.outside_notes(outside))
     st.caption(" ".join(escape_markdown(note, 400) for note in notes))
+
+
+def _how_to_read() -> None:
     with st.popover("How to read this", type=quiet(), icon=":material/help:"):
         st.markdown(meanings(text.TILES) + text.BEFORE)
         st.markdown(text.WORK)
