@@ -23,7 +23,8 @@ Check(
     limit=Limit(-0.03, 0.03),
     measured=_measured,
     remedy="Check that these rows have the share of events that the model was trained for. If "
-    "they do, refit it or recalibrate it: one added number in the log-odds is enough.",
+    "they do, refit it or recalibrate it: where the slope is right, one added number in the "
+    "log-odds is enough.",
     page="reliability",
     method="The mean of stated minus observed, with two events and two others added to the "
     "interval (Agresti and Coull 1998).",

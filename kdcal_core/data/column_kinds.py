@@ -64,6 +64,8 @@ def sampled(frame: pd.DataFrame, columns: Sequence[str]) -> FloatArray:
 _LOOKED_AT = 10_000  # rows, evenly spread
 _FEW = 20  # distinct values for which every table has enough rows
 _MANY = 254  # categories that a tree over the inputs can distinguish
+_REPEATED = 0.1  # share of rows that repeat an identifier
+SEVERAL_ROWS = "it names what several rows belong to"
 IDS = ("id", "index", "row", "row_id", "unnamed_0", "rowid", "uuid")
 
 
@@ -87,28 +89,36 @@ def why_no_input(name: str, column: pd.Series[Any]) -> str:
     'nearly every row has another value'
     >>> why_no_input("customer_id", pd.Series(range(100)))
     'it numbers the rows'
+    >>> why_no_input("customer_id", pd.Series([*range(300)] * 2)) == SEVERAL_ROWS
+    True
     """
     if pd.api.types.is_bool_dtype(column.dtype):
         return ""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
     looked = column.iloc[:: max(len(column) // _LOOKED_AT, 1)].dropna()
+    named_id = name in IDS or name.endswith("_id")
     if mostly_numbers(column):
-        named_id = name in IDS or name.endswith("_id")
-        return "it numbers the rows" if named_id and _counts(looked) else ""
+        return _why_no_number(column, looked) if named_id else ""
     if not pd.api.types.is_string_dtype(column.dtype):
         dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
         return "dates or times" if dates else "neither numbers nor text"
     n_distinct = looked.nunique()
+    if named_id and n_distinct > _MANY and column.duplicated().mean() > _REPEATED:
+        return SEVERAL_ROWS
     if n_distinct > max(_FEW, len(looked) / 2):
         return "nearly every row has another value"
     return f"more than {_MANY} different values" if n_distinct > _MANY else ""
 
 
-def _counts(numbers: pd.Series[Any]) -> bool:
-    """Whether there are many whole numbers, no two the same."""
-    values = pd.to_numeric(numbers, errors="coerce").dropna()
-    return len(values) > _FEW and bool(values.is_unique and (values % 1 == 0).all())
+def _why_no_number(column: pd.Series[Any], looked: pd.Series[Any]) -> str:
+    """Why numbers that are named an identifier are no input."""
+    values = pd.to_numeric(looked, errors="coerce").dropna()
+    if len(values) <= _FEW or not (values % 1 == 0).all():
+        return ""
+    if values.nunique() > _MANY and column.duplicated().mean() > _REPEATED:
+        return SEVERAL_ROWS
+    return "it numbers the rows" if values.is_unique else ""
 
 
 PREDICTED: tuple[str, ...] = (

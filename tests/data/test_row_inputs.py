@@ -21,7 +21,10 @@ SOME = np.arange(N)
         ("a", SOME, ""),  # whole numbers, all different, but no name of a row's number
         ("id", SOME, "numbers"),
         ("loan_id", SOME.astype(str), "numbers"),
-        ("id", SOME % 500, ""),  # several rows of each
+        ("id", SOME % 500, "several rows"),
+        ("patient_id", [f"P{i // 3}" for i in SOME], "several rows"),
+        ("site_id", SOME % 7, ""),  # few values: a category
+        ("dose", SOME % 500, ""),
         ("id", SOME / 3, ""),
         ("flag", SOME % 2 == 0, ""),
         ("text", [f"t{i % 254}" for i in SOME], ""),
