@@ -10,9 +10,9 @@ import mmap
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -69,7 +69,8 @@ def run_blocks(
         Called in this thread, before the first block and after each; what it raises stops the
         work at once.
     executor : Executor, optional
-        Runs the blocks in place of threads. What is prepared goes to its workers through a file.
+        Runs the blocks in place of threads. What is prepared goes to its workers through a file,
+        in the folder that they share with this process if it has an attribute ``folder``.
     threads : int, optional
         Threads where there is no executor; by default all cores of this process.
     """
@@ -95,6 +96,25 @@ def cores() -> int:
     if getattr(_here, "shared", False):
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def on_one_core() -> Iterator[None]:
+    """Use one core in the body, because other processes use the others.
+
+    Examples
+    --------
+    >>> with on_one_core():
+    ...     cores()
+    1
+    """
+    before = getattr(_here, "shared", False)
+    _here.shared = True
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        _here.shared = before
 
 
 def on_all_cores(
@@ -145,6 +165,11 @@ def on_all_cores(
     return found
 
 
+def in_flight(executor: Executor, least: int) -> int:
+    """How many tasks to have submitted at once: enough for every worker to have one waiting."""
+    return max(least, 2 * int(getattr(executor, "n_workers", 0)))
+
+
 def _results(
     work: Work,
     prepared: Any,
@@ -153,10 +178,11 @@ def _results(
     threads: int | None,
 ) -> Generator[tuple[tuple[int, int], Any], None, None]:
     if executor is not None:
-        with tempfile.TemporaryDirectory(prefix="kdcal-blocks-") as folder:
+        shared = getattr(executor, "folder", None)  # that workers on other machines see
+        with tempfile.TemporaryDirectory(prefix="kdcal-blocks-", dir=shared) as folder:
             path = Path(folder) / "arrays"
             far = partial(_in_worker, work, str(path), _lay_out(prepared, path))
-            yield from _stream(executor, far, spans, EXECUTOR_BLOCKS)
+            yield from _stream(executor, far, spans, in_flight(executor, EXECUTOR_BLOCKS))
         return
     workers = min(threads or cores(), len(spans))
     if workers == 1:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import plotly.io as pio
 
@@ -53,6 +50,7 @@ from kdcal_core.checks import (
 from kdcal_core.data import Roles, Task
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
+from kdcal_core.jobs.builds import files_digest, installed
 from kdcal_core.progress import part_of
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import PARTS, Limit, Review, Which, open_doubts
@@ -187,25 +185,12 @@ def code_digest() -> str:
 @cache
 def code_facts() -> Code:
     """The versions of kdcal, Python and the packages that compute, and the digest of our files."""
-    home = Path(kdcal_core.__file__).parent
-    found = hashlib.sha256()
-    for path in sorted(home.rglob("*.py")):
-        found.update(f"{path.relative_to(home).as_posix()} ".encode())
-        found.update(hashlib.sha256(path.read_bytes()).digest())
     return Code(
         kdcal=kdcal_core.__version__,
-        digest=found.hexdigest(),
+        digest=files_digest(),
         python=platform.python_version(),
-        packages=dict(_versions()),
+        packages=installed(_PACKAGES),
     )
-
-
-def _versions() -> Iterator[tuple[str, str]]:
-    for name in _PACKAGES:
-        try:
-            yield name, version(name)
-        except PackageNotFoundError:
-            continue
 
 
 @review_task(

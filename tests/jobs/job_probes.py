@@ -160,3 +160,41 @@ def shout(line: str, times: int = 1) -> None:
         except OSError:
             continue
     time.sleep(60)
+
+
+def scaled(frame: Any, by: Any) -> Any:
+    """A table times an array, and the process that computed it."""
+    return frame.assign(x=frame["x"] * by), os.getpid()
+
+
+def die_once(path: str, n: int) -> int:
+    """Kill this process at the first call for ``path``; then give ``n`` back."""
+    if not Path(path).exists():
+        Path(path).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return n
+
+
+def freeze_once(path: str) -> int:
+    """Stop this process at the first call for ``path``, leaving its number there."""
+    if not Path(path).exists():
+        Path(path).write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return os.getpid()
+
+
+def work_on(path: str, progress: Progress) -> None:
+    """Work until stopped, leaving ``path`` as a sign that it began, and another when it ends."""
+    Path(path).touch()
+    try:
+        while True:
+            progress(0.5, "working")
+            time.sleep(0.02)
+    finally:
+        Path(f"{path}.ended").touch()
+
+
+def nap(seconds: float) -> float:
+    """Sleep, without a word."""
+    time.sleep(seconds)
+    return seconds
