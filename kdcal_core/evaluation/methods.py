@@ -6,7 +6,7 @@ Methods come from the registry or from the user; they are fitted here or by an e
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, fields, is_dataclass
 from time import perf_counter
@@ -27,6 +27,7 @@ from kdcal_core.calibration import (
 from kdcal_core.calibration.settings import configured
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.forks import Shared, copies_for
 from kdcal_core.models import Model
 from kdcal_core.progress import Progress, part_of
 
@@ -94,6 +95,7 @@ def _method(one: str | tuple[str, Calibrator], seed: int) -> Method:
 
 Rows = tuple[FloatArray, pd.DataFrame | None]
 
+EVERY = 0.5  # seconds between two reports while parts are fitted elsewhere
 IN_FLIGHT = 16  # maximum number of parts that wait for a worker at once: each is sent with its rows
 TIMED_ROWS = 10_000
 SHORT = 0.1  # seconds; a faster prediction is timed again on more rows
@@ -144,57 +146,85 @@ def run_tasks(
     Tasks that need the model always run in this process. Fits do not depend on each other, so their
     answers do not depend on where or when they run.
     """
-    answers: list[Answer | None] = [None] * len(tasks)
-    away = [at for at, task in enumerate(tasks) if executor and not task.method.asks_model]
-    done = 0
-
-    def report(task: Task) -> None:
-        if progress is not None:
-            note = f"Fitting {task.method.name}: {task.part.words}"
-            progress(done / max(len(tasks), 1), note)
-
-    def answered(task: Task) -> None:
-        nonlocal done
-        done += 1
-        report(task)
-
+    run = _Run(tasks, progress)
+    asking = [at for at, task in enumerate(tasks) if task.method.asks_model]
+    free = [at for at, task in enumerate(tasks) if not task.method.asks_model]
     if executor is not None:
         # threads share one list of filters: each would restore it while others still warn
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
-            _send(tasks, away, answers, executor, answered)
-    failed: set[str] = set()
-    for at in sorted(set(range(len(tasks))) - set(away)):
-        task = tasks[at]
-        report(task)
-        if task.method.key not in failed:
-            share = part_of(progress, done / len(tasks), (done + 1) / len(tasks))
-            answer = answers[at] = carry_out(task, share)
-            if answer.failure is not None:
-                failed.add(task.method.key)
-        done += 1
-    return answers
+            _send(run, free, executor)
+        run.here(asking)
+    elif copies := copies_for(len(free)):
+        _share(run, asking, free, copies)
+    else:
+        run.here(range(len(tasks)))
+    return run.answers
 
 
-def _send(
-    tasks: Sequence[Task],
-    away: Sequence[int],
-    answers: list[Answer | None],
-    executor: Executor,
-    report: Callable[[Task], None],
-) -> None:
+class _Run:
+    """Tasks, their answers so far, and the methods that failed."""
+
+    def __init__(self, tasks: Sequence[Task], progress: Progress | None) -> None:
+        self.tasks = tasks
+        self.answers: list[Answer | None] = [None] * len(tasks)
+        self.elsewhere: Sized = ()  # what others have done
+        self._failed: set[str] = set()
+        self._progress = progress
+        self._done = 0
+
+    def report(self, at: int) -> Progress | None:
+        """Say that a task is computed now; returns the progress of its own steps."""
+        done = self._done + len(self.elsewhere)
+        low, high = (min(n / len(self.tasks), 1.0) for n in (done, done + 1))
+        task = self.tasks[at]
+        if self._progress is not None:
+            self._progress(low, f"Fitting {task.method.name}: {task.part.words}")
+        return part_of(self._progress, low, high)
+
+    def here(self, numbers: Iterable[int]) -> None:
+        """Run these tasks in this process."""
+        for at in numbers:
+            share, key = self.report(at), self.tasks[at].method.key
+            if key not in self._failed:
+                answer = self.answers[at] = carry_out(self.tasks[at], share)
+                if answer.failure is not None:
+                    self._failed.add(key)
+            self._done += 1
+
+
+def _share(run: _Run, asking: Sequence[int], free: Sequence[int], copies: int) -> None:
+    """Run the tasks here and in copies of this process, which do not ask the open model.
+
+    What fails in a copy is tried again here, where there is more memory.
+    """
+    order = free[::-1]  # the registry lists the simplest first: they fill the gaps at the end
+    with Shared(carry_out, [run.tasks[at] for at in order], copies) as shared:
+        run.elsewhere = shared.results
+        run.here(asking)
+        run.here(order[number] for number in shared.mine())
+        while not shared.wait(EVERY):
+            run.report(order[0])  # which may raise to cancel
+    for number, answer in shared.results.items():
+        run.answers[order[number]] = answer if answer.failure is None else None
+    run.here([at for at in free if run.answers[at] is None])
+
+
+def _send(run: _Run, away: Sequence[int], executor: Executor) -> None:
     """Run the tasks on the executor, a few at a time, and wait for all that were started."""
     waiting, running = iter(away), dict[Future[Answer], int]()
+    run.elsewhere = done = list[int]()
     try:
         while True:
             while len(running) < IN_FLIGHT and (at := next(waiting, None)) is not None:
-                running[executor.submit(carry_out, tasks[at])] = at
+                running[executor.submit(carry_out, run.tasks[at])] = at
             if not running:
                 break
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 at = running.pop(future)
-                answers[at] = future.result()
-                report(tasks[at])
+                done.append(at)
+                run.answers[at] = future.result()
+                run.report(at)
     finally:
         for future in running:
             future.cancel()

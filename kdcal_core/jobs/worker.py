@@ -15,6 +15,7 @@ import threading
 from typing import BinaryIO
 
 from kdcal_core.errors import InputError
+from kdcal_core.forks import allow_forks
 from kdcal_core.jobs.limits import allow_leaving
 from kdcal_core.jobs.outcome import Reporter, answer, refusal
 from kdcal_core.jobs.sandbox import confine
@@ -77,6 +78,7 @@ def main() -> None:
         os._exit(0)
 
     allow_leaving(leave)
+    allow_forks()
     if request.get("prepared"):
         answer(request["prepared"], {}, None, report)
     if request.get("confined"):
