@@ -11,14 +11,18 @@ def main() -> None:
     """Set up the app and run the chosen page."""
     import streamlit as st
 
-    from app.shared import account, in_browser, jobs_badge, server_process
+    from app.shared import server_process
+
+    server_process.begin()
+    from app.shared import account, in_browser, jobs_badge, sign_in
     from app.shared.navigation import pages
     from app.shared.session import open_task, reporting_errors
 
-    server_process.begin()
     # before the navigation, which would fetch the icon of a page from elsewhere
     st.set_page_config(page_icon=str(ASSETS / "mark.svg"), layout="wide")
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "mark.svg"))
+    if st.query_params or sign_in.is_on():
+        server_process.ready_for_all_pages()
     if account.must_sign_in():
         st.navigation(pages(None), position="hidden")  # every address leads to the same screen
         account.first_screen()
@@ -26,6 +30,8 @@ def main() -> None:
         return
     shown = st.navigation(pages(open_task()), expanded=True)
     st.set_page_config(page_title=f"{shown.title} - kdcal")
+    if shown.url_path:  # the first page has none, and needs little until there is a review
+        server_process.ready_for_all_pages()
     account.in_sidebar()
     try:
         with reporting_errors():

@@ -11,5 +11,6 @@ from starlette.middleware import Middleware
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Streamlit adds only this folder
 
 from app.shared.request_rules import RequestRules
+from app.shared.server_process import while_serving
 
-app = st.App("main.py", middleware=[Middleware(RequestRules)])
+app = st.App("main.py", lifespan=while_serving, middleware=[Middleware(RequestRules)])

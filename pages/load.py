@@ -23,8 +23,10 @@ with above:
         load_parts.settle_doubts(review)
         load_parts.open_when_scored(review)
     if review is not None and review.ready:
+        from app.load.fitness_card import fit_for_use  # slow to import, and the first page has none
+
         load_parts.about_sample(review)
-        load_parts.fit_for_use(review)
+        fit_for_use(review)
     if review is None:
         load_parts.welcome()
 

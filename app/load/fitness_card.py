@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from math import isfinite
+from typing import get_args
 
 import pandas as pd
 import streamlit as st
 
-from app.shared import set_results
+from app.shared import navigation, set_results
+from app.shared.equal_notes import equal_notes
 from app.shared.tables import show_table
 from kdcal_core.data import Fitness, RegressionFitness
 from kdcal_core.review import Review, Which
@@ -15,7 +17,23 @@ from kdcal_core.tasks import set_fitness
 from kdcal_core.text import escape_markdown, figures_text, number_text
 
 
-def fitness_card(review: Review, which: Which) -> None:
+def fit_for_use(review: Review) -> None:
+    """What the scored rows suffice for, and where to go next."""
+    st.header("What these rows are fit for")
+    for which in get_args(Which):
+        if which in review.tables:
+            _card(review, which)
+    equal_notes(review)
+    if not review.has_evaluation:
+        what = "repairs" if review.task == "regression" else "calibrators"
+        st.caption(
+            f"One set only: {what} are fitted on four fifths of the rows and judged on the "
+            "last fifth, five times over (cross-fitting)."
+        )
+    navigation.page_link("overview", "See whether it can be trusted")
+
+
+def _card(review: Review, which: Which) -> None:
     """One card for one set: its flags as sentences, its rows per class or its outcomes."""
     found = set_results.of(review, set_fitness, which=which)
     if found is None:

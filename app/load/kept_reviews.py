@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.shared import in_browser, session, sign_in
+from app.shared import in_browser, server_process, session, sign_in
 from app.shared.emphasis import quiet
 from app.shared.labels import unique_labels, words_of
 from app.shared.reviews_here import Used, day_text
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, rename_review
-from kdcal_core.tasks import verdict_edition
 from kdcal_core.text import counted, escape_markdown, printable
 
 _TEN = 10
@@ -97,6 +96,9 @@ def _rename(review: Review, title: str) -> None:
 
 
 def _verdict(review: Review) -> str:
+    server_process.ready_for_all_pages()
+    from kdcal_core.tasks import verdict_edition
+
     if not review.scored:
         return "Not scored yet"
     if not review.verdict or review.verdict_edition != verdict_edition(session.workspace(), review):

@@ -10,14 +10,11 @@ import pandas as pd
 import streamlit as st
 
 from app.load.event_choice import event_choice
-from app.load.fitness_card import fitness_card
 from app.load.kept_reviews import link_to_kept
 from app.load.role_form import OUTPUT, TARGET, roles_sentence
 from app.shared import navigation, session, tour, uploads, waiting
 from app.shared.emphasis import emphasis
-from app.shared.equal_notes import equal_notes
 from app.shared.reviews_here import Used
-from app.shared.tables import show_table
 from app.shared.task_choice import task_choice
 from kdcal_core.data import Choice, Doubt
 from kdcal_core.jobs import JobSnapshot
@@ -295,6 +292,8 @@ def _first_rows(review: Review) -> None:
     tables = [table for table in review.all_tables if any(one.first for one in table.columns)]
     if not tables:
         return
+    from app.shared.tables import show_table  # slow to import, and the first page has no table
+
     with st.expander("First rows"):
         for table in tables:
             show_table(
@@ -475,22 +474,6 @@ def _split_and_score(
     if review.roles is not None and review.roles.split and not review.has_evaluation:
         split_table(workspace, review.id)
     return score(workspace, review.id, progress=progress, cancelled=cancelled)
-
-
-def fit_for_use(review: Review) -> None:
-    """What the scored rows suffice for, and where to go next."""
-    st.header("What these rows are fit for")
-    for which in get_args(Which):
-        if which in review.tables:
-            fitness_card(review, which)
-    equal_notes(review)
-    if not review.has_evaluation:
-        what = "repairs" if review.task == "regression" else "calibrators"
-        st.caption(
-            f"One set only: {what} are fitted on four fifths of the rows and judged on the "
-            "last fifth, five times over (cross-fitting)."
-        )
-    navigation.page_link("overview", "See whether it can be trusted")
 
 
 def another(review: Review) -> None:

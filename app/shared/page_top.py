@@ -6,7 +6,6 @@ import streamlit as st
 
 from app.shared import navigation, session, tour
 from app.shared.emphasis import emphasis
-from app.shared.equal_notes import LONGEST_NOTE, copies
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
@@ -94,6 +93,11 @@ def header(review: Review | None) -> None:
     st.caption(" · ".join([*parts, rows]))
     for doubt in open_doubts(review):
         st.warning(escape_markdown(doubt, 700), icon=":material/help:")
+    from app.shared.equal_notes import (
+        LONGEST_NOTE,
+        copies,
+    )  # slow to import, not for the first page
+
     for sentence in copies(review):
         st.warning(escape_markdown(sentence, LONGEST_NOTE), icon=":material/content_copy:")
 

@@ -9,7 +9,8 @@ rest is collected every few seconds while the app is in use.
 Each page runs in its own thread, and products of vectors and matrices stay in that thread. With
 many visitors the threads of BLAS wait for each other longer than they compute (24,000 products took
 7 ms instead of .01 on two busy cores). Long work has its own process, forked from one that has
-imported the libraries. Kernels are compiled in the background when the server starts.
+imported the libraries. Kernels are compiled in the background when the server starts, and what the
+pages import is imported before the first visitor's browser has loaded its scripts.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ import logging
 import sys
 import threading
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -29,27 +34,72 @@ from kdcal_core.jobs import prepare_workers, run_limited
 # what the workers of the app import: the core's tasks, what opens a scikit-learn model, and what
 # runs compiled kernels
 WORKERS_IMPORT = ("kdcal_core.tasks", "skops.io", "numba")
+# what the first page imports, and what all others do, which takes much longer
+FIRST_IMPORT = ("kdcal_core.review", "app.load.load_parts", "app.load.kept_reviews")
+OTHERS_IMPORT = ("kdcal_core.audit", "app.load.fitness_card", "app.overview.overview_parts")
 _EVERY = 10.0  # seconds between collections
 _WHOLE_EVERY = 600.0  # seconds after which the frozen objects are also collected
 _ENOUGH = 65_536  # descriptors; with a far higher limit, new processes are slow on some systems
 _FEW = 1024
 _log = logging.getLogger(__name__)
 _lock = threading.Lock()
-_state = {"begun": False, "runs": 0}
+_state = {"begun": False, "limited": False, "runs": 0}
+_preparing: list[threading.Thread] = []
+_imported = {"first": threading.Event(), "others": threading.Event()}
+
+
+@asynccontextmanager
+async def while_serving(app: Any) -> AsyncIterator[None]:
+    """Prepare for the first visitor while the server starts; nothing to do when it ends."""
+    _preparing.append(_started(_prepare_all, "kdcal-preparation"))
+    yield
 
 
 def begin() -> None:
     """Set up the process in its first run of a page; in later ones only record the run."""
+    _wait_for("first")
     with _lock:
         _state["runs"] += 1
         if _state["begun"]:
             return
         _state["begun"] = True
-    threading.Thread(target=_prepare, name="kdcal-preparation", daemon=True).start()
-    threadpool_limits(1, user_api="blas")
+    if not _preparing:  # another server than ours runs the script
+        _started(_prepare, "kdcal-preparation")
     raise_descriptor_limit()
     logging.getLogger("streamlit.runtime.app_session").addFilter(not_a_late_poll)
-    threading.Thread(target=_collect_for_ever, name="kdcal-collector", daemon=True).start()
+    _started(_collect_for_ever, "kdcal-collector")
+
+
+def ready_for_all_pages() -> None:
+    """Wait until what pages import is there: all but the first one without a review do."""
+    _wait_for("others")
+    if not _state["limited"]:
+        _state["limited"] = True
+        threadpool_limits(1, user_api="blas")  # of the libraries that are loaded by now
+
+
+def _wait_for(imports: str) -> None:
+    """Let no page import beside the preparation: it could see a package half-made."""
+    if _preparing:
+        _imported[imports].wait()
+
+
+def _started(work: Any, name: str) -> threading.Thread:
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+def _prepare_all() -> None:
+    """Import what pages need, then prepare the workers, which would slow the first page down."""
+    for name, modules in (("first", FIRST_IMPORT), ("others", OTHERS_IMPORT)):
+        try:
+            for module in modules:
+                import_module(module)
+        except Exception:  # pages that import it meet the error as well, and show it
+            _log.exception("An import failed while the server started")
+        _imported[name].set()
+    _prepare()
 
 
 def _prepare() -> None:

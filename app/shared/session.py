@@ -48,7 +48,7 @@ def in_address() -> dict[str, str] | None:
 
 def workspace() -> Workspace:
     """The reviews of the person in front of the page; those of others do not exist in it."""
-    return PersonalWorkspace(sign_in.person_in_front().identity)
+    return PersonalWorkspace(sign_in.identity_in_front())
 
 
 def current_review() -> Review | None:

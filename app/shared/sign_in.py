@@ -12,13 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
-from kdcal_core.audit import Person, system_user
 from kdcal_core.errors import InputError
 from kdcal_core.text import printable
+
+if TYPE_CHECKING:  # the first page does without the room of audits
+    from kdcal_core.audit import Person
 
 T = TypeVar("T")
 Claims = Mapping[str, object]
@@ -58,8 +60,15 @@ def person_in_front() -> Person:
     return person
 
 
+def identity_in_front() -> tuple[str, str] | None:
+    """What identifies the person in front of the page; None where nobody signs in."""
+    return person_in_front().identity if is_on() else None
+
+
 def nobody() -> Person:
     """Whoever uses a machine where nobody signs in: the user of its operating system."""
+    from kdcal_core.audit import system_user
+
     return replace(system_user(), believed="the user of this machine; nobody signed in")
 
 
@@ -86,6 +95,8 @@ def person_of(claims: Claims, now: float) -> Person | None:
     >>> person_of(ann, 100) is None, person_of({**ann, "exp": None}, 99) is None
     (True, True)
     """
+    from kdcal_core.audit import Person
+
     issuer, subject = _text(claims.get("iss")), _text(claims.get("sub"))
     if claims.get("is_logged_in") is not True or issuer is None or subject is None:
         return None

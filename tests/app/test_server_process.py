@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import re
 import subprocess
 import sys
+import threading
+import time
 import tomllib
 import weakref
 from collections.abc import Coroutine, Iterator
@@ -69,6 +72,79 @@ def test_libraries_imported_later_are_frozen_too() -> None:
     collector = server_process.Collector()
     collector.collect(n_modules=10, now=0.0)
     assert collector.collect(n_modules=11, now=10.0) == "whole"
+
+
+FIRST_PAGE = """
+import sys
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file("app/main.py", default_timeout=60)
+sys.path.insert(0, ".")
+from app.shared import server_process
+server_process._prepare = lambda: None
+app.run()
+assert not app.exception, app.exception
+print(*(title.value for title in app.title), *sorted(SLOW & sys.modules.keys()))
+"""
+SLOW = {"sklearn", "scipy.stats", "sqlalchemy", "alembic", "torch", "kdcal_core.tasks"}
+
+
+def test_the_first_page_imports_no_library_that_is_slow_to_load(tmp_path: Path) -> None:
+    script = f"SLOW = {SLOW!r}\n{FIRST_PAGE}"
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=ROOT,
+        env={**os.environ, "KDCAL_HOME": str(tmp_path)},
+    )
+    assert found.stdout.split() == ["Load"], found.stderr
+
+
+@pytest.fixture
+def server_starts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a server does while it starts, in order; its imports take a while."""
+    done: list[str] = []
+
+    def slowly(module: str) -> None:
+        time.sleep(0.05)
+        done.append(module)
+
+    monkeypatch.setattr(server_process, "import_module", slowly)
+    monkeypatch.setattr(server_process, "_prepare", lambda: done.append("workers"))
+    monkeypatch.setattr(server_process, "_preparing", [])
+    events = {name: threading.Event() for name in ("first", "others")}
+    monkeypatch.setattr(server_process, "_imported", events)
+    return done
+
+
+async def _serve() -> None:
+    async with server_process.while_serving(None):
+        pass
+
+
+def test_a_page_waits_for_its_imports_and_workers_come_last(server_starts: list[str]) -> None:
+    asyncio.run(_serve())
+    server_process.begin()
+    assert server_starts[:3] == list(server_process.FIRST_IMPORT)
+    server_process.ready_for_all_pages()
+    assert server_starts[3:6] == list(server_process.OTHERS_IMPORT)
+    server_process._preparing[0].join()
+    assert server_starts[6:] == ["workers"]
+
+
+def test_a_page_is_shown_even_where_an_import_fails(
+    server_starts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(module: str) -> None:
+        raise ImportError(module)
+
+    monkeypatch.setattr(server_process, "import_module", fail)
+    asyncio.run(_serve())
+    server_process.begin()
+    server_process.ready_for_all_pages()
+    server_process._preparing[0].join()
+    assert server_starts == ["workers"]
 
 
 def test_the_soft_limit_of_open_files_is_raised_to_the_hard_one() -> None:
