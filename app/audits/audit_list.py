@@ -18,7 +18,9 @@ from kdcal_core.text import counted, escape_markdown, listed, printable
 
 _TEN = 10
 _SHOWN = "audits_shown"
-_WIDTHS = (8, 4, 6, 4, 3, 4, 4)  # title, project, verdict, state, rows, model, who and when
+# pixels of project, verdict, state, rows, model, who and when; the title has the rest, and what has
+# no room in the line stands below it
+_WIDTHS = (100, 155, 105, 75, 85, 120)
 _VERDICTS: tuple[Verdict, ...] = ("fail", "not enough evidence", "pass")
 
 
@@ -106,10 +108,11 @@ def audit_list(projects: Sequence[Project]) -> None:
     if not found:
         st.markdown("No audit fits these filters.")
         return
+    labels = _labels(everything)
     shown = found[: st.session_state.get(_SHOWN, _TEN)]
-    with st.container(gap="xxsmall"):
-        for one, label in zip(shown, unique_labels([_title(one) for one in shown]), strict=True):
-            _row(one, label)
+    with st.container(gap="small"):
+        for one in shown:
+            _row(one, labels[one.project.id, one.audit.id])
     if len(found) > len(shown) and st.button("Show ten more", key="audits_more"):
         st.session_state[_SHOWN] = len(shown) + _TEN
         st.rerun()
@@ -150,14 +153,19 @@ def _filters(projects: Sequence[Project]) -> Filters:
     )
 
 
-def _title(one: Listed) -> str:
-    return printable(one.audit.facts.title, 60)
+def _labels(everything: Sequence[Listed]) -> dict[tuple[str, str], str]:
+    """The titles, those that are alike numbered from the oldest on, whatever the filters keep."""
+    oldest_first = everything[::-1]
+    texts = unique_labels([printable(one.audit.facts.title, 60) for one in oldest_first])
+    ids = ((one.project.id, one.audit.id) for one in oldest_first)
+    return dict(zip(ids, texts, strict=True))
 
 
 def _row(one: Listed, label: str) -> None:
     facts, who = one.audit.facts, one.audit.drafted.who
-    cells = st.columns(_WIDTHS, vertical_alignment="center")
-    title, project, verdict, state, rows, model, drafted = cells
+    line = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    title, *cells = (line.container(width=width) for width in ("stretch", *_WIDTHS))
+    project, verdict, state, rows, model, drafted = cells
     if title.button(
         escape_markdown(label),
         key=f"open_{one.project.id}_{one.audit.id}",

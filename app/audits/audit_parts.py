@@ -150,7 +150,7 @@ def one_audit(record: Record, asked: tuple[str, str], who: Person) -> None:
 def _find(record: Record, asked: tuple[str, str], who: Person) -> tuple[Project, Audit] | None:
     """The project and the audit of an address, if they are there and this person may see them."""
     project_id, audit_id = asked
-    if project_id not in record.database.projects():
+    if not record.database.has(project_id):
         return None
     project = record.project(project_id)
     audit = project.audits.get(audit_id)

@@ -107,9 +107,11 @@ def _table(csv: str) -> pd.DataFrame:
 
 
 def audit_labels(audits: Iterable[Audit]) -> dict[str, str]:
-    """Each audit's title and day by its id, told apart. Untrusted text."""
+    """Each audit's title and day by its id, told apart in the order given. Untrusted text."""
     found = list(audits)
-    texts = [f"{printable(one.facts.title, 60)}, {date_text(one.drafted.when.at)}" for one in found]
+    texts = [
+        f"{printable(one.facts.title, 60)} of {date_text(one.drafted.when.at)}" for one in found
+    ]
     return dict(zip((one.id for one in found), unique_labels(texts), strict=True))
 
 

@@ -21,10 +21,12 @@ def unique_labels(texts: Sequence[str]) -> list[str]:
     ['March', 'March (3)', 'March (2)']
     """
     taken, seen, labels = set(texts), set[str](), []
+    following = dict.fromkeys(texts, 2)
     for text in texts:
-        label, number = text, 2
+        label = text
         while label in seen or (label != text and label in taken):
-            label, number = f"{text} ({number})", number + 1
+            label = f"{text} ({following[text]})"
+            following[text] += 1
         seen.add(label)
         labels.append(label)
     return labels

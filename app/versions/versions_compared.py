@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import streamlit as st
@@ -36,16 +36,23 @@ _COLUMNS = ("Earlier", "Later")
 
 def side_by_side(record: Record, project: Project, audits: Sequence[Audit]) -> None:
     """Two audits, at first the last two, or one beside several."""
-    baseline, versions = _chosen(project, audits)
+    labels = audit_labels(audits)
+    baseline, versions = _chosen(project, audits, labels)
     if not versions:
         st.markdown("Choose two different audits.")
     elif len(versions) == 1:
-        _two(record, project, audits, (baseline, *versions))
+        _two(record, project, audits, (baseline, *versions), labels)
     else:
-        versions_several.audits_beside(record, project, baseline, versions)
+        versions_several.audits_beside(record, project, (baseline, *versions), labels)
 
 
-def _two(record: Record, project: Project, audits: Sequence[Audit], pair: Sequence[Audit]) -> None:
+def _two(
+    record: Record,
+    project: Project,
+    audits: Sequence[Audit],
+    pair: Sequence[Audit],
+    labels: Mapping[str, str],
+) -> None:
     """Two audits in the order of time, and the verdicts of those between them."""
     first, last = sorted(map(audits.index, pair))
     earlier, later = audits[first], audits[last]
@@ -66,15 +73,16 @@ def _two(record: Record, project: Project, audits: Sequence[Audit], pair: Sequen
     with left:
         differences(found.estimates, key="versions_differences", of=of, compared="audits")
     with right.container(border=True):
-        changed_verdicts([contents[one.id] for one in chosen])
+        changed_verdicts([labels[one.id] for one in chosen], [contents[one.id] for one in chosen])
     first_content, last_content = contents[earlier.id], contents[later.id]
-    labels = audit_labels(chosen)
     sections(
         "versions_further",
         {
             "What changed": partial(_facts, found),
             "All verdicts": partial(
-                all_verdicts, list(labels.values()), [contents[one.id] for one in chosen]
+                all_verdicts,
+                [labels[one.id] for one in chosen],
+                [contents[one.id] for one in chosen],
             ),
             "All estimates": partial(
                 estimates_table,
@@ -92,9 +100,10 @@ def _two(record: Record, project: Project, audits: Sequence[Audit], pair: Sequen
     )
 
 
-def _chosen(project: Project, audits: Sequence[Audit]) -> tuple[Audit, tuple[Audit, ...]]:
+def _chosen(
+    project: Project, audits: Sequence[Audit], labels: Mapping[str, str]
+) -> tuple[Audit, tuple[Audit, ...]]:
     """The audit that is compared with and the others, in the order of time."""
-    labels = audit_labels(audits)
     ids = list(labels)
     cells = st.columns(2 if len(ids) < 3 else 3)
     # no choice of several in one: its labels have too little contrast in the dark theme

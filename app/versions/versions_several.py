@@ -11,7 +11,6 @@ import streamlit as st
 
 from app.shared import session
 from app.shared.kept_audits import numbers_of, whole_content
-from app.shared.labels import unique_labels
 from app.shared.sections import sections
 from app.shared.tables import show_table
 from app.versions.versions_shown import SIDE_WIDTH, all_verdicts, changed_verdicts, charts
@@ -23,14 +22,13 @@ from kdcal_core.audit import (
     Record,
     compare_with_baseline,
     compared_words,
-    date_text,
     estimates_beside,
     facts_beside,
 )
 from kdcal_core.charts import ComparedKind, direction_text, several_words, signed_text
 from kdcal_core.diagnostics import ChangedEstimate, estimate_text, interval_text
 from kdcal_core.errors import InputError
-from kdcal_core.text import escape_label, escape_markdown, listed, printable
+from kdcal_core.text import escape_label, escape_markdown, listed
 
 _MOST_FURTHER = 4
 _LETTERS = 900
@@ -56,19 +54,20 @@ def further(place: Any, labels: Mapping[str, str], *, key: str, what: str = "aud
 
 
 def audits_beside(
-    record: Record, project: Project, baseline: Audit, versions: Sequence[Audit]
+    record: Record, project: Project, audits: Sequence[Audit], names: Mapping[str, str]
 ) -> None:
-    """One audit, and the difference of each of several others from it."""
-    audits = (baseline, *versions)
+    """The first audit, and the difference of each of the others from it.
+
+    ``names`` are those of all audits by their ids, as in the choices above.
+    """
+    baseline, *versions = audits
+    labels = [names[one.id] for one in audits]
     try:
         contents = [numbers_of(record, one) for one in audits]
         found = compare_with_baseline(contents[0], contents[1:])
     except InputError as error:
         session.error_box(error)
         return
-    labels = unique_labels(
-        [f"{printable(one.facts.title, 60)} of {date_text(one.drafted.when.at)}" for one in audits]
-    )
     estimates = [one.estimates for one in found]
     said = [
         compared_words(one, labels[0], label) for one, label in zip(found, labels[1:], strict=True)
@@ -84,7 +83,7 @@ def audits_beside(
             estimates[at], key="versions_differences", of=of, compared="audits", corrected=True
         )
     with right.container(border=True):
-        changed_verdicts(contents)
+        changed_verdicts(labels, contents)
     sections(
         "versions_further",
         {

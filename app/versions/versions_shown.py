@@ -47,12 +47,15 @@ def _judged_digest(content: AuditContent) -> str:
     return next(one.digest for one in subject.tables if one.part == subject.which)
 
 
-def changed_verdicts(contents: Sequence[AuditContent]) -> None:
+def changed_verdicts(labels: Sequence[str], contents: Sequence[AuditContent]) -> None:
     """The checks whose verdict is not the same in all audits, from the first to the last."""
     verdicts = verdicts_beside(contents)
     changed = [one for one in verdicts if set(one.after) != {one.before}]
     n = len(changed)
     st.subheader(f"{counted(n, 'changed verdict')}" if n else "No verdict changed", anchor=False)
+    if n and len(labels) > 2:
+        order = escape_markdown(listed(labels, len(labels), between=";"), 900)
+        st.caption(f"In this order: {order}.")
     for one in changed[:_VERDICTS_SHOWN]:
         with st.container(gap=None):
             st.markdown(f"{_check_title(one.name)}")

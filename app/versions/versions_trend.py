@@ -13,7 +13,7 @@ from app.shared.check_list import MARKS
 from app.shared.kept_audits import numbers_of
 from app.shared.labels import unique_labels
 from app.shared.tables import show_table
-from kdcal_core.audit import Audit, AuditContent, Project, Record, date_text, trends
+from kdcal_core.audit import Audit, AuditContent, Project, Record, moment_text, trends
 from kdcal_core.charts import Trend, trend_chart, trend_words
 from kdcal_core.checks import limit_text
 from kdcal_core.diagnostics import interval_text, value_text
@@ -35,7 +35,8 @@ def over_time(record: Record, project: Project, audits: Sequence[Audit]) -> None
         chart = drawn_once(trend_chart, trend, dark=is_dark())
         show(chart, key="versions_trend", of=project.name, finding=False)
         made = trend.points[-1].estimate.interval
-        st.caption(escape_markdown(". ".join(filter(None, (trend.name, made))), 400))
+        said = f"{trend.name} ({made})" if made else trend.name
+        st.caption(escape_markdown(said, 400))
         _left_out(len(trend.points), len(audits))
         _table(trend)
     for error in unread[:1]:
@@ -82,7 +83,7 @@ def _table(trend: Trend) -> None:
         pd.DataFrame(
             {
                 "Audit": [printable(one.title, 80) for one in points],
-                "Drafted": [date_text(one.at) for one in points],
+                "Drafted": [moment_text(one.at) for one in points],
                 "Estimate": [value_text(one.estimate) for one in points],
                 "Interval": [interval_text(one.estimate) for one in points],
                 "Limit": [

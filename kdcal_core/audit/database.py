@@ -129,6 +129,27 @@ class Database:
             both = sql.union(sql.select(PROJECT.c.id), sql.select(ENTRIES.c.project))
             return tuple(sorted(one for (one,) in connection.execute(both)))
 
+    def has(self, project: str) -> bool:
+        """Whether there is a project of this id, or a line of one."""
+        with self.reading() as connection:
+            return any(
+                connection.execute(
+                    sql.select(sql.literal(1)).where(column == project).limit(1)
+                ).first()
+                for column in (PROJECT.c.id, ENTRIES.c.project)
+            )
+
+    def begun_with(self, words: str) -> tuple[str, ...]:
+        """The ids of the projects in whose first line these words stand, in small letters or not.
+
+        No other line is read.
+        """
+        first = sql.and_(ENTRIES.c.project == PROJECT.c.id, ENTRIES.c.number == 1)
+        found = ENTRIES.c.payload.contains(words, autoescape=True)
+        asked = sql.select(PROJECT.c.id).join(ENTRIES, first).where(found).order_by(PROJECT.c.id)
+        with self.reading() as connection:
+            return tuple(one for (one,) in connection.execute(asked))
+
     def read(self, project: str, above: int | None = 0) -> tuple[tuple[int, Signed], ...]:
         """The lines of a project from number ``above`` + 1 on, in order; all for None."""
         with self.reading() as connection:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.audit.beginning import begin
+from kdcal_core.audit.bounds import require_name
 from kdcal_core.audit.calibrated import (
     FITTED_THERE,
     Calibrated,
@@ -30,7 +31,7 @@ from kdcal_core.audit.content import (
 from kdcal_core.audit.events import AuditApproved, Person
 from kdcal_core.audit.junit import Case, junit_text
 from kdcal_core.audit.making import AuditSettings, limits_of, make_audit
-from kdcal_core.audit.project import Audit, Project, require_name
+from kdcal_core.audit.project import Audit, Project
 from kdcal_core.audit.record import Record
 from kdcal_core.audit.signing import digest
 from kdcal_core.checks import (

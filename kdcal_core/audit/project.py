@@ -7,11 +7,12 @@ do not allow. The same function decides what may be written and checks what is s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
+from kdcal_core.audit.bounds import require_bounded, require_name
 from kdcal_core.audit.events import (
     KEY,
     ROLES,
@@ -41,11 +42,8 @@ from kdcal_core.checks import VERDICTS
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit
 
-_LONGEST_NAME, _LONGEST_TEXT = 200, 10_000
-_LONGEST_ID, _LONGEST_ISSUER = 128, 2_000
 _MOST_LIMITS = 1_000
 _MOST_ROWS = 1 << 53  # beyond, no file of JSON keeps every whole number
-_AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -183,7 +181,7 @@ def after(project: Project | None, happened: Happened, project_id: str = "") -> 
     InputError
         If the event is not allowed now, or to this person.
     """
-    _require_bounded(happened)
+    require_bounded(happened)
     event = happened.event
     if project is None:
         if not isinstance(event, ProjectCreated):
@@ -275,66 +273,9 @@ def require_signer(project: Project, who: Person, key: str) -> None:
         )
 
 
-def _require_bounded(happened: Happened) -> None:
-    """Refuse times that are none, and texts that are longer than anybody needs, also in a record
-    that comes from elsewhere."""
-    when, who, event = happened.when, happened.who, happened.event
-    if not _is_time(when.at):
-        raise InputError(
-            f"{when.at[:40]!r} is no time of a record", fix="Write it as 2026-12-31T16:20:00Z."
-        )
-    for text in _texts([when.clock, who.believed, vars(event)]):
-        _require_short(text)
-    _require_short(who.name, _LONGEST_NAME)
-    for one in (who, event):
-        for name in ("issuer", "subject"):
-            _require_short(getattr(one, name, None) or "", _LONGEST_ISSUER)
-    for name in ("audit", "by", "finding", "model", "rows", "question"):
-        _require_short(getattr(event, name, ""), _LONGEST_ID)
-
-
-def _is_time(at: str) -> bool:
-    try:
-        return _AT.fullmatch(at) is not None and bool(datetime.fromisoformat(at))
-    except ValueError:
-        return False
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text of an event, wherever it stands in it."""
-    match value:
-        case str():
-            yield value
-        case Mapping():
-            for name, one in value.items():
-                yield from _texts([name, one])
-        case list() | tuple():
-            for one in value:
-                yield from _texts(one)
-
-
 def name_taken(name: str) -> InputError:
     """The error of a project that would have the name of another."""
     return InputError(f"There is a project named {name[:80]!r} already", fix="Choose another name.")
-
-
-def require_name(text: str, what: str) -> None:
-    """Refuse an empty or a very long name."""
-    if not text.strip():
-        raise InputError(f"{what} needs a name", fix="Write one.")
-    _require_short(text, _LONGEST_NAME)
-
-
-def _require_short(text: str, most: int = _LONGEST_TEXT) -> None:
-    if len(text) > most:
-        raise InputError(
-            f"A text has {len(text):,} characters, and at most {most:,} are kept",
-            fix="Shorten it.",
-        )
-    if any("\ud800" <= sign <= "\udfff" for sign in text):
-        raise InputError(
-            "A text holds characters that no file can keep", fix="Write it without them."
-        )
 
 
 def _audit(project: Project, audit: str) -> Audit:
@@ -368,7 +309,6 @@ def _key_added(project: Project, happened: Happened) -> Project:
 
 def _member_set(project: Project, happened: Happened) -> Project:
     event: MemberSet = happened.event
-    _require_short(event.name, _LONGEST_NAME)
     members = dict(project.members)
     if event.issuer == KEY:
         _require_key_member(project, event)
@@ -408,8 +348,6 @@ def _limits_locked(project: Project, happened: Happened) -> Project:
     if not happened.event.limits:
         raise InputError("There are no limits to lock", fix="Give at least one.")
     _require_few(happened.event.limits)
-    if happened.event.results is not None:
-        _require_short(happened.event.results.list, _LONGEST_ID)
     return replace(project, locks=(*project.locks, happened))
 
 
@@ -456,7 +394,6 @@ def _submitted(project: Project, happened: Happened) -> Project:
 def _approved(project: Project, happened: Happened) -> Project:
     audit = _audit(project, happened.event.audit)
     _in_state(audit, "submitted", "approved")
-    _require_short(happened.event.words)
     identity = happened.who.identity
     for step in (AuditDrafted, AuditSubmitted):
         did = audit.last(step)
@@ -482,7 +419,6 @@ def _rejected(project: Project, happened: Happened) -> Project:
     _in_state(audit, "submitted", "rejected")
     if not happened.event.words.strip():
         raise InputError("A rejection needs its reason", fix="Write why.")
-    _require_short(happened.event.words)
     return _with(project, replace(audit, state="rejected"))
 
 
@@ -533,7 +469,6 @@ def _finding_changed(project: Project, happened: Happened) -> Project:
 
 
 def _require_known(event: FindingOpened | FindingChanged) -> None:
-    _require_short(event.owner, _LONGEST_NAME)
     if event.due:
         try:
             date.fromisoformat(event.due)
@@ -547,7 +482,6 @@ def _commented(project: Project, happened: Happened) -> Project:
     audit = _audit(project, happened.event.audit)
     if not happened.event.words.strip():
         raise InputError("The comment is empty", fix="Write something.")
-    _require_short(happened.event.words)
     return _with(project, audit)
 
 

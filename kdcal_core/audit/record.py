@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.audit.beginning import Begun
+from kdcal_core.audit.bounds import require_name
 from kdcal_core.audit.content import AuditContent, content_bytes, failures, read_content
 from kdcal_core.audit.database import Database, folder_gone
 from kdcal_core.audit.events import (
@@ -45,7 +46,6 @@ from kdcal_core.audit.project import (
     expired,
     name_taken,
     require_key_role,
-    require_name,
     require_role,
     require_signer,
 )
@@ -162,10 +162,16 @@ class Record:
             If its record was altered, or several have the name, as earlier versions allowed.
         """
         project_id = id_of(name)
-        if project_id in self.database.projects():
+        if self.database.has(project_id):
             return self.project(project_id)
+        try:
+            require_name(name, "A project")
+        except InputError:
+            return None  # no record holds it
+        words = canonical(name).decode()
         # revision 0001 had ids by chance, and every line of a record holds its project's
-        found = [one for one in self._readable() if one.name == name]
+        found = [self.project(one) for one in self.database.begun_with(words)]
+        found = [one for one in found if one.name == name]
         if len(found) > 1:
             raise InputError(
                 f"{len(found)} projects have the name {name[:80]!r}", fix="Choose another name."

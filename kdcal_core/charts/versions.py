@@ -115,18 +115,43 @@ _ROOM = 0.08  # of the axis, above and below the outermost interval or limit
 ComparedKind = Literal["audits", "reviews"]
 """What two versions are: audits in the order of time, or the open review and another one."""
 ONES: dict[ComparedKind, str] = {"audits": "the later audit", "reviews": "the open review"}
-_MINUS: dict[ComparedKind, str] = {
-    "audits": "the later one minus the earlier one",
-    "reviews": "the open review minus the other one",
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """What the two sides of a difference are called."""
+
+    one: str
+    minus: str
+    axis: str
+    before: str
+    after: str
+
+
+_SIDES: dict[ComparedKind, _Sides] = {
+    "audits": _Sides(
+        ONES["audits"],
+        "the later one minus the earlier one",
+        "Later minus earlier, in half widths of the interval",
+        "earlier",
+        "later",
+    ),
+    "reviews": _Sides(
+        ONES["reviews"],
+        "the open review minus the other one",
+        "Open minus other, in half widths of the interval",
+        "other review",
+        "open review",
+    ),
 }
-_AXIS: dict[ComparedKind, str] = {
-    "audits": "Later minus earlier, in half widths of the interval",
-    "reviews": "Open minus other, in half widths of the interval",
-}
-_HOVER: dict[ComparedKind, tuple[str, str]] = {
-    "audits": ("earlier", "later"),
-    "reviews": ("other review", "open review"),
-}
+_SEVERAL_AUDITS = _Sides(
+    "the chosen audit",
+    "the chosen one minus the first one",
+    "Chosen minus first audit, in half widths of the interval",
+    "first audit",
+    "chosen audit",
+)
+"""Of several audits against one, which need not be the earliest."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +246,7 @@ def changes_chart(
     rest = f" The first {len(shown)} are drawn." if len(shown) < len(drawn) else ""
     words = f"Of {len(drawn)} estimates with an interval: {listed(counts)}.{rest}"
     return Chart(
-        _changes_figure(shown, dark, of),
+        _changes_figure(shown, dark, _sides(of, corrected=corrected)),
         finding=words,
         alt=f"Differences of estimates between two {of} with their intervals. {words}",
         how_to_read=_how_to_read(of, unpaired, paired=paired, corrected=corrected),
@@ -234,13 +259,18 @@ def _how_to_read(
     of: ComparedKind, unpaired: Sequence[str], *, paired: bool, corrected: bool
 ) -> str:
     why = ", because audits hold no rows" if of == "audits" else ""
-    said = _CHANGES.replace("@OF@", of).replace("@MINUS@", _MINUS[of]).replace("@ONE@", ONES[of])
+    sides = _sides(of, corrected=corrected)
+    said = _CHANGES.replace("@OF@", of).replace("@MINUS@", sides.minus).replace("@ONE@", sides.one)
     intervals = _PAIRED if paired else _INDEPENDENT.replace("@WHY@", why)
     if paired and unpaired:
         intervals += _UNPAIRED.replace("@NAMES@", listed(unpaired))
     if corrected:
         intervals += _CORRECTED
     return said.replace("@INTERVALS@", intervals.strip())
+
+
+def _sides(of: ComparedKind, *, corrected: bool) -> _Sides:
+    return _SEVERAL_AUDITS if corrected and of == "audits" else _SIDES[of]
 
 
 def changed_words(
@@ -376,17 +406,17 @@ def signed_text(estimate: Estimate) -> str:
     return words if words.startswith(MINUS) or estimate.value <= 0.0 else f"+{words}"
 
 
-def _changes_figure(shown: Sequence[ChangedEstimate], dark: bool, of: ComparedKind) -> go.Figure:
+def _changes_figure(shown: Sequence[ChangedEstimate], dark: bool, sides: _Sides) -> go.Figure:
     colours = palette(dark)
     names = [one.label for one in shown]
-    figure = dot_panels(names, [_AXIS[of]], dark)
+    figure = dot_panels(names, [sides.axis], dark)
     lines = np.arange(len(shown))
     figure.add_trace(_no_difference(len(shown), colours))
     for direction in _ORDER:
         at = [line for line, one in enumerate(shown) if one.direction == direction]
         if at:
             some = [shown[line] for line in at]
-            figure.add_trace(_change_marks(some, lines[at], direction, colours, of))
+            figure.add_trace(_change_marks(some, lines[at], direction, colours, sides))
     reach = min(
         max((abs(one.difference.value) / one.reach + 1.0 for one in shown), default=2.0),
         _FARTHEST + 1.0,
@@ -438,7 +468,7 @@ def _change_marks(
     lines: Any,
     direction: Direction,
     colours: Palette,
-    of: ComparedKind,
+    sides: _Sides,
 ) -> go.Scatter:
     ink = _ink(direction, colours)
     return go.Scatter(
@@ -457,7 +487,7 @@ def _change_marks(
             "thickness": 1.6,
             "width": 0,
         },
-        hovertext=[_change_hover(one, of) for one in changes],
+        hovertext=[_change_hover(one, sides) for one in changes],
         hovertemplate="%{hovertext}<extra></extra>",
         name=_WORDS[direction].capitalize(),
         **panel(0),
@@ -469,13 +499,12 @@ def _place(one: ChangedEstimate) -> float:
     return float(np.clip(one.difference.value / one.reach, -_FARTHEST, _FARTHEST))
 
 
-def _change_hover(one: ChangedEstimate, of: ComparedKind) -> str:
-    before, after = _HOVER[of]
+def _change_hover(one: ChangedEstimate, sides: _Sides) -> str:
     return "<br>".join(
         [
             f"<b>{escape_html(one.name, limit=100)}</b>",
-            f"{before} {estimate_text(one.before, chance=False)}, {one.before.n:,} rows",
-            f"{after} {estimate_text(one.after, chance=False)}, {one.after.n:,} rows",
+            f"{sides.before} {estimate_text(one.before, chance=False)}, {one.before.n:,} rows",
+            f"{sides.after} {estimate_text(one.after, chance=False)}, {one.after.n:,} rows",
             f"difference {signed_text(one.difference)} ({interval_text(one.difference)}): "
             f"{_WORDS[one.direction]}",
         ]

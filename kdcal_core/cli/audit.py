@@ -554,8 +554,16 @@ def _step(make: Callable[[Any, str, str], Any]) -> Callable[[argparse.Namespace]
         )
         state = record.project(project.id).audits[audit.id].state
         if options.receipt:
-            receipt = record.receipt(project.id, audit.id)
-            write_file(Path(options.receipt), json.dumps(receipt, indent=2).encode())
+            receipt = json.dumps(record.receipt(project.id, audit.id), indent=2)
+            try:
+                write_file(Path(options.receipt), receipt.encode())
+            except InputError as error:
+                raise InputError(
+                    f"Entry {number} is kept, and the audit is {state}, but there is no receipt of "
+                    f"it. {error.what}",
+                    fix="Download a receipt on the page Audits.",
+                    file=options.receipt,
+                ) from error
         _deliver(record)
         if options.json:
             said = {"entry": number, "project": project.name, "audit": audit.id, "state": state}

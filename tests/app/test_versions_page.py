@@ -217,6 +217,26 @@ def test_several_audits_are_held_against_a_chosen_one(
     assert "Better" in str(specs(at)[0])
     at = healthy(drawn.set_value(1).run())
     assert "Better" not in str(specs(at)[0])
+    assert "Chosen minus first audit" in str(specs(at)[0])  # the first need not be the earliest
+
+
+def test_several_audits_are_called_what_the_choices_call_them(
+    record: Record, content: AuditContent
+) -> None:
+    record._clock = lambda: Moment("2026-01-03T09:00:00.000000Z", "a test")
+    made = record.create("A project", ME)
+    first, second, third = (
+        record.draft(made.id, replace(content, title="Same"), ME).id for _ in range(3)
+    )
+    at = healthy(launch(PAGE))
+    at.selectbox(key=f"versions_other_{made.id}").set_value(third)
+    at.selectbox(key=f"versions_one_{made.id}").set_value(second)
+    at = healthy(at.selectbox(key=f"versions_more_{made.id}_0").set_value(first).run())
+    name = "Same of 3 January 2026"
+    labels = [name, f"{name} (2)", f"{name} (3)"]
+    assert at.selectbox(key=f"versions_one_{made.id}").options == labels
+    assert visible(headings(at)[0]).startswith(f"Against {labels[1]}, {labels[0]} is better in 0")
+    assert re.search(rf"; {re.escape(labels[2])} in 0 and 0 of \d+\.$", visible(headings(at)[0]))
 
 
 def test_audits_that_ask_something_else_are_one_clear_error(

@@ -233,25 +233,6 @@ def test_a_home_that_is_deleted_under_a_running_app(place: Place, content: Audit
         assert not verify(again, project).holds
 
 
-def test_a_full_disk_keeps_what_was_there(
-    place: Place, content: AuditContent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    record = place.open()
-    project = record.create("Credit risk", ME).id
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("kdcal_core.store.disk.os.fsync", full)
-    with pytest.raises(InputError, match="No space left"):
-        record.draft(project, content, ME)
-    monkeypatch.undo()
-    assert record.project(project).audits == {}
-    assert verify(record, project).holds
-    assert not [one for one in record.files.folder.rglob("*") if one.is_file()]
-    assert record.draft(project, content, ME).state == "draft"
-
-
 def test_many_writers_at_once(place: Place) -> None:
     first = place.open()
     project = first.create("Credit risk", ME).id

@@ -17,8 +17,10 @@ from kdcal_core.audit import (
     AuditSubmitted,
     AuditSuperseded,
     Commented,
+    Database,
     FindingChanged,
     FindingOpened,
+    Happened,
     LimitsLocked,
     MemberSet,
     Moment,
@@ -27,6 +29,7 @@ from kdcal_core.audit import (
     RetentionSet,
     content_bytes,
 )
+from kdcal_core.audit.bounds import require_bounded
 from kdcal_core.audit.signing import read_statement
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit
@@ -68,6 +71,7 @@ STEPS = {
     "no limits": lambda a: LimitsLocked({}),
     "kept for no day": lambda a: RetentionSet(0),
     "a comment that is a book": lambda a: Commented(a, "x" * 10_001),
+    "a finding that is a book": lambda a: FindingOpened(a, "f", "x" * 201, "low"),
 }
 
 
@@ -322,6 +326,38 @@ def test_names_that_cannot_be_kept_are_refused(record: Record, name: str) -> Non
     with pytest.raises(InputError):
         record.create(name, ME)
     assert record.projects() == ()
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (Commented("a", "x" * 10_001), "The comment has 10,001 characters, and at most 10,000"),
+        (FindingOpened("a", "f", "x" * 201, "low"), "The title of the finding has 201"),
+        (FindingOpened("a", "f", "Drift", "low", "x" * 201), "The owner of the finding has 201"),
+        (AuditRejected("a", "\udc80"), "The reason for the rejection holds characters that no fi"),
+        (MemberSet("i", "s" * 2001, "Ann", "viewer"), "The field 'subject' has 2,001 characters"),
+        (LimitsLocked({}, note="x" * 10_001), "The note on the limits has 10,001 characters"),
+    ],
+)
+def test_a_text_that_is_too_long_is_named(event: Any, said: str) -> None:
+    happened = Happened(1, Moment("2026-01-03T09:00:00Z", "a test"), ME, event)
+    with pytest.raises(InputError, match=said):
+        require_bounded(happened)
+
+
+def test_creating_a_project_reads_no_record_of_another(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = place.open()
+    for name in ("Credit risk", "Fraud"):
+        first.create(name, ME)
+    first.database.close()
+    record, read = place.open(), list[str]()
+    lines = Database.read
+    monkeypatch.setattr(Database, "read", lambda *given: read.append(given[1]) or lines(*given))
+    made = record.create('Churn 100% "_"', ME)
+    assert set(read) == {made.id}
+    record.database.close()
 
 
 def test_a_name_is_taken_once(record: Record) -> None:

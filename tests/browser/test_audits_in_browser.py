@@ -34,7 +34,7 @@ def _badge(app, word: str):
     return app.page.get_by_text(re.compile(rf"{word}$")).first
 
 
-def test_an_audit_is_recorded_submitted_and_approved(app, home: Path) -> None:
+def test_an_audit_is_recorded_submitted_approved_and_compared(app, home: Path) -> None:
     app.page.set_viewport_size(SCREEN)
     app.open("audits")
     _button(app, "Open a sample").click()
@@ -92,11 +92,11 @@ def test_an_audit_is_recorded_submitted_and_approved(app, home: Path) -> None:
 
     _further_audits(home)
     app.section("All audits")
-    second = app.page.get_by_role("button", name=re.compile(r" \(2\)$"))
-    second.wait_for(timeout=60_000)
+    newest = app.page.get_by_role("button", name=re.compile(r" \(3\)$"))
+    newest.wait_for(timeout=60_000)
     app.idle()
-    faults["both audits"] = app.faults_in_both()
-    app.page.get_by_role("button", name=second.inner_text()[:-4], exact=True).click()
+    faults["all audits"] = app.faults_in_both()
+    newest.click()
     _badge(app, "Draft").wait_for(timeout=60_000)
     app.section("Findings")
     _button(app, "Change Groups differ (2)").wait_for()
@@ -109,6 +109,19 @@ def test_an_audit_is_recorded_submitted_and_approved(app, home: Path) -> None:
         app.section(tab)
         faults[tab] = app.faults_in_both()
         heights[tab] = app.height()
+    app.section("Audits")  # "Over time" hides it and its choices
+    further = app.page.get_by_role("combobox", name="And with")
+    further.focus()
+    further.press("ArrowDown")
+    app.page.get_by_role("option").first.wait_for()
+    further.press("Enter")
+    app.wait_for_text("Differences of")
+    app.idle()
+    sentences = app.page.locator("[data-testid='stMain'] li:visible").all_inner_texts()
+    assert len(sentences) == 2
+    assert all("cannot be told apart" in one for one in sentences)
+    faults["several versions"] = app.faults_in_both()
+    heights["several versions"] = app.height()
     assert not {place: found for place, found in faults.items() if found}
     assert max(heights.values()) <= 3 * SCREEN["height"], heights
     assert tick <= SCREEN["height"]
