@@ -108,14 +108,14 @@ def test_effect_of_a_share_is_that_of_its_rows():
     flagged = next(one for one in decision_rates(counts, 0.5) if one.label == "Flagged")
     share = (p >= 0.5).mean()
     rows = 300 / design_effect((p >= 0.5) - share, np.ones(300), together)
-    assert flagged.n == pytest.approx(rows, abs=1.0)
+    assert flagged.n == pytest.approx(rows, rel=0.02, abs=1.0)
     right = next(
         one for one in decision_rates(counts, 0.5) if one.label == "Positive predictive value"
     )
     some = p >= 0.5
     mine = together.only(some)
     rows = some.sum() / design_effect(hit[some] - hit[some].mean(), np.ones(some.sum()), mine)
-    assert right.n == pytest.approx(rows, abs=1.0)
+    assert right.n == pytest.approx(rows, rel=0.02, abs=1.0)
 
 
 def test_one_cluster_leaves_every_rate_possible():
