@@ -115,9 +115,10 @@ class CellProducts:
             steps = [one.between(start, width, n_units) for one in changes]
             held = state[:, :, np.newaxis] + np.cumsum(np.stack(steps), axis=2)
             state = held[:, :, -1]
-            near = few.near(held.transpose(0, 2, 1).reshape(-1, n_units))
-            near = near.reshape(n_cells, width, -1)
-            product[:, :, start : start + width] = np.einsum("itu,jtu->ijt", near, near)
+            near = few.near(held.transpose(2, 0, 1).reshape(-1, n_units))
+            near = near.reshape(width, n_cells, -1)
+            each = near @ near.transpose(0, 2, 1)
+            product[:, :, start : start + width] = each.transpose(1, 2, 0)
         mass = units(weight, together)
         n, lags = len(mass), together.lags
         return cls(product, kish(mass), small_sample_factor(n, lags) if n > 1 else np.inf)
@@ -125,7 +126,8 @@ class CellProducts:
     def variance(self, values: FloatArray) -> FloatArray:
         """Of the sum over the rows of their cells' values (C, t), with mean 0, (t,)."""
         found = np.einsum("it,ijt,jt->t", values, self.product, values)
-        return np.multiply(found, self.factor, out=np.zeros_like(found), where=found > 0.0)
+        nothing = np.zeros_like(found)
+        return np.asarray(np.multiply(found, self.factor, out=nothing, where=found > 0.0))
 
     def reach(self, level: float) -> float:
         """Half the width, in standard errors, of an interval."""
