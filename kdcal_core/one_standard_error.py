@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.statistics import Dependence
 from kdcal_core.text import formatted, listed
 
 FloatArray = NDArray[np.float64]
@@ -34,7 +35,8 @@ class SimplestChoice:
     at : int
         Place of the chosen candidate.
     rows : float
-        Number of judged rows, or their effective number if they have weights.
+        Number of judged rows, or their effective number if they have weights; of dependent rows
+        the number of clusters, or of stretches of times.
     """
 
     losses: FloatArray
@@ -49,6 +51,7 @@ class SimplestChoice:
         losses: FloatArray,
         weight: FloatArray,
         *,
+        dependence: Dependence | None = None,
         tolerance: float = 1.0,
         least: float = 0.0,
         most: float = np.inf,
@@ -65,6 +68,9 @@ class SimplestChoice:
             Loss of every row by every candidate, the simplest first; finite.
         weight : (n,)
             Positive row weights.
+        dependence : Dependence, optional
+            Of the rows: clusters, or stretches of times that are as long as times depend on one
+            another, are then what varies.
         tolerance : float
             0 takes the best.
         least, most : float
@@ -77,6 +83,7 @@ class SimplestChoice:
         >>> found.at, found.losses.round(2).tolist()
         (1, [1.5, 1.03, 1.02])
         """
+        losses, weight = _of_units(losses, weight, dependence)
         share = weight / weight.sum()
         rows = float(1.0 / (share @ share))
         means = share @ losses
@@ -140,3 +147,15 @@ class SimplestChoice:
             f"{first}. No {kind} tried has a smaller one; {listed(simpler, len(simpler))} "
             f"{are} simpler, but {lose} more than could be chance."
         )
+
+
+def _of_units(
+    losses: FloatArray, weight: FloatArray, dependence: Dependence | None
+) -> tuple[FloatArray, FloatArray]:
+    """Mean losses (k, m) and weights (k,) of clusters or stretches of times, if there are any."""
+    if dependence is None or dependence.alone:
+        return losses, weight
+    at = np.unique(dependence.unit // (dependence.lags + 1), return_inverse=True)[1].reshape(-1)
+    mass = np.bincount(at, weights=weight)
+    sums = [np.bincount(at, weights=weight * one) for one in losses.T]
+    return np.stack(sums, axis=1) / mass[:, None], np.asarray(mass, dtype=np.float64)

@@ -12,5 +12,4 @@ PLACE = Place(
         "Here you will see, for each predicted class, how often it is right at every score: the "
         "two densities behind it, the histogram under it, and how the calibrators compare."
     ),
-    rows_alone="The intervals of the histograms and curves",
 )

@@ -13,5 +13,4 @@ PLACE = Place(
         "how many events are found and how many alarms are false, from which threshold to which "
         "the model is worth using, and which threshold costs least."
     ),
-    rows_alone="The intervals of this page",
 )

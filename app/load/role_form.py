@@ -36,7 +36,7 @@ ROLE_NAMES: dict[Task, tuple[str, ...]] = {
     "classification": (
         *(FEATURE, TARGET, OUTPUT, PREDICTED, SPLIT, WEIGHT, CLUSTER, TIME, UNUSED),
     ),
-    "regression": (FEATURE, TARGET, OUTPUT, TRUE_MEAN, SPLIT, WEIGHT, UNUSED),
+    "regression": (FEATURE, TARGET, OUTPUT, TRUE_MEAN, SPLIT, WEIGHT, CLUSTER, TIME, UNUSED),
 }
 #: What an output column says which part of the prediction it holds
 PART: dict[Task, str] = {"classification": "Class", "regression": "Parameter"}
@@ -51,12 +51,11 @@ _PART_HELP = {
 }
 
 
-_ROLE_HELP = {
-    "classification": f"{CLUSTER}: rows with the same value depend on one another, such as those "
-    "of a patient, a day or a centre; they stay together in folds and intervals. "
-    f"{TIME}: the rows are ordered by it, and near ones may be alike.",
-    "regression": None,
-}
+_ROLE_HELP = (
+    f"{CLUSTER}: rows with the same value depend on one another, such as those of a patient, a day "
+    "or a centre; they stay together in folds and intervals. "
+    f"{TIME}: the rows are ordered by it, and near ones may be alike."
+)
 
 
 def _ask_for_clusters(table: TableInfo, roles: Roles, names: Sequence[str]) -> None:
@@ -95,7 +94,7 @@ def roles(review: Review) -> None:
                 alt="One row a column of the table, with its role",
                 column_config={
                     "Role": st.column_config.SelectboxColumn(
-                        options=ROLE_NAMES[task], required=True, help=_ROLE_HELP[task]
+                        options=ROLE_NAMES[task], required=True, help=_ROLE_HELP
                     ),
                     PART[task]: st.column_config.TextColumn(help=_PART_HELP[task]),
                     "Missing": st.column_config.NumberColumn(format="localized"),

@@ -13,5 +13,4 @@ PLACE = Place(
         "its data, beside a kernel density version of it that knows where the data end. Drag a box "
         "over any part of it to see the rows there and whether they support the model."
     ),
-    rows_alone="The intervals of this page",
 )

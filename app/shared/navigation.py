@@ -62,7 +62,9 @@ class Place:
         The tasks that it supports; if the open review has another one, the page is hidden.
     rows_alone : str
         Which of its numbers treat rows as independent although a column says that they are not:
-        the subject of a sentence; empty where none does.
+        the subject of a sentence; empty where none does. In a classification.
+    forecasts_alone : str
+        The same in a regression.
     """
 
     title: str
@@ -71,6 +73,7 @@ class Place:
     will_show: str = ""
     tasks: tuple[Task, ...] = ("classification",)
     rows_alone: str = ""
+    forecasts_alone: str = ""
 
 
 @cache

@@ -53,7 +53,8 @@ def scored_review(page_name: str) -> Review | None:
 def _dependence(page_name: str, review: Review) -> None:
     """How dependent rows are treated, and which numbers of the page do not know of it."""
     if words := dependence_words(review):
-        alone = navigation.places()[page_name].rows_alone
+        place = navigation.places()[page_name]
+        alone = place.rows_alone if review.task == "classification" else place.forecasts_alone
         more = f" {alone} still treat rows as independent." if alone else ""
         st.caption(f"{escape_markdown(words, 400)}{more}")
 

@@ -18,4 +18,5 @@ PLACE = Place(
     ),
     tasks=get_args(Task),
     rows_alone="The differences between estimates of different rows",
+    forecasts_alone="The differences between estimates of different rows",
 )

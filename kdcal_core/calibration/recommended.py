@@ -196,7 +196,8 @@ class RecommendedCalibrator(VectorCalibrator):
             )
         else:
             found = SimplestChoice.of(
-                *_of_units(*losses, self._judged(len(y))[1]),
+                *losses,
+                dependence=self._judged(len(y))[1],
                 tolerance=float(self.tolerance),
                 least=_LEAST_NATS,
                 most=_MOST_NATS,
@@ -265,20 +266,6 @@ class RecommendedCalibrator(VectorCalibrator):
         demand(type(rows) is float and 0 <= rows < np.inf, "rows_")
         for name in ("losses_", "errors_"):
             check_array(self, name, (len(self.candidates_),), low=0.0)
-
-
-def _of_units(
-    losses: FloatArray, weight: FloatArray, dependence: Dependence | None
-) -> tuple[FloatArray, FloatArray]:
-    """Mean losses (k, m) and weights (k,) of clusters, or of stretches of times that are as long
-    as times depend on one another; of independent rows those of the rows.
-    """
-    if dependence is None:
-        return losses, weight
-    at = np.unique(dependence.unit // (dependence.lags + 1), return_inverse=True)[1].reshape(-1)
-    mass = np.bincount(at, weights=weight)
-    sums = [np.bincount(at, weights=weight * one) for one in losses.T]
-    return np.stack(sums, axis=1) / mass[:, None], np.asarray(mass, dtype=np.float64)
 
 
 def _name(key: str) -> str:

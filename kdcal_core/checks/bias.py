@@ -17,7 +17,7 @@ def needs_spread(evidence: Evidence) -> str | None:
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.predicted
-    found = standardised_bias(rows.distribution.mean(), rows.y, weight=rows.weight, level=level)
+    found = standardised_bias(rows.distribution.mean(), rows.y, weight=rows.design, level=level)
     return [Part(found)]
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.data import check_weight
 from kdcal_core.diagnostics import ood_calibration_error
+from kdcal_core.diagnostics.targets import class_shares
 from kdcal_core.evaluation.compare import FarRows, far_rows
 from kdcal_core.review import Limit
-from kdcal_core.statistics import kish
 
 
 def _needs(evidence: Evidence) -> str | None:
@@ -31,13 +28,12 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     assert evidence.review is not None
     far = evidence.once("far rows", lambda: _far(evidence))
     known = evidence.review().calibration
-    weight = check_weight(known.weight, known.n_rows)
-    shares = np.bincount(known.y, weights=weight, minlength=far.proba.shape[1])
+    shares, rows = class_shares(known.y, far.proba.shape[1], known.design)
     found = ood_calibration_error(
         far.proba,
-        shares / shares.sum(),
+        shares,
         prior_kind="empirical",
-        prior_rows=kish(weight),
+        prior_rows=rows,
         level=level,
     )
     return [Part(found)]

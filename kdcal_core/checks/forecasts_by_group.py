@@ -12,7 +12,7 @@ from kdcal_core.review import Limit
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     labels, names = declared_groups(evidence)
-    weight = evidence.predicted.weight
+    weight = evidence.predicted.design
     found = describe_pit_regions(evidence.pit, labels, names, level=level, sample_weight=weight)
     return parts_of(found.regions)
 

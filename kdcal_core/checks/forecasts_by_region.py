@@ -26,7 +26,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     binned = binned_inputs(evidence)
     if binned is None:
         return []
-    pit, weight = evidence.pit, evidence.predicted.weight
+    pit, weight = evidence.pit, evidence.predicted.design
     found = evidence.once(
         "regions",
         lambda: find_pit_regions(pit, binned, seed=evidence.seed, sample_weight=weight),

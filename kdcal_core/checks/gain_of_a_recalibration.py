@@ -67,7 +67,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
             ratio_estimate(
                 now - found.answers[one.key].crps,
                 now,
-                weight=rows.weight,
+                weight=rows.design,
                 level=level,
                 name="CRPS gained by the recalibrator, as a share of the model's",
                 label="CRPS gained",

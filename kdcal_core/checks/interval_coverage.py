@@ -14,7 +14,7 @@ LEVELS = (0.5, 0.8, 0.95)
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.predicted
-    found = coverage(rows.distribution, rows.y, LEVELS, weight=rows.weight, level=level)
+    found = coverage(rows.distribution, rows.y, LEVELS, weight=rows.design, level=level)
     parts = []
     for one in found.rows:
         held = one.coverage

@@ -9,13 +9,13 @@ from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    weight = evidence.predicted.weight
+    weight = evidence.predicted.design
     found = wasserstein(evidence.pit, level=level, seed=evidence.seed, sample_weight=weight)
     return [Part(found)]
 
 
 def _by_chance(evidence: Evidence) -> list[float]:
-    tests = uniformity_tests(evidence.pit, sample_weight=evidence.predicted.weight)
+    tests = uniformity_tests(evidence.pit, sample_weight=evidence.predicted.design)
     return [one.p_value for one in tests if one.name == "anderson_darling"]
 
 

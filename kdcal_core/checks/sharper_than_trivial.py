@@ -21,7 +21,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     found = ratio_estimate(
         trivial - own,
         trivial,
-        weight=rows.weight,
+        weight=rows.design,
         level=level,
         name="CRPS gained over the distribution of all outcomes, as a share of its CRPS",
         label="CRPS skill",

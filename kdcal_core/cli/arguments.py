@@ -381,10 +381,10 @@ def _weight_and_classes(command: Parser) -> None:
     command.add_argument(
         "--cluster",
         metavar="COLUMN",
-        help="of classes: rows with the same value depend on one another (patients, centres)",
+        help="rows with the same value depend on one another (patients, centres)",
     )
     command.add_argument(
-        "--time", metavar="COLUMN", help="of classes: order of the rows; near ones may be alike"
+        "--time", metavar="COLUMN", help="order of the rows; near ones may be alike"
     )
     command.add_argument(
         "--classes",

@@ -178,9 +178,9 @@ def _inputs(review: Review) -> dict[str, dict[str, Any] | None]:
 
 def _settings(options: argparse.Namespace, review: Review) -> dict[str, Any]:
     settings = {name: getattr(options, name) for name in ("target", "weight", "level")}
+    named = ((name, getattr(options, name)) for name in ("cluster", "time"))
+    settings |= {name: column for name, column in named if column is not None}
     if review.task == "classification":
-        named = ((name, getattr(options, name)) for name in ("cluster", "time"))
-        settings |= {name: column for name, column in named if column is not None}
         return {**settings, "classes": options.classes, "bins": options.bins or _BINS}
     roles = review.roles or Roles()
     return {

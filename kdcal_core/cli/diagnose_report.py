@@ -208,7 +208,7 @@ def measure_regression(
     >>> result.fault.kind, list(result.by_column)
     ('too low', ['predicted mean'])
     """
-    distribution, y, weight = scored.distribution, scored.y, scored.weight
+    distribution, y, weight = scored.distribution, scored.y, scored.design
     pit = randomised_pit(distribution, y, seed)
     held = coverage(distribution, y, scale=scale, weight=weight, level=level)
     found = fault(pit, level=level, sample_weight=weight)

@@ -25,7 +25,12 @@ _SET_OF_NAME = {name: which for which, names in _SET_NAMES.items() for name in n
 
 
 def stratified_folds(
-    y: IntArray, n_folds: int, seed: int = 0, dependence: Dependence | None = None
+    y: IntArray,
+    n_folds: int,
+    seed: int = 0,
+    dependence: Dependence | None = None,
+    *,
+    fewer: bool = False,
 ) -> IntArray:
     """Fold of each row, 0 to ``n_folds`` - 1, (n,): fold sizes and class shares as equal as can be.
 
@@ -34,6 +39,11 @@ def stratified_folds(
 
     Dependent rows stay together. Clusters are dealt like rows, each with the class of most of its
     rows, large ones first. In time every fold is a stretch of neighbouring times.
+
+    Parameters
+    ----------
+    fewer : bool
+        Whether there are fewer folds where there are fewer rows, clusters or times.
 
     Raises
     ------
@@ -53,6 +63,7 @@ def stratified_folds(
     """
     unit = np.arange(len(y)) if dependence is None else dependence.present
     n = int(unit.max(initial=-1)) + 1
+    n_folds = min(n_folds, n) if fewer else n_folds
     if not 2 <= n_folds <= n:
         noun = "row" if dependence is None else dependence.kind
         raise InputError(

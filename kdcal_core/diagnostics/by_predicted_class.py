@@ -24,8 +24,14 @@ from kdcal_core.diagnostics.estimate import LEAST_ROWS
 from kdcal_core.diagnostics.targets import targets
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
+    Dependence,
+    bin_dependence,
     clopper_pearson,
+    dependence_of,
+    mean_interval,
     normal_quantile,
+    of_rows,
+    t_quantile_of_rows,
     top_label_brier_losses,
     top_label_log_losses,
 )
@@ -84,7 +90,12 @@ def confusion(
     if sample_weight is None:
         return confusion_of(joint)
     square = bin_sums(predicted, n_classes, weight**2)
-    return confusion_of(joint, joint.sum(axis=0) ** 2 / np.where(square > 0.0, square, 1.0))
+    rows = joint.sum(axis=0) ** 2 / np.where(square > 0.0, square, 1.0)
+    if (together := dependence_of(sample_weight)) is not None:
+        share = joint.diagonal() / np.maximum(joint.sum(axis=0), 1e-300)
+        away = (predicted == y) - share[predicted]
+        rows = rows / bin_dependence(away, weight, predicted, n_classes, together).effect
+    return confusion_of(joint, rows)
 
 
 def confusion_of(joint: FloatArray, effective: FloatArray | None = None) -> Confusion:
@@ -103,7 +114,8 @@ def confusion_finding(
     Every class with ten predictions or more is compared with all others by Fisher's one-sided
     exact test, corrected for the number of classes tested (Bonferroni). The sentence also names
     the true class of most of its errors, if equal shares do not explain it at the same level. With
-    row weights the tests use Kish's effective number of predictions.
+    row weights the tests use Kish's effective number of predictions, and for dependent rows that
+    number over their design effect.
 
     Examples
     --------
@@ -275,7 +287,7 @@ def top_label_losses(
         raise InputError("No method is given", fix="Name at least one calibrator.")
     predicted = check_labels(predicted, n_classes)
     y = check_labels(y, n_classes, n_rows=len(predicted))
-    weight = check_weight(sample_weight, len(predicted))
+    weight, together = check_weight(sample_weight, len(predicted)), dependence_of(sample_weight)
     correct = (predicted == y).astype(np.float64)
     nll: list[FloatArray] = []
     brier: list[FloatArray] = []
@@ -291,8 +303,8 @@ def top_label_losses(
         )
         chance = _chance(said, predicted, n_classes)
         own = [(loss, chance * (1 - chance) * (hit - miss) ** 2) for loss, hit, miss in by_loss]
-        nll.append(_means(*own[0], predicted, weight, n_classes, level))
-        brier.append(_means(*own[1], predicted, weight, n_classes, level))
+        nll.append(_means(*own[0], predicted, weight, n_classes, level, together))
+        brier.append(_means(*own[1], predicted, weight, n_classes, level, together))
     by_nll, by_brier = np.stack(nll), np.stack(brier)
     return MethodLosses(
         methods=tuple(confidences),
@@ -332,6 +344,7 @@ def _means(
     weight: FloatArray,
     n_classes: int,
     level: float,
+    together: Dependence | None,
 ) -> FloatArray:
     """Mean, low and high by class and, in the last column, over all rows: (3, K + 1).
 
@@ -341,12 +354,32 @@ def _means(
     mass = _with_total(bin_sums(predicted, n_classes, weight))
     summed = _with_total(bin_sums(predicted, n_classes, weight * loss))
     mean = np.divide(summed, mass, out=np.full(n_classes + 1, np.nan), where=mass > 0)
-    error = _standard_error(loss - mean[predicted], predicted, weight, mass[:-1])
-    overall = _standard_error(loss - mean[-1], np.zeros_like(predicted), weight, mass[-1:])
+    whole, reach = np.zeros_like(predicted), np.full(n_classes + 1, normal_quantile(level))
+    if together is None:
+        error = _standard_error(loss - mean[predicted], predicted, weight, mass[:-1])
+        overall = _standard_error(loss - mean[-1], whole, weight, mass[-1:])
+    else:
+        found = [
+            _error_of_units(loss[some], weight[some], level, together.only(some))
+            for some in [*(predicted == one for one in range(n_classes)), whole == 0]
+        ]
+        error, overall = np.array(found)[:-1, 0], np.array(found)[-1:, 0]
+        reach = np.array(found)[:, 1]
     floor = _with_total(bin_sums(predicted, n_classes, weight**2 * own))
     floor = np.divide(np.sqrt(floor), mass, out=np.full(n_classes + 1, np.nan), where=mass > 0)
-    half = normal_quantile(level) * np.fmax(np.concatenate([error, overall]), floor)
+    half = reach * np.fmax(np.concatenate([error, overall]), floor)
     return np.stack([mean, np.maximum(mean - half, 0.0), mean + half])
+
+
+def _error_of_units(
+    loss: FloatArray, weight: FloatArray, level: float, together: Dependence
+) -> tuple[float, float]:
+    """Standard error of a mean of dependent rows, and how many of them an interval reaches."""
+    reach = t_quantile_of_rows(level, weight, together) if len(loss) else np.nan
+    if not np.isfinite(reach):
+        return np.nan, normal_quantile(level)
+    _, low, high = mean_interval(loss, weight, level, dependence=together)
+    return (high - low) / (2.0 * reach), reach
 
 
 def _standard_error(
@@ -421,9 +454,10 @@ def histogram_anchor(
         "class": instead, the share of the class among all rows, by the class's probability.
     n_bins : int, default=10
         Bins (a, b] of equal width on [0, 1], the first closed at 0.
-    sample_weight : (n,) array, optional
+    sample_weight : (n,) array or RowDesign, optional
         Weighted bins get a Clopper-Pearson interval at their effective number of rows,
-        (sum w)^2 / sum w^2.
+        (sum w)^2 / sum w^2. Of a :class:`kdcal_core.statistics.RowDesign` that number is divided by
+        the design effect of dependent rows.
     level : float, default=0.95
 
     Returns
@@ -445,14 +479,14 @@ def histogram_anchor(
     """
     proba = check_proba(proba)
     y = check_labels(y, proba.shape[1], n_rows=len(proba))
-    weight = check_weight(sample_weight, len(proba))
+    check_weight(sample_weight, len(proba))
     if not 0 <= label < proba.shape[1]:
         raise InputError(
             f"There is no class {label}", fix=f"Classes are 0 to {proba.shape[1] - 1}."
         )
     if not 0 < level < 1:
         raise InputError(f"The level is {level}", fix="Choose a number between 0 and 1.")
-    (goal,) = targets(proba, y, weight, kind, label)
+    (goal,) = targets(proba, y, sample_weight, kind, label)
     edges = uniform_edges(n_bins)
     index = bin_index(goal.score, edges)
     count = bin_sums(index, n_bins)
@@ -462,6 +496,9 @@ def histogram_anchor(
     some = count > 0
     share = np.divide(right, mass, out=np.full(n_bins, np.nan), where=some)
     effective = np.divide(mass**2, square, out=np.zeros(n_bins), where=some)
+    if goal.dependence is not None and len(goal.score):
+        away = goal.hit - share[index]
+        effective /= bin_dependence(away, goal.weight, index, n_bins, goal.dependence).effect
     low, high = clopper_pearson(share, effective, level)
     return HistogramAnchor(label, edges, share, count, low, high, kind)
 
@@ -478,8 +515,8 @@ def two_halves(
 ) -> tuple[HistogramAnchor, HistogramAnchor]:
     """Anchors of two random halves of the rows: differences between them are noise.
 
-    Halves are stratified by true class. Each shows the noise of half the rows, which is about the
-    square root of two times the noise of all rows.
+    Halves are stratified by true class, and dependent rows are in one. Each shows the noise of half
+    the rows, which is about the square root of two times the noise of all rows.
 
     Examples
     --------
@@ -491,10 +528,10 @@ def two_halves(
     """
     proba = check_proba(proba)
     y = check_labels(y, proba.shape[1], n_rows=len(proba))
-    weight = check_weight(sample_weight, len(proba))
+    check_weight(sample_weight, len(proba))
     if len(proba) < 2:
         raise InputError("One row cannot be halved", fix="Give at least two rows.")
-    half = stratified_folds(y, 2, seed)
+    half = stratified_folds(y, 2, seed, dependence_of(sample_weight))
     first, second = (
         histogram_anchor(
             proba[half == i],
@@ -502,7 +539,7 @@ def two_halves(
             label=label,
             kind=kind,
             n_bins=n_bins,
-            sample_weight=weight[half == i],
+            sample_weight=of_rows(sample_weight, half == i),
         )
         for i in (0, 1)
     )

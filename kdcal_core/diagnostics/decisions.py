@@ -10,6 +10,7 @@ Medical Decision Making 26 (2006); Elkan, *The foundations of cost-sensitive lea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,15 @@ from kdcal_core.diagnostics.by_predicted_class import Confusion, confusion_of
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, confidence_target
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import clopper_pearson, normal_quantile
+from kdcal_core.statistics import (
+    Dependence,
+    clopper_pearson,
+    kish,
+    normal_quantile,
+    small_sample_factor,
+    t_quantile,
+    units,
+)
 
 STEPS = 10_000
 """Thresholds are the multiples of 1 / STEPS between 0 and 1, both left out."""
@@ -41,11 +50,14 @@ class DecisionCounts:
         Sum of the squared weights of the same rows.
     n : int
         Rows.
+    together : CellProducts or None
+        How dependent rows of the four cells vary together; None for independent rows.
     """
 
     mass: FloatArray
     square: FloatArray
     n: int
+    together: CellProducts | None = None
 
     @property
     def thresholds(self) -> FloatArray:
@@ -60,6 +72,93 @@ class DecisionCounts:
     def at(self, threshold: float) -> int:
         """Place of the threshold that is nearest to a number in (0, 1)."""
         return int(np.clip(round(threshold * STEPS), 1, STEPS - 1)) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class CellProducts:
+    """How the weights in C cells vary together at every threshold, for rows that depend.
+
+    Attributes
+    ----------
+    product : (C, C, t) array
+        Sums of products of the clusters' weights in two cells, or in time those of Newey and West.
+        The variance of the sum of a value of each cell is the quadratic form in these values, less
+        their mean.
+    units : float
+        Kish's effective number of clusters or times.
+    factor : float
+        What makes a variance from so few of them unbiased.
+    """
+
+    product: FloatArray
+    units: float
+    factor: float
+
+    @classmethod
+    def of(
+        cls, cells: Sequence[tuple[IntArray, IntArray]], weight: FloatArray, together: Dependence
+    ) -> CellProducts:
+        """Those of rows that are in each cell between two thresholds, of which the later is out.
+
+        ``cells`` holds, for each of C cells, the first place of a threshold (n,) at which a row is
+        in it, and that after the last.
+        """
+        few = together.coarser(MOST_UNITS)
+        n_cells, n_units = len(cells), few.n_units
+        steps = [np.zeros((n_units, 0))] * n_cells
+        state = np.zeros((n_cells, n_units))
+        product = np.zeros((n_cells, n_cells, STEPS - 1))
+        changes = [_changes(first, after, few.unit, weight) for first, after in cells]
+        size = max(BLOCK_FLOATS // (n_cells * n_units), 1)
+        for start in range(0, STEPS - 1, size):
+            width = min(size, STEPS - 1 - start)
+            steps = [one.between(start, width, n_units) for one in changes]
+            held = state[:, :, np.newaxis] + np.cumsum(np.stack(steps), axis=2)
+            state = held[:, :, -1]
+            near = few.near(held.transpose(2, 0, 1).reshape(-1, n_units))
+            near = near.reshape(width, n_cells, -1)
+            each = near @ near.transpose(0, 2, 1)
+            product[:, :, start : start + width] = each.transpose(1, 2, 0)
+        mass = units(weight, together)
+        n, lags = len(mass), together.lags
+        return cls(product, kish(mass), small_sample_factor(n, lags) if n > 1 else np.inf)
+
+    def variance(self, values: FloatArray) -> FloatArray:
+        """Of the sum over the rows of their cells' values (C, t), with mean 0, (t,)."""
+        found = np.einsum("it,ijt,jt->t", values, self.product, values)
+        nothing = np.zeros_like(found)
+        return np.asarray(np.multiply(found, self.factor, out=nothing, where=found > 0.0))
+
+    def reach(self, level: float) -> float:
+        """Half the width, in standard errors, of an interval."""
+        return t_quantile(level, self.units - 1.0) if self.units > 1.0 + 1e-9 else np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class _Changes:
+    """Weights that enter and leave a cell, ordered by threshold."""
+
+    at: IntArray
+    unit: IntArray
+    weight: FloatArray
+
+    def between(self, start: int, width: int, n_units: int) -> FloatArray:
+        low, high = np.searchsorted(self.at, (start, start + width))
+        place = self.unit[low:high] * width + self.at[low:high] - start
+        found = np.bincount(place, weights=self.weight[low:high], minlength=n_units * width)
+        return np.asarray(found.reshape(n_units, width), dtype=np.float64)
+
+
+def _changes(first: IntArray, after: IntArray, unit: IntArray, weight: FloatArray) -> _Changes:
+    at = np.concatenate([first, after])
+    order = np.argsort(at, kind="stable")
+    signed = np.concatenate([weight, -weight])
+    return _Changes(at[order], np.tile(unit, 2)[order], signed[order])
+
+
+MOST_UNITS = 2_000
+"""Clusters or times from which products of cells are summed; of more, groups of them."""
+BLOCK_FLOATS = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +229,8 @@ def decision_counts(score: Any, hit: Any, *, sample_weight: Any = None) -> Decis
         Stated probabilities of the event.
     hit : (n,) array of 0 and 1
         Whether the event happened.
-    sample_weight : (n,) array, optional
-        Positive row weights.
+    sample_weight : (n,) array or RowDesign, optional
+        Positive row weights, with or without the dependence of the rows.
 
     Raises
     ------
@@ -157,7 +256,18 @@ def target_decisions(target: Target) -> DecisionCounts:
         whole = [weight[side].sum() for side in (hit, ~hit)]
         missed = [np.maximum(all_of - some, 0.0) for all_of, some in zip(whole, found, strict=True)]
         tables.append(np.stack([*found, *missed]))
-    return DecisionCounts(tables[0], tables[1], len(target.score))
+    products = None
+    if target.dependence is not None:
+        never, always = np.zeros_like(last), np.full_like(last, STEPS - 1)
+        of_event, of_others = np.where(hit, last, 0), np.where(hit, 0, last)
+        cells = [
+            (never, of_event),
+            (never, of_others),
+            (of_event, np.where(hit, always, 0)),
+            (of_others, np.where(hit, 0, always)),
+        ]
+        products = CellProducts.of(cells, target.weight, target.dependence)
+    return DecisionCounts(tables[0], tables[1], len(target.score), products)
 
 
 def counts_of_cells(last: IntArray, hits: FloatArray, others: FloatArray) -> DecisionCounts:
@@ -182,7 +292,7 @@ def decision_rates(
     """Sensitivity, specificity, both predictive values and the flagged share at one threshold.
 
     Each is a proportion with its Clopper-Pearson interval; row weights count by Kish's effective
-    number of rows. NaN where no row enters it.
+    number of rows, dependent rows by that over their design effect. NaN where no row enters it.
 
     Parameters
     ----------
@@ -206,6 +316,8 @@ def decision_rates(
         total = mass[among].sum()
         rows = float(total**2 / square[among].sum()) if total > 0 else 0.0
         value = float(mass[of].sum() / total) if total > 0 else np.nan
+        if total > 0 and counts.together is not None:
+            rows /= _effect(counts, at, of, among, value)
         low, high = clopper_pearson(value if total > 0 else 0.0, rows, level)
         return Estimate(
             name=f"{name}, {said}",
@@ -231,6 +343,27 @@ def decision_rates(
     )  # fmt: skip
 
 
+def _effect(
+    counts: DecisionCounts, at: int, of: list[int], among: list[int], value: float
+) -> float:
+    """Kish's design effect of a share of the rows in some cells at one threshold.
+
+    As `kdcal_core.statistics.bin_dependence`, from the products of the cells.
+    """
+    assert counts.together is not None
+    there = np.isin(np.arange(4), among).astype(np.float64)
+    away = np.isin(np.arange(4), of) - value * there
+    product, square = counts.together.product[:, :, at], counts.square[:, at]
+    own = float(square @ away**2)
+    grown = max(float(there @ product @ there / (square @ there)), 1.0)
+    effect = grown if own <= 0.0 else min(max(float(away @ product @ away) / own, 1.0), grown)
+    few = counts.together
+    if not np.isfinite(few.factor):
+        return grown  # one cluster says as much as one row
+    wider = (few.reach(0.95) / normal_quantile(0.95)) ** 2
+    return effect * wider * few.factor * (few.units - 1.0) / few.units
+
+
 def decision_confusion(counts: DecisionCounts, threshold: float) -> Confusion:
     """Rows by truth and decision at one threshold: rows of the event and flagged ones come last.
 
@@ -252,7 +385,8 @@ def net_benefit(counts: DecisionCounts, *, level: float = 0.95) -> Band:
     Returns
     -------
     Band
-        Pointwise normal intervals with four rows added, two at each end of the range.
+        Pointwise normal intervals with four rows added, two at each end of the range; Student's if
+        rows depend on one another, by the totals of clusters or of neighbouring times.
 
     Examples
     --------
@@ -330,6 +464,17 @@ def paired_net_benefit(
     two = confidence_target(other, hit, sample_weight)
     first, second = last_flagged(one.score), last_flagged(two.score)
     least = np.minimum(first, second)
+    products = None
+    if one.dependence is not None:
+        hit_, other_ = one.hit > 0.5, one.hit <= 0.5
+        spans = [
+            (np.where(side, least, 0), np.where(side, reached, 0))
+            for side in (hit_, other_)
+            for reached in (first, second)
+        ]
+        always = np.full_like(least, STEPS - 1)
+        spans += [(np.zeros_like(least), least), (np.maximum(first, second), always)]
+        products = CellProducts.of(spans, one.weight, one.dependence)
     cells = []
     for weight in (one.weight, np.square(one.weight)):
         rows = []
@@ -341,7 +486,12 @@ def paired_net_benefit(
         cells.append(np.maximum(np.stack([*rows, rest]), 0.0))
     odds = _odds()
     values = np.stack([np.ones_like(odds), -np.ones_like(odds), -odds, odds, np.zeros_like(odds)])
-    return _mean(cells[0], cells[1], values, level)
+    effect = None
+    if products is not None:
+        mean = (cells[0] * values).sum(axis=0) / cells[0].sum(axis=0)
+        each = np.concatenate([values, values[-1:]]) - mean  # the rest is in two cells
+        effect = _ratio(products.variance(each), (cells[1] * np.square(values - mean)).sum(axis=0))
+    return _mean(cells[0], cells[1], values, level, effect, products)
 
 
 def expected_cost(counts: DecisionCounts, costs: Costs, *, level: float = 0.95) -> Band:
@@ -422,7 +572,7 @@ def cost_at(
         high=float(band.high[at]),
         n=counts.n,
         level=level,
-        interval="normal, four rows added",
+        interval=f"{'normal' if counts.together is None else 't quantile'}, four rows added",
     )
 
 
@@ -463,15 +613,36 @@ def _flagged(reached: IntArray, weight: FloatArray) -> FloatArray:
 
 
 def _mean_of(counts: DecisionCounts, values: FloatArray, level: float) -> Band:
-    return _mean(counts.mass, counts.square, values, level)
+    effect = None if counts.together is None else _effects(counts, values)
+    return _mean(counts.mass, counts.square, values, level, effect, counts.together)
 
 
-def _mean(mass: FloatArray, square: FloatArray, values: FloatArray, level: float) -> Band:
+def _effects(counts: DecisionCounts, values: FloatArray) -> FloatArray:
+    """By how much dependence multiplies the variance of a mean of the cells' values, (t,)."""
+    assert counts.together is not None
+    mean = (counts.mass * values).sum(axis=0) / counts.mass.sum(axis=0)
+    away = values - mean
+    return _ratio(counts.together.variance(away), (counts.square * np.square(away)).sum(axis=0))
+
+
+def _ratio(variance: FloatArray, alone: FloatArray) -> FloatArray:
+    return np.divide(variance, alone, out=np.ones_like(alone), where=alone > 0.0)
+
+
+def _mean(
+    mass: FloatArray,
+    square: FloatArray,
+    values: FloatArray,
+    level: float,
+    effect: FloatArray | None = None,
+    together: CellProducts | None = None,
+) -> Band:
     """Mean of a value that depends on a row's cell, at every threshold.
 
     The interval is `kdcal_core.statistics.bounded_mean_interval`, in closed form: four rows are
     added, two with the least and two with the largest value of any cell, each as heavy as one of
-    the effective rows. Every row lies in one cell.
+    the effective rows. Every row lies in one cell. ``effect`` (t,) is the design effect of
+    dependent rows.
     """
     check_level(level)
     total = mass[:, 0].sum()
@@ -482,8 +653,10 @@ def _mean(mass: FloatArray, square: FloatArray, values: FloatArray, level: float
     whole = total + 4.0 * each
     middle = ((mass * values).sum(axis=0) + 2.0 * each * ends.sum(axis=0)) / whole
     spread = (square * np.square(values - middle)).sum(axis=0)
+    spread = spread if effect is None else spread * effect
     spread = spread + 2.0 * each**2 * np.square(ends - middle).sum(axis=0)
-    half = normal_quantile(level) * np.sqrt(spread * ((rows + 4.0) / (rows + 3.0))) / whole
+    reach = normal_quantile(level) if together is None else together.reach(level)
+    half = reach * np.sqrt(spread * ((rows + 4.0) / (rows + 3.0))) / whole
     low = np.maximum(np.minimum(middle - half, mean), ends[0])
     return Band(mean, low, np.minimum(np.maximum(middle + half, mean), ends[1]))
 
@@ -500,4 +673,9 @@ def _not_worse(counts: DecisionCounts, costs: Costs, place: int, level: float) -
         rest = table[:, 0].sum() - np.sum(moved, axis=0)
         cells.append(np.maximum(np.stack([*moved, rest]), 0.0))
     values = np.stack([sign * (found - missed), sign * (alarm - quiet), np.zeros_like(sign)])
-    return _mean(cells[0], cells[1], values, level).low <= 0.0
+    effect = None
+    if counts.together is not None:
+        # of the difference only the rows between both thresholds are known, so the larger one
+        own = _effects(counts, np.broadcast_to(costs.values[:, None], counts.mass.shape))
+        effect = np.maximum(own, own[place])
+    return _mean(cells[0], cells[1], values, level, effect, counts.together).low <= 0.0

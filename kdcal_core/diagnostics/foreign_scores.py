@@ -19,6 +19,8 @@ from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
     bounded_mean_interval,
     clopper_pearson,
+    dependence_of,
+    effective_size,
     kish,
     largest_share,
 )
@@ -125,8 +127,9 @@ def ood_auroc(
         90% in one class; by the density it is 1.00 for both.
     level : float
         Level of the interval, computed as in :func:`kdcal_core.diagnostics.auc`.
-    weight_in : (n,) array-like, optional
-        Weights of the ordinary rows.
+    weight_in : (n,) array-like or RowDesign, optional
+        Weights of the ordinary rows, with or without how they depend on one another; foreign rows
+        count as independent.
 
     Raises
     ------
@@ -145,8 +148,10 @@ def ood_auroc(
     n, m = len(ordinary), len(foreign)
     side = (np.arange(n + m) < n).astype(np.int64)
     weight = np.concatenate([check_weight(weight_in, n), np.ones(m)])
+    together = dependence_of(weight_in)
+    together = None if together is None else together.and_alone(m)
     area, part = roc_area(np.concatenate([ordinary, foreign]), side == 1, weight)
-    low, high, how = area_interval(area, part, side, weight, level)
+    low, high, how = area_interval(area, part, side, weight, level, dependence=together)
     return Estimate(
         name=f"AUROC of ordinary against foreign rows, by {by}",
         label="AUROC, foreign rows",
@@ -176,7 +181,8 @@ def fpr_at_95_tpr(
     The interval accounts for both samples: the true threshold lies above K of the ordinary rows,
     where K is binomial(n, 0.05), and beyond a given threshold the share follows Jeffreys' beta
     distribution. The limits are quantiles of that mixture. With weights, n is their effective
-    number (Kish), and K of n is a share of the weight.
+    number (Kish), and K of n is a share of the weight; of dependent ordinary rows it is that number
+    over the design effect of the share below the threshold.
 
     Examples
     --------
@@ -191,7 +197,12 @@ def fpr_at_95_tpr(
     ordinary, weight = ordinary[order], weight[order]
     threshold = ordinary[_after(weight, np.array([1.0 - TPR]))[0]]
     value = float(m - np.searchsorted(foreign, threshold)) / m
-    low, high = _fpr_interval(ordinary, weight, foreign, level)
+    rows = kish(weight)
+    if (together := dependence_of(weight_in)) is not None:
+        below = (ordinary < threshold).astype(np.float64)
+        rate = float(np.average(below, weights=weight))
+        rows = effective_size(below - rate, weight, together.only(order))
+    low, high = _fpr_interval(ordinary, weight, foreign, level, rows)
     return Estimate(
         name=f"False positive rate at 95% true positive rate, ordinary rows positive, by {by}",
         label="FPR@95",
@@ -205,10 +216,11 @@ def fpr_at_95_tpr(
     )
 
 
-def unknown_share(unknown: Any, *, level: float = 0.95) -> Estimate:
+def unknown_share(unknown: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
     """Share of rows whose density lies below a graph's floor, with Clopper-Pearson's interval.
 
-    It should be small for ordinary rows and large for foreign ones.
+    It should be small for ordinary rows and large for foreign ones. ``sample_weight`` may be a
+    :class:`kdcal_core.statistics.RowDesign`; dependent rows then count by their design effect.
 
     Raises
     ------
@@ -227,8 +239,10 @@ def unknown_share(unknown: Any, *, level: float = 0.95) -> Estimate:
             f"The flags have shape {below.shape}",
             fix="Give one flag for each row, and at least one row.",
         )
-    value = float(below.mean())
-    low, high = (float(v) for v in clopper_pearson(value, len(below), level))
+    weight, hit = check_weight(sample_weight, len(below)), below.astype(np.float64)
+    value = float(weight @ hit / weight.sum())
+    rows = effective_size(hit - value, weight, dependence_of(sample_weight))
+    low, high = (float(v) for v in clopper_pearson(value, rows, level))
     return Estimate(
         name="Share of ordinary rows whose density lies below the floor",
         label="Called unknown",
@@ -249,9 +263,9 @@ def _after(weight: FloatArray, share: FloatArray) -> IntArray:
 
 
 def _fpr_interval(
-    ordinary: FloatArray, weight: FloatArray, foreign: FloatArray, level: float
+    ordinary: FloatArray, weight: FloatArray, foreign: FloatArray, level: float, rows: float
 ) -> tuple[float, float]:
-    n, m = max(round(kish(weight)), 1), len(foreign)
+    n, m = max(round(rows), 1), len(foreign)
     k = np.arange(n + 1)
     log_mass = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     mass = np.exp(log_mass + xlogy(k, 1.0 - TPR) + xlog1py(n - k, -(1.0 - TPR)))

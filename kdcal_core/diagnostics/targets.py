@@ -21,6 +21,7 @@ from kdcal_core.statistics import (
     bin_dependence,
     dependence_of,
     design_effect,
+    effective_size,
 )
 from kdcal_core.text import formatted
 
@@ -140,6 +141,26 @@ def confidence_target(confidence: Any, correct: Any, sample_weight: Any = None) 
     weight = check_weight(sample_weight, len(score))
     every = np.arange(len(score))
     return Target(None, score, hit, weight, every, 1.0, dependence_of(sample_weight))
+
+
+def class_shares(y: Any, n_classes: int, sample_weight: Any = None) -> tuple[FloatArray, float]:
+    """Share of each class among rows, (K,), and as how many independent rows they say so.
+
+    The number is Kish's; of dependent rows it is divided by the design effect of the largest share.
+
+    Examples
+    --------
+    >>> shares, rows = class_shares([0, 1, 1, 1], 2)
+    >>> shares.tolist(), rows
+    ([0.25, 0.75], 4.0)
+    """
+    labels = check_labels(y, n_classes)
+    weight = check_weight(sample_weight, len(labels))
+    count = np.bincount(labels, weights=weight, minlength=n_classes)
+    shares = np.asarray(count / count.sum(), dtype=np.float64)
+    largest = int(shares.argmax())
+    away = (labels == largest) - shares[largest]
+    return shares, effective_size(away, weight, dependence_of(sample_weight))
 
 
 def checked(proba: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, IntArray, FloatArray]:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence, RowDesign
 from kdcal_core.text import formatted
 
 Rows = slice | NDArray[Any] | list[int]
@@ -255,6 +256,8 @@ class RegressionSet:
         Positive row weights.
     true_mean : (n,) float64 or None
         The true conditional mean, if a simulation knows it.
+    dependence : Dependence or None
+        How the rows depend on one another; None for independent rows.
 
     Examples
     --------
@@ -270,6 +273,17 @@ class RegressionSet:
     name: str
     weight: FloatArray | None = None
     true_mean: FloatArray | None = None
+    dependence: Dependence | None = None
+
+    @property
+    def grouping(self) -> Dependence | None:
+        """How the rows depend on one another; None too where each is a cluster of its own."""
+        return None if self.dependence is None or self.dependence.alone else self.dependence
+
+    @property
+    def design(self) -> FloatArray | RowDesign | None:
+        """Weights and dependence as a ``sample_weight``, as of a `ScoredSet`."""
+        return self.weight if self.grouping is None else RowDesign(self.weight, self.grouping)
 
     @property
     def n_rows(self) -> int:
@@ -292,6 +306,7 @@ class RegressionSet:
             digest="",
             weight=None if self.weight is None else self.weight[rows],
             true_mean=None if self.true_mean is None else self.true_mean[rows],
+            dependence=None if self.dependence is None else self.dependence.only(rows),
         )
 
 

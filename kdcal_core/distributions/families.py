@@ -22,6 +22,7 @@ from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, Studen
 from kdcal_core.distributions.sampled import Empirical, Quantiles, Weighted
 from kdcal_core.distributions.wrapped import Mapped
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence
 from kdcal_core.store import decode, encode, read_array, write_arrays
 from kdcal_core.store.disk import write_json
 from kdcal_core.text import formatted
@@ -179,12 +180,18 @@ def spread_of(family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike) ->
 
 
 def cross_fitted_spread(
-    family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike, *, folds: int = 5, seed: int = 0
+    family: Family,
+    columns: Mapping[str, ArrayLike],
+    y: ArrayLike,
+    dependence: Dependence | None = None,
+    *,
+    folds: int = 5,
+    seed: int = 0,
 ) -> FloatArray:
     """Spread of each row from the residuals of the other folds only, (n,).
 
-    No row affects its own spread. If the other folds cannot give a spread (a single row, or zero
-    residuals), it is that of all rows.
+    No row affects its own spread, nor that of rows that depend on it. If the other folds cannot
+    give a spread (a single row, or zero residuals), it is that of all rows.
 
     Raises
     ------
@@ -204,7 +211,7 @@ def cross_fitted_spread(
     spread = np.full(n, whole)
     if n < 2:
         return spread
-    fold = stratified_folds(np.zeros(n, dtype=np.int64), min(folds, n), seed)
+    fold = stratified_folds(np.zeros(n, dtype=np.int64), folds, seed, dependence, fewer=True)
     for held in (fold == one for one in range(int(fold.max()) + 1)):
         others = {name: predicted[~held]}
         if np.any(_on_scale(family, outcomes[~held]) != predicted[~held]):

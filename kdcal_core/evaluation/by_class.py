@@ -121,7 +121,7 @@ def losses_by_class(
             n_classes=len(judged.classes),
             rows=words,
             labels=[CALIBRATORS[key].label for key in confidences],
-            sample_weight=judged.weight,
+            sample_weight=judged.design,
         )
 
     if progress is not None:

@@ -20,7 +20,7 @@ from kdcal_core.data.foreign_rows import extent, on_spheres
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.reliability import Reliability, confidence_reliability
 from kdcal_core.diagnostics.scores import BrierSplit, brier_split
-from kdcal_core.diagnostics.targets import check_level, check_seed
+from kdcal_core.diagnostics.targets import check_level, check_seed, class_shares
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation.held_out import Judge, held_out_answers
 from kdcal_core.evaluation.measures import (
@@ -43,7 +43,6 @@ from kdcal_core.evaluation.paired import (
 )
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import ReviewData
-from kdcal_core.statistics import kish
 
 Against = Literal["model", "best"]
 
@@ -458,9 +457,7 @@ def _distant(review: ReviewData, far: bool | None, seed: int, notes: list[Note])
 
 def _prior(rows: ScoredSet) -> tuple[FloatArray, float]:
     """Class shares of the calibration set, (K,), and its effective number of rows."""
-    weight = check_weight(rows.weight, rows.n_rows)
-    count = np.bincount(rows.y, weights=weight, minlength=len(rows.classes))
-    return np.asarray(count / count.sum()), kish(weight)
+    return class_shares(rows.y, len(rows.classes), rows.design)
 
 
 def _shared(review: ReviewData, notes: list[Note]) -> int | None:

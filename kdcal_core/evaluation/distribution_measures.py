@@ -92,8 +92,9 @@ def regression_scores(
         PIT values where they have been computed; otherwise they are randomised with ``seed``.
     rows : mapping of str to (n,) array, optional
         Result of :func:`row_scores` where it has been computed.
-    weight : (n,) array, optional
-        Positive row weights; KL does not take them into account.
+    weight : (n,) array or RowDesign, optional
+        Positive row weights, with or without the dependence of the rows; KL takes neither into
+        account.
     level, seed, name
         Level of the intervals, seed of all draws, and the method's name.
 
@@ -111,8 +112,7 @@ def regression_scores(
     """
     check_level(level)
     y = checked_outcome(y, len(distribution))
-    if weight is not None:
-        weight = check_weight(weight, len(y))
+    check_weight(weight, len(y))
     if true_mean is None and true_distribution is not None:
         true_mean = true_distribution.mean()
     predicted = PredictedRows(
@@ -186,7 +186,7 @@ def _root(found: PredictedRows) -> Estimate:
         value=value,
         low=low,
         high=high,
-        interval="root of the normal interval of the mean square",
+        interval=f"root of the {mse.interval} interval of the mean square",
     )
 
 

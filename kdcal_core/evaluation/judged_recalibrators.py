@@ -52,7 +52,8 @@ from kdcal_core.regression import (
     simplest_repair,
 )
 from kdcal_core.regression.neighbour_search import Kernel
-from kdcal_core.regression.recalibrators import check_space
+from kdcal_core.regression.recalibrators import check_space, fit_together
+from kdcal_core.statistics import RowDesign
 from kdcal_core.text import in_sentence
 
 MODEL = "model"
@@ -322,14 +323,14 @@ def judge_recalibrators(
         methods=tuple(methods),
         answers=answers,
         failed=failed,
-        choice=_choice(methods, answers, judged.weight),
+        choice=_choice(methods, answers, judged),
     )
 
 
 def _choice(
     methods: Sequence[RecalibratorScores],
     answers: Mapping[str, RowAnswers],
-    weight: FloatArray | None,
+    judged: RegressionSet,
 ) -> RepairChoice:
     """The simplest repair whose CRPS on the judged rows is as good as the best."""
     crps = {key: np.asarray(answers[key].crps) for key in SIMPLEST_FIRST if key in answers}
@@ -337,20 +338,21 @@ def _choice(
     n = len(answers[MODEL].crps)
     if MODEL not in crps or n < _FEWEST:
         return RepairChoice(MODEL, "")
-    found = simplest_repair(crps, np.ones(n) if weight is None else np.asarray(weight))
+    weight = np.ones(n) if judged.weight is None else np.asarray(judged.weight)
+    found = simplest_repair(crps, weight, dependence=judged.grouping)
     keys = tuple(crps)
     key, reason = keys[found.at], repair_words(found, keys, f"on {n:,} held-out rows")
     own = next((one for one in methods if one.key == _RECOMMENDED), None)
     if own is not None:
         key, reason = own.key, " ".join(own.notes[:1])
         crps[own.key] = np.asarray(answers[own.key].crps)
-    return RepairChoice(key, reason, *_better_model(crps, answers, weight))
+    return RepairChoice(key, reason, *_better_model(crps, answers, judged.design))
 
 
 def _better_model(
     crps: Mapping[str, FloatArray],
     answers: Mapping[str, RowAnswers],
-    weight: FloatArray | None,
+    weight: FloatArray | RowDesign | None,
 ) -> tuple[str | None, Estimate | None]:
     """The second model that beats the model and every repair beyond chance, and by how much."""
     best: tuple[str | None, Estimate | None] = (None, None)
@@ -385,7 +387,7 @@ def choose_neighbours(
     Tries numbers from 10 to 2,000 and ``k``, each at most the number of rows that a fold is fitted
     on.
     """
-    n = calibration.n_rows
+    n, together = calibration.n_rows, calibration.grouping
     folds = min(folds, n)
     return select_neighbours(
         calibration.distribution,
@@ -395,6 +397,7 @@ def choose_neighbours(
         kernel=kernel,
         folds=folds,
         seed=seed,
+        dependence=together,
         progress=progress,
     )
 
@@ -428,7 +431,8 @@ class _Rows:
     @cached_property
     def neighbourhoods(self) -> Neighbourhoods:
         """The neighbourhoods of the local test, the same for all methods."""
-        return Neighbourhoods.of(check_space(self.space.judged, self.judged.n_rows), seed=self.seed)
+        space = check_space(self.space.judged, self.judged.n_rows)
+        return Neighbourhoods.of(space, seed=self.seed, dependence=self.judged.grouping)
 
 
 def _title(spec: RecalibratorSpec | None) -> str:
@@ -493,15 +497,21 @@ def _divisions(
     if n_folds is None or spec is None:
         yield np.arange(rows.fit.n_rows), np.arange(n)
     else:
-        yield from fit_and_held(stratified_folds(np.zeros(n, dtype=np.int64), n_folds, seed))
+        nothing, together = np.zeros(n, dtype=np.int64), rows.judged.grouping
+        yield from fit_and_held(stratified_folds(nothing, n_folds, seed, together, fewer=True))
 
 
 def _fitted(
     rows: _Rows, spec: RecalibratorSpec, settings: Mapping[str, Any], kept: IntArray
 ) -> Recalibrator:
     given = {name: value for name, value in settings.items() if name in spec.settings}
-    return spec.make(**given).fit(
-        rows.fit.distribution[kept], rows.fit.y[kept], rows.space_of(spec).calibration[kept]
+    together = rows.fit.grouping
+    return fit_together(
+        spec.make(**given),
+        rows.fit.distribution[kept],
+        rows.fit.y[kept],
+        rows.space_of(spec).calibration[kept],
+        None if together is None else together.only(kept),
     )
 
 
@@ -514,7 +524,7 @@ def _scores(
     notes: tuple[str, ...],
     seed: int,
 ) -> RecalibratorScores:
-    judged, weight = rows.judged, rows.judged.weight
+    judged, weight = rows.judged, rows.judged.design
     as_distribution = cast(PredictiveDistribution, answers)
     scores = regression_scores(
         as_distribution,
@@ -554,7 +564,7 @@ def _scores(
 
 
 def _differences(
-    answers: _KeptAnswers, model: _KeptAnswers, weight: FloatArray | None
+    answers: _KeptAnswers, model: _KeptAnswers, weight: FloatArray | RowDesign | None
 ) -> dict[str, Estimate]:
     scores = {one.key: (answers.scores[one.key], model.scores[one.key]) for one in row_measures()}
     titles = {one.key: one.title for one in row_measures()}

@@ -26,7 +26,7 @@ from kdcal_core.evaluation.spread import Spread
 from kdcal_core.offers import offer
 from kdcal_core.once import Once
 from kdcal_core.progress import Progress
-from kdcal_core.statistics import Dependence, Resamples, RowDesign
+from kdcal_core.statistics import Dependence, Resamples, RowDesign, dependence_of
 
 T = TypeVar("T")
 Group = Literal["inside", "outside", "ranking", "speed"]
@@ -224,7 +224,8 @@ class PredictedRows:
 
     def mean(self, rows: FloatArray, name: str) -> Estimate:
         """The weighted mean of one value for each row, with its normal interval."""
-        return mean_estimate(rows, check_weight(self.weight, len(rows)), self.level, name, "")
+        weight, together = check_weight(self.weight, len(rows)), dependence_of(self.weight)
+        return mean_estimate(rows, weight, self.level, name, "", dependence=together)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.foreign_scores import TPR, fpr_at_95_tpr, ood_auroc
 from kdcal_core.evaluation.measures import Drawn, Judged, Measure
 from kdcal_core.evaluation.spread import Spread, of_areas, unbiased
-from kdcal_core.statistics import Resamples, kish
+from kdcal_core.statistics import Resamples, kish, units
 
 SPREAD = 8.0  # standard errors within which every draw's threshold lies
 BLOCK = 100  # draws at once
@@ -43,9 +43,10 @@ def _area(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
         *(roc_area(np.concatenate(each), ordinary, weight) for each in sides), strict=True
     )
     share = weight / np.where(ordinary, judged.weight.sum(), m)
-    shown = _shown(ood_auroc, sides, {"level": drawn.level, "weight_in": judged.weight})
+    together = None if judged.dependence is None else judged.dependence.and_alone(m)
+    shown = _shown(ood_auroc, sides, {"level": drawn.level, "weight_in": judged.design})
     return shown, of_areas(
-        np.array(areas), np.array(parts), share, ordinary.astype(np.int64), weight
+        np.array(areas), np.array(parts), share, ordinary.astype(np.int64), weight, together
     )
 
 
@@ -53,8 +54,8 @@ def _taken_for_ordinary(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], S
     if not judged.far:
         return None
     sides, weight = _confidences(judged), judged.weight
-    shown = _shown(fpr_at_95_tpr, sides, {"level": drawn.level, "weight_in": weight})
-    n, m = kish(weight), len(sides[0][1])
+    shown = _shown(fpr_at_95_tpr, sides, {"level": drawn.level, "weight_in": judged.design})
+    n, m = kish(units(weight, judged.dependence)), len(sides[0][1])
     rates, taken = zip(*(_redrawn(*each, weight, drawn.rows) for each in sides), strict=True)
     away = np.array([one - one.mean() for one in taken])
     covariance = np.atleast_2d(np.cov(np.array(rates))) + away @ away.T / (m * max(m - 1, 1))

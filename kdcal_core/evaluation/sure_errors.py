@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.evaluation.measures import Drawn, Judged, Measure
 from kdcal_core.evaluation.spread import Spread, unbiased
-from kdcal_core.statistics import bounded_mean_interval, kish
+from kdcal_core.statistics import bounded_mean_interval, kish, pooled, small_sample_factor, units
 
 FEWEST = 2  # wrong rows of every method: the mean of one has no error
 
@@ -28,6 +30,7 @@ def _compared(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | N
             min(least, float(confidence[missed].min())),
             1.0,
             drawn.level,
+            None if judged.dependence is None else judged.dependence.only(missed),
         )
         shown.append(
             Estimate(
@@ -45,9 +48,18 @@ def _compared(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | N
     values = np.array([one.value for one in shown])
     mass = wrong @ weight
     part = wrong * (stated - values[:, None]) * weight / mass[:, None]
-    rows = min(kish(judged.weight[one > 0.0]) for one in wrong)
-    covariance = part @ part.T * (rows / max(rows - 1.0, 1.0))
+    rows = min(kish(_units(judged, one > 0.0)) for one in wrong)
+    part = pooled(part, judged.dependence)
+    lags = 0 if judged.dependence is None else judged.dependence.lags
+    factor = small_sample_factor(max(round(rows), 2), lags) if lags else rows / max(rows - 1.0, 1.0)
+    covariance = part @ part.T * factor
     return shown, unbiased(values, covariance, max(rows - 1.0, 1.0), (1.0 - least) / rows)
+
+
+def _units(judged: Judged, some: NDArray[np.bool_]) -> FloatArray:
+    """Weights of the clusters or times of some rows; of independent rows those of the rows."""
+    together = None if judged.dependence is None else judged.dependence.only(some)
+    return units(judged.weight[some], together)
 
 
 Measure(

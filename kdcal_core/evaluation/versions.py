@@ -26,7 +26,14 @@ from kdcal_core.evaluation.paired import (
     without_interval,
 )
 from kdcal_core.progress import Progress
-from kdcal_core.statistics import holm, kish, t_quantile_of_rows
+from kdcal_core.statistics import (
+    RowDesign,
+    dependence_of,
+    holm,
+    kish,
+    t_quantile_of_rows,
+    units,
+)
 
 
 @dataclass(frozen=True)
@@ -170,7 +177,7 @@ def compare_forecasts(
     -------
     tuple, tuple
         The measures that are means over the rows, paired by row (Student's t), whose directions are
-        corrected for their number (Holm); and the others, with the intervals of independent rows,
+        corrected for their number (Holm); and the others, with the intervals of different rows,
         which are too wide on the same rows.
 
     Raises
@@ -191,17 +198,20 @@ def compare_forecasts(
     ['RMSE', 'Quantile error', 'Wasserstein']
     """
     weight = check_weight(before.weight, before.n_rows)
+    design: FloatArray | RowDesign = weight
     if not np.array_equal(before.y, after.y) or not np.array_equal(
         weight, check_weight(after.weight, after.n_rows)
     ):
         raise _other_rows()
+    if (together := after.grouping or before.grouping) is not None:
+        design = RowDesign(weight, together)
     rows, scores = [], []
     for one in (before, after):
         parts = row_scores(one.distribution, one.y, scale=scale)
         scores.append(forecast_estimates(one, scale=scale, parts=parts, level=level, seed=seed))
         rows.append({**parts, **_interval_rows(one.distribution, one.y)})
     found = {
-        key: _paired(key, [one[key] for one in rows], [one[key] for one in scores], weight, level)
+        key: _paired(key, [one[key] for one in rows], [one[key] for one in scores], design, level)
         for key in scores[1]
         if key in scores[0] and all(key in one and np.isfinite(one[key]).all() for one in rows)
     }
@@ -241,7 +251,7 @@ def forecast_estimates(
         scale=scale,
         true_mean=rows.true_mean,
         rows=parts,
-        weight=rows.weight,
+        weight=rows.design,
         level=level,
         seed=seed,
     )
@@ -259,17 +269,19 @@ def _paired(
     key: str,
     rows: Sequence[FloatArray],
     scores: Sequence[Estimate],
-    weight: FloatArray,
+    design: FloatArray | RowDesign,
     level: float,
 ) -> tuple[ChangedEstimate, float]:
     """A measure of both versions with its paired difference, and the p value of no difference."""
     before, after = scores
     title = MEASURES[key].title
-    found = paired_difference(rows[1], rows[0], weight=weight, level=level, label=title)
-    error = (found.high - found.low) / (2.0 * t_quantile_of_rows(level, weight))
+    found = paired_difference(rows[1], rows[0], weight=design, level=level, label=title)
+    weight, together = check_weight(design, len(rows[0])), dependence_of(design)
+    error = (found.high - found.low) / (2.0 * t_quantile_of_rows(level, weight, together))
+    freedom = max(kish(units(weight, together)) - 1.0, 1e-9)
     p = 1.0
     if 0.0 < error < np.inf:
-        p = 2.0 * float(stdtr(max(kish(weight) - 1.0, 1e-9), -abs(found.value) / error))
+        p = 2.0 * float(stdtr(freedom, -abs(found.value) / error))
     elif found.value and error == 0.0:
         p = 0.0  # every row differs by the same
     difference = without_interval(replace(found, percent=after.percent, expected=None))

@@ -27,11 +27,12 @@ from kdcal_core.regression.recalibrators import (
     check_outcomes,
     check_space,
     drawn_inside,
+    fit_together,
     pit_values,
     widened,
     widening_of,
 )
-from kdcal_core.statistics import normal_quantile
+from kdcal_core.statistics import Dependence, normal_quantile, small_sample_factor
 from kdcal_core.text import number_text, range_text
 
 
@@ -43,6 +44,7 @@ def cross_fitted(
     *,
     folds: int = 5,
     seed: int = 0,
+    dependence: Dependence | None = None,
     progress: Progress | None = None,
 ) -> PredictiveDistribution:
     """Each row's distribution from a recalibrator fitted on the other folds, in row order.
@@ -60,6 +62,9 @@ def cross_fitted(
         Number of random parts of equal size, 2 to n.
     seed : int, default=0
         Seed of the division into folds.
+    dependence : Dependence, optional
+        Of the rows; dependent ones are in one fold, and there are fewer folds where there are fewer
+        clusters or times.
     progress : callable, optional
         Called with the share done in [0, 1] and a sentence; may raise to cancel.
 
@@ -85,15 +90,20 @@ def cross_fitted(
     y = check_outcomes(y, len(distribution))
     if space is not None:
         space = check_space(space, len(distribution))
-    fold = stratified_folds(np.zeros(len(y), dtype=np.int64), folds, seed)
+    nothing = np.zeros(len(y), dtype=np.int64)
+    fold = stratified_folds(nothing, folds, seed, dependence, fewer=dependence is not None)
     report = part_of(progress, 0.0, 1.0)
     parts, places = [], []
     for i, (kept, held) in enumerate(fit_and_held(fold)):
         report(i / folds, f"Fold {i + 1} of {folds}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
-            fitted = recalibrator_factory().fit(
-                distribution[kept], y[kept], None if space is None else space[kept]
+            fitted = fit_together(
+                recalibrator_factory(),
+                distribution[kept],
+                y[kept],
+                None if space is None else space[kept],
+                None if dependence is None else dependence.only(kept),
             )
             parts.append(fitted.predict(distribution[held], None if space is None else space[held]))
         places.append(held)
@@ -210,6 +220,7 @@ def select_neighbours(
     folds: int = 5,
     seed: int = 0,
     max_rows: int = 5000,
+    dependence: Dependence | None = None,
     progress: Progress | None = None,
 ) -> NeighbourSelection:
     """Score local recalibration for every space and k by cross-fitted CRPS (Torres et al., Alg. 1).
@@ -235,6 +246,9 @@ def select_neighbours(
         Seed of the folds, the rows scored, and randomised PIT values.
     max_rows : int, default=5000
         Maximum number of rows to score, drawn at random from more. Neighbours come from all rows.
+    dependence : Dependence, optional
+        Of the rows; neighbours then come from other clusters, or other stretches of time, and
+        standard errors are of these.
     progress : callable, optional
 
     Raises
@@ -258,7 +272,9 @@ def select_neighbours(
     if not spaces:
         raise InputError("There is no space to search for neighbours", fix="Give at least one.")
     checked = {name: check_space(space, n) for name, space in spaces.items()}
-    fold = stratified_folds(np.zeros(n, dtype=np.int64), folds, seed)
+    nothing = np.zeros(n, dtype=np.int64)
+    fold = stratified_folds(nothing, folds, seed, dependence, fewer=dependence is not None)
+    folds = int(fold.max()) + 1
     grid = _servable(ks, int(np.bincount(fold).max()), n)
     base = widened(distribution, widening_of(distribution, y))
     pit = drawn_inside(base, y, pit_values(base, y, seed), seed)
@@ -279,7 +295,9 @@ def select_neighbours(
 
     on_all_cores(fill, range(many * folds), note=note, progress=report)
     report(1.0, "Neighbours compared")
-    return _chosen(tuple(checked), grid, rows, distribution[scored].crps(y[scored]), folds, seed)
+    model = distribution[scored].crps(y[scored])
+    together = None if dependence is None else dependence.only(scored)
+    return _chosen(tuple(checked), grid, rows, model, folds, seed, together)
 
 
 def _servable(ks: Sequence[int], largest_fold: int, n: int) -> IntArray:
@@ -355,12 +373,13 @@ def _chosen(
     model: FloatArray,
     folds: int,
     seed: int,
+    together: Dependence | None,
 ) -> NeighbourSelection:
     """The grid's means, and the choice."""
     n = len(model)
     crps = rows.mean(axis=2)
     s, g = np.unravel_index(int(np.argmin(crps)), crps.shape)
-    error = (rows - rows[s, g]).std(axis=2) / np.sqrt(n)
+    error = _errors(rows - rows[s, g], together)
     gained = model - rows[s, g]
     return NeighbourSelection(
         spaces=spaces,
@@ -369,10 +388,21 @@ def _chosen(
         standard_error=error,
         model_crps=float(model.mean()),
         gain=float(gained.mean()),
-        gain_standard_error=float(gained.std() / np.sqrt(n)),
+        gain_standard_error=float(_errors(gained, together)),
         best_space=spaces[int(s)],
         best_k=int(ks[g]),
         n=n,
         folds=folds,
         seed=seed,
     )
+
+
+def _errors(rows: FloatArray, together: Dependence | None) -> FloatArray:
+    """Standard errors of means over the last axis, those of dependent rows by their totals."""
+    n = rows.shape[-1]
+    if together is None or together.alone:
+        return np.asarray(rows.std(axis=-1) / np.sqrt(n))
+    away = (rows - rows.mean(axis=-1, keepdims=True)).reshape(-1, n) / n
+    square = np.square(together.totals(away)).sum(axis=-1).reshape(rows.shape[:-1])
+    n_units = len(np.unique(together.unit))
+    return np.asarray(np.sqrt(square * small_sample_factor(n_units, together.lags)))

@@ -33,6 +33,7 @@ from kdcal_core.regression.recalibrators import (
     check_outcomes,
     check_space,
 )
+from kdcal_core.statistics import Dependence
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import check_array, demand
 from kdcal_core.text import counted, p_text
@@ -66,6 +67,27 @@ def null_statistics(sums: sparse.csr_matrix, draws: int, seed: int, report: Prog
         size = min(block, draws - start)
         for polynomial in legendre(rng.random((n_used, size))):
             null[start : start + size] += np.square(sums @ polynomial).T
+    return null
+
+
+def null_of_units(
+    sums: sparse.csr_matrix, polynomials: FloatArray, dependence: Dependence, draws: int, seed: int
+) -> FloatArray:
+    """The statistics for uniform PIT values of rows that depend on one another, (draws, c).
+
+    The polynomials (4, m) of the observed values are multiplied by normal numbers that all rows of
+    a cluster, or of near times, have in common (the wild bootstrap of clusters; Cameron, Gelbach
+    and Miller 2008), so rows of a draw depend on one another as the observed ones do.
+    """
+    c, n_used = sums.shape
+    rng = np.random.default_rng([seed, 1])
+    block = max(1, _BLOCK_FLOATS // (n_used * ORDERS))
+    null = np.zeros((draws, c))
+    for start in range(0, draws, block):
+        alike = dependence.alike(rng, min(block, draws - start))
+        for polynomial in polynomials:
+            part = np.square(sums @ (polynomial[:, np.newaxis] * alike))
+            null[start : start + alike.shape[1]] += part.T
     return null
 
 
@@ -188,6 +210,7 @@ def local_uniformity(
     level: float = 0.05,
     draws: int = 999,
     seed: int = 0,
+    dependence: Dependence | None = None,
     progress: Progress | None = None,
 ) -> LocalUniformity:
     """Test the PIT values of many neighbourhoods for uniformity, corrected for many tests.
@@ -213,6 +236,9 @@ def local_uniformity(
     draws : int, default=999
         Number of simulations; p values are multiples of 1 / (draws + 1).
     seed : int, default=0
+    dependence : Dependence, optional
+        Of the rows. Simulations then keep clusters, or neighbouring times, together, and each
+        statistic is divided by its mean over the simulations.
     progress : callable, optional
 
     Raises
@@ -242,6 +268,7 @@ def local_uniformity(
         centres=centres,
         draws=draws,
         seed=seed,
+        dependence=dependence,
         progress=progress,
     )
     return near.test(pit, level)
@@ -258,9 +285,13 @@ class Neighbourhoods:
     centres : (c,) int
     near : (c, k) int
     null : (draws, c)
-        Statistics of uniform PIT values.
+        Statistics of uniform PIT values of independent rows; without columns for others, where
+        they depend on the PIT values.
     n, seed : int
         Number of rows, and the seed.
+    draws : int
+    dependence : Dependence or None
+        Of the rows that lie in any neighbourhood.
     """
 
     centres: IntArray
@@ -268,6 +299,8 @@ class Neighbourhoods:
     null: FloatArray
     n: int
     seed: int
+    draws: int
+    dependence: Dependence | None
     _used: IntArray
     _sums: sparse.csr_matrix
     _search: ScaledSearch
@@ -281,6 +314,7 @@ class Neighbourhoods:
         centres: int = 200,
         draws: int = 999,
         seed: int = 0,
+        dependence: Dependence | None = None,
         progress: Progress | None = None,
     ) -> Neighbourhoods:
         """Those of a checked space (n, d); the other parameters are as in `local_uniformity`.
@@ -308,23 +342,31 @@ class Neighbourhoods:
             (np.full(c * k, 1 / np.sqrt(k)), columns.ravel(), np.arange(0, c * k + 1, k)),
             shape=(c, len(used)),
         )
-        null = null_statistics(sums, draws, seed, report)
+        together, null = None, np.empty((draws, 0))
+        if dependence is None or dependence.alone:
+            null = null_statistics(sums, draws, seed, report)
+        else:
+            together = dependence.only(used)
         report(1.0, "Local test done")
         centred = replace(every, points=every.points[chosen])
-        return cls(chosen, near, null, n, seed, used, sums, centred)
+        return cls(chosen, near, null, n, seed, draws, together, used, sums, centred)
 
     def test(self, pit: FloatArray, level: float = 0.05) -> LocalUniformity:
         """The test of PIT values (n,) in these neighbourhoods."""
-        scores = self._sums @ legendre(pit[self._used]).T
+        polynomials, null, draws = legendre(pit[self._used]), self.null, self.draws
+        scores = self._sums @ polynomials.T
+        if self.dependence is not None:
+            null = null_of_units(self._sums, polynomials, self.dependence, draws, self.seed)
+            effect = null.mean(axis=0) / ORDERS  # 1 for independent rows
+            null, scores = null / effect, scores / np.sqrt(effect)[:, np.newaxis]
         statistic = (scores**2).sum(axis=1)
-        draws = len(self.null)
         return LocalUniformity(
             centres=self.centres,
             near=self.near,
             scores=scores,
             statistic=statistic,
-            p_value=(1 + (self.null >= statistic).sum(axis=0)) / (draws + 1),
-            adjusted_p=step_down(statistic, self.null),
+            p_value=(1 + (null >= statistic).sum(axis=0)) / (draws + 1),
+            adjusted_p=step_down(statistic, null),
             n=self.n,
             level=level,
             draws=draws,
@@ -418,10 +460,19 @@ class WhereNeeded(StoredRecalibrator):
         self.draws = draws
         self.seed = seed
 
+    groups_rows: ClassVar[bool] = True
+
     def fit(
-        self, distribution: PredictiveDistribution, y: Any, space: NDArray[Any] | None = None
+        self,
+        distribution: PredictiveDistribution,
+        y: Any,
+        space: NDArray[Any] | None = None,
+        *,
+        dependence: Dependence | None = None,
     ) -> Self:
         """Test the neighbourhoods of n rows, and fit the recalibrator on all of them.
+
+        ``dependence`` is that of the rows, which the test takes into account.
 
         Raises
         ------
@@ -438,6 +489,7 @@ class WhereNeeded(StoredRecalibrator):
             level=self.level,
             draws=self.draws,
             seed=self.seed,
+            dependence=dependence,
         )
         self.recalibrator_: Recalibrator = clone(self.recalibrator).fit(distribution, y, space)
         return self

@@ -20,6 +20,7 @@ from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import Normal, PredictiveDistribution, randomised_pit
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.offers import offer
+from kdcal_core.statistics import Dependence
 from kdcal_core.store.estimators import demand
 
 Kind = Literal["recommended", "local", "global", "forecast", "comparison"]
@@ -49,6 +50,24 @@ class Recalibrator(Protocol):
     ) -> PredictiveDistribution:
         """The recalibrated distributions of m new rows, in their order."""
         ...
+
+
+def fit_together(
+    recalibrator: Recalibrator,
+    distribution: PredictiveDistribution,
+    y: Any,
+    space: NDArray[Any] | None = None,
+    dependence: Dependence | None = None,
+) -> Recalibrator:
+    """Fit a recalibrator, and say how the rows depend on one another if it takes that.
+
+    Most fits do not: the dependence of rows changes how sure a fit is, and not what it estimates.
+    """
+    if dependence is not None and getattr(recalibrator, "groups_rows", False):
+        grouping: Any = recalibrator
+        fitted: Recalibrator = grouping.fit(distribution, y, space, dependence=dependence)
+        return fitted
+    return recalibrator.fit(distribution, y, space)
 
 
 @dataclass(frozen=True)
@@ -339,6 +358,8 @@ class StoredRecalibrator(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    groups_rows: ClassVar[bool] = False
+    """Whether ``fit`` takes the dependence of the rows; see :func:`fit_together`."""
     of_last_predict: ClassVar[tuple[str, ...]] = ()
     """Attributes that ``predict`` sets, which no file holds."""
 

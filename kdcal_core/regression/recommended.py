@@ -40,7 +40,9 @@ from kdcal_core.regression.recalibrators import (
     check_inner,
     check_outcomes,
     check_space,
+    fit_together,
 )
+from kdcal_core.statistics import Dependence
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import check_array, demand
 from kdcal_core.text import in_sentence
@@ -161,12 +163,15 @@ class RecommendedRecalibration(StoredRecalibrator):
         self.tolerance = tolerance
         self.seed = seed
 
+    groups_rows: ClassVar[bool] = True
+
     def fit(
         self,
         distribution: PredictiveDistribution,
         y: Any,
         space: Any = None,
         *,
+        dependence: Dependence | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Judge the candidates on n rows, and fit the chosen one on all of them.
@@ -178,6 +183,9 @@ class RecommendedRecalibration(StoredRecalibrator):
             Outcomes.
         space : (n, d) or (n,) array
             Space in which neighbours are searched.
+        dependence : Dependence, optional
+            Of the rows: dependent ones are in one fold, and errors are those of clusters or of
+            stretches of times.
         progress : callable, optional
             Called with the share done and a sentence; may raise to cancel.
 
@@ -199,10 +207,15 @@ class RecommendedRecalibration(StoredRecalibrator):
                 f"{len(rows):,} rows are too few to judge recalibrators: the model stays as it is."
             )
         else:
-            self._choose(distribution[rows], y[rows], space[rows], part_of(progress, 0.0, 0.9))
+            report = part_of(progress, 0.0, 0.9)
+            together = None if dependence is None else dependence.only(rows)
+            self._choose(distribution[rows], y[rows], space[rows], together, report)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
-            self.recalibrator_: Recalibrator = self._make(self.chosen_).fit(distribution, y, space)
+            chosen = self._make(self.chosen_)
+            self.recalibrator_: Recalibrator = fit_together(
+                chosen, distribution, y, space, dependence
+            )
         return self
 
     def predict(
@@ -235,10 +248,11 @@ class RecommendedRecalibration(StoredRecalibrator):
         distribution: PredictiveDistribution,
         y: FloatArray,
         space: FloatArray,
+        together: Dependence | None,
         report: Progress,
     ) -> None:
         n = len(y)
-        self.k_ = self._neighbours(distribution, y, space)
+        self.k_ = self._neighbours(distribution, y, space, together)
         found: dict[str, FloatArray] = {AS_IT_IS: distribution.crps(y)}
         others = CANDIDATES[1:]
         for at, key in enumerate(others):
@@ -249,17 +263,22 @@ class RecommendedRecalibration(StoredRecalibrator):
                 space,
                 folds=int(self.folds),
                 seed=int(self.seed),
+                dependence=together,
                 progress=part_of(report, at / len(others), (at + 1) / len(others)),
             )
             found[key] = cross.crps(y)
-        choice = simplest_repair(found, np.ones(n), float(self.tolerance))
+        choice = simplest_repair(found, np.ones(n), float(self.tolerance), together)
         self.candidates_ = tuple(found)
         self.n_judged_, self.losses_, self.errors_ = n, choice.losses, choice.errors
         self.chosen_ = self.candidates_[choice.at]
         self.reason_ = repair_words(choice, self.candidates_, f"cross-fitted on {n:,} rows")
 
     def _neighbours(
-        self, distribution: PredictiveDistribution, y: FloatArray, space: FloatArray
+        self,
+        distribution: PredictiveDistribution,
+        y: FloatArray,
+        space: FloatArray,
+        together: Dependence | None,
     ) -> int:
         if self.k != "auto":
             return min(int(self.k), len(y))
@@ -271,6 +290,7 @@ class RecommendedRecalibration(StoredRecalibrator):
             kernel=self.kernel,
             folds=int(self.folds),
             seed=int(self.seed),
+            dependence=together,
         )
         return found.best_k
 
@@ -290,7 +310,10 @@ class RecommendedRecalibration(StoredRecalibrator):
 
 
 def simplest_repair(
-    crps: Mapping[str, FloatArray], weight: FloatArray, tolerance: float = 1.0
+    crps: Mapping[str, FloatArray],
+    weight: FloatArray,
+    tolerance: float = 1.0,
+    dependence: Dependence | None = None,
 ) -> SimplestChoice:
     """The simplest candidate with a CRPS as good as the best.
 
@@ -302,6 +325,8 @@ def simplest_repair(
         Positive row weights.
     tolerance : float
         Standard errors of the difference that count as equal.
+    dependence : Dependence, optional
+        Of the rows; see :class:`kdcal_core.one_standard_error.SimplestChoice`.
 
     Examples
     --------
@@ -309,11 +334,11 @@ def simplest_repair(
     >>> simplest_repair({"model": rows, "isotonic": rows - 0.5}, np.ones(3)).at
     1
     """
-    rows = float(weight.sum() ** 2 / np.square(weight).sum())
     model = float(np.average(crps[AS_IT_IS], weights=weight))
     losses = np.column_stack(list(crps.values()))
-    least = _LEAST_SHARE * rows * model
-    return SimplestChoice.of(losses, weight, tolerance=tolerance, least=least)
+    found = partial(SimplestChoice.of, losses, weight, dependence=dependence, tolerance=tolerance)
+    # a limit of the standard error itself; `least` is one of sums over all rows
+    return found(least=_LEAST_SHARE * model * found().rows)
 
 
 def repair_words(choice: SimplestChoice, keys: Sequence[str], judged: str) -> str:

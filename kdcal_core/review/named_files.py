@@ -294,14 +294,14 @@ def _refuse_regression_options(given: NamedFiles) -> None:
 def _regression_roles(review: Review, given: NamedFiles) -> Roles:
     """The role of each column: as given by the user, otherwise as guessed by the app.
 
-    A weight is used only if the user names it.
+    A weight, cluster or time is used only if the user names it.
 
     Raises
     ------
     InputError
         For a column that the table does not have, and for class names.
     """
-    for name in ("classes", "event", "cluster", "time"):
+    for name in ("classes", "event"):
         if getattr(given, name) is not None:
             raise InputError(
                 f"{given.option(name)} is for a classification, and this is a regression",
@@ -309,16 +309,19 @@ def _regression_roles(review: Review, given: NamedFiles) -> Roles:
             )
     table = review.tables["calibration"]
     columns = dict(given.parameters or ()).values()
-    for column in filter(None, (given.target, given.weight, given.true_mean, *columns, *given.by)):
+    single = (given.target, given.weight, given.cluster, given.time, given.true_mean)
+    for column in filter(None, (*single, *columns, *given.by)):
         need(table, column, "The table has no such column")
     guessed = review.roles or Roles()
-    own = {given.target, given.weight, given.true_mean}
+    own = set(single)
     free = tuple(pair for pair in guessed.parameters if pair[1] not in own)
     parameters = tuple(given.parameters or free)
     model = review.model
     plain = Roles(
         target=given.target,
         weight=given.weight,
+        cluster=given.cluster,
+        time=given.time,
         task="regression",
         family=given.family or guessed.family,
         true_mean=given.true_mean or (None if guessed.true_mean in own else guessed.true_mean),

@@ -187,6 +187,11 @@ class ReviewReader:
         return self.review.roles or Roles()
 
     @property
+    def _together(self) -> str:
+        """The column of clusters or times; empty without one. Untrusted text."""
+        return self.roles.time or self.roles.cluster or ""
+
+    @property
     def judged(self) -> Which:
         """The set on which results are judged: the evaluation set if there is one."""
         return "evaluation" if self.has("evaluation") else "calibration"
@@ -224,8 +229,7 @@ class ReviewReader:
         check_which(which)
         self._declared(which)
         info = scored_info(self.review, which, "classification")
-        column = self.roles.time or self.roles.cluster or ""
-        at = self._folder / info.folder, self.review.classes, info.digest, which, column
+        at = self._folder / info.folder, self.review.classes, info.digest, which, self._together
         return self._once(("scored", which), lambda: scored_arrays(*at))
 
     def distributions(self, which: Which) -> RegressionSet:
@@ -239,7 +243,7 @@ class ReviewReader:
         check_which(which)
         self._declared(which)
         info = scored_info(self.review, which, "regression")
-        at = self._folder / info.folder, info.digest, which
+        at = self._folder / info.folder, info.digest, which, self._together
         return self._once(("distributions", which), lambda: regression_arrays(*at))
 
     def fitness(self, which: Which) -> Fitness | RegressionFitness:

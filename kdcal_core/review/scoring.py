@@ -26,6 +26,7 @@ from kdcal_core.data import (
     feature_frame,
     outcome_column,
     parameter_columns,
+    row_dependence,
     spread_column,
     true_mean_column,
     weight_column,
@@ -47,10 +48,12 @@ from kdcal_core.review.review import SetInfo
 from kdcal_core.review.sealed_files import (
     DISTRIBUTION,
     check_seal,
+    dependence_arrays,
     regression_digest,
     seal,
     seal_folder,
 )
+from kdcal_core.statistics import Dependence
 from kdcal_core.store import write_arrays
 from kdcal_core.text import counted, formatted
 
@@ -222,8 +225,9 @@ def score_regression(
         )
         y = outcome_column(table, roles)
         weight = weight_column(table, roles)
+        dependence = row_dependence(table, roles)
         true_mean = true_mean_column(table, roles)
-        distribution, spread = _distribution(table, model, roles, y, spread, progress)
+        distribution, spread = _distribution(table, model, roles, y, spread, dependence, progress)
         for note in (resolution_note(distribution), _unused_spread(table, model, roles)):
             if note:
                 warnings.warn(note, InputWarning, stacklevel=2)
@@ -231,10 +235,11 @@ def score_regression(
     path = Path(folder)
     (path / DISTRIBUTION).mkdir(mode=0o700, parents=True)
     save_distribution(distribution, path / DISTRIBUTION)
-    write_arrays(path, {"y": y, "weight": weight, "true_mean": true_mean})
+    units = dependence_arrays(dependence)
+    write_arrays(path, {"y": y, "weight": weight, "true_mean": true_mean, **units})
     seal_folder(path)
     return SetInfo(
-        digest=regression_digest(y, weight, true_mean, distribution),
+        digest=regression_digest(y, weight, true_mean, distribution, dependence),
         n_rows=len(y),
         accuracy=None,
         folder=path.name,
@@ -242,6 +247,7 @@ def score_regression(
         outside=int(((distribution.cdf(y) <= 0.0) | (distribution.cdf_left(y) >= 1.0)).sum()),
         spread=spread,
         notes=tuple(str(one.message) for one in caught if issubclass(one.category, InputWarning)),
+        units=0 if dependence is None else dependence.n_units,
     )
 
 
@@ -251,6 +257,7 @@ def _distribution(
     roles: Roles,
     y: FloatArray,
     spread: float | None,
+    dependence: Dependence | None,
     progress: Progress,
 ) -> tuple[PredictiveDistribution, float | None]:
     family = roles.family
@@ -270,7 +277,8 @@ def _distribution(
         columns = checked_parameters(model.outputs, family, values)
     assert family is not None
     if family in ("point", "log_point") and spread is None:
-        own = cross_fitted_spread(family, columns, y)  # no row affects its own spread
+        # no row affects its own spread, and none that depends on it does
+        own = cross_fitted_spread(family, columns, y, dependence)
         return distribution_of(family, columns, spread=own), spread_of(family, columns, y)
     return distribution_of(family, columns, spread=spread), spread
 

@@ -211,8 +211,11 @@ def scored_digest(
     classes: tuple[str, ...],
 ) -> str:
     """The content digest of a set of a classification."""
-    units = () if dependence is None else (dependence.kind, dependence.unit)
-    return digest_arrays(proba, y, weight, *units, *classes)
+    return digest_arrays(proba, y, weight, *_units(dependence), *classes)
+
+
+def _units(dependence: Dependence | None) -> tuple[str, IntArray] | tuple[()]:
+    return () if dependence is None else (dependence.kind, dependence.unit)
 
 
 def dependence_arrays(dependence: Dependence | None) -> dict[str, IntArray]:
@@ -232,8 +235,10 @@ def _dependence(folder: Path, n_rows: int, column: str) -> Dependence | None:
     return None
 
 
-def regression_arrays(folder: Path, digest: str, name: str) -> RegressionSet:
+def regression_arrays(folder: Path, digest: str, name: str, column: str = "") -> RegressionSet:
     """The regression set in ``folder``, its arrays memory-mapped and read-only.
+
+    ``column`` names the column of clusters or times. Untrusted text.
 
     Raises
     ------
@@ -252,9 +257,10 @@ def regression_arrays(folder: Path, digest: str, name: str) -> RegressionSet:
         )
         if weight is not None and weight.min(initial=1) <= 0:
             raise ValueError("weights that are not above zero")
-        found = regression_digest(y, weight, true_mean, distribution)
+        dependence = _dependence(folder, len(y), column)
+        found = regression_digest(y, weight, true_mean, distribution, dependence)
         _check_content(folder, sealed, digest, found)
-    return RegressionSet(distribution, y, digest, name, weight, true_mean)
+    return RegressionSet(distribution, y, digest, name, weight, true_mean, dependence)
 
 
 def regression_digest(
@@ -262,10 +268,11 @@ def regression_digest(
     weight: FloatArray | None,
     true_mean: FloatArray | None,
     distribution: PredictiveDistribution,
+    dependence: Dependence | None = None,
 ) -> str:
     """The content digest of a regression set."""
     named = (part for pair in distribution.arrays().items() for part in pair)
-    return digest_arrays(y, weight, true_mean, distribution.family, *named)
+    return digest_arrays(y, weight, true_mean, distribution.family, *named, *_units(dependence))
 
 
 @contextmanager

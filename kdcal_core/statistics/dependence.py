@@ -24,6 +24,7 @@ __all__ = [
     "design_effect",
     "independent_rows",
     "lags_for",
+    "of_rows",
     "pooled",
     "small_sample_factor",
     "units",
@@ -138,6 +139,46 @@ class Dependence:
         sums = self.near(_by_unit(self.unit, np.atleast_2d(parts), self.n_units))
         return sums if np.ndim(parts) > 1 else sums[0]
 
+    def coarser(self, most: int) -> Dependence:
+        """The same with at most so many units: random groups of clusters, or stretches of times.
+
+        What is computed of a matrix of all units stays small with it. Sums of such groups have the
+        same variance as those of the units, which is estimated from fewer of them.
+
+        Examples
+        --------
+        >>> days = Dependence.of("time", np.arange(1000))
+        >>> days.coarser(100).n_units, days.lags, days.coarser(100).lags
+        (100, 42, 5)
+        """
+        if self.n_units <= most:
+            return self
+        if self.kind == "cluster":
+            group = np.random.default_rng(0).permutation(self.n_units) % most
+        else:
+            group = np.arange(self.n_units) * most // self.n_units
+        lags = -(-(self.lags + 1) * most // self.n_units) if self.lags else 0
+        return replace(self, unit=group[self.unit].astype(np.int64), n_units=most, lags=lags)
+
+    def alike(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """Normal numbers of the rows (n, draws): those of rows that depend on one another alike.
+
+        Rows of a unit have the same one, and those of times as far apart as Bartlett's kernel says.
+
+        Examples
+        --------
+        >>> pair = Dependence.of("cluster", [7, 7, 8]).alike(np.random.default_rng(0), 2)
+        >>> bool((pair[0] == pair[1]).all()), bool((pair[0] == pair[2]).any())
+        (True, False)
+        """
+        drawn = rng.normal(size=(self.n_units + self.lags, draws))
+        if self.lags:
+            edge = np.zeros((1, draws))
+            running = np.concatenate([edge, np.cumsum(drawn, axis=0)])
+            width = self.lags + 1
+            drawn = (running[width:] - running[:-width]) / width**0.5
+        return np.asarray(drawn[self.unit])
+
     def near(self, sums: FloatArray) -> FloatArray:
         """As :meth:`totals`, from the sums of every unit (k, n_units)."""
         if self.lags == 0:
@@ -168,12 +209,30 @@ class RowDesign:
 def dependence_of(sample_weight: Any) -> Dependence | None:
     """The dependence that a ``sample_weight`` carries; None for independent rows.
 
+    None too where every row is a cluster of its own.
+
     Examples
     --------
     >>> dependence_of([1.0, 2.0]) is None
     True
     """
-    return sample_weight.dependence if isinstance(sample_weight, RowDesign) else None
+    if not isinstance(sample_weight, RowDesign) or sample_weight.dependence.alone:
+        return None
+    return sample_weight.dependence
+
+
+def of_rows(sample_weight: Any, rows: Any) -> Any:
+    """The ``sample_weight`` of some rows, by position (m,) or mask (n,): None, weights or a design.
+
+    Examples
+    --------
+    >>> pair = RowDesign(None, Dependence.of("cluster", [7, 7, 8]))
+    >>> of_rows(None, [0]) is None, of_rows(pair, [1, 2]).dependence.unit.tolist()
+    (True, [0, 1])
+    """
+    if isinstance(sample_weight, RowDesign):
+        return RowDesign(of_rows(sample_weight.weight, rows), sample_weight.dependence.only(rows))
+    return None if sample_weight is None else np.asarray(sample_weight)[rows]
 
 
 def pooled(parts: FloatArray, dependence: Dependence | None) -> FloatArray:
@@ -285,7 +344,8 @@ def bin_dependence(
     most = float((own * (grown - 1.0)).sum())
     shared, wider = 1.0, 1.0  # one cluster says as much as one row
     if present > 1:
-        shared = min(max(pairs / most, 0.0), 1.0) if most > 0.0 else 0.0
+        # where nothing varies, nothing says that rows of a cluster differ
+        shared = min(max(pairs / most, 0.0), 1.0) if most > 0.0 else 1.0
         wider = float((stdtrit(present - 1, 0.975) / stdtrit(n - 1, 0.975)) ** 2)
         wider *= small_sample_factor(present, dependence.lags) / small_sample_factor(present)
     means = np.divide(together, mass[:, None], out=np.zeros_like(together), where=mass[:, None] > 0)

@@ -23,11 +23,11 @@ from kdcal_core.review import PARTS, Which, review_data
 from kdcal_core.tasks.decorators import Sets, require_scored, review_task, the_set
 
 
-@review_task("Decisions: counting rows by threshold", reads=the_set)
+@review_task("Decisions: counting rows by threshold", reads=the_set, edition="rows together")
 def set_decisions(sets: Sets, *, which: Which, event: int) -> DecisionCounts:
     """Rows by outcome and decision, at every threshold of one class's probability."""
     rows = sets.read(which)
-    return decision_counts(rows.proba[:, event], rows.y == event, sample_weight=rows.weight)
+    return decision_counts(rows.proba[:, event], rows.y == event, sample_weight=rows.design)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +46,12 @@ class RepairedDecisions:
     lambda arguments: f"Decisions: fitting {CALIBRATORS[arguments['method']].label}",
     reads=PARTS,
     needs=require_scored,
+    edition="rows together",
 )
 def repaired_decisions(sets: Sets, *, which: Which, event: int, method: str) -> RepairedDecisions:
     """Decisions by a calibrator that is fitted on the calibration set, or cross-fitted on it."""
     name, rows, repaired = _repaired(sets, which, method)
-    hit, weight = rows.y == event, rows.weight
+    hit, weight = rows.y == event, rows.design
     score = repaired.proba[:, event]
     return RepairedDecisions(
         name,

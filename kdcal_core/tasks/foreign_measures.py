@@ -15,7 +15,7 @@ import pandas as pd
 
 from kdcal_core.calibration import CALIBRATORS, Selection, TopLabelCalibrator, score_calibrator
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
-from kdcal_core.data import FloatArray, ScoredSet, check_weight, pixel_places
+from kdcal_core.data import FloatArray, ScoredSet, pixel_places
 from kdcal_core.diagnostics import (
     DistanceCurve,
     Estimate,
@@ -32,8 +32,9 @@ from kdcal_core.diagnostics import (
     unknown_change,
     unknown_share,
 )
+from kdcal_core.diagnostics.targets import class_shares as shares_of
 from kdcal_core.review import PARTS, Which
-from kdcal_core.statistics import kish
+from kdcal_core.statistics import Dependence, RowDesign
 from kdcal_core.store import load
 from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_model, review_task, the_set
 from kdcal_core.tasks.foreign import ForeignRun, ForeignSet, foreign_frame
@@ -53,13 +54,11 @@ class ClassShares:
     rows: float
 
 
-@review_task("Counting classes", reads=the_set, edition="rows counted")
+@review_task("Counting classes", reads=the_set, edition="rows together")
 def class_shares(sets: Sets, *, which: Which) -> ClassShares:
     """The share of each class."""
     scored = sets.read(which)
-    count = np.bincount(scored.y, weights=scored.weight, minlength=len(scored.classes))
-    rows = kish(check_weight(scored.weight, scored.n_rows))
-    return ClassShares(np.asarray(count / count.sum(), dtype=np.float64), rows)
+    return ClassShares(*shares_of(scored.y, len(scored.classes), scored.design))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +174,7 @@ class VersionAnswers:
     switch_radius: float = 0.0
 
 
-@review_task("Out of distribution: comparing rows", reads=PARTS)
+@review_task("Out of distribution: comparing rows", reads=PARTS, edition="rows together")
 def foreign_answers(
     sets: Sets,
     *,
@@ -204,12 +203,13 @@ def foreign_answers(
     said = proba.max(axis=1), proba.argmax(axis=1)
     sets.progress(0.2, "Comparing the rows")
     if version is None:
-        inner = sets.read(which).proba
-        known = class_shares(sets, which="calibration")
-        model = _by_confidence(inner, proba, known.share, known.rows)
+        inner = sets.read(which)
+        known, design = class_shares(sets, which="calibration"), _design(inner.grouping)
+        model = _by_confidence(inner.proba, proba, known.share, known.rows, design=design)
         return ForeignAnswers(model, mean_max_confidence(proba), Surest.of(*said), None)
     ordinary, graph_now, floor = version.run.rows, version.graph, version.floor
     given = version.setting.prior is not None
+    design = _design(_together(sets, version))
     own = version.posterior(run, opened.rows.located)[start:stop]
     inside = version.log_density("judged", ordinary.located)
     outside = version.log_density(run, opened.rows.located)[start:stop]
@@ -217,19 +217,19 @@ def foreign_answers(
     answers = VersionAnswers(
         (
             _oce(own, graph_now.prior, given=given),
-            ood_auroc(inside, outside),
-            fpr_at_95_tpr(inside, outside),
+            ood_auroc(inside, outside, weight_in=design),
+            fpr_at_95_tpr(inside, outside, weight_in=design),
         ),
-        ood_auroc(sure, own.max(axis=1), by="confidence"),
+        ood_auroc(sure, own.max(axis=1), by="confidence", weight_in=design),
         mean_max_confidence(own),
-        unknown_share(inside < floor),
+        unknown_share(inside < floor, sample_weight=design),
         int((outside < floor).sum()),
         log_densities(inside, {name: outside}, floor),
         (_tied(ordinary), _tied(rows)),
         float(np.median(graph_now.switch_radii)),
     )
     return ForeignAnswers(
-        _by_confidence(ordinary.proba, proba, graph_now.prior, given=given),
+        _by_confidence(ordinary.proba, proba, graph_now.prior, given=given, design=design),
         mean_max_confidence(proba),
         Surest.of(*said, own.max(axis=1)),
         answers,
@@ -371,7 +371,9 @@ class AmongOrdinary:
     version: tuple[Estimate, ...]
 
 
-@review_task("Out of distribution: measuring among ordinary rows", reads=ALL_ROWS)
+@review_task(
+    "Out of distribution: measuring among ordinary rows", reads=ALL_ROWS, edition="rows together"
+)
 def among_ordinary(sets: Sets, *, graph: dict[str, Any]) -> AmongOrdinary:
     """Accuracy and calibration on the rows on which the version is judged."""
     version = Version.of(sets, graph)
@@ -379,10 +381,12 @@ def among_ordinary(sets: Sets, *, graph: dict[str, Any]) -> AmongOrdinary:
     run = version.run
     rows, classes = run.rows, run.record.classes
     assert rows.y is not None
+    together = _together(sets, version)
 
     def judged(proba: FloatArray) -> tuple[Estimate, ...]:
         assert rows.y is not None
-        return tuple(summary(ScoredSet(proba, rows.y, classes, "", "ordinary rows")))
+        found = ScoredSet(proba, rows.y, classes, "", "ordinary rows", dependence=together)
+        return tuple(summary(found))
 
     return AmongOrdinary(judged(rows.proba), judged(version.posterior("judged", rows.located)))
 
@@ -450,12 +454,13 @@ def _by_confidence(
     prior_rows: float | None = None,
     *,
     given: bool = False,
+    design: RowDesign | None = None,
 ) -> tuple[Estimate, Estimate, Estimate]:
     ordinary, foreign = inner.max(axis=1), proba.max(axis=1)
     return (
         _oce(proba, prior, prior_rows, given=given),
-        ood_auroc(ordinary, foreign, by="confidence"),
-        fpr_at_95_tpr(ordinary, foreign, by="confidence"),
+        ood_auroc(ordinary, foreign, by="confidence", weight_in=design),
+        fpr_at_95_tpr(ordinary, foreign, by="confidence", weight_in=design),
     )
 
 
@@ -464,6 +469,17 @@ def _oce(
 ) -> Estimate:
     kind: Literal["given", "empirical"] = "given" if given else "empirical"
     return ood_calibration_error(proba, prior, prior_kind=kind, prior_rows=prior_rows)
+
+
+def _together(sets: Sets, version: Version) -> Dependence | None:
+    """How the rows on which a version is judged depend on one another."""
+    every = sets.read(sets.reader.judged).grouping
+    return None if every is None else every.only(version.run.positions)
+
+
+def _design(together: Dependence | None) -> RowDesign | None:
+    """Ordinary rows that count the same, whatever their weights."""
+    return None if together is None else RowDesign(None, together)
 
 
 def _tied(rows: Rows) -> int:

@@ -134,7 +134,9 @@ class RowsInBox:
     table: BoxRows
 
 
-@review_task("Posterior map: measuring the rows in the box", reads=ALL_ROWS)
+@review_task(
+    "Posterior map: measuring the rows in the box", reads=ALL_ROWS, edition="rows together"
+)
 def rows_in_box(
     sets: Sets,
     *,
@@ -236,7 +238,7 @@ def some_rows(scored: ScoredSet, rows: IntArray, proba: FloatArray) -> ScoredSet
 def _judged(scored: ScoredSet) -> BoxJudged | None:
     if not scored.n_rows:
         return None
-    weight, enough = scored.weight, scored.n_rows >= FEWEST
+    weight, enough = scored.design, scored.n_rows >= FEWEST
     diagram = None
     if enough:
         diagram = reliability(

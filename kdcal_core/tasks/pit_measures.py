@@ -44,6 +44,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MEASURES, regression_scores
 from kdcal_core.regression.spaces import LAYER, PREDICTION
 from kdcal_core.review import Part, Review, Which
+from kdcal_core.statistics import Dependence, RowDesign, of_rows
 from kdcal_core.tasks.decorators import (
     BOTH_SETS,
     LARGE,
@@ -92,7 +93,7 @@ def pit_values(sets: Sets, which: Which) -> FloatArray:
 def set_pit_groups(sets: Sets, *, which: Which, columns: Sequence[str]) -> RegionSearch:
     """Place and spread of the PIT values in every group into which the columns divide the rows."""
     labels, names = crossed_groups(sets.frame(which, tuple(columns)))
-    weight = sets.distributions(which).weight
+    weight = sets.distributions(which).design
     pit = pit_values(sets, which)
     return describe_pit_regions(pit, labels, names, sample_weight=weight).without_rows()
 
@@ -147,7 +148,7 @@ def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
     """Everything about all rows together, except the histogram with a choice of bins."""
     scored, scale = sets.distributions(which), scale_of(sets)
     sets.progress(0.05, "Placing the outcomes in their distributions")
-    pit, weight = pit_values(sets, which), scored.weight
+    pit, weight = pit_values(sets, which), scored.design
     sets.progress(0.2, "Testing")
     tests = uniformity_tests(pit, seed=SEED, sample_weight=weight)
     whole = fault(pit, sample_weight=weight)
@@ -189,7 +190,7 @@ class PitHistograms:
 @review_task("PIT: counting PIT values", reads=the_set)
 def pit_histograms(sets: Sets, *, which: Which, bins: Sequence[int]) -> PitHistograms:
     """The PIT histogram of all rows for each of these numbers of bins."""
-    pit, weight = pit_values(sets, which), sets.distributions(which).weight
+    pit, weight = pit_values(sets, which), sets.distributions(which).design
     return PitHistograms(tuple(pit_histogram(pit, one, sample_weight=weight) for one in bins))
 
 
@@ -215,7 +216,7 @@ def pit_along(sets: Sets, *, which: Which, column: str, bins: int) -> PitAlong:
             distribution=scored.distribution,
             y=scored.y,
             scale=scale_of(sets),
-            sample_weight=scored.weight,
+            sample_weight=scored.design,
         )
     )
 
@@ -239,6 +240,8 @@ class PitPlaces:
     weight : (m,) float64 or None
     refused : Refused or None
         Why the requested space has no coordinates; then the space of the predictions is used.
+    dependence : Dependence or None
+        How the m rows depend on one another.
     """
 
     local: LocalPit | None
@@ -252,10 +255,12 @@ class PitPlaces:
     high: FloatArray
     weight: FloatArray | None
     refused: Refused | None
+    dependence: Dependence | None = None
 
     def group(self, rows: IntArray) -> PitGroup:
         """Results for some of the m rows, at least one."""
-        pit, weight = self.pit[rows], None if self.weight is None else self.weight[rows]
+        every = self.weight if self.dependence is None else RowDesign(self.weight, self.dependence)
+        pit, weight = self.pit[rows], of_rows(every, rows)
         low, high, y = self.low[rows], self.high[rows], self.y[rows]
         return PitGroup(
             self.rows[rows],
@@ -316,9 +321,10 @@ def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up:
             ]
         )
     sets.progress(0.5, "Testing the neighbourhoods")
-    local = None
+    local, together = None, scored.grouping
+    together = None if together is None else together.only(rows)
     if (at != at[:1]).any():
-        local = sets.keep(("local", which, space, k), lambda: _tested(pit, at, k))
+        local = sets.keep(("local", which, space, k), lambda: _tested(pit, at, k, together))
     some = scored.distribution[rows]
     low, high = some.interval(0.95)
     return PitPlaces(
@@ -333,6 +339,7 @@ def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up:
         high=high,
         weight=None if scored.weight is None else np.asarray(scored.weight[rows]),
         refused=refused,
+        dependence=together,
     )
 
 
@@ -360,9 +367,11 @@ def _reference(sets: Sets, space: str) -> FloatArray:
     return np.asarray(all_rows[:: -(-len(all_rows) // MAX_LOCAL)], dtype=np.float64)
 
 
-def _tested(pit: FloatArray, at: FloatArray, k: int) -> LocalPit:
+def _tested(pit: FloatArray, at: FloatArray, k: int, together: Dependence | None) -> LocalPit:
     nowhere = np.zeros((len(at), 2))
-    return local_pit(pit, at, nowhere, k, centres=CENTRES, draws=DRAWS, seed=SEED)
+    return local_pit(
+        pit, at, nowhere, k, centres=CENTRES, draws=DRAWS, seed=SEED, dependence=together
+    )
 
 
 @dataclass(frozen=True, eq=False)

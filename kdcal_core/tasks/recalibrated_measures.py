@@ -34,6 +34,7 @@ from kdcal_core.diagnostics import (
 from kdcal_core.distributions import PredictiveDistribution, Quantiles
 from kdcal_core.evaluation import GRID, MODEL, RowAnswers
 from kdcal_core.review import Which
+from kdcal_core.statistics import RowDesign, of_rows
 from kdcal_core.store import load
 from kdcal_core.tasks.decorators import Keep, Sets, review_task
 from kdcal_core.tasks.pit_measures import (
@@ -123,7 +124,7 @@ def coverage_along(
     """Coverage of the intervals of one level over a column."""
     opened = _run(sets, run)
     labels, names = column_regions(_values(sets, which, run, column), COLUMN_BINS)
-    weight = sets.distributions(which).weight
+    weight = sets.distributions(which).design
     rows = [np.flatnonzero(labels == at) for at in range(len(names))]
     held = [at for at, mine in enumerate(rows) if len(mine)]
 
@@ -134,7 +135,7 @@ def coverage_along(
                 cast(PredictiveDistribution, _Intervals(low[rows[at]], high[rows[at]])),
                 opened.y[rows[at]],
                 (level,),
-                weight=None if weight is None else weight[rows[at]],
+                weight=of_rows(weight, rows[at]),
             ).rows[0]
             for at in held
         )
@@ -153,7 +154,7 @@ class PitValues:
 @review_task("Recalibration: counting PIT values", reads=SPACE_READS)
 def recalibrated_pit(sets: Sets, *, which: Which, run: str, method: str) -> PitValues:
     """The PIT values of a method, or of `MODEL`, on all rows."""
-    pit, weight = _answers(sets, run, method).pit, sets.distributions(which).weight
+    pit, weight = _answers(sets, run, method).pit, sets.distributions(which).design
     return PitValues(
         pit_histogram(pit, sample_weight=weight),
         quantile_reliability(pit, LEVELS, sample_weight=weight),
@@ -219,11 +220,16 @@ def row_closely(sets: Sets, *, which: Which, run: str, method: str, row: int, k:
     near: IntArray = sets.keep(("near", run, row, k), look)
     before = _answers(sets, run, MODEL)
     pits = before.pit[near], after.pit[near]
+    together = sets.distributions(which).grouping
+    design = None if together is None else RowDesign(None, together.only(near))
     return RowClosely(
         outcome,
         (_exact(of_model, before, row), _exact(of_repaired, after, row)),
-        (pit_histogram(pits[0], PANEL_BINS), pit_histogram(pits[1], PANEL_BINS)),
-        (fault(pits[0]), fault(pits[1])),
+        (
+            pit_histogram(pits[0], PANEL_BINS, sample_weight=design),
+            pit_histogram(pits[1], PANEL_BINS, sample_weight=design),
+        ),
+        (fault(pits[0], sample_weight=design), fault(pits[1], sample_weight=design)),
     )
 
 

@@ -44,6 +44,7 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MODEL
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Part, Which, input_columns
+from kdcal_core.statistics import of_rows
 from kdcal_core.store import decode, load
 from kdcal_core.tasks.decorators import ALL_ROWS, Sets, review_task, the_set
 from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
@@ -426,7 +427,7 @@ def _search(sets: Sets, which: Which, question: RegionQuestion, run: str | None)
 def _of_pit(
     sets: Sets, which: Which, question: RegionQuestion, frame: pd.DataFrame
 ) -> RegionSearch:
-    pit, weight = pit_values(sets, which), sets.distributions(which).weight
+    pit, weight = pit_values(sets, which), sets.distributions(which).design
     depth, least = question.max_depth, question.min_rows
     try:
         binned = _binned(sets, which, frame)
@@ -470,7 +471,7 @@ def _along(sets: Sets, which: Which, question: RegionQuestion) -> RegionSearch:
         labels, names = column_regions(column, COLUMN_BINS, COLUMN_LEVELS)
         words = [_value_words(question.column, name) for name in names]
         if pit is not None:
-            weight = sets.distributions(which).weight
+            weight = sets.distributions(which).design
             return describe_pit_regions(pit, labels, words, sample_weight=weight)
         return describe_regions(sets.read(which), labels, words, target=question.target)
     except InputError as error:
@@ -548,8 +549,8 @@ def _stated_panel(
 def _pit_panel(
     sets: Sets, which: Which, question: RegionQuestion, leaf: int, rows: IntArray
 ) -> RegionPanel:
-    pit, weight = pit_values(sets, which)[rows], sets.distributions(which).weight
-    weight = None if weight is None else weight[rows]
+    pit, weight = pit_values(sets, which)[rows], sets.distributions(which).design
+    weight = of_rows(weight, rows)
     return RegionPanel(
         leaf,
         pit=pit_histogram(pit, PANEL_BINS, sample_weight=weight),

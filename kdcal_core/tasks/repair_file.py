@@ -32,6 +32,7 @@ from kdcal_core.regression import (
     recalibrator_card,
     save_recalibrator,
 )
+from kdcal_core.regression.recalibrators import fit_together
 from kdcal_core.regression.spaces import BOTH, INPUTS
 from kdcal_core.review import Review, ReviewReader
 from kdcal_core.tasks.decorators import Sets, require_regression, review_task
@@ -157,14 +158,16 @@ def fit_and_judge_repair(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
         own = {key: value for key, value in given.items() if key in spec.settings}
-        recalibrator = spec.make(**own).fit(fit.distribution, fit.y, space.calibration)
+        recalibrator = fit_together(
+            spec.make(**own), fit.distribution, fit.y, space.calibration, fit.grouping
+        )
     assert isinstance(recalibrator, StoredRecalibrator)
     seconds = time.perf_counter() - start
     pits = [found.answers[key].pit for key in (MODEL, settings.key)]
     before, after = (
         PitValues(
-            pit_histogram(pit, sample_weight=judged.weight),
-            quantile_reliability(pit, LEVELS, sample_weight=judged.weight),
+            pit_histogram(pit, sample_weight=judged.design),
+            quantile_reliability(pit, LEVELS, sample_weight=judged.design),
         )
         for pit in pits
     )

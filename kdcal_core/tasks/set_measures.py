@@ -117,7 +117,7 @@ class SetOverview:
     confusion: Confusion
 
 
-@review_task("Measuring all rows, with intervals", reads=the_set)
+@review_task("Measuring all rows, with intervals", reads=the_set, edition="rows together")
 def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOverview:
     """The reliability diagram of all predictions, with the estimates above it.
 
@@ -125,7 +125,7 @@ def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOv
     """
     scored = sets.read(which)
     sets.progress(0.1, "Counting")
-    tables = confusion(scored.proba, scored.y, len(scored.classes), sample_weight=scored.weight)
+    tables = confusion(scored.proba, scored.y, len(scored.classes), sample_weight=scored.design)
     scores = score_histogram(scored.proba, scored.y, kind="confidence", sample_weight=scored.weight)
     sets.progress(0.3, "Drawing up the reliability diagram")
     overall = overall_reliability(scored, event)
@@ -233,7 +233,7 @@ class ClassHistograms:
     anchors: tuple[HistogramAnchor, ...]
 
 
-@review_task("Confidence by class: counting scores", reads=the_set)
+@review_task("Confidence by class: counting scores", reads=the_set, edition="rows together")
 def class_histograms(
     sets: Sets,
     *,
@@ -252,7 +252,7 @@ def class_histograms(
                 label=at,
                 kind=kind,
                 n_bins=n_bins,
-                sample_weight=scored.weight,
+                sample_weight=scored.design,
             )
             for at in labels
         )
@@ -266,7 +266,7 @@ class ClassHalves:
     halves: tuple[tuple[HistogramAnchor, HistogramAnchor], ...]
 
 
-@review_task("Confidence by class: halving the rows", reads=the_set)
+@review_task("Confidence by class: halving the rows", reads=the_set, edition="rows together")
 def class_halves(
     sets: Sets,
     *,
@@ -285,7 +285,7 @@ def class_halves(
                 label=at,
                 kind=kind,
                 seed=seed,
-                sample_weight=scored.weight,
+                sample_weight=scored.design,
             )
             for at in labels
         )
@@ -396,6 +396,7 @@ def class_method(
 @review_task(
     "Confidence by class: comparing the methods",
     reads=lambda arguments: BOTH_SETS if arguments["with_evaluation"] else ("calibration",),
+    edition="rows together",
 )
 def method_losses(sets: Sets, *, methods: Sequence[str], with_evaluation: bool) -> Losses:
     """Losses by class of methods fitted on the calibration set."""

@@ -223,7 +223,7 @@ def _forecasts(sets: Sets, theirs: Sets) -> ComparedReviews:
     sets.progress(0.9, "Drawing up the reliability of quantiles")
     quantiles = tuple(
         quantile_reliability(
-            randomised_pit(one.distribution, one.y, SEED), LEVELS, sample_weight=one.weight
+            randomised_pit(one.distribution, one.y, SEED), LEVELS, sample_weight=one.design
         )
         for one in (before, after)
     )

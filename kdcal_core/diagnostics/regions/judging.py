@@ -21,7 +21,7 @@ from kdcal_core.diagnostics.regression.pit_curves import checked_pit
 from kdcal_core.diagnostics.targets import Target, check_level, targets
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import Condition, PartitionTree
-from kdcal_core.statistics import effective_size, holm, kish
+from kdcal_core.statistics import Dependence, RowDesign, dependence_of, effective_size, holm
 
 _BY_STATED = "saddlepoint of the rows' own stated probabilities"
 _NO_ROWS = "not defined: no rows"
@@ -100,13 +100,17 @@ def by_stated(target: Target, level: float) -> Judge:
     return judge
 
 
-def by_pit(pit: FloatArray, weight: FloatArray, level: float) -> Judge:
+def by_pit(
+    pit: FloatArray, weight: FloatArray, level: float, together: Dependence | None = None
+) -> Judge:
     """Judge regions by PIT values, with Neyman's smooth test and Kolmogorov-Smirnov's."""
 
     def judge(place: Place, rows: IntArray, share: float, found_at: float) -> Region:
-        parts = fault_parts(pit[rows], level, weight[rows])
+        mine = None if together is None else together.only(rows)
+        parts = fault_parts(pit[rows], level, _design(weight[rows], mine))
         fault = named_fault(parts, adjusted_p=0.0)
-        rows_ = kish(weight[rows])
+        away = pit[rows] - np.average(pit[rows], weights=weight[rows])
+        rows_ = effective_size(away, weight[rows], mine)
         bias = fault.bias
         observed = replace(
             bias,
@@ -256,8 +260,8 @@ def describe_pit_regions(
     check_level(level)
     values, weight = checked_pit(pit, sample_weight)
     regions, places = _places(leaf, len(values), names, tree)
-    rows = np.flatnonzero(regions >= 0)
-    return pit_described(values, weight, regions, places, rows, level, tree, 0)
+    rows, together = np.flatnonzero(regions >= 0), dependence_of(sample_weight)
+    return pit_described(values, weight, regions, places, rows, level, tree, 0, together)
 
 
 def stated_target(scored: AnyScored, target: str | int) -> tuple[Target, str]:
@@ -322,14 +326,15 @@ def pit_described(
     level: float,
     tree: PartitionTree | None,
     seed: int,
+    together: Dependence | None = None,
 ) -> RegionSearch:
     """Regions judged by the PIT values of ``rows``."""
-    whole = fault_parts(pit[rows], level, weight[rows])
+    pits, weights = pit[rows], weight[rows]
+    some = None if together is None else together.only(rows)
+    whole = fault_parts(pits, level, _design(weights, some))
     return RegionSearch(
         tree=tree,
-        regions=judged(
-            places, leaf[rows], weight[rows], level, by_pit(pit[rows], weight[rows], level)
-        ),
+        regions=judged(places, leaf[rows], weights, level, by_pit(pits, weights, level, some)),
         overall=bias_estimate(whole),
         overall_p=whole.p_value,
         n_grow=len(leaf) - len(rows),
@@ -371,3 +376,7 @@ def _places(
         return regions.astype(np.int64), [Place(k, words[k], tree.rule(k)) for k in range(count)]
     words = given or [f"region {k + 1}" for k in range(count)]
     return regions.astype(np.int64), [Place(k, words[k]) for k in range(count)]
+
+
+def _design(weight: FloatArray, together: Dependence | None) -> FloatArray | RowDesign:
+    return weight if together is None else RowDesign(weight, together)

@@ -40,7 +40,7 @@ from kdcal_core.partition.tree import (
     prune_tree,
 )
 from kdcal_core.progress import Progress
-from kdcal_core.statistics import Dependence
+from kdcal_core.statistics import Dependence, dependence_of
 
 Grow = Callable[[Criterion], "_Tree"]
 
@@ -344,8 +344,8 @@ def find_pit_regions(
     ----------
     pit : (n,) array in [0, 1]
         Randomised for discrete outcomes.
-    sample_weight : (n,) array, optional
-        Positive row weights.
+    sample_weight : (n,) array or RowDesign, optional
+        Positive row weights, with or without the dependence of the rows.
 
     Other parameters, result and errors as in :func:`find_regions`.
 
@@ -361,10 +361,10 @@ def find_pit_regions(
     check_level(level)
     _check_share(grow_share)
     values, weight = checked_pit(pit, sample_weight)
-    criterion = PitResidual(values, weight)
-    grown = _grow(X, criterion, max_depth, min_rows, grow_share, seed)
+    criterion, together = PitResidual(values, weight), dependence_of(sample_weight)
+    grown = _grow(X, criterion, max_depth, min_rows, grow_share, seed, together)
     return pit_described(
-        values, weight, grown.leaf, grown.places, grown.judged, level, grown.tree, seed
+        values, weight, grown.leaf, grown.places, grown.judged, level, grown.tree, seed, together
     )
 
 

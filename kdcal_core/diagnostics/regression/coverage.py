@@ -15,7 +15,13 @@ from kdcal_core.diagnostics.estimate import Estimate, interval_text, value_text
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import Dependence, clopper_pearson, kish, mean_interval
+from kdcal_core.statistics import (
+    Dependence,
+    clopper_pearson,
+    dependence_of,
+    effective_size,
+    mean_interval,
+)
 from kdcal_core.text import formatted
 
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -88,8 +94,9 @@ def coverage(
     scale : float, optional
         Mean absolute outcome of the calibration set, by which the interval score is divided to
         give sMIS; without it sMIS is left out. The estimates' intervals treat it as fixed.
-    weight : (n,) array, optional
-        Positive row weights; Clopper-Pearson's interval then uses Kish's effective number.
+    weight : (n,) array or RowDesign, optional
+        Positive row weights; Clopper-Pearson's interval then uses Kish's effective number. Of a
+        :class:`kdcal_core.statistics.RowDesign` clusters, or neighbouring times, count together.
     level : float
         Level of the estimates' own intervals.
 
@@ -115,13 +122,13 @@ def coverage(
     """
     check_level(level)
     y = checked_outcome(y, len(distribution))
-    weight = check_weight(weight, len(y))
+    together, weight = dependence_of(weight), check_weight(weight, len(y))
     if scale is not None and not 0.0 < scale < np.inf:
         raise InputError(
             f"The scale of the outcomes is {formatted(scale, 'g')}",
             fix="Give the mean absolute outcome of the calibration set, above zero.",
         )
-    rows = tuple(_row(distribution, y, float(c), scale, weight, level) for c in levels)
+    rows = tuple(_row(distribution, y, float(c), scale, weight, level, together) for c in levels)
     return Coverage(rows=rows, n=len(y), scale=scale)
 
 
@@ -137,7 +144,8 @@ def interval_coverage(
     """
     check_level(stated)
     y = checked_outcome(y, len(low))
-    return _judged(low, high, y, stated, None, check_weight(weight, len(y)), 0.95)
+    together, weights = dependence_of(weight), check_weight(weight, len(y))
+    return _judged(low, high, y, stated, None, weights, 0.95, together)
 
 
 def interval_scores(low: FloatArray, high: FloatArray, y: FloatArray, level: float) -> FloatArray:
@@ -199,7 +207,10 @@ def mean_estimate(
     dependence: Dependence | None = None,
     **given: Any,
 ) -> Estimate:
-    """A weighted mean with its normal interval, or with ``student`` that of Student's t."""
+    """A weighted mean with its normal interval, or that of Student's t.
+
+    The latter with ``student``, and for dependent rows.
+    """
     value, low, high = mean_interval(values, weight, level, student=student, dependence=dependence)
     return Estimate(
         name=name,
@@ -209,7 +220,7 @@ def mean_estimate(
         high=high,
         n=len(values),
         level=level,
-        interval="t quantile" if student else "normal",
+        interval="t quantile" if student or dependence is not None else "normal",
         **given,
     )
 
@@ -221,9 +232,10 @@ def _row(
     scale: float | None,
     weight: FloatArray,
     level: float,
+    together: Dependence | None,
 ) -> CoverageRow:
     check_level(stated)
-    return _judged(*distribution.interval(stated), y, stated, scale, weight, level)
+    return _judged(*distribution.interval(stated), y, stated, scale, weight, level, together)
 
 
 def _judged(
@@ -234,14 +246,15 @@ def _judged(
     scale: float | None,
     weight: FloatArray,
     level: float,
+    together: Dependence | None,
 ) -> CoverageRow:
     inside = (low <= y) & (y <= high)
     share = min(float(weight @ inside / weight.sum()), 1.0)
     scores = interval_scores(low, high, y, stated)
-    means = [mean_interval(values, weight, level) for values in (high - low, scores)]
-    if scale is not None:
-        means.append(mean_interval(scores / scale, weight, level))
-    return row_of_means(stated, share, kish(weight), means, len(y), level)
+    averaged = [high - low, scores] + ([] if scale is None else [scores / scale])
+    means = [mean_interval(values, weight, level, dependence=together) for values in averaged]
+    rows = effective_size(inside.astype(np.float64) - share, weight, together)
+    return row_of_means(stated, share, rows, means, len(y), level, student=together is not None)
 
 
 def row_of_means(
@@ -251,6 +264,8 @@ def row_of_means(
     means: Sequence[tuple[float, float, float]],
     n: int,
     level: float,
+    *,
+    student: bool = False,
 ) -> CoverageRow:
     """The row of one stated level, from what was counted and averaged.
 
@@ -260,6 +275,8 @@ def row_of_means(
         Share of outcomes inside, and effective rows.
     means : sequence of (mean, low, high)
         Of the width, of the interval score and, with a scale, of that over the scale.
+    student : bool
+        Whether their intervals are Student's and not normal.
     """
     least, most = clopper_pearson(share, rows, level)
     text = f"{100 * stated:g}%"
@@ -277,7 +294,7 @@ def row_of_means(
         ),
     )
     width, score, *scaled = (
-        Estimate(name, label, value, low, high, n, level, "normal")
+        Estimate(name, label, value, low, high, n, level, "t quantile" if student else "normal")
         for (name, label), (value, low, high) in zip(names, means, strict=False)
     )
     return CoverageRow(

@@ -334,7 +334,7 @@ def standardised_bias(mean: Any, y: Any, *, weight: Any = None, level: float = 0
     return ratio_estimate(
         np.asarray(mean, dtype=np.float64) - outcome,
         spread,
-        weight=weights,
+        weight=weight,
         level=level,
         name="Predictive mean minus outcome, in standard deviations of the outcome",
         label="Mean minus outcome",

@@ -10,13 +10,16 @@ from scipy.stats import binom, chi2
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.regression.dependent_pit import share_rows
 from kdcal_core.diagnostics.regression.pit_curves import checked_pit, effective_rows
 from kdcal_core.diagnostics.regression.uniformity import kolmogorov_smirnov
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.statistics import (
+    Dependence,
+    RowDesign,
     bounded_mean_interval,
     clopper_pearson,
-    kish,
+    dependence_of,
 )
 from kdcal_core.text import counted
 
@@ -70,8 +73,9 @@ def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any 
         Level of the intervals; a fault is named if the p value is below 1 - level.
     place : str
         Where the rows lie, for the sentence: "here", "in region A". May be empty.
-    sample_weight : (n,) array, optional
-        Positive row weights; tests and intervals then use Kish's effective number of rows.
+    sample_weight : (n,) array or RowDesign, optional
+        Positive row weights; tests and intervals then use Kish's effective number of rows. Of a
+        :class:`kdcal_core.statistics.RowDesign` clusters, or neighbouring times, count together.
 
     Raises
     ------
@@ -121,23 +125,53 @@ class FaultParts:
     rest_p: float
     p_value: float
     level: float
+    together: Dependence | None = None
 
 
 def fault_parts(pit: Any, level: float, sample_weight: Any = None) -> FaultParts:
     """Components and p values of one set of PIT values."""
     check_level(level)
     values, weight = checked_pit(pit, sample_weight)
+    together = dependence_of(sample_weight)
     centred = values - 0.5
-    root = effective_rows(weight) ** 0.5
     bias, square = float(weight @ centred), float(weight @ np.square(centred))
-    location, second = root * standard_location(bias), root * standard_scale(square)
-    scale = root * standard_scale(square - bias**2)
-    smooth = float(chi2.sf(location**2 + second**2, 2))
-    rest = kolmogorov_smirnov(values, sample_weight=weight).p_value
-    held = min(float(weight @ (np.abs(centred) <= HELD / 2.0)), 1.0)
-    held_p = _share_p(held, effective_rows(weight))
-    p_value = min(1.0, TESTS * min(smooth, rest, held_p))
-    return FaultParts(values, weight, location, scale, smooth, held, held_p, rest, p_value, level)
+    first, second = standard_location(bias), standard_scale(square)
+    if together is None:
+        roots = np.full(2, effective_rows(weight) ** 0.5)
+        smooth = float(chi2.sf((roots[0] * first) ** 2 + (roots[1] * second) ** 2, 2))
+    else:
+        parts = 12.0**0.5 * centred, 5.0**0.5 * (6.0 * np.square(centred) - 0.5)
+        smooth, roots = _smooth_of_units(weight * np.stack(parts), together)
+    inside = np.abs(centred) <= HELD / 2.0
+    held = min(float(weight @ inside), 1.0)
+    design = weight if together is None else RowDesign(weight, together)
+    rest = kolmogorov_smirnov(values, sample_weight=design).p_value
+    held_p = _share_p(held, share_rows(inside, weight, HELD, together))
+    return FaultParts(
+        pit=values,
+        weight=weight,
+        location=float(roots[0]) * first,
+        scale=float(roots[1]) * standard_scale(square - bias**2),
+        smooth_p=smooth,
+        held=held,
+        held_p=held_p,
+        rest_p=rest,
+        p_value=min(1.0, TESTS * min(smooth, rest, held_p)),
+        level=level,
+        together=together,
+    )
+
+
+def _smooth_of_units(parts: FloatArray, together: Dependence) -> tuple[float, FloatArray]:
+    """p value of both components' sums over dependent rows, and one over their errors (2,).
+
+    ``parts`` (2, n) have mean 0 for uniform values; so the squares of totals, without a correction
+    for their mean, estimate the variance, which keeps the level with few clusters.
+    """
+    totals, sums = together.totals(parts), parts.sum(axis=1)
+    covariance = totals @ totals.T
+    statistic = float(sums @ np.linalg.pinv(covariance, hermitian=True) @ sums)
+    return float(chi2.sf(statistic, 2)), 1.0 / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
 
 
 def _share_p(held: float, rows: float) -> float:
@@ -194,7 +228,9 @@ def leading_fault(location: float, scale: float) -> FaultKind:
 
 def bias_estimate(parts: FaultParts) -> Estimate:
     """Mean PIT minus 1/2."""
-    value, low, high = bounded_mean_interval(parts.pit - 0.5, parts.weight, -0.5, 0.5, parts.level)
+    value, low, high = bounded_mean_interval(
+        parts.pit - 0.5, parts.weight, -0.5, 0.5, parts.level, parts.together
+    )
     return Estimate(
         name="Mean PIT minus 1/2; above 0 the predictions are too low",
         label="Bias",
@@ -212,7 +248,7 @@ def bias_estimate(parts: FaultParts) -> Estimate:
 def spread_estimate(parts: FaultParts) -> Estimate:
     """Standard deviation of the PIT over uniform's 0.2887, minus 1."""
     square = np.square(parts.pit - parts.weight @ parts.pit)
-    found = bounded_mean_interval(square, parts.weight, 0.0, 0.25, parts.level)
+    found = bounded_mean_interval(square, parts.weight, 0.0, 0.25, parts.level, parts.together)
     value, low, high = (float(s**0.5 / UNIFORM_SPREAD - 1.0) for s in found)
     return Estimate(
         name="Standard deviation of the PIT over uniform's, minus 1; above 0 too narrow",
@@ -299,7 +335,8 @@ def _out_of(parts: FaultParts, interval: float) -> _Share:
 
 def _share(parts: FaultParts, hit: Any, stated: float, level: float) -> _Share:
     seen = min(float(parts.weight @ hit), 1.0)
-    low, high = clopper_pearson(seen, kish(parts.weight), parts.level)
+    rows = share_rows(np.asarray(hit), parts.weight, seen, parts.together)
+    low, high = clopper_pearson(seen, rows, parts.level)
     return _Share(stated, seen, float(low), float(high), float(level))
 
 

@@ -47,7 +47,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
 from kdcal_core.regression.local_test import local_uniformity
 from kdcal_core.regression.neighbour_search import NeighbourSearch, Scaling
-from kdcal_core.statistics import holm
+from kdcal_core.statistics import Dependence, RowDesign, dependence_of, holm
 from kdcal_core.text import formatted, in_sentence, listed
 
 OTHERS = "all others"
@@ -118,8 +118,8 @@ def pit_by_region(
         Number of bins of the histograms.
     level : float
         Level of bands and intervals; a fault is named if its corrected p value is below 1 - level.
-    sample_weight : (n,) array, optional
-        Positive row weights.
+    sample_weight : (n,) array or RowDesign, optional
+        Positive row weights, with or without the dependence of the rows.
 
     Returns
     -------
@@ -149,21 +149,29 @@ def pit_by_region(
             fix="Number the regions from 0, one for each name.",
         )
     rows = [np.flatnonzero(regions == label) for label in used]
-    parts = [fault_parts(values[r], level, weight[r]) for r in rows]
+    designs = [_design(weight, sample_weight, r) for r in rows]
+    parts = [fault_parts(values[r], level, design) for r, design in zip(rows, designs, strict=True)]
     adjusted = holm(np.array([part.p_value for part in parts]))
     outcomes = None if y is None else np.asarray(y, dtype=np.float64)
     found = []
-    for label, r, part, p in zip(used, rows, parts, adjusted, strict=True):
+    for label, r, design, part, p in zip(used, rows, designs, parts, adjusted, strict=True):
         row = None
         if distribution is not None and outcomes is not None:
             central = coverage(
-                distribution[r], outcomes[r], (0.95,), scale=scale, weight=weight[r], level=level
+                distribution[r], outcomes[r], (0.95,), scale=scale, weight=design, level=level
             )
             row = central.rows[0]
         name = str(names[label]) if names is not None else str(label)
-        plain = sample_weight is None
-        found.append(_region(name, part, float(p), float(weight[r].sum()), row, bins, plain))
+        given = None if sample_weight is None else design
+        found.append(_region(name, part, float(p), float(weight[r].sum()), row, bins, given))
     return tuple(found)
+
+
+def _design(weight: FloatArray, sample_weight: Any, rows: IntArray) -> FloatArray | RowDesign:
+    """Weights of some rows, with their dependence if they have one."""
+    if (together := dependence_of(sample_weight)) is None:
+        return weight[rows]
+    return RowDesign(weight[rows], together.only(rows))
 
 
 def pit_by_column(
@@ -268,9 +276,8 @@ def _region(
     share: float,
     row: Any,
     bins: int,
-    plain: bool,
+    weight: FloatArray | RowDesign | None,
 ) -> RegionPit:
-    weight = None if plain else part.weight
     return RegionPit(
         name=name,
         n=len(part.pit),
@@ -415,6 +422,7 @@ def local_pit(
     level: float = 0.95,
     draws: int = 999,
     seed: int = 0,
+    dependence: Dependence | None = None,
     progress: Progress | None = None,
 ) -> LocalPit:
     """Test and describe the PIT values of neighbourhoods spread over a space.
@@ -436,6 +444,8 @@ def local_pit(
     draws, seed : int
         Draws, and their seed, for the null distribution of the largest statistic over the
         neighbourhoods, which overlap.
+    dependence : Dependence, optional
+        Of the rows: draws then keep clusters, or neighbouring times, together.
     progress : callable, optional
         Called with the share done and the current step; may raise to cancel.
 
@@ -476,6 +486,7 @@ def local_pit(
         level=1.0 - level,
         draws=draws,
         seed=seed,
+        dependence=dependence,
         progress=progress,
     )
     near = values[found.near]

@@ -1,7 +1,8 @@
 """Histogram and distribution function of PIT values, with bands for uniform ones.
 
 Row weights are used throughout: ``n`` is the number of rows, ``effective`` Kish's effective number
-(sum w)^2 / sum w^2, which all bands and p values use.
+(sum w)^2 / sum w^2, which all bands and p values use. For dependent rows it is the number of
+independent ones with as wide a band.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from scipy.stats import binom
 
 from kdcal_core.data import FloatArray, IntArray, check_weight
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
+from kdcal_core.diagnostics.regression.dependent_pit import band_rows, share_rows
 from kdcal_core.diagnostics.targets import check_choice, check_level
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import clopper_pearson
+from kdcal_core.statistics import clopper_pearson, dependence_of
 from kdcal_core.text import formatted
 
 
@@ -149,8 +151,10 @@ def pit_histogram(
         "pointwise": the binomial interval of each bin at ``level``. "simultaneous": at a higher
         level, so that all bins together stay inside with probability at least ``level``
         (Bonferroni); a single bar outside is then evidence of a fault.
-    sample_weight : (n,) array, optional
-        Positive row weights; the band then uses Kish's effective number of rows.
+    sample_weight : (n,) array or RowDesign, optional
+        Positive row weights; the band then uses Kish's effective number of rows. With a
+        :class:`kdcal_core.statistics.RowDesign` rows may depend on one another; the band is then
+        that of as many independent rows as vary equally.
 
     Raises
     ------
@@ -169,8 +173,10 @@ def pit_histogram(
     edges = uniform_edges(bins)
     n, effective = len(values), effective_rows(weight)
     counts = bin_sums(bin_index(values, edges), bins, weight) * n
-    if sample_weight is None:
+    if np.all(weight == weight[0]):
         counts = np.rint(counts)
+    if (together := dependence_of(sample_weight)) is not None and bins > 1:
+        effective = band_rows(values, weight, edges[1:-1], together, level, bins=True)
     return histogram_of_counts(counts, n, effective, level, band)
 
 
@@ -289,8 +295,10 @@ def ecdf_difference(
     levels : (g,) increasing array in (0, 1)
     level : float
         Probability that uniform PIT values stay inside the band at all ``levels`` together.
-    sample_weight : (n,) array, optional
-        Positive row weights; the band then uses Kish's effective number of rows.
+    sample_weight : (n,) array or RowDesign, optional
+        Positive row weights; the band then uses Kish's effective number of rows. With a
+        :class:`kdcal_core.statistics.RowDesign` rows may depend on one another; the band is then
+        that of as many independent rows as vary equally.
 
     Raises
     ------
@@ -312,14 +320,17 @@ def ecdf_difference(
     check_level(level)
     values, weight = checked_pit(pit, sample_weight)
     at = checked_levels(levels)
-    low, high = simultaneous_band(max(round(effective_rows(weight)), 1), tuple(at), level)
+    effective = effective_rows(weight)
+    if (together := dependence_of(sample_weight)) is not None:
+        effective = band_rows(values, weight, at, together, level)
+    low, high = simultaneous_band(max(round(effective), 1), tuple(at), level)
     return EcdfDifference(
         levels=at,
         difference=share_below(values, weight, at) - at,
         low=low - at,
         high=high - at,
         n=len(values),
-        effective=effective_rows(weight),
+        effective=effective,
         level=level,
     )
 
@@ -343,7 +354,12 @@ def quantile_reliability(
     at = checked_levels(levels)
     effective = effective_rows(weight)
     observed = share_below(values, weight, at)
-    low, high = clopper_pearson(observed, np.full(len(at), effective), level)
+    rows = np.full(len(at), effective)
+    if (together := dependence_of(sample_weight)) is not None:
+        effective = band_rows(values, weight, at, together, level)
+        shares = zip(at, observed, strict=True)
+        rows = np.array([share_rows(values <= p, weight, seen, together) for p, seen in shares])
+    low, high = clopper_pearson(observed, rows, level)
     band_low, band_high = simultaneous_band(max(round(effective), 1), tuple(at), level)
     return QuantileReliability(
         levels=at,

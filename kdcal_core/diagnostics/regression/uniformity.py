@@ -6,7 +6,8 @@ interval and the value expected by chance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from scipy.stats import chi2, cramervonmises, kstwo
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.regression.dependent_pit import gap_draws, n_units, wider
 from kdcal_core.diagnostics.regression.pit_curves import (
     LEVELS,
     checked_levels,
@@ -24,6 +26,7 @@ from kdcal_core.diagnostics.regression.pit_curves import (
 )
 from kdcal_core.diagnostics.targets import check_choice, check_level
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence, RowDesign, dependence_of
 from kdcal_core.text import counted
 
 _TERMS = 400
@@ -108,6 +111,7 @@ def _characteristic(weights: tuple[float, ...]) -> tuple[FloatArray, FloatArray,
     return u, angle, np.exp(-log_modulus), step
 
 
+_AT: FloatArray = np.arange(1, 64) / 64.0  # levels at which dependent rows are compared
 LARGE = 200  # with more rows, the law of Frosini's statistic is that of this many
 LEAST_DRAWS = 10_000
 CLIP = 1e-12
@@ -151,9 +155,12 @@ def uniformity_tests(
     pit : (n,) array in [0, 1]
     draws, seed : int
         Monte Carlo draws behind the p value of Frosini's test, at least 10,000, and their seed.
-    sample_weight : (n,) array, optional
+    sample_weight : (n,) array or RowDesign, optional
         Positive row weights. The statistics then use the weighted distribution function, and
-        their laws Kish's effective number of rows, which is an approximation.
+        their laws Kish's effective number of rows, which is an approximation. With a
+        :class:`kdcal_core.statistics.RowDesign` rows may depend on one another: the laws, which are
+        those of independent rows, are then replaced by draws of whole clusters or neighbouring
+        times, and each ``note`` says so.
 
     Returns
     -------
@@ -183,14 +190,21 @@ def uniformity_tests(
         raise InputError(
             f"{draws:,} draws do not resolve small p values", fix="Choose at least 10,000 draws."
         )
-    ordered = _ordered(*checked_pit(pit, sample_weight))
-    plain = sample_weight is None
-    return (
+    values, weight = checked_pit(pit, sample_weight)
+    ordered = _ordered(values, weight)
+    plain = sample_weight is None or (
+        isinstance(sample_weight, RowDesign) and sample_weight.weight is None
+    )
+    together = dependence_of(sample_weight)
+    found = (
         _kolmogorov_smirnov(ordered),
         _cramer_von_mises(ordered, plain),
         _anderson_darling(ordered),
-        _frosini(ordered, draws, seed),
+        _frosini(ordered, draws if together is None else LEAST_DRAWS, seed),
     )
+    if together is None:
+        return found
+    return _of_units(found, values, weight, together, draws, seed)
 
 
 def kolmogorov_smirnov(pit: Any, *, sample_weight: Any = None) -> UniformityTest:
@@ -201,7 +215,43 @@ def kolmogorov_smirnov(pit: Any, *, sample_weight: Any = None) -> UniformityTest
     >>> round(kolmogorov_smirnov([0.6, 0.7, 0.8, 0.9, 0.95]).p_value, 4)
     0.0301
     """
-    return _kolmogorov_smirnov(_ordered(*checked_pit(pit, sample_weight)))
+    values, weight = checked_pit(pit, sample_weight)
+    found = _kolmogorov_smirnov(_ordered(values, weight))
+    if (together := dependence_of(sample_weight)) is None:
+        return found
+    return _of_units((found,), values, weight, together, LEAST_DRAWS, 0)[0]
+
+
+_DISTANCES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "kolmogorov_smirnov": lambda gap: np.abs(gap).max(axis=-1),
+    "cramer_von_mises": lambda gap: np.square(gap).mean(axis=-1),
+    "anderson_darling": lambda gap: (np.square(gap) / (_AT * (1.0 - _AT))).mean(axis=-1),
+    "frosini": lambda gap: np.abs(gap).mean(axis=-1),
+}
+"""The tests' distances of a distribution function from the uniform one, at the levels `_AT`."""
+
+
+def _of_units(
+    found: tuple[UniformityTest, ...],
+    pit: FloatArray,
+    weight: FloatArray,
+    together: Dependence,
+    draws: int,
+    seed: int,
+) -> tuple[UniformityTest, ...]:
+    """The tests with the p values of dependent rows, by draws of whole clusters or times."""
+    gap = share_below(pit, weight, _AT) - _AT
+    drawn = gap_draws(pit, weight, _AT, together, draws=draws, seed=seed)
+    units = "clusters" if together.kind == "cluster" else "neighbouring times"
+    note = f"p value from {draws:,} draws of {units}, as the exact law is that of independent rows"
+    tests = []
+    for one in found:
+        distance = _DISTANCES[one.name]
+        reached = int((distance(drawn) >= distance(gap) * (1.0 - 1e-12)).sum())
+        words = f"{note}; {one.note}" if one.note else note
+        p = (1 + reached) / (1 + draws)
+        tests.append(replace(one, p_value=p, draws=draws, seed=seed, note=words))
+    return tuple(tests)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +335,7 @@ def _frosini(ordered: _Ordered, draws: int, seed: int) -> UniformityTest:
 
 
 _DRAWS = 1000
+_HOW = f"bootstrap of the distribution function, {_DRAWS:,} draws"
 _FINE: tuple[float, ...] = tuple(i / 256 for i in range(1, 256))
 
 
@@ -303,8 +354,9 @@ def wasserstein(
         Level of the interval.
     seed : int
         Seed of the 1,000 bootstrap draws.
-    sample_weight : (n,) array, optional
-        Positive row weights; the interval then uses Kish's effective number of rows.
+    sample_weight : (n,) array or RowDesign, optional
+        Positive row weights; the interval then uses Kish's effective number of rows. With the
+        dependence of the rows it uses draws of whole clusters or neighbouring times.
 
     Raises
     ------
@@ -328,8 +380,12 @@ def wasserstein(
     values, weight = checked_pit(pit, sample_weight)
     order = np.argsort(values, kind="stable")
     value = _area(values[order], weight[order])
-    n = effective_rows(weight)
-    reach = _bootstrap_reach(values, weight, np.asarray(_FINE), "l1", level, seed)
+    expected = float(np.sqrt(np.pi / 32.0 / effective_rows(weight)))
+    if (together := dependence_of(sample_weight)) is None:
+        reach, how = _bootstrap_reach(values, weight, np.asarray(_FINE), "l1", level, seed), _HOW
+    else:
+        reach, expected = _reach_of_units(values, weight, _AT, "l1", level, seed, together)
+        how = _how_of_units(together)
     return Estimate(
         name="Wasserstein-1 distance of the PIT values from uniform",
         label="Wasserstein",
@@ -338,8 +394,8 @@ def wasserstein(
         high=min(value + reach, 0.5),
         n=len(values),
         level=level,
-        interval=f"bootstrap of the distribution function, {_DRAWS:,} draws",
-        expected=float(np.sqrt(np.pi / 32.0 / n)),
+        interval=how,
+        expected=expected,
     )
 
 
@@ -369,7 +425,12 @@ def quantile_calibration_error(
     values, weight = checked_pit(pit, sample_weight)
     at = checked_levels(levels)
     value = float(_norm(share_below(values, weight, at) - at, norm))
-    reach = _bootstrap_reach(values, weight, at, norm, level, seed)
+    if (together := dependence_of(sample_weight)) is None:
+        reach, drawn = _bootstrap_reach(values, weight, at, norm, level, seed), _HOW
+        expected = _floor(max(round(effective_rows(weight)), 1), tuple(at), norm)
+    else:
+        reach, expected = _reach_of_units(values, weight, at, norm, level, seed, together)
+        drawn = _how_of_units(together)
     how = "root mean square" if norm == "l2" else "mean absolute difference"
     return Estimate(
         name=f"Quantile calibration error, {how}, {len(at)} levels",
@@ -379,8 +440,8 @@ def quantile_calibration_error(
         high=min(value + reach, 1.0),
         n=len(values),
         level=level,
-        interval=f"bootstrap of the distribution function, {_DRAWS:,} draws",
-        expected=_floor(max(round(effective_rows(weight)), 1), tuple(at), norm),
+        interval=drawn,
+        expected=expected,
         percent=True,
     )
 
@@ -412,6 +473,30 @@ def _bootstrap_reach(
     rows = max(round(effective_rows(weight)), 1)
     drawn = _drawn_shares(rows, cells / cells.sum(), seed)
     return float(np.quantile(_norm(drawn - share, norm), level))
+
+
+def _reach_of_units(
+    pit: FloatArray,
+    weight: FloatArray,
+    at: FloatArray,
+    norm: str,
+    level: float,
+    seed: int,
+    together: Dependence,
+) -> tuple[float, float]:
+    """As `_bootstrap_reach` and `_floor`, for rows that depend on one another."""
+    share = share_below(pit, weight, at)
+    if n_units(together) < 2:  # nothing says how much clusters differ
+        drawn = gap_draws(pit, weight, at, together, draws=_DRAWS, seed=seed)
+        return np.inf, float(_norm(drawn, norm).mean())
+    drawn = gap_draws(pit, weight, at, together, draws=_DRAWS, seed=seed, centre=share)
+    size = _norm(drawn, norm)
+    return float(np.quantile(size, level)) * wider(together, level), float(size.mean())
+
+
+def _how_of_units(together: Dependence) -> str:
+    units = "clusters" if together.kind == "cluster" else "neighbouring times"
+    return f"{_DRAWS:,} draws of the distribution function, rows of {units} together"
 
 
 @lru_cache(maxsize=256)

@@ -15,6 +15,7 @@ estimates without labels under made covariate shifts, on real tables with ``--da
 ``inside_outside`` for what falling back outside costs a kernel density graph inside;
 ``arena`` for every calibrator of scores and those of probmetrics over real tables, seven kinds of
 models and 300 to 5,000 rows (with ``--data FOLDER``; it goes on from what ``--cache FOLDER`` has);
+``dependence`` for intervals and tests of rows that depend on one another, in clusters or in time;
 ``region_search`` for how often the search for regions finds made-up faults;
 ``unknown_images`` for Dey et al., Table 1 on ``mnist.npz`` against ``fashion_mnist.npz`` and noise
 (with ``--data FOLDER``); ``kills`` for what processes that are killed at random moments leave of
@@ -41,7 +42,7 @@ STUDIES = (
     *("simulations", "tables", "depth", "images"),
     *("recalibration", "heterogeneous", "comparison", "small_samples"),
     *("watch", "inside_outside", "arena", "region_search"),
-    *("unknown_images", "kills"),
+    *("unknown_images", "kills", "dependence"),
 )
 
 
@@ -64,6 +65,7 @@ def main() -> None:
         os.environ[name] = "1"  # one process a core; the workers inherit it
 
     from tests.benchmarks.studies import (
+        dependence,
         depth,
         images,
         inside_outside,
@@ -106,6 +108,8 @@ def main() -> None:
         tasks, run = images.tasks(options.quick), images.run
     elif options.study == "region_search":
         tasks, run = region_search.tasks(options.quick), region_search.run
+    elif options.study == "dependence":
+        tasks, run = dependence.tasks(options.quick), dependence.run
     else:
         if options.data is None:
             parser.error("--data is needed for the study of real tables")
@@ -117,6 +121,7 @@ def main() -> None:
     rows = _run_all(tasks, run, options.workers, options.minutes)
     options.out.mkdir(parents=True, exist_ok=True)
     writers = {
+        "dependence": dependence,
         "depth": depth,
         "images": images,
         "inside_outside": inside_outside,
