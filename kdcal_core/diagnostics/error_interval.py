@@ -244,7 +244,7 @@ def noise_scale(
     chance: FloatArray,
     doubt: FloatArray | float = 1.0,
 ) -> FloatArray:
-    """Noise of outcomes with true gaps ``gaps`` relative to that with ``chance``, per bin (M,).
+    """Noise of outcomes with true gaps (..., M) relative to that with ``chance`` (M,), (..., M).
 
     A rate far above the observed one scatters more. An interval whose noise comes from few
     observed hits alone would end too low. ``doubt`` as in

@@ -335,7 +335,7 @@ def bin_chance(table: BinTable, doubt: FloatArray | float = 1.0) -> FloatArray:
 
 
 def with_doubt(chance: FloatArray, rows: FloatArray, doubt: FloatArray | float) -> FloatArray:
-    """Chances (M,) after ``doubt`` rows, half of them hits, are added to the ``rows`` of each bin.
+    """Chances (..., M) with ``doubt`` rows, half of them hits, added to the ``rows`` of each bin.
 
     Examples
     --------
@@ -344,7 +344,7 @@ def with_doubt(chance: FloatArray, rows: FloatArray, doubt: FloatArray | float) 
     """
     total = rows + doubt
     return np.divide(
-        chance * rows + 0.5 * doubt, total, out=np.full_like(total, 0.5), where=total > 0
+        chance * rows + 0.5 * doubt, total, out=np.full(np.shape(chance), 0.5), where=total > 0
     )
 
 

@@ -106,7 +106,10 @@ def samples(root: Path | None = None) -> tuple[Sample, ...]:
     >>> [sample.name for sample in samples()][:2]
     ['digits', 'breast_cancer']
     """
-    cards = [_read_card(path) for path in (root or samples_root()).glob("*/card.json")]
+    cards = [
+        _read_card(path, path.stat().st_mtime_ns)
+        for path in (root or samples_root()).glob("*/card.json")
+    ]
 
     def place(sample: Sample) -> tuple[int, str]:
         known = sample.name in _FIRST
@@ -305,6 +308,8 @@ def _asides(source: Path) -> dict[str, Path]:
     return found
 
 
-def _read_card(path: Path) -> Sample:
+@cache
+def _read_card(path: Path, changed: int) -> Sample:
+    """A card, read again where it has ``changed``: the Load page shows them all in every run."""
     card = json.loads(path.read_text(encoding="utf-8"))
     return decode(Sample, {key: card[key] for key in Sample.__dataclass_fields__ if key in card})

@@ -11,6 +11,7 @@ from traceback import walk_stack
 
 import pytest
 from app_pages import ENTRY
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.elements.lib.mutable_tab_container import TabContainer
 from streamlit.testing.v1 import AppTest
@@ -40,6 +41,21 @@ def _garbage_is_collected_as_in_any_process() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server_process, "_EVERY", 1e6)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _scripts_run_as_on_the_server() -> Iterator[None]:
+    """The test runner does not read `app/.streamlit/config.toml`, which turns both of these off.
+
+    By default Streamlit measures every command and rewrites every script, in each run.
+    """
+    names = ("browser.gatherUsageStats", "runner.magicEnabled")
+    before = {name: config.get_option(name) for name in names}
+    for name in names:
+        config.set_option(name, False)
+    yield
+    for name, value in before.items():
+        config.set_option(name, value)
 
 
 @pytest.fixture(autouse=True)

@@ -66,20 +66,28 @@ def test_the_file_is_written_before_anything_is_printed(rows: Path) -> None:
     assert json.loads(made.read_text())["sets"][0]["n"] == 80
 
 
-def test_a_terminal_without_a_minus_sign_shows_a_hyphen(rows: Path) -> None:
+def test_a_terminal_without_a_minus_sign_shows_a_hyphen(
+    rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = ("diagnose", "--predictions", str(rows), "--target", "answer")
     said = {}
     for encoding in ("utf-8", "cp1252", "ascii"):
-        done = subprocess.run(
-            [sys.executable, "-m", "kdcal_core", *words],
-            capture_output=True,
-            env={**os.environ, "PYTHONIOENCODING": encoding},
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        said[encoding] = done.stdout.decode(encoding)
+        with monkeypatch.context() as patch:
+            screen = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+            patch.setattr(sys, "stdout", screen)
+            assert main(words) == 0
+        screen.flush()
+        said[encoding] = screen.buffer.getvalue().decode(encoding)
     assert MINUS in said["utf-8"]
     assert said["cp1252"] == said["ascii"] == said["utf-8"].replace(MINUS, "-")
+    done = subprocess.run(
+        [sys.executable, "-m", "kdcal_core", *words],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode("ascii") == said["ascii"]
 
 
 @pytest.mark.parametrize(

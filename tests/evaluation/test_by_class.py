@@ -40,7 +40,7 @@ def test_progress_can_cancel():
 
 
 def test_comparison():
-    data, new = scored(900, sharp=5.0), scored(900, seed=5, name="evaluation", sharp=5.0)
+    data, new = scored(300, sharp=5.0), scored(300, seed=5, name="evaluation", sharp=5.0)
     words = []
     keys = list(methods_by_class())
     got = losses_by_class(data, new, keys, folds=3, progress=lambda s, text: words.append(s))
