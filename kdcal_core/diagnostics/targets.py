@@ -343,9 +343,9 @@ def with_doubt(chance: FloatArray, rows: FloatArray, doubt: FloatArray | float) 
     array([0.05 , 0.995])
     """
     total = rows + doubt
-    return np.divide(
-        chance * rows + 0.5 * doubt, total, out=np.full(np.shape(chance), 0.5), where=total > 0
-    )
+    doubted: FloatArray = np.full(np.shape(chance), 0.5)
+    np.divide(chance * rows + 0.5 * doubt, total, out=doubted, where=total > 0)
+    return doubted
 
 
 def null_rates(
