@@ -17,6 +17,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from kdcal_core.blocks import in_flight
 from kdcal_core.calibration import (
     Calibrated,
     Calibrator,
@@ -94,6 +95,7 @@ def _method(one: str | tuple[str, Calibrator], seed: int) -> Method:
 
 Rows = tuple[FloatArray, pd.DataFrame | None]
 
+EVERY = 0.5  # seconds between two reports while parts are fitted elsewhere
 IN_FLIGHT = 16  # maximum number of parts that wait for a worker at once: each is sent with its rows
 TIMED_ROWS = 10_000
 SHORT = 0.1  # seconds; a faster prediction is timed again on more rows
@@ -153,9 +155,9 @@ def run_tasks(
             note = f"Fitting {task.method.name}: {task.part.words}"
             progress(done / max(len(tasks), 1), note)
 
-    def answered(task: Task) -> None:
+    def answered(task: Task, n: int) -> None:
         nonlocal done
-        done += 1
+        done += n
         report(task)
 
     if executor is not None:
@@ -181,20 +183,23 @@ def _send(
     away: Sequence[int],
     answers: list[Answer | None],
     executor: Executor,
-    report: Callable[[Task], None],
+    report: Callable[[Task, int], None],
 ) -> None:
     """Run the tasks on the executor, a few at a time, and wait for all that were started."""
     waiting, running = iter(away), dict[Future[Answer], int]()
+    most = in_flight(executor, IN_FLIGHT)
     try:
         while True:
-            while len(running) < IN_FLIGHT and (at := next(waiting, None)) is not None:
+            while len(running) < most and (at := next(waiting, None)) is not None:
                 running[executor.submit(carry_out, tasks[at])] = at
             if not running:
                 break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            for future in wait(running, EVERY, FIRST_COMPLETED).done:
                 at = running.pop(future)
                 answers[at] = future.result()
-                report(tasks[at])
+                report(tasks[at], 1)
+            if running:
+                report(tasks[next(iter(running.values()))], 0)  # which may raise to cancel
     finally:
         for future in running:
             future.cancel()
