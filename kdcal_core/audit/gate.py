@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kdcal_core.audit.beginning import begin
+from kdcal_core.audit.beginning import Begun, begin
 from kdcal_core.audit.bounds import require_name
 from kdcal_core.audit.calibrated import (
     FITTED_THERE,
@@ -124,6 +124,46 @@ def run_gate(
     InputError
         For input that cannot be used: nothing is recorded then but the lock.
     """
+    started = start_gate(config, record, who)
+    with gate_folder() as folder:
+        loaded = load_gate(config, str(folder), progress=part_of(progress, 0.0, 0.2))
+        asked = ask_gate(started, loaded)
+        content = judge_gate(
+            config, loaded, asked.settings, str(folder), progress=part_of(progress, 0.2, 1.0)
+        )
+    return end_gate(started, asked, content)
+
+
+@dataclass(frozen=True)
+class StartedGate:
+    """A gate whose names, rights, baselines and signature were checked."""
+
+    config: AuditConfig
+    record: Record | None
+    who: Person | None
+    earlier: Sequence[Callable[[], bytes]]
+    signature: str
+
+
+@dataclass(frozen=True)
+class LoadedGate:
+    """The rows of a gate, read and scored, in a workspace in its folder."""
+
+    review: Review
+    calibrated: Calibrated | None
+
+
+@dataclass(frozen=True)
+class AskedGate:
+    """What a gate asks, its limits locked in the record if there is one."""
+
+    settings: AuditSettings
+    project: Project | None
+    begun: Begun
+
+
+def start_gate(config: AuditConfig, record: Record | None, who: Person | None) -> StartedGate:
+    """Check what can be checked before a file is read; parameters and errors of `run_gate`."""
     require_name(config.title, "An audit")  # before hours of computing
     if config.project:
         require_name(config.project, "A project")
@@ -134,49 +174,75 @@ def run_gate(
         who = who or record.acting(known)
         if known is not None:
             record.require_draft(known, who)
-    earlier = _baselines(config, record)
-    signature = verified(config)
-    with _folder() as folder:
-        workspace = Workspace(folder / "reviews")
-        files, calibrated = judged_files(config, workspace, folder, part_of(progress, 0.0, 0.1))
-        if calibrated is not None:
-            calibrated.require_new_rows()
-        check_files(files)
-        review = with_question(workspace, scored_review(workspace, files), config, files)
-        event = None if config.view == "confidence" else review.event
-        baseline = _first_alike(earlier, review, event) if earlier else None
-        limits = limits_of(review.task, config.codes, config.limits)
-        _require_of_task(config.required, review.task)
-        project = None
-        if record is not None and who is not None and config.project:
-            project = _locked(record, config.project, limits, who)
-        which: Which = "evaluation" if review.has_evaluation else "calibration"
-        begun = begin(project, limits, review, which)
-        settings = AuditSettings(
-            title=config.title,
-            which=which,
-            event=event,
-            groups=config.groups,
-            limits=limits,
-            codes=tuple(limits),
-            required=config.required,
-            baseline=baseline,
-            signature=signature,
-        )
-        if calibrated is not None:
-            apart = _apart(config, workspace, calibrated, folder, part_of(progress, 0.1, 0.2))
-            settings = replace(settings, measured=apart)
-        request = make_audit.request(workspace, review, settings)
-        made = made_apart(request, folder / "audit", part_of(progress, 0.2, 1.0))
-        content = make_audit.read(made)
-        if calibrated is not None:
-            request = equal_sets.request(workspace, calibrated.source)
-            equal = equal_sets.read(made_apart(request, folder / "equal", silent))
-            content = of_sources(content, calibrated, settings, copies_of(equal))
-    code = exit_code(content.checked.verdict, config.undecided)
+    return StartedGate(config, record, who, _baselines(config, record), verified(config))
+
+
+def load_gate(config: AuditConfig, folder: str, progress: Progress = silent) -> LoadedGate:
+    """Read and score the rows, in any process that sees the files; see `gate_folder`."""
+    workspace = Workspace(Path(folder) / "reviews")
+    files, calibrated = judged_files(config, workspace, Path(folder), part_of(progress, 0.0, 0.5))
+    if calibrated is not None:
+        calibrated.require_new_rows()
+    check_files(files)
+    review = with_question(workspace, scored_review(workspace, files), config, files)
+    return LoadedGate(review, calibrated)
+
+
+def ask_gate(started: StartedGate, loaded: LoadedGate) -> AskedGate:
+    """Lock the limits in the record, where there is one, before anything is measured."""
+    config, review, record, who = started.config, loaded.review, started.record, started.who
+    event = None if config.view == "confidence" else review.event
+    baseline = _first_alike(started.earlier, review, event) if started.earlier else None
+    limits = limits_of(review.task, config.codes, config.limits)
+    _require_of_task(config.required, review.task)
+    project = None
+    if record is not None and who is not None and config.project:
+        project = _locked(record, config.project, limits, who)
+    which: Which = "evaluation" if review.has_evaluation else "calibration"
+    begun = begin(project, limits, review, which)
+    settings = AuditSettings(
+        title=config.title,
+        which=which,
+        event=event,
+        groups=config.groups,
+        limits=limits,
+        codes=tuple(limits),
+        required=config.required,
+        baseline=baseline,
+        signature=started.signature,
+    )
+    return AskedGate(settings, project, begun)
+
+
+def judge_gate(
+    config: AuditConfig,
+    loaded: LoadedGate,
+    settings: AuditSettings,
+    folder: str,
+    progress: Progress = silent,
+) -> AuditContent:
+    """Compute the audit, in any process that sees the folder in which the rows were loaded."""
+    place, calibrated = Path(folder), loaded.calibrated
+    workspace = Workspace(place / "reviews")
+    if calibrated is not None:
+        apart = _apart(config, workspace, calibrated, place, part_of(progress, 0.0, 0.1))
+        settings = replace(settings, measured=apart)
+    request = make_audit.request(workspace, loaded.review, settings)
+    content = make_audit.read(made_apart(request, place / "audit", part_of(progress, 0.1, 1.0)))
+    if calibrated is None:
+        return content
+    request = equal_sets.request(workspace, calibrated.source)
+    equal = equal_sets.read(made_apart(request, place / "equal", silent))
+    return of_sources(content, calibrated, settings, copies_of(equal))
+
+
+def end_gate(started: StartedGate, asked: AskedGate, content: AuditContent) -> Gate:
+    """Keep the audit in the record, where there is one."""
+    code = exit_code(content.checked.verdict, started.config.undecided)
+    record, project, who = started.record, asked.project, started.who
     if record is None or project is None or who is None:
         return Gate(content, code)
-    audit = record.draft(project.id, content, who, begun=begun)
+    audit = record.draft(project.id, content, who, begun=asked.begun)
     return Gate(content, code, project.id, audit.id, record.receipt(project.id, audit.id))
 
 
@@ -303,8 +369,11 @@ def exit_code(verdict: Verdict, undecided: Undecided) -> int:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="kdcal-", ignore_cleanup_errors=True) as folder:
+def gate_folder(root: Path | None = None) -> Iterator[Path]:
+    """A folder for the files of one gate; in ``root``, which other processes may see."""
+    with tempfile.TemporaryDirectory(
+        prefix="kdcal-", dir=root, ignore_cleanup_errors=True
+    ) as folder:
         yield Path(folder)
 
 

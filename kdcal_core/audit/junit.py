@@ -39,24 +39,26 @@ def junit_text(title: str, classname: str, cases: Sequence[Case]) -> str:
     >>> print(junit_text("a", "b", [Case("c", "pass", "")]).splitlines()[1][:62])
     <testsuite name="a" tests="1" failures="0" errors="0" skipped=
     """
-    suite = ElementTree.Element("testsuite", name=_plain(title))
+    suite = ElementTree.Element("testsuite", name=plain_xml(title))
     suite.set("tests", str(len(cases)))
     suite.set("failures", str(sum(one.outcome == "fail" for one in cases)))
     suite.set("errors", "0")
     suite.set("skipped", str(sum(one.outcome == "skip" for one in cases)))
     for one in cases:
-        case = ElementTree.SubElement(suite, "testcase", classname=classname, name=_plain(one.name))
-        said = _plain(one.said)
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=classname, name=plain_xml(one.name)
+        )
+        said = plain_xml(one.said)
         if one.outcome == "fail":
             failure = ElementTree.SubElement(case, "failure", message=said, type=one.kind)
-            failure.text = _plain(one.more)
+            failure.text = plain_xml(one.more)
         elif one.outcome == "skip":
             ElementTree.SubElement(case, "skipped", message=said)
     text = ElementTree.tostring(suite, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _plain(text: str) -> str:
+def plain_xml(text: str) -> str:
     """A text without the characters that XML cannot hold."""
     return "".join(
         one

@@ -158,9 +158,14 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
         "run",
         "audit what a configuration names, as a gate",
         epilog="Exit code 0 pass, 1 fail, 2 the input cannot be used, 3 not enough evidence (the "
-        "configuration may count that as a pass or a fail).",
+        "configuration may count that as a pass or a fail). With --all it is the worst of all "
+        "audits: 2, else 1, else 3, else 0.",
     )
-    one.add_argument("--config", metavar="FILE", required=True, help="see 'kdcal audit init'")
+    which = one.add_mutually_exclusive_group(required=True)
+    which.add_argument("--config", metavar="FILE", help="see 'kdcal audit init'")
+    which.add_argument(
+        "--all", metavar="FILE", help="TOML with configs = [FILE, ...], each a path or a pattern"
+    )
     one.add_argument("--out", metavar="DIR", help="write the report, audit.json and gate.json here")
     one.add_argument("--junit", metavar="FILE", help="also write the checks as JUnit XML")
 

@@ -28,13 +28,13 @@ from kdcal_core.progress import silent
 from kdcal_core.text import counted, printable
 
 if TYPE_CHECKING:
-    from kdcal_core.audit import Audit, AuditContent, ComparedAudits, Project, Record
+    from kdcal_core.audit import Audit, AuditContent, ComparedAudits, Gate, Project, Record
     from kdcal_core.diagnostics import ChangedEstimate
     from kdcal_core.review import Review
 
 _ALTERED = 1
 _VERIFY = "Run 'kdcal audit verify'."
-_RUN_FILES = ("audit.json", "gate.json", "report.html", "report.md", "receipt.json")
+RUN_FILES = ("audit.json", "gate.json", "report.html", "report.md", "receipt.json")
 _SHORTEST = 4  # characters of an identifier that may be given
 _SHORT = 8  # characters of an identifier that are shown
 
@@ -51,25 +51,22 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _run(options: argparse.Namespace) -> Report:
-    from kdcal_core.audit import content_bytes, gate_junit, json_text, read_config, run_gate
-    from kdcal_core.audit.report import html_report, markdown_report
+    from kdcal_core.audit import gate_junit, json_text, read_config, run_gate
 
+    if options.all:
+        from kdcal_core.cli.audit_all import run_all
+
+        return run_all(options)
     config = read_config(Path(options.config))
-    out = check_outs(options.out, _RUN_FILES, options.junit, (options.config, *config.reads))
+    out = check_outs(options.out, RUN_FILES, options.junit, (options.config, *config.reads))
     with progress_line() as progress:
         gate = run_gate(config, progress=progress)
     if out is not None:
-        write_file(out / "audit.json", content_bytes(gate.content))
-        write_file(out / "gate.json", json_text(gate).encode())
-        project, audit = _find(_record(), gate.audit) if gate.audit else (None, None)
-        write_file(out / "report.html", html_report(gate.content, audit, project, gate.receipt))
-        write_file(out / "report.md", markdown_report(gate.content, audit, project).encode())
-        if gate.receipt is not None:
-            write_file(out / "receipt.json", json.dumps(gate.receipt, indent=2).encode())
+        write_gate(gate, out)
     if options.junit:
         write_file(Path(options.junit), gate_junit(gate).encode("utf-8", "replace"))
     if gate.audit:
-        _deliver()
+        deliver()
     if options.json:
         return Report(json_text(gate).rstrip(), gate.exit_code, asked=True)
     said = [_content_text(gate.content)]
@@ -78,6 +75,20 @@ def _run(options: argparse.Namespace) -> Report:
     if out is not None:
         said.append(f"Wrote {printable(out, 200)}.")
     return Report("\n\n".join(said), gate.exit_code)
+
+
+def write_gate(gate: Gate, out: Path) -> None:
+    """Write the files of a gate into a folder."""
+    from kdcal_core.audit import content_bytes, json_text
+    from kdcal_core.audit.report import html_report, markdown_report
+
+    write_file(out / "audit.json", content_bytes(gate.content))
+    write_file(out / "gate.json", json_text(gate).encode())
+    project, audit = _find(_record(), gate.audit) if gate.audit else (None, None)
+    write_file(out / "report.html", html_report(gate.content, audit, project, gate.receipt))
+    write_file(out / "report.md", markdown_report(gate.content, audit, project).encode())
+    if gate.receipt is not None:
+        write_file(out / "receipt.json", json.dumps(gate.receipt, indent=2).encode())
 
 
 def _init(options: argparse.Namespace) -> Report:
@@ -529,7 +540,7 @@ def _at(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _deliver(record: Record | None = None) -> None:
+def deliver(record: Record | None = None) -> None:
     """Tell people, where that is configured, and wait some seconds for it at most."""
     from kdcal_core.audit import configured_channels, deliver_before_exit
 
@@ -564,7 +575,7 @@ def _step(make: Callable[[Any, str, str], Any]) -> Callable[[argparse.Namespace]
                     fix="Download a receipt on the page Audits.",
                     file=options.receipt,
                 ) from error
-        _deliver(record)
+        deliver(record)
         if options.json:
             said = {"entry": number, "project": project.name, "audit": audit.id, "state": state}
             return json_report({**said, "receipt": options.receipt})

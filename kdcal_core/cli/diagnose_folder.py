@@ -30,11 +30,18 @@ from kdcal_core.diagnostics.summaries import (
 )
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.errors import InputError
+from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.review import Review, Workspace, event_of, scored_review
-from kdcal_core.review.folder_summary import SAMPLE, sample_of_folder, summary_of_folder
+from kdcal_core.review.folder_summary import (
+    SAMPLE,
+    FolderSize,
+    sample_of_folder,
+    summary_of_folder,
+)
 from kdcal_core.text import counted, listed, printable
 
 _BINS = 15
+_WORTH = 1_000_000  # rows; with fewer, workers take longer to start than to read
 _ROWS_ONLY = ("model", "evaluation", "weight", "cluster", "time", "family", "parameters", "by")
 
 NEEDS_ROWS = (
@@ -80,9 +87,17 @@ def run_folder(options: argparse.Namespace) -> Report:
                 file=str(where),
             )
         event = event_of(review, given)
-        summary = summary_of_folder(
-            where, review.roles, review.classes, made[2], roots, progress=progress
-        )
+        with chosen_executor("none" if size.rows < _WORTH else None) as executor:
+            summary = summary_of_folder(
+                where,
+                review.roles,
+                review.classes,
+                made[2],
+                roots,
+                progress=progress,
+                size=size,
+                executor=executor,
+            )
         measured = measure_summary(summary, n_bins=n_bins, level=options.level, event=event)
         doubts = doubts_words(review)
     name = Path(where).resolve().name or str(where)
@@ -147,11 +162,11 @@ def _text(
     measured: Measured,
     review: Review,
     name: str,
-    size: dict[str, int],
+    size: FolderSize,
     level: float,
     doubts: tuple[str, ...],
 ) -> str:
-    parts = listed([counted(size["files"], "file"), counted(size["groups"], "row group")])
+    parts = listed([counted(size.files, "file"), counted(size.groups, "row group")])
     texts = [
         *(["\n".join(f"Warning: {doubt}" for doubt in doubts)] if doubts else []),
         f"{outputs_words(review)} {parts[0].upper()}{parts[1:]} were read.",
@@ -160,16 +175,14 @@ def _text(
     return "\n\n".join(texts)
 
 
-def _inputs(
-    name: str, size: dict[str, int], summary: ClassSummary
-) -> dict[str, dict[str, Any] | None]:
+def _inputs(name: str, size: FolderSize, summary: ClassSummary) -> dict[str, dict[str, Any] | None]:
     return {
         "model": None,
         "calibration": {
             "name": name,
             "rows": summary.n,
-            "files": size["files"],
-            "row_groups": size["groups"],
+            "files": size.files,
+            "row_groups": size.groups,
             "summary_sha256": summary.digest,
         },
     }

@@ -17,6 +17,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from kdcal_core.blocks import in_flight
 from kdcal_core.calibration import (
     Calibrated,
     Calibrator,
@@ -214,17 +215,20 @@ def _send(run: _Run, away: Sequence[int], executor: Executor) -> None:
     """Run the tasks on the executor, a few at a time, and wait for all that were started."""
     waiting, running = iter(away), dict[Future[Answer], int]()
     run.elsewhere = done = list[int]()
+    most = in_flight(executor, IN_FLIGHT)
     try:
         while True:
-            while len(running) < IN_FLIGHT and (at := next(waiting, None)) is not None:
+            while len(running) < most and (at := next(waiting, None)) is not None:
                 running[executor.submit(carry_out, run.tasks[at])] = at
             if not running:
                 break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            for future in wait(running, EVERY, FIRST_COMPLETED).done:
                 at = running.pop(future)
                 done.append(at)
                 run.answers[at] = future.result()
                 run.report(at)
+            if running:
+                run.report(next(iter(running.values())))  # which may raise to cancel
     finally:
         for future in running:
             future.cancel()

@@ -33,7 +33,7 @@ from kdcal_core.text import listed, printable
 CA, CERTIFICATE, KEY = "KDCAL_CLUSTER_CA", "KDCAL_CLUSTER_CERT", "KDCAL_CLUSTER_KEY"
 TOPIC = "kdcal"
 BEAT = 2.0  # seconds between two signs of life
-SILENCE = 60.0  # seconds without one after which a task counts as lost
+SILENCE = 300.0  # seconds without one after which a task counts as lost; compilers hold threads up
 UNBEGUN = 900.0  # seconds in which no task of this run begins or lives
 _CONNECT = 20.0
 _LOOK = 0.05
@@ -87,7 +87,9 @@ class DaskWorkers(Workers):
     ) -> None:
         self._client = _client(address)
         try:
-            super().__init__(folder, _checked(self._client, folder), seconds)
+            threads = _checked(self._client, folder)
+            super().__init__(folder, sum(threads.values()), seconds)
+            self._known = set(threads)  # addresses of workers
             self._silence, self._unbegun = silence, unbegun
             self._run = secrets.token_hex(8)
             self._news: SimpleQueue[tuple[Callable[..., None], tuple[Any, ...]]] = SimpleQueue()
@@ -162,7 +164,7 @@ class DaskWorkers(Workers):
     def _send(self, away: _Away) -> None:
         """Submit the task, after the first time to another worker if there is one."""
         elsewhere = {}
-        if away.worker and (others := [w for w in self._client.nthreads() if w != away.worker]):
+        if away.worker and (others := sorted(self._known - {away.worker})):
             elsewhere = {"workers": others, "allow_other_workers": True}
         away.call.tries += 1
         away.sent += 1
@@ -201,6 +203,7 @@ class DaskWorkers(Workers):
             if not away.call.future.running():
                 away.call.future.set_running_or_notify_cancel()
         away.beaten, away.worker = now, sign["worker"]
+        self._known.add(away.worker)
 
     def _answered(self, away: _Away, remote: Any) -> None:
         """Dask's future has ended."""
@@ -252,9 +255,8 @@ class DaskWorkers(Workers):
     def _drop(self, away: _Away) -> None:
         """Forget Dask's future; a task that runs sees that its marker is gone."""
         remote, away.remote = away.remote, None
-        if remote is not None and not remote.done():
-            with contextlib.suppress(Exception):
-                remote.cancel()
+        if remote is not None:
+            remote.release()  # unlike `cancel`, it waits for no answer of the scheduler
 
 
 def run_on_worker(
@@ -341,9 +343,9 @@ def _no_scheduler(what: str) -> InputError:
     )
 
 
-def _checked(client: Any, folder: Path) -> int:
-    """The number of tasks that the workers take at once, all of them found fit."""
-    threads = client.nthreads()
+def _checked(client: Any, folder: Path) -> dict[str, int]:
+    """How many tasks each worker takes at once; all of them are found fit."""
+    threads: dict[str, int] = client.nthreads()
     if not threads:
         raise InputError(
             "The scheduler has no workers", fix="Start some: dask worker ADDRESS --nthreads 1"
@@ -374,7 +376,7 @@ def _checked(client: Any, folder: Path) -> int:
             fix=f"Let {SHARED} name a folder that every machine sees under that name.",
             file=str(folder),
         )
-    return sum(threads.values())
+    return threads
 
 
 def _failed(error: BaseException | None) -> BaseException:

@@ -22,6 +22,7 @@ from kdcal_core.jobs.outcome import Cancelled, too_slow
 from kdcal_core.jobs.parcels import Reply, reply_to
 
 _LOOK = 0.05  # seconds between two looks at whether to stop
+_START = 600.0  # seconds that a process may take to start
 _IMPORTED = ("kdcal_core.evaluation", "kdcal_core.diagnostics")
 
 
@@ -73,12 +74,11 @@ class LocalProcesses(Workers):
             while (call := self._calls.get()) is not None:
                 if not call.future.set_running_or_notify_cancel():
                     continue
-                deadline = time.monotonic() + self.seconds
                 ended = ""
                 while call.tries < TRIES:
                     call.tries += 1
                     process = process or _Process(self.folder)
-                    reply = self._reply(process, call, deadline)
+                    reply = self._reply(process, call)
                     if reply is not None:
                         break
                     ended = process.end()
@@ -93,23 +93,28 @@ class LocalProcesses(Workers):
             if process is not None:
                 process.end()
 
-    def _reply(
-        self, process: _Process, call: Call, deadline: float
-    ) -> Reply | BaseException | None:
+    def _reply(self, process: _Process, call: Call) -> Reply | BaseException | None:
         """What the process answers; None if it ended, an error if it has to be stopped."""
+        sent, limit = False, _START
+        begun = time.monotonic()
         try:
-            process.pipe.send(call.parcel)
             while True:
+                if process.ready and not sent:
+                    process.pipe.send(call.parcel)
+                    sent, limit, begun = True, self.seconds, time.monotonic()
                 ready = wait([process.pipe, process.sentinel], _LOOK)
-                if process.pipe in ready:
+                if process.pipe in ready and sent:
                     reply: Reply = process.pipe.recv()
                     return reply
-                if ready:
+                if process.pipe in ready:
+                    process.pipe.recv()
+                    process.ready = True
+                elif ready:
                     return None
                 if call.future.asked.is_set():
                     return Cancelled()
-                if time.monotonic() > deadline:
-                    return too_slow("A task", self.seconds)
+                if time.monotonic() - begun > limit:
+                    return too_slow("A task" if sent else "The start of a process", limit)
         except (OSError, EOFError):
             return None
 
@@ -124,6 +129,7 @@ class _Process:
         self._process.start()
         theirs.close()  # so that its end is seen
         self.sentinel: int = self._process.sentinel
+        self.ready = False
 
     def end(self) -> str:
         """Kill it, and say how it had ended."""
@@ -151,5 +157,6 @@ def _work(pipe: Connection, folder: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(EOFError, OSError):
+        pipe.send(None)
         while True:
             pipe.send(reply_to(pipe.recv(), Path(folder), lambda: False))

@@ -6,17 +6,20 @@ which the columns' roles follow as for any table, and then a summary of fixed si
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from kdcal_core.blocks import in_flight
 from kdcal_core.data import Roles, output_matrix, target_labels
 from kdcal_core.data.parquet_folder import PartedTable, RowGroup, parquet_files
 from kdcal_core.diagnostics.summaries import ClassSummary, ClassTally
@@ -30,7 +33,26 @@ SAMPLE = "sample.parquet"
 _SAMPLE_ROWS = 20_000
 _SECONDS = 6 * 3600
 _THREADS = 2
+_PART_ROWS = 5_000_000
 _ME = "kdcal_core.review.folder_summary:"
+
+
+@dataclass(frozen=True)
+class FolderSize:
+    """How much a folder holds: row groups, and the rows of each file in the order of names."""
+
+    groups: int
+    file_rows: tuple[int, ...]
+
+    @property
+    def files(self) -> int:
+        """Number of files."""
+        return len(self.file_rows)
+
+    @property
+    def rows(self) -> int:
+        """Rows of all files."""
+        return sum(self.file_rows)
 
 
 def sample_of_folder(
@@ -38,7 +60,7 @@ def sample_of_folder(
     into: Path,
     roots: Sequence[Path] | None = None,
     cancelled: Callable[[], bool] | None = None,
-) -> tuple[Path, dict[str, int]]:
+) -> tuple[Path, FolderSize]:
     """Write some 20,000 rows of a folder's table, from all over it, to a Parquet file.
 
     Parameters
@@ -51,8 +73,8 @@ def sample_of_folder(
 
     Returns
     -------
-    Path, dict
-        The file, and the numbers of "files", "groups" and "rows" of the whole table.
+    Path, FolderSize
+        The file, and the size of the whole table.
     """
     kwargs = _files(folder, roots)
     found = run_limited(
@@ -64,7 +86,8 @@ def sample_of_folder(
         what="Reading the folder",
         confined=True,
     )
-    return into / SAMPLE, {name: int(found[name]) for name in ("files", "groups", "rows")}
+    rows = tuple(int(one) for one in found["rows"])
+    return into / SAMPLE, FolderSize(int(found["groups"]), rows)
 
 
 def summary_of_folder(
@@ -75,6 +98,9 @@ def summary_of_folder(
     roots: Sequence[Path] | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
+    *,
+    size: FolderSize | None = None,
+    executor: Executor | None = None,
 ) -> ClassSummary:
     """The summary of a classification's predictions in a folder, every row checked.
 
@@ -88,6 +114,11 @@ def summary_of_folder(
         An empty folder, where the summary is stored.
     folder, roots
         As for :func:`sample_of_folder`.
+    size : FolderSize, optional
+        As :func:`sample_of_folder` found it.
+    executor : concurrent.futures.Executor, optional
+        Its workers read parts of the folder, which they see under the same name, if the size is
+        given. The summary is the same.
 
     Raises
     ------
@@ -107,19 +138,111 @@ def summary_of_folder(
                 fix=f"Leave the {name} out, or give the rows as one file.",
                 column=getattr(roles, name),
             )
-    kwargs = {**_files(folder, roots), "roles": asdict(roles), "classes": list(classes)}
+    files = _files(folder, roots)["files"]
+    given = {"roles": asdict(roles), "classes": list(classes)}
+    if executor is not None and size is not None and size.files == len(files):
+        return _summary_of_parts(files, given, size, executor, progress or silent)
     run_limited(
         f"{_ME}summarise_files",
-        kwargs,
+        {"files": files, **given},
         seconds=_SECONDS,
         folder=into,
         progress=progress,
         cancelled=cancelled,
-        what="Reading the folder",
-        confined=True,
-        prepared=f"{_ME}load_kernels",
+        **_READING,
     )
     return load(into, ClassSummary)
+
+
+_READING: dict[str, Any] = {
+    "what": "Reading the folder",
+    "confined": True,
+    "prepared": f"{_ME}load_kernels",
+}
+
+
+def _summary_of_parts(
+    files: list[dict[str, str]],
+    given: dict[str, Any],
+    size: FolderSize,
+    executor: Executor,
+    progress: Progress,
+) -> ClassSummary:
+    """The sum of the summaries of parts, which workers make."""
+    parts = parts_of_folder(size, in_flight(executor, 2) // 2)
+    before = (0, *accumulate(size.file_rows))
+    running: dict[Future[ClassSummary], int] = {}
+    made: dict[int, ClassSummary] = {}
+    waiting, done = iter(enumerate(parts)), 0
+    try:
+        while len(made) < len(parts):
+            while len(running) < in_flight(executor, 2) and (one := next(waiting, None)):
+                at, (start, stop) = one
+                expected = before[stop] - before[start]
+                asked = {"files": files[start:stop], **given, "first": before[start]}
+                running[executor.submit(summary_of_part, asked, expected)] = at
+            for future in wait(running, 0.2, FIRST_COMPLETED).done:
+                at = running.pop(future)
+                made[at] = future.result()
+                done += made[at].n
+            progress(done / size.rows, f"Read {done:,} of {counted(size.rows, 'row')}")
+    finally:
+        for future in running:
+            future.cancel()
+        wait(running)
+    total = made[0]
+    for at in range(1, len(parts)):
+        total = total + made[at]
+    return total
+
+
+def parts_of_folder(size: FolderSize, n_workers: int) -> list[tuple[int, int]]:
+    """The files of a folder cut into parts of about equal numbers of rows.
+
+    Returns
+    -------
+    list of (int, int)
+        First file and the one after the last. A part takes seconds at least, because a worker
+        starts a process for it, and each worker gets up to four, so that none waits long.
+
+    Examples
+    --------
+    >>> parts_of_folder(FolderSize(4, (5, 5, 0, 10)), 2)
+    [(0, 2), (2, 4)]
+    """
+    n = min(size.files, max(n_workers, min(4 * n_workers, size.rows // _PART_ROWS)))
+    ends = np.cumsum(size.file_rows)
+    wanted = np.searchsorted(ends, size.rows * (np.arange(n) + 1) / n)
+    cuts = [0, *np.minimum(wanted + 1, size.files).tolist()]
+    cuts[-1] = size.files
+    return [(a, b) for a, b in pairwise(sorted(set(cuts))) if sum(size.file_rows[a:b])]
+
+
+def summary_of_part(
+    asked: dict[str, Any], expected: int, progress: Progress = silent
+) -> ClassSummary:
+    """Run by an executor's worker: the summary of some files, which a confined process reads.
+
+    Raises
+    ------
+    InputError
+        As `summary_of_folder`, and if the files do not have the expected number of rows.
+    """
+    with tempfile.TemporaryDirectory(prefix="kdcal-part-") as folder:
+        run_limited(
+            f"{_ME}summarise_files",
+            {**asked, "threads": 1},
+            seconds=_SECONDS,
+            folder=Path(folder),
+            progress=progress,
+            **_READING,
+        )
+        found = load(Path(folder), ClassSummary)
+    if found.n != expected:
+        raise InputError(
+            "The files changed while they were read", fix="Start again once they are written."
+        )
+    return found
 
 
 def _files(folder: str | Path, roots: Sequence[Path] | None) -> dict[str, Any]:
@@ -127,11 +250,14 @@ def _files(folder: str | Path, roots: Sequence[Path] | None) -> dict[str, Any]:
     return {"files": [{"path": str(path), "name": name} for path, name in files]}
 
 
-def write_sample(files: list[dict[str, str]], folder: str) -> dict[str, int]:
+def write_sample(files: list[dict[str, str]], folder: str) -> dict[str, Any]:
     """Run in the worker: write the sample into the folder."""
     table = _table(files)
     pq.write_table(table.sample(_SAMPLE_ROWS), Path(folder) / SAMPLE)
-    return {"files": len(files), "groups": len(table.groups), "rows": table.n_rows}
+    counts = dict.fromkeys((one["name"] for one in files), 0)
+    for group in table.groups:
+        counts[group.file] += group.rows
+    return {"groups": len(table.groups), "rows": list(counts.values())}
 
 
 def load_kernels() -> None:
@@ -145,9 +271,12 @@ def summarise_files(
     classes: list[str],
     folder: str,
     progress: Progress = silent,
+    first: int = 0,
+    threads: int = _THREADS,
 ) -> None:
-    """Run in the worker: save the summary into the folder."""
-    save(Path(folder), summarise_table(_table(files), decode(Roles, roles), classes, progress))
+    """Run in the worker: save the summary into the folder; ``first`` is its first row's place."""
+    table, known = _table(files), decode(Roles, roles)
+    save(Path(folder), summarise_table(table, known, classes, progress, threads, first=first))
 
 
 def _table(files: list[dict[str, str]]) -> PartedTable:
@@ -160,6 +289,8 @@ def summarise_table(
     classes: Sequence[str],
     progress: Progress = silent,
     threads: int = _THREADS,
+    *,
+    first: int = 0,
 ) -> ClassSummary:
     """The summary of all rows; the number of threads does not change its bytes.
 
@@ -198,7 +329,7 @@ def summarise_table(
                 with _at(group, before):
                     proba = output_matrix(frame, roles, names)
                     y = target_labels(frame, roles, names)
-                    tally.add(proba, y, first=group.in_table + before)
+                    tally.add(proba, y, first=first + group.in_table + before)
                 with lock:
                     done += len(frame)
         return tally.summary()

@@ -10,6 +10,7 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import Comparison, compare, compared_measures
 from kdcal_core.evaluation.held_out import Judge
+from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.progress import part_of
 from kdcal_core.review import PARTS, Review, review_data
 from kdcal_core.review.review import input_columns
@@ -123,7 +124,7 @@ def compare_calibrators(sets: Sets, settings: ComparisonSettings) -> ComparisonR
     """
     sets.progress(0.0, "Reading the rows")
     data = review_data(sets.reader, with_model=True)
-    with warnings.catch_warnings():
+    with chosen_executor() as executor, warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # the result's notes say the same
         found = compare(
             settings.calibrators,
@@ -134,5 +135,6 @@ def compare_calibrators(sets: Sets, settings: ComparisonSettings) -> ComparisonR
             judge=settings.judge,
             event=settings.event,
             progress=part_of(sets.progress, _READ, 1.0),
+            executor=executor,
         )
     return ComparisonRun(settings, data.calibration.n_rows, found)

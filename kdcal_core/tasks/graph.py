@@ -24,6 +24,7 @@ from kdcal_core.calibration.graph.forest_and_network import UNWEIGHTED, KernelDe
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review
 from kdcal_core.store import load
@@ -255,12 +256,13 @@ def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
         )
     else:
         inside = calibrator.held_out(y)
-    with warnings.catch_warnings():
+    with chosen_executor() as executor, warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # the calibrator's notes say the same
         with in_file(reader.name("calibration")), in_rows_of(X):
             proba = predict(model, X, model.classes, part_of(progress, 0.0, 0.05))
         with in_file(reader.name(reader.reference)), in_rows_of(given.get("X_partition", X)):
-            calibrator.fit(proba, y, X, model=model, progress=part_of(progress, 0.05, 0.9), **given)
+            given |= {"progress": part_of(progress, 0.05, 0.9), "executor": executor}
+            calibrator.fit(proba, y, X, model=model, **given)
         if reader.has("evaluation"):
             X, y = reader.labelled("evaluation")
             inside = np.ones(len(y), dtype=bool)

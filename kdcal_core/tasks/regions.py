@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -19,6 +20,7 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MODEL, Note, beside_model, held_out_answers, methods_of
 from kdcal_core.evaluation.overlap import overlap, overlap_note
 from kdcal_core.evaluation.second_model import SecondModel
+from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.partition.tree import unusable_columns
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
@@ -279,7 +281,10 @@ def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
     if shared is not None and (note := overlap_note(shared)) is not None:
         notes.append(note)
     binary = len(data.classes) == 2
-    methods, scores, second = _repaired(data, settings, binary, part_of(progress, 0.05, 1.0), notes)
+    with chosen_executor() as executor:
+        methods, scores, second = _repaired(
+            data, settings, binary, part_of(progress, 0.05, 1.0), notes, executor
+        )
     if others := left_out(reader.review):
         notes.append(Note(left_out_words(others)))
     record = RegionsRecord(
@@ -343,6 +348,7 @@ def _repaired(
     binary: bool,
     progress: Progress,
     notes: list[Note],
+    executor: Executor | None,
 ) -> tuple[list[RegionsMethod], dict[str, EventScores], BesideSecondModel | None]:
     """The model and every method on rows held out from the fit; notes name the methods left out."""
     model = methods_of([])[0]
@@ -364,6 +370,7 @@ def _repaired(
                     folds=settings.folds,
                     seed=settings.seed,
                     progress=part_of(progress, at / len(keys), (at + 1) / len(keys)),
+                    executor=executor,
                 )
             except InputError as error:
                 notes.append(Note(f"{title} was left out. {error}"))

@@ -176,10 +176,15 @@ def die_once(path: str, n: int) -> int:
 
 
 def freeze_once(path: str) -> int:
-    """Stop this process at the first call for ``path``, leaving its number there."""
+    """Stop this process at the first call for ``path``, leaving its number there.
+
+    It goes on after SIGCONT once ``path.go`` is there.
+    """
     if not Path(path).exists():
         Path(path).write_text(str(os.getpid()))
-        os.kill(os.getpid(), signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)  # which may take a moment
+        while not Path(f"{path}.go").exists():
+            time.sleep(0.05)
     return os.getpid()
 
 

@@ -8,25 +8,42 @@ import subprocess
 import sys
 import time
 from concurrent.futures import wait
+from pathlib import Path
 
 import job_probes as probes
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from kdcal_core.data import Roles, ScoredSet
+from kdcal_core.diagnostics.summaries import summarise
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.jobs import Cancelled, builds, dask_workers, parcels
 from kdcal_core.jobs.dask_workers import DaskWorkers
 from kdcal_core.jobs.executors import SCHEDULER, SHARED, chosen_executor
 from kdcal_core.jobs.local_processes import LocalProcesses
 from kdcal_core.jobs.parcels import pack, unpack
+from kdcal_core.partition import LeafCodes, class_masses, find_polytopes
+from kdcal_core.review import ReviewData
+from kdcal_core.review.folder_summary import FolderSize, summary_of_folder
+
+LONG = 300.0  # seconds that a loaded machine may take to import the libraries
 
 
-def until(condition, seconds=60.0):
+def until(condition, seconds=LONG):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def until_both_work(executor):
+    """Wait until workers that were killed are there again."""
+    if isinstance(executor, DaskWorkers):
+        until(lambda: len(executor._client.nthreads()) == 2)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +66,7 @@ def cluster(tmp_path_factory):
     until(file.exists)
     address = pd.read_json(file, typ="series")["address"]
     client = dask_workers._client(address)
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=LONG)
     client.close()
     yield address
     for process in reversed(begun):
@@ -80,7 +97,7 @@ def test_arrays_and_tables_come_back_as_they_are_in_process(executor):
     frame["k"] = frame["s"].astype("category")
     by = np.arange(2 * rows, dtype=float)[::2]  # with gaps
     future = executor.submit(probes.scaled, frame, by)
-    found, process = future.result(60)
+    found, process = future.result(LONG)
     pd.testing.assert_frame_equal(found, probes.scaled(frame, by)[0], check_exact=True)
     assert process != os.getpid()
 
@@ -113,44 +130,84 @@ def test_rows_as_objects_are_refused(tmp_path, monkeypatch):
         pack(np.full(6000, "ab", dtype=object), tmp_path)
 
 
+def test_results_are_the_same_bytes_wherever_they_are_computed(executor, tmp_path):
+    """Fits of a comparison, kernel blocks, and the summary of a folder."""
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = (rng.random(300) < p**2).astype(int)
+    rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "digest", "calibration")
+    review = ReviewData(rows, None, rows.classes, {})
+    shares = []
+    held = [
+        held_out_answers(
+            methods_of(["isotonic", "beta"]), review, folds=2, executor=one, progress=progress
+        )
+        for one, progress in ((None, None), (executor, lambda share, note: shares.append(share)))
+    ]
+    for here, there in zip(*(one.said for one in held), strict=True):
+        assert here.proba.tobytes() == there.proba.tobytes()
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    codes = LeafCodes(rng.integers(0, 3, (700, 6)).astype(np.int32))
+    codes = find_polytopes(codes).codes
+    counts = rng.integers(0, 3, (len(codes), 2))
+    exponents = np.array([1.0, 2.0])
+    masses = [class_masses(codes, counts, exponents, executor=one) for one in (None, executor)]
+    assert masses[0].tobytes() == masses[1].tobytes()
+    folder, into = tmp_path / "folder", tmp_path / "into"
+    folder.mkdir()
+    into.mkdir()
+    for at in range(3):
+        part = slice(100 * at, 100 * at + 100)
+        table = pa.table({"p": p[part], "y": np.where(y[part], "yes", "no")})
+        pq.write_table(table, folder / f"{at}.parquet")
+    roles, size = Roles(target="y", outputs=(("yes", "p"),)), FolderSize(3, (100,) * 3)
+    found = summary_of_folder(folder, roles, rows.classes, into, size=size, executor=executor)
+    assert found.digest == summarise(rows.proba, y, rows.classes).digest
+    wrong = FolderSize(3, (100, 100, 99))
+    with pytest.raises(InputError, match="changed while they were read"):
+        summary_of_folder(folder, roles, rows.classes, into, size=wrong, executor=executor)
+
+
 def test_errors_come_back_as_they_are(executor):
     fields = {"what": "Wrong", "fix": "Mend it.", "row": 3}
     with pytest.raises(InputError) as raised:
-        executor.submit(probes.refuse, fields).result(60)
+        executor.submit(probes.refuse, fields).result(LONG)
     assert raised.value.row == 3
     with pytest.raises(RuntimeError, match="boom"):
-        executor.submit(probes.fail, "boom").result(60)
+        executor.submit(probes.fail, "boom").result(LONG)
 
 
 def test_a_killed_worker_costs_its_task_only(executor, tmp_path):
     """The task is computed again, and so it is the second time that ends it."""
     once = executor.submit(probes.die_once, str(tmp_path / "once"), 7)
     others = [executor.submit(probes.add, at, 1) for at in range(3)]
-    assert once.result(60) == 7
-    assert [one.result(60) for one in others] == [1, 2, 3]
+    assert once.result(LONG) == 7
+    assert [one.result(LONG) for one in others] == [1, 2, 3]
 
 
 def test_a_task_that_kills_its_workers_is_an_error_and_the_run_goes_on(executor):
     always = executor.submit(os._exit, 3)
     with pytest.raises(InputError, match="lost its worker 2 times"):
-        always.result(60)
-    assert executor.submit(probes.add, 1, 1).result(60) == 2
+        always.result(LONG)
+    assert executor.submit(probes.add, 1, 1).result(LONG) == 2
 
 
 def test_cancel_stops_what_runs_and_what_waits(executor, tmp_path):
     paths = [str(tmp_path / f"{at}") for at in range(2)]
+    until_both_work(executor)
     running = [executor.submit(probes.work_on, path) for path in paths]
-    waiting = executor.submit(probes.work_on, str(tmp_path / "never"))
     until(lambda: all(map(os.path.exists, paths)))
+    waiting = executor.submit(probes.work_on, str(tmp_path / "never"))
     for future in (waiting, *running):
         future.cancel()
-    assert not wait([waiting, *running], 20).not_done
+    assert not wait([waiting, *running], LONG).not_done
     for future in running:
         with pytest.raises(Cancelled):
             future.result()
     assert waiting.cancelled() or isinstance(waiting.exception(), Cancelled)
     assert not (tmp_path / "never").exists()
-    assert executor.submit(probes.add, 1, 1).result(60) == 2
+    assert executor.submit(probes.add, 1, 1).result(LONG) == 2
 
 
 def test_on_a_cluster_the_function_itself_ends(dask, tmp_path):
@@ -168,28 +225,30 @@ def test_a_deadline_ends_a_task(cluster, tmp_path):
         futures = [each.submit(probes.nap, 4.0) for each in (local, dask)]
         for future in futures:
             with pytest.raises(InputError, match="took longer than"):
-                future.result(30)
-        assert local.submit(probes.add, 1, 1).result(60) == 2
+                future.result(LONG)
+        assert local.submit(probes.add, 1, 1).result(LONG) == 2
 
 
 def test_a_frozen_worker_is_lost_and_another_one_computes(cluster, tmp_path, monkeypatch):
     path = tmp_path / "frozen"
-    with DaskWorkers(cluster, tmp_path, silence=3.0) as executor:
+    with DaskWorkers(cluster, tmp_path, silence=8.0) as executor:
         future = executor.submit(probes.freeze_once, str(path))
         try:
-            other = future.result(60)
+            other = future.result(LONG)
         finally:
+            Path(f"{path}.go").touch()
             os.kill(int(path.read_text()), signal.SIGCONT)
     assert other != int(path.read_text())
 
 
 def test_a_task_that_no_worker_begins_is_an_error(cluster, dask, tmp_path):
     paths = [tmp_path / f"{at}" for at in range(2)]
+    until_both_work(dask)
     busy = [dask.submit(probes.work_on, str(path)) for path in paths]
     until(lambda: all(path.exists() for path in paths))
     with DaskWorkers(cluster, tmp_path, unbegun=0.3) as late:
         with pytest.raises(InputError, match="no worker began it"):
-            late.submit(probes.add, 1, 1).result(30)
+            late.submit(probes.add, 1, 1).result(LONG)
         for future in busy:
             future.cancel()
 
@@ -197,9 +256,10 @@ def test_a_task_that_no_worker_begins_is_an_error(cluster, dask, tmp_path):
 def test_workers_of_another_build_are_one_clear_error(cluster, tmp_path, monkeypatch):
     strange = {**builds.build(), "numpy": "1.0"}
     with DaskWorkers(cluster, tmp_path) as executor:
+        until_both_work(executor)
         monkeypatch.setattr(dask_workers, "build", lambda: strange)
         with pytest.raises(InputError, match=r"1 worker has other .* in place of 1\.0 \(tcp:"):
-            executor.submit(probes.add, 1, 1).result(60)  # as on a worker that came later
+            executor.submit(probes.add, 1, 1).result(LONG)  # as on a worker that came later
     with pytest.raises(InputError, match="2 workers have other versions"):
         DaskWorkers(cluster, tmp_path)
 

@@ -44,7 +44,8 @@ def test_a_worker_summarises_all_rows(tmp_path):
         one.mkdir()
     p, y = made(folder)
     path, size = sample_of_folder(folder, first)
-    assert size == {"files": 3, "groups": 12, "rows": 1000}
+    assert (size.files, size.groups, size.rows) == (3, 12, 1000)
+    assert size.file_rows == (333, 333, 334)
     assert pq.read_metadata(path).num_columns == 3
     shares = []
     found = summary_of_folder(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from concurrent.futures import Executor
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -381,6 +382,7 @@ class KernelDensityCalibrator(Calibrator):
         y_partition: Any = None,
         model: Any = None,
         progress: Progress | None = None,
+        executor: Executor | None = None,
     ) -> Self:
         """Fit on the calibration set and, if given, on the model's training rows.
 
@@ -399,6 +401,8 @@ class KernelDensityCalibrator(Calibrator):
         model : Model, or what :func:`kdcal_core.models.wrap_model` takes
         progress : callable, optional
             Called with the share done in [0, 1] and a sentence; may raise to cancel.
+        executor : concurrent.futures.Executor, optional
+            Runs blocks of rows in place of threads; the result is the same.
 
         Raises
         ------
@@ -427,7 +431,9 @@ class KernelDensityCalibrator(Calibrator):
             rows = X_partition, names[trained], *rows
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
-            self.estimator_ = self._estimator(opened, X).fit(*rows, progress=progress)
+            self.estimator_ = self._estimator(opened, X).fit(
+                *rows, progress=progress, executor=executor
+            )
         self.estimator_.graph_ = self._at_settings(self.estimator_.graph_)
         for one in caught:
             if issubclass(one.category, InputWarning):
