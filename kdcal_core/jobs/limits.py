@@ -1,7 +1,9 @@
 """Limits of jobs on this machine: how many run at once, memory, time, and trials of first rows.
 
 All workers together get three quarters of the memory of the machine, or of the container around
-this process, in equal shares. The rest is for the app's own process and the page cache.
+this process, in equal shares. The rest is for the app's own process and the page cache. While a
+job shares its work with copies of its process (`kdcal_core.forks`), each copy may take half of a
+share beside it.
 
 A job whose review nobody has open is stopped after `GRACE_SECONDS`. A quarter of an hour is longer
 than a reload, a change of network or a tab that the browser suspends, and a job of ten minutes
