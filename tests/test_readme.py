@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pdoc
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
@@ -186,6 +187,23 @@ def test_what_only_python_offers_is_there() -> None:
         for name in re.findall(r"`(\w+)`", said[1]):
             assert hasattr(owner, name), line
             assert module == "kdcal_core" or name in owner.__all__, line
+
+
+def test_the_reference_opens_without_a_network(tmp_path: Path) -> None:
+    (block,) = (one for one in blocks(FOLDER / "python.md", "bash") if "pdoc" in one)
+    rooms = [
+        name for group in re.findall(r"kdcal_core\.{([\w,]+)}", block) for name in group.split(",")
+    ]
+    assert len(rooms) > 10
+    for room in rooms:
+        assert (ROOT / "kdcal_core" / room).is_dir() or (ROOT / f"kdcal_core/{room}.py").is_file()
+    options = block.split("pdoc ")[1].split(" -o ")[0].split()
+    assert options == ["-d", "numpy", "--no-show-source"]
+    pdoc.render.configure(docformat="numpy", show_source=False)
+    pdoc.pdoc("kdcal_core.displays", output_directory=tmp_path)
+    page = (tmp_path / "kdcal_core/displays.html").read_text()
+    assert '<h6 id="parameters">Parameters</h6>' in page
+    assert not re.search(r"(src|url)[=(]\"?https?:|<link[^>]+https?:", page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
