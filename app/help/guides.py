@@ -27,6 +27,7 @@ NAMES = (
     "python",
     "measured",
     "deploying",
+    "changes",
 )
 _CHECKS = re.compile(r"<!-- table of checks -->.*?<!-- end of the table -->", re.DOTALL)
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
