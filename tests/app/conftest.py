@@ -14,7 +14,7 @@ from app_pages import ENTRY
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.elements.lib.mutable_tab_container import TabContainer
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, local_script_runner
 from workerless import run_here
 
 from kdcal_core.review import Workspace
@@ -45,17 +45,34 @@ def _garbage_is_collected_as_in_any_process() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _scripts_run_as_on_the_server() -> Iterator[None]:
-    """The test runner does not read `app/.streamlit/config.toml`, which turns both of these off.
+    """The test runner does not read `app/.streamlit/config.toml`, which turns all of these off.
 
-    By default Streamlit measures every command and rewrites every script, in each run.
+    By default Streamlit measures every command, rewrites every script, and collects garbage, in
+    each run.
     """
-    names = ("browser.gatherUsageStats", "runner.magicEnabled")
+    names = ("browser.gatherUsageStats", "runner.magicEnabled", "runner.postScriptGC")
     before = {name: config.get_option(name) for name in names}
     for name in names:
         config.set_option(name, False)
     yield
     for name, value in before.items():
         config.set_option(name, value)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _runs_are_awaited() -> Iterator[None]:
+    """Streamlit looks every millisecond whether a run has ended, among all messages of the run."""
+
+    def wait(runner: local_script_runner.LocalScriptRunner, timeout: float = 3) -> None:
+        runner._script_thread.join(timeout)
+        if runner._script_thread.is_alive():
+            runner.request_stop()
+            runner.join()
+            raise RuntimeError(f"AppTest script run timed out after {timeout}(s)")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_script_runner, "require_widgets_deltas", wait)
+        yield
 
 
 @pytest.fixture(autouse=True)
