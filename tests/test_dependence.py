@@ -306,3 +306,35 @@ def test_few_or_single_clusters_and_times_keep_every_interval_in_order():
         for found in (*all_estimates(one), *question_estimates(one, None, 1)):
             ordered = found.low <= found.value <= found.high
             assert ordered or np.isnan(found.low), found
+
+
+@pytest.mark.usefixtures("work_here")
+@pytest.mark.parametrize("role", ["cluster", "time"])
+def test_a_regression_review_whose_rows_have_clusters_or_times(tmp_path, role: str):
+    workspace = Workspace(tmp_path)
+    x, noise = np.random.default_rng(0).normal(size=(2, 150))
+    each = pd.DataFrame({"mu": x, "y": x + noise, "day": np.arange(150)})
+    review_id = review_of(workspace, calibration=pd.concat([each, each], ignore_index=True))
+    roles = Roles(
+        target="y", task="regression", family="point", parameters=(("mean", "mu"),), **{role: "day"}
+    )
+    set_roles(workspace, review_id, roles)
+    score(workspace, review_id)
+    review = workspace.read(review_id)
+    assert review.sets["calibration"].units == 150
+    assert "150 " + ("clusters" if role == "cluster" else "times") in dependence_words(review)
+    rows = ReviewReader(workspace, review_id).distributions("calibration")
+    assert (rows.dependence.kind, rows.dependence.column) == (role, "day")
+    assert rows.only(np.arange(3)).dependence.unit.tolist() == [0, 1, 2]
+    # no row's spread comes from the other row of its cluster
+    spread = rows.distribution.std()
+    assert np.array_equal(spread[:150], spread[150:])
+    checks = measure_checks(Evidence(rows), ["KC021", "KC022", "KC023"]).checks
+    alone = measure_checks(
+        Evidence(replace(rows, dependence=None)), ["KC021", "KC022", "KC023"]
+    ).checks
+    for one, other in zip(checks, alone, strict=True):
+        wide, narrow = (
+            part.parts[0].estimate.high - part.parts[0].estimate.low for part in (one, other)
+        )
+        assert wide > 1.1 * narrow

@@ -96,8 +96,9 @@ def _run(options: argparse.Namespace) -> Report:
     elif review.task == "classification":
         texts.insert(0, outputs_words(review))
     if words := dependence_words(review):
-        alone = "The range in log odds treats rows as independent."
-        texts.insert(1, printable(f"{words} {alone}", 500))
+        if review.task == "classification":
+            words = f"{words} The range in log odds treats rows as independent."
+        texts.insert(1, printable(words, 500))
     if doubts:
         texts.insert(0, "\n".join(f"Warning: {doubt}" for doubt in doubts))
     return Report("\n\n".join(texts))

@@ -54,8 +54,9 @@ def test_every_page_says_which_rows_are_kept_together(workspace: Workspace, revi
     kept = "Rows of one ward are kept together in folds and intervals: 50 clusters (calibration)."
     assert kept in words(shown(clustered))
     assert "as independent" not in words(shown(clustered))
-    decisions = words(healthy(settle(launch("decisions", clustered))))
-    assert f"{kept} The intervals of this page still treat rows as independent." in decisions
+    far = words(healthy(settle(launch("out_of_distribution", clustered))))
+    alone = "Shares and means of foreign rows still treat rows as independent."
+    assert f"{kept} {alone}" in far
 
 
 def test_groups_are_asked_for_first(review_id: str) -> None:

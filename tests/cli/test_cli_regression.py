@@ -137,6 +137,32 @@ def test_what_asks_for_care_is_noted(run: Run, tmp_path: Path, texts: Texts) -> 
     assert "are the columns reversed?" in err
 
 
+def test_clusters_count_where_they_are_asked_for(run: Run, table: Path, tmp_path: Path) -> None:
+    four = pd.concat([frame().assign(ward=[f"w{one}" for one in range(400)])] * 4)
+    four.to_csv(table, index=False)
+    words = ("--predictions", table, "--target", "y", "--by", "kind")
+    found = {}
+    for name, more in (("rows", ()), ("clusters", ("--cluster", "ward"))):
+        out = tmp_path / f"{name}.json"
+        code, said, err = run(*words, *more, "--json", out)
+        assert (code, err) == (0, "")
+        found[name] = json.loads(out.read_text(encoding="utf-8"))
+    width = {
+        name: [
+            row["high"] - row["low"]
+            for row in one["sets"][0]["estimates"]
+            if row["key"] in ("crps", "rmse", "qce", "coverage95")
+        ]
+        for name, one in found.items()
+    }
+    assert np.divide(width["clusters"], width["rows"]) == pytest.approx(np.full(4, 2.0), rel=0.15)
+    assert found["clusters"]["settings"]["cluster"] == "ward"
+    said = " ".join(said.split())
+    assert "Rows of one ward are kept together in folds and intervals: 400 clusters" in said
+    assert "p value from 10,000 draws of clusters" in said
+    assert "log odds" not in said
+
+
 @pytest.mark.parametrize(
     ("change", "words", "shown"),
     [
