@@ -211,6 +211,9 @@ def write(rows: pd.DataFrame, out: Path) -> None:
         _HOW,
         f"Measured on {datetime.now(UTC):%Y-%m-%d}.",
         "Each cell: as if rows were independent; by clusters or times.",
+        "## All together",
+        _finding(share, tests),
+        _together(share, tests),
         "## 95% intervals that hold the true value: classification",
         _table(share[~tests], "classes", 1.0),
         "## 95% intervals that hold the true value: regression",
@@ -222,22 +225,62 @@ def write(rows: pd.DataFrame, out: Path) -> None:
     (where / "RESULTS_dependence.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
 
 
-def _table(share: pd.Series, task: str | None, sign: float) -> str:
-    """Estimates in columns, designs in rows; plain and together in one cell."""
-    found = share if task is None else share.xs(task, level="task")
-    value = 100.0 * found if sign > 0 else 100.0 * (1.0 - found)
+def _finding(share: pd.Series, tests: np.ndarray[Any, Any]) -> str:
+    """What the strongest dependence costs, in sentences."""
+    sentences = []
+    for kind, most in (("cluster", max(SHARED)), ("time", max(AUTO))):
+        here = share.index.get_level_values("kind") == kind
+        here &= share.index.get_level_values("shared") == most
+        held = 100.0 * share[here & ~tests].groupby("way").mean()
+        wrong = 100.0 - 100.0 * share[here & tests].groupby("way").mean()
+        words = "clusters" if kind == "cluster" else "times"
+        sentences.append(
+            f"At a correlation of {most:g} in {words}, {held['plain']:.0f}% of the 95% intervals "
+            f"hold the truth and {wrong['plain']:.0f}% of right models are called wrong as if rows "
+            f"were independent; by {words} {held['together']:.0f}% and {wrong['together']:.0f}%."
+        )
+    return "\n".join(sentences)
+
+
+def _together(share: pd.Series, tests: np.ndarray[Any, Any]) -> str:
+    """Means over all estimates, and over all tests, of each design."""
+    kinds = {
+        "intervals that hold": 100.0 * share[~tests],
+        "models called wrong": 100.0 - 100.0 * share[tests],
+    }
+    found = pd.DataFrame(
+        {
+            name: _cells(one.groupby(["kind", "n", "shared", "way"], sort=False).mean())
+            for name, one in kinds.items()
+        }
+    )
+    return markdown(_named(found.reset_index()))
+
+
+def _cells(value: pd.Series) -> pd.Series:
+    """Plain and together in one cell."""
     wide = value.unstack("way")
-    cells = wide["plain"].map("{:.1f}".format) + "; " + wide["together"].map("{:.1f}".format)
-    drop = [] if task is not None else ["task"]
-    table = cells.droplevel(drop).unstack("estimate") if drop else cells.unstack("estimate")
-    order = list(dict.fromkeys(found.index.get_level_values("estimate")))
-    table = table[order].reset_index()
+    return wide["plain"].map("{:.1f}".format) + "; " + wide["together"].map("{:.1f}".format)
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with its designs in words."""
     named = {"cluster": f"clusters of {SIZE}", "time": "times"}
     rows = [f"{n:,} {named[kind]}" for kind, n in zip(table["kind"], table["n"], strict=True)]
     table.insert(0, "rows", rows)
     table["shared"] = table["shared"].map("{:g}".format)
-    renamed = table.rename(columns={"shared": "correlation"})
-    return markdown(renamed.drop(columns=["kind", "n"]))
+    return table.rename(columns={"shared": "correlation"}).drop(columns=["kind", "n"])
+
+
+def _table(share: pd.Series, task: str | None, sign: float) -> str:
+    """Estimates in columns, designs in rows; plain and together in one cell."""
+    found = share if task is None else share.xs(task, level="task")
+    value = 100.0 * found if sign > 0 else 100.0 * (1.0 - found)
+    cells = _cells(value)
+    drop = [] if task is not None else ["task"]
+    table = cells.droplevel(drop).unstack("estimate") if drop else cells.unstack("estimate")
+    order = list(dict.fromkeys(found.index.get_level_values("estimate")))
+    return markdown(_named(table[order].reset_index()))
 
 
 _HOW = f"""\
