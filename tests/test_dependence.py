@@ -202,6 +202,11 @@ def test_draws_and_folds_keep_dependent_rows_together(dependence: Dependence):
     first, second = two_parts(80, 40, 0, dependence)
     assert not set(dependence.unit[first]) & set(dependence.unit[second])
     assert 30 <= len(first) <= 40
+    large = Dependence.of(dependence.kind, np.repeat([0, 1, 2], [60, 15, 5]))
+    for seed in range(4):
+        first, second = two_parts(80, 40, seed, large)
+        assert len(first) in ((20,) if large.kind == "cluster" else (60,))
+        assert len(first) + len(second) == 80
     n = dependence.n_units
     with pytest.raises(InputError, match=f"{n} {dependence.kind}s cannot be divided into 50 folds"):
         stratified_folds(y, 50, 0, dependence)

@@ -103,7 +103,7 @@ def two_parts(
     """Positions of about ``n_first`` rows drawn at random, and of the others, both ascending.
 
     Dependent rows stay together: clusters are drawn, until no further one fits; in time the first
-    part is the earlier stretch.
+    part is the earlier stretch. There is at least one of them in it, if there are several.
 
     Examples
     --------
@@ -123,7 +123,11 @@ def two_parts(
     order = np.arange(len(size))
     if dependence.kind == "cluster":
         order = np.random.default_rng(seed).permutation(len(size))
+        # one that fills the part alone would keep out all after it
+        order = order[np.argsort(size[order] > n_first, kind="stable")]
     taken = order[np.cumsum(size[order]) <= n_first]
+    if not len(taken) and n_first > 0 and len(order) > 1:
+        taken = order[:1]
     first = np.isin(unit, taken)
     return np.flatnonzero(first), np.flatnonzero(~first)
 
