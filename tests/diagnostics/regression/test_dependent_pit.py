@@ -172,7 +172,7 @@ def test_alike_numbers_have_the_covariance_of_all_pairs():
 @cache
 def missed() -> dict[str, dict[str, float]]:
     """How often right models are called wrong, with and without their clusters."""
-    runs, counts = 30, {"alone": {}, "clusters": {}}
+    runs, counts = 20, {"alone": {}, "clusters": {}}
     for run in range(runs):
         rows = made(25, 8, 0.5, seed=100 + run)
         for name, one in (("alone", replace(rows, dependence=None)), ("clusters", rows)):
@@ -197,7 +197,7 @@ def missed() -> dict[str, dict[str, float]]:
 @pytest.mark.parametrize("key", ["test", "fault", "band", "bars", "bias", "coverage"])
 def test_clusters_hold_the_level_that_rows_alone_miss(key: str):
     found = missed()
-    assert found["clusters"][key] <= 0.17  # 0.05 and three standard errors
+    assert found["clusters"][key] <= 0.2  # 0.05 and three standard errors
     assert found["alone"][key] > found["clusters"][key]
 
 
