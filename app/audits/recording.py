@@ -332,6 +332,7 @@ def _begin(
         raise InputError("An audit needs a title", fix="Write one.")
     asked = make_audit.request(session.workspace(), review, settings)
     kept = project or record.create(name, who)
+    record.require_draft(kept, who)  # before minutes of computing
     begun = begin(record.project(kept.id), _limits(review), review, settings.which)
     keep_pending(
         session.workspace(),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
@@ -102,7 +103,7 @@ class Database:
         self._path = None if given else root / SQLITE
         self._file: tuple[int, int] | None = None  # SQLite's file, when it was opened
         self._engine = _engine(given or sql.URL.create("sqlite", database=str(self._path)))
-        with _as_input(self.place):
+        with as_input(self.place):
             if self._path is not None:
                 make_folder(root)
                 _make_private_file(self._path)
@@ -199,7 +200,7 @@ class Database:
     def reading(self) -> Iterator[sql.Connection]:
         """A connection that reads."""
         self.require_there()
-        with _as_input(self.place), self._engine.connect() as connection:
+        with as_input(self.place), self._engine.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -209,8 +210,19 @@ class Database:
         Nothing is changed unless the body ends without an error.
         """
         self.require_there()
-        with _as_input(self.place), self._write() as connection:
+        with as_input(self.place), self._write() as connection:
             yield connection
+
+    def require_writable(self) -> None:
+        """Refuse at once a database that can only be read; nothing is written.
+
+        Raises
+        ------
+        InputError
+        """
+        with contextlib.suppress(_UndoneError), self.changing() as connection:
+            connection.execute(sql.insert(PROJECT).values(id=secrets.token_hex(16)))
+            raise _UndoneError
 
     def require_there(self) -> None:
         """Refuse SQLite's file if it was deleted or replaced since it was opened.
@@ -305,6 +317,10 @@ class Database:
         make_folder(folder)
         now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         self.back_up(folder / f"audits-{revision}-{now}.sqlite")
+
+
+class _UndoneError(Exception):
+    """Ends a transaction without keeping it."""
 
 
 class Writing:
@@ -451,7 +467,7 @@ _OUT_OF_ORDER = (sql.exc.OperationalError, sql.exc.InterfaceError, sql.exc.Timeo
 
 
 @contextlib.contextmanager
-def _as_input(place: str) -> Iterator[None]:
+def as_input(place: str) -> Iterator[None]:
     """Say of what the database refuses what is wrong and how to mend it."""
     try:
         yield

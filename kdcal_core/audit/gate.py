@@ -174,6 +174,8 @@ def start_gate(config: AuditConfig, record: Record | None, who: Person | None) -
         who = who or record.acting(known)
         if known is not None:
             record.require_draft(known, who)
+        else:
+            record.require_writable()
     return StartedGate(config, record, who, _baselines(config, record), verified(config))
 
 

@@ -9,7 +9,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 from kdcal_core.audit.beginning import Begun
 from kdcal_core.audit.bounds import require_name
 from kdcal_core.audit.content import AuditContent, content_bytes, failures, read_content
-from kdcal_core.audit.database import Database, folder_gone
+from kdcal_core.audit.database import Database, as_input, folder_gone
 from kdcal_core.audit.events import (
     EVENTS,
     KEY,
@@ -300,8 +300,10 @@ class Record:
         Raises
         ------
         InputError
-            If the person has no role for it, or this machine's key may not sign.
+            If the person has no role for it, this machine's key may not sign, or the record can
+            only be read.
         """
+        self.require_writable()
         if not self.may_sign(project):
             raise _not_admitted(project)
         require_role(project, who, AuditDrafted)
@@ -342,10 +344,29 @@ class Record:
 
     @contextmanager
     def files_alone(self) -> Iterator[None]:
-        """Keep others of this folder from deleting a file that is about to be named, or adding."""
-        make_folder(self.root)
-        with locked(self.root / ".files.lock"):
+        """Keep others of this folder from deleting a file that is about to be named, or adding.
+
+        Raises
+        ------
+        InputError
+            If the folder cannot be written.
+        """
+        with ExitStack() as held:
+            with as_input(str(self.root)):
+                make_folder(self.root)
+                held.enter_context(locked(self.root / ".files.lock"))
             yield
+
+    def require_writable(self) -> None:
+        """Refuse at once a database or a folder that can only be read.
+
+        Raises
+        ------
+        InputError
+        """
+        self.database.require_writable()
+        with self.files_alone():
+            pass
 
     def _draft(
         self,

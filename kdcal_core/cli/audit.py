@@ -21,6 +21,7 @@ from kdcal_core.cli.terminal import (
     progress_line,
     table,
     temporary_folder,
+    warn,
     write_file,
 )
 from kdcal_core.errors import InputError
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _ALTERED = 1
 _VERIFY = "Run 'kdcal audit verify'."
+_NO_AUDIT = "There is no audit in the record yet."
 RUN_FILES = ("audit.json", "gate.json", "report.html", "report.md", "receipt.json")
 _SHORTEST = 4  # characters of an identifier that may be given
 _SHORT = 8  # characters of an identifier that are shown
@@ -168,16 +170,15 @@ def _list(options: argparse.Namespace) -> Report:
         if not options.project or project.name == options.project
         for audit in project.audits.values()
     ]
+    if hidden := record.unreadable():
+        warn(f"{counted(len(hidden), 'project')} cannot be read. {_VERIFY}")
     if options.json:
         header = ("audit", "project", "title", "verdict", "state", "rows", "drafted")
         return Report(json.dumps([dict(zip(header, one, strict=True)) for one in rows], indent=2))
     if not rows:
-        return Report("There is no audit in the record yet.")
+        return Report("There is no audit that can be read." if hidden else _NO_AUDIT)
     header = ("Audit", "Project", "Title", "Verdict", "State", "Rows", "Drafted, UTC")
-    said = table(header, rows, left=(0, 1, 2, 3, 4, 6))
-    if hidden := record.unreadable():
-        said += f"\n\nWarning: {counted(len(hidden), 'project')} cannot be read. {_VERIFY}"
-    return Report(said)
+    return Report(table(header, rows, left=(0, 1, 2, 3, 4, 6)))
 
 
 def _show(options: argparse.Namespace) -> Report:
@@ -644,7 +645,8 @@ def _find(record: Record, name: str) -> tuple[Project, Audit]:
         return found[0]
     raise InputError(
         f"{'No' if not found else 'More than one'} audit has an id that begins with {name[:40]!r}",
-        fix="Choose one of 'kdcal audit list'.",
+        fix="Choose one of 'kdcal audit list'."
+        + f" A project cannot be read, too. {_VERIFY}" * bool(not found and record.unreadable()),
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import re
+import sqlite3
 import subprocess
 import tomllib
 from pathlib import Path
@@ -255,6 +257,25 @@ def test_what_was_altered_is_named_with_exit_code_1(
     assert not found["holds"]
     assert any("was altered" in one for one in found["projects"][0]["altered"])
     assert said(capsys, "verify", "--quiet", code=1) == ""
+
+
+def test_a_record_that_cannot_be_read_is_not_called_empty(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said(capsys, "export", "--project", "Income", "--out", "to-alter.zip")
+    monkeypatch.setenv("KDCAL_HOME", str(home / "unreadable"))
+    said(capsys, "import", "to-alter.zip")
+    (path,) = (home / "unreadable").rglob("audits.sqlite")
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE kdcal_entry SET payload = '{'")
+        database.commit()
+    for more in ((), ("--json",)):
+        assert main(["audit", "list", *more]) == 0
+        printed = capsys.readouterr()
+        assert "no audit in the record" not in printed.out
+        assert "warning: 1 project cannot be read" in printed.err
+    assert main(["audit", "show", "0000"]) == 2
+    assert "A project cannot be read, too. Run 'kdcal audit verify'." in capsys.readouterr().err
 
 
 def test_the_public_key_pins_the_record(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import errno
 import multiprocessing
 import os
 import random
+import secrets
 import shutil
 import sqlite3
 import tempfile
@@ -34,6 +35,7 @@ from kdcal_core.audit import (
     Database,
     Outbox,
     Record,
+    RetentionSet,
     database,
     deliver_due,
     verify,
@@ -488,6 +490,39 @@ def test_a_database_that_may_only_be_read(place: Place) -> None:
     again.database.close()
 
 
+@on_postgresql
+def test_a_role_that_may_only_select(place: Place) -> None:
+    record = place.open()
+    project = record.create("Credit risk", ME)
+    record.require_writable()
+    assert record.projects() == (project,)
+    engine, role = place.engine(), f"reader_{secrets.token_hex(4)}"
+    with engine.begin() as connection:
+        for words in (
+            f"CREATE ROLE {role} LOGIN",
+            f"GRANT USAGE ON SCHEMA public TO {role}",
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}",
+        ):
+            connection.execute(sql.text(words))
+    record.database.close()
+    assert place.url is not None
+    reader = Record(place.root, place.url.replace("kdcal@", f"{role}@"))
+    assert reader.projects() == (project,)
+    assert verify(reader, project.id).holds
+    for act in (
+        lambda: reader.create("Fraud", ME),
+        lambda: reader.write(project.id, RetentionSet(30), ME),
+        lambda: reader.require_draft(project, ME),
+    ):
+        with pytest.raises(InputError, match=r"permission denied.*Make it writable"):
+            act()
+    reader.database.close()
+    with engine.begin() as connection:
+        connection.execute(sql.text(f"DROP OWNED BY {role}"))
+        connection.execute(sql.text(f"DROP ROLE {role}"))
+    engine.dispose()
+
+
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "audits.sqlite").write_bytes(b"hidden " * 1000)
     assert "refuses (file is not a database)" in refused(tmp_path)
@@ -550,6 +585,13 @@ def test_a_folder_that_may_only_be_read(open_folder: Path) -> None:
         assert opened.projects() == (project,)
         with pytest.raises(InputError, match=r"is read-only.*Make it writable"):
             opened.create("Fraud", ME)
+        with pytest.raises(InputError, match=r"is read-only.*Make it writable"):
+            opened.require_draft(project, ME)  # before anything is computed
+        with (
+            pytest.raises(InputError, match=r"folder of audits cannot be used.*Make it writable"),
+            opened.files_alone(),
+        ):
+            pass
         opened.database.close()
         assert "Make it writable" in refused(open_folder / "new")
     empty = open_folder / "empty"
