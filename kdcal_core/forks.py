@@ -22,9 +22,6 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Generic, NoReturn, Self, TypeVar
 
-from threadpoolctl import threadpool_limits
-
-from kdcal_core.blocks import cores, on_one_core
 from kdcal_core.memory import memory_limit
 
 T = TypeVar("T")
@@ -50,6 +47,8 @@ def copies_for(n_items: int) -> int:
     >>> copies_for(1)
     0
     """
+    from kdcal_core.blocks import cores  # a job that needs no arrays starts without NumPy
+
     return max(0, min(cores(), n_items, _MOST) - 1) if _allowed and n_items <= _MOST else 0
 
 
@@ -125,17 +124,23 @@ class Shared(Generic[T, R]):
 
     def _fork(self) -> Connection:
         ours, theirs = multiprocessing.Pipe(duplex=False)
-        pid = os.fork()
+        parent, pid = os.getpid(), os.fork()
         if pid == 0:
-            self._serve(theirs)
+            self._serve(theirs, parent)
         theirs.close()
         self._pids.append(pid)
         return ours
 
-    def _serve(self, pipe: Connection) -> NoReturn:
+    def _serve(self, pipe: Connection, parent: int) -> NoReturn:
         """Work through items in this process, just forked, until none is left."""
         with suppress(BaseException):
             ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+            if os.getppid() != parent:  # it ended before it could be said
+                os._exit(1)
+            from threadpoolctl import threadpool_limits
+
+            from kdcal_core.blocks import on_one_core
+
             _take_half_the_memory()
             with threadpool_limits(1), on_one_core():
                 for number in self.mine():

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdcal_core import forks
+from kdcal_core import blocks, forks
 from kdcal_core.data import ScoredSet
 from kdcal_core.evaluation import methods as fits
 from kdcal_core.evaluation import methods_of
@@ -37,7 +37,7 @@ with shared:
 def allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     """This process may be forked, as a worker may, and there is a core for a copy."""
     monkeypatch.setattr(forks, "_allowed", True)
-    monkeypatch.setattr(forks, "cores", lambda: 3)
+    monkeypatch.setattr(blocks, "cores", lambda: 3)
 
 
 def gone(pid: int) -> bool:

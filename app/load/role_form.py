@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import session, waiting
-from kdcal_core.data import Family, OutputKind, Roles, Task
-from kdcal_core.data.column_kinds import SEVERAL_ROWS
+from kdcal_core.data import SEVERAL_ROWS, Family, OutputKind, Roles, Task
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, TableInfo, left_out, left_out_words, set_roles

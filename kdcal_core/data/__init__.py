@@ -9,6 +9,7 @@ from kdcal_core.data.array_checks import (
     digest_arrays,
     softmax_logits,
 )
+from kdcal_core.data.column_kinds import SEVERAL_ROWS
 from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
 from kdcal_core.data.labels import classes_of, encode_labels
@@ -60,6 +61,7 @@ from kdcal_core.data.tables import read_table, table_from_frame
 __all__ = [
     "FAMILY_PARAMETERS",
     "POSITIVE_OUTCOMES",
+    "SEVERAL_ROWS",
     "Choice",
     "Doubt",
     "Family",
