@@ -66,6 +66,9 @@ _FEW = 20  # distinct values for which every table has enough rows
 _MANY = 254  # categories that a tree over the inputs can distinguish
 _REPEATED = 0.1  # share of rows that repeat an identifier
 SEVERAL_ROWS = "it names what several rows belong to"
+# of whom or what a row is; several rows may be of one
+WHOSE = ("patient", "customer", "client", "subject", "person", "participant", "member", "user")
+WHOSE += ("household", "account", "company", "visit", "encounter", "admission", "case", "order")
 IDS = ("id", "index", "row", "row_id", "unnamed_0", "rowid", "uuid")
 
 
@@ -97,7 +100,7 @@ def why_no_input(name: str, column: pd.Series[Any]) -> str:
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
     looked = column.iloc[:: max(len(column) // _LOOKED_AT, 1)].dropna()
-    named_id = name in IDS or name.endswith("_id")
+    named_id = name in (*IDS, *WHOSE) or name.endswith("_id")
     if mostly_numbers(column):
         return _why_no_number(column, looked) if named_id else ""
     if not pd.api.types.is_string_dtype(column.dtype):

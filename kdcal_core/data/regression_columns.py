@@ -25,6 +25,7 @@ from kdcal_core.data.column_kinds import (
     sampled,
     simple,
     split_named,
+    why_no_input,
 )
 from kdcal_core.data.schema import Family, FloatArray, Roles
 from kdcal_core.errors import InputError
@@ -366,6 +367,7 @@ _BOUND_WORDS = frozenset(
         *("ci", "pi", "interval", "bound", "limit", "conf", "band", "quantile", "mean"),
     )
 )
+_HELD = 0.5  # share of its values between two bounds, from which a column may be their outcome
 _FOLLOWS = 0.5  # correlation from which a column may be what was predicted
 _MANY_FRACTIONS = 10  # distinct values that speak for a measurement, where some are no integers
 _MANY_INTEGERS = 50
@@ -412,6 +414,8 @@ def guess_regression_roles(
     weight = named(frame, WEIGHTS, used)
     split = split_named(frame, used)
     aside = {name for name in (weight, split) if name}
+    if target is None and not parameters:
+        target = _held_by(frame, used | aside)
     if target is None:
         target = _outcome_among(frame, used | aside, parameters)
     aside |= {target} if target else set()
@@ -463,10 +467,31 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
 def _has_forecasts(frame: pd.DataFrame, aside: set[str]) -> bool:
     """Whether predictions of a quantity stand beside a column that follows them."""
     _, parameters = predictions_in(frame, aside)
-    if not parameters or not all(_is_measured(frame[column]) for _, column in parameters):
+    if not parameters:
+        return _held_by(frame, aside) is not None
+    if not all(_is_measured(frame[column]) for _, column in parameters):
         return False
     found = _outcome_among(frame, aside | {column for _, column in parameters}, parameters)
     return found is not None and abs(follows(frame, parameters, found)) > _FOLLOWS
+
+
+def _held_by(frame: pd.DataFrame, taken: set[str]) -> str | None:
+    """The measured column that lies best between columns named as the ends of an interval."""
+    pairs = [(one.lower, one.upper) for one in bounds_in(frame, taken)]
+    shares = {
+        name: max((_inside(frame, lower, upper, name) for lower, upper in pairs), default=0.0)
+        for name in measured_columns(frame, taken)
+    }
+    best = max(shares, key=shares.__getitem__, default=None)
+    return best if best is not None and shares[best] > _HELD else None
+
+
+def _inside(frame: pd.DataFrame, lower: str, upper: str, column: str) -> float:
+    """Share of a column's values between two others."""
+    low, high, values = sampled(frame, [lower, upper, column]).T
+    known = np.isfinite(low) & np.isfinite(high) & np.isfinite(values)
+    inside = (low <= values) & (values <= high)
+    return float(inside[known].mean()) if known.any() else 0.0
 
 
 def follows(frame: pd.DataFrame, parameters: Parameters, column: str) -> float:
@@ -506,11 +531,13 @@ def bounds_in(frame: pd.DataFrame, taken: set[str]) -> tuple[Bounds, ...]:
     >>> frame = pd.DataFrame({"lower": [1.0, 2.0], "upper": [3.0, 4.0], "lo-80": 1.5, "hi-80": 5.0})
     >>> [(one.lower, one.level) for one in bounds_in(frame, taken=set())]
     [('lower', None), ('lo-80', 0.8)]
+    >>> bounds_in(pd.DataFrame({"lower90": [1.0], "upper90": [3.0]}), taken=set())[0].level
+    0.9
     """
     columns = {simple(name) for name in frame.columns}
     ends: dict[str, dict[tuple[str, str], str]] = {side: {} for side in _SIDES}
     for name in map(str, frame.columns):
-        words = [word for word in re.split(r"[_\-]+", simple(name)) if word]
+        words = re.findall(r"[^\W\d_]+|\d+", simple(name))  # "lower90" is two words
         numbers = [word for word in words if word.isdecimal()]
         if name in taken or len(numbers) > 1 or not mostly_numbers(frame[name]):
             continue
@@ -662,7 +689,11 @@ def measured_columns(frame: pd.DataFrame, taken: set[str]) -> list[str]:
     """
     ends = {name for one in bounds_in(frame, taken) for name in (one.lower, one.upper)}
     free = [str(name) for name in frame.columns if name not in taken | ends]
-    return [name for name in free if _is_measured(frame[name])]
+    return [
+        name
+        for name in free
+        if _is_measured(frame[name]) and not why_no_input(simple(name), frame[name])
+    ]
 
 
 def is_outcome_name(name: str) -> bool:

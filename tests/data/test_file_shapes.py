@@ -303,6 +303,18 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
             "notes": "read as a 80% interval",
         },
     ),
+    "bounds without a prediction": (
+        csv(frame(age=AGE, stay=SOLD, lower90=LOWER, upper90=UPPER)),
+        {
+            "task": "regression",
+            "target": "stay",
+            "parameters": {"0.05": "lower90", "0.95": "upper90"},
+        },
+    ),
+    "bounds without a prediction or a level": (
+        csv(frame(visit=np.arange(len(AGE)), stay=SOLD, lower=LOWER, upper=UPPER, age=AGE)),
+        {"task": "regression", "target": "stay", "asks": ["level"], "features": ("age",)},
+    ),
     "two named intervals": (
         csv(
             pd.DataFrame({"y": SOLD, "Lo 80": LOWER, "Hi 80": UPPER}).assign(

@@ -23,6 +23,8 @@ SOME = np.arange(N)
         ("loan_id", SOME.astype(str), "numbers"),
         ("id", SOME % 500, "several rows"),
         ("patient_id", [f"P{i // 3}" for i in SOME], "several rows"),
+        ("patient", [f"P{i // 3}" for i in SOME], "several rows"),
+        ("visit", SOME, "numbers"),
         ("site_id", SOME % 7, ""),  # few values: a category
         ("dose", SOME % 500, ""),
         ("id", SOME / 3, ""),
