@@ -11,6 +11,7 @@ from kdcal_core.partition.tree import ALL_ROWS
 from kdcal_core.text import counted, in_sentence, listed
 
 _MOST = 3  # titles in the headline
+_IN_REACH = 20  # times the rows at hand: what more of them would decide is not asked for
 
 
 def headline(checked: CheckedReview, what: str = "The model") -> str:
@@ -101,7 +102,9 @@ def evidence_text(result: CheckResult, part: JudgedPart) -> str:
     """Why the evidence is not enough, and how many rows would be; empty for other verdicts."""
     if part.verdict != "not enough evidence":
         return ""
-    rows = f"About {counted(part.rows_needed or 0, 'row')} of the same kind would decide."
+    here = result.check.place and part.name != ALL_ROWS
+    kind = f"of this part, which has {part.estimate.n:,}," if here else "of the same kind"
+    rows = f"About {counted(part.rows_needed or 0, 'row')} {kind} would decide."
     if part.spared:
         alone = (
             "Looked at alone it would fail. Among so many numbers one may lie beyond its limit by "
@@ -158,7 +161,7 @@ def next_step(
     elif failed:
         step = failed[0].remedy
     elif complete and unsure:
-        step = _rows_text(unsure)
+        step = " ".join(filter(None, (_suspect_text(unsure), _rows_text(unsure, checked.n))))
     elif complete and checked.unanswered:
         step = (
             "Give what the checks without an answer need, or take them out of those that must be "
@@ -192,11 +195,48 @@ def _everywhere_text(result: CheckResult) -> str:
     )
 
 
-def _rows_text(unsure: tuple[CheckResult, ...]) -> str:
-    needed = [one.worst.rows_needed for one in unsure]
-    most = max((n for n in needed if n is not None), default=None)
-    rows = "more held-out rows" if most is None else f"about {counted(most, 'held-out row')}"
-    return f"Collect {rows} of the same kind, and check again."
+def _suspect_text(unsure: tuple[CheckResult, ...]) -> str:
+    """The place that may be beyond its limit, by its estimate; empty without one."""
+    for one in unsure:
+        value = one.worst.estimate.value
+        beyond = value < one.limit.low or value > one.limit.high
+        if one.check.place and one.worst.name != ALL_ROWS and beyond:
+            found = f"{in_sentence(one.worst.estimate.label)} {found_text(one.worst.estimate)}"
+            return f"Look {one.check.place} {one.worst.name}: {found} may be beyond the limit."
+    return ""
+
+
+def _rows_text(unsure: tuple[CheckResult, ...], n: int) -> str:
+    """How many rows would decide, without those checks that as good as never will."""
+    total = {
+        one.check.title: one.worst.rows_needed * _times(one.worst, n)
+        for one in unsure
+        if one.worst.rows_needed is not None
+    }
+    near = [rows for rows in total.values() if rows <= _IN_REACH * n]
+    most = max(near or total.values(), default=None)
+    rows = "more held-out rows" if most is None else f"about {_rows(most)}"
+    step = f"Collect {rows} of the same kind, and check again."
+    far = [title for title, rows in total.items() if near and rows > _IN_REACH * n]
+    if far:
+        least = min(total[title] for title in far)
+        step += (
+            f" To decide {listed([title.lower() for title in far], _MOST)} would take "
+            f"{_rows(least)} or more: the estimate lies too close to its limit."
+        )
+    return step
+
+
+def _times(part: JudgedPart, n: int) -> float:
+    """How many rows there are for one of the part; 1 for a part that is no share of them."""
+    of_part = part.estimate.n
+    return n / of_part if part.name and 0 < of_part < n else 1.0
+
+
+def _rows(number: float) -> str:
+    """A number of rows with two digits."""
+    whole = round(number)
+    return counted(round(whole, 2 - len(str(whole))), "held-out row")
 
 
 def _repair_text(checked: CheckedReview) -> str:

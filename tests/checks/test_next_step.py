@@ -17,6 +17,7 @@ from kdcal_core.checks import (
     MeasuredChecks,
     MeasuredPart,
     Verdict,
+    evidence_text,
     judge_checks,
     next_step,
 )
@@ -98,6 +99,33 @@ def test_rows_are_asked_for_once_every_check_is_made() -> None:
     assert said(unknown).startswith("Collect more held-out rows of the same kind")
     assert said(few, more, complete=False) == ""
     assert said(complete=False) == ""
+
+
+def test_rows_that_nobody_can_collect_are_not_asked_for() -> None:
+    few = found("KC001", "not enough evidence", ("", GAP), rows=2000)
+    never = found("KC004", "not enough evidence", ("", GAP), rows=210_000)
+    assert said(few, never) == (
+        "Collect about 2,000 held-out rows of the same kind, and check again. To decide "
+        "calibration slope would take 210,000 held-out rows or more: the estimate lies too close "
+        "to its limit."
+    )
+    assert said(never) == "Collect about 210,000 held-out rows of the same kind, and check again."
+
+
+def test_a_place_that_may_be_beyond_its_limit_is_named_first() -> None:
+    gap = replace(GAP, value=-0.15, low=-0.18, high=-0.09, n=150)
+    place = found("KC007", "not enough evidence", ("ward is B", gap), rows=200)
+    place = replace(place, limit=Limit(-0.1, 0.1))
+    assert said(place) == (
+        "Look where ward is B: observed minus stated −0.15 (−0.18 to −0.09) may be beyond the "
+        "limit. Collect about 1,200 held-out rows of the same kind, and check again."
+    )
+    (part,) = place.parts
+    assert evidence_text(place, part) == (
+        "About 200 rows of this part, which has 150, would decide."
+    )
+    within = replace(place, limit=Limit(-0.16, 0.16))
+    assert said(within).startswith("Collect about 1,200")
 
 
 def test_one_region_of_all_rows_is_no_place() -> None:
