@@ -169,13 +169,14 @@ def answer(view: Decided) -> Decided:
     *rates, flagged = decision_rates(view.deciding, view.threshold)
     found, right = rates[0], rates[2]
     name = escape_markdown(view.name, 60)
+    its_rows = f"rows of class {name}" if view.name.isdecimal() else f"{name} rows"
     if flagged.value > 0.0:
         sentence = (
             f"Flags {estimate_text(flagged)} of the rows and finds {estimate_text(found)} of the "
-            f"{name} rows; of the flagged rows, {estimate_text(right)} are {name}."
+            f"{its_rows}; of the flagged rows, {estimate_text(right)} are {name}."
         )
     else:
-        sentence = f"Flags none of the rows, so every {name} row is missed."
+        sentence = f"Flags none of the rows, so all {its_rows} are missed."
     if view.repaired is not None:
         sentence = f"With {escape_markdown(view.repaired.name)}: {in_sentence(sentence)}"
     headline.header(sentence, anchor=False)

@@ -159,6 +159,13 @@ def scores_chart(histogram: ScoreHistogram, *, dark: bool) -> Chart:
     )
 
 
+_CONFUSION_NAMES: dict[ConfusionTable, str] = {
+    "joint": "confusion table",
+    "confusion": "confusion by true class",
+    "reverse": "confusion by predicted class",
+}
+
+
 def confusion_chart(
     confusion: Confusion, which: ConfusionTable, class_names: Sequence[str], *, dark: bool
 ) -> Chart:
@@ -171,7 +178,7 @@ def confusion_chart(
         table=lambda: pd.DataFrame(getattr(confusion, which), columns=list(class_names)).assign(
             true_class=list(class_names)
         ),
-        name=f"confusion {which}",
+        name=_CONFUSION_NAMES[which],
     )
 
 

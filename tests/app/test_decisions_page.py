@@ -112,7 +112,7 @@ def test_a_threshold_that_flags_no_row_says_so(workspace: Workspace) -> None:
     timid.iloc[:, 1] = 1.0 - timid["yes"]
     at = shown(review_of(workspace, calibration=timid))
     at.slider[0].set_value(95.0).run()
-    assert healthy(at).header[0].value == "Flags none of the rows, so every yes row is missed."
+    assert healthy(at).header[0].value == "Flags none of the rows, so all yes rows are missed."
     assert "Positive predictive value" not in tiles(at)
     assert tiles(at)["Sensitivity"].startswith("0")
 
