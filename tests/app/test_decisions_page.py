@@ -134,7 +134,7 @@ def test_of_many_classes_one_is_chosen(workspace: Workspace) -> None:
     assert at.selectbox[0].label == "Class to flag"
     at.selectbox[0].set_value(3).run()
     healthy(at)
-    assert "of the 3 rows" in at.header[0].value
+    assert "of the rows of class 3; of the flagged rows" in at.header[0].value
 
 
 def test_confidence_view_still_has_decisions(workspace: Workspace, review_id: str) -> None:
