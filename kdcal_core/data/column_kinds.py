@@ -67,8 +67,10 @@ _MANY = 254  # categories that a tree over the inputs can distinguish
 _REPEATED = 0.1  # share of rows that repeat an identifier
 SEVERAL_ROWS = "it names what several rows belong to"
 # of whom or what a row is; several rows may be of one
-WHOSE = ("patient", "customer", "client", "subject", "person", "participant", "member", "user")
-WHOSE += ("household", "account", "company", "visit", "encounter", "admission", "case", "order")
+WHOSE: tuple[str, ...] = (
+    *("patient", "customer", "client", "subject", "person", "participant", "member", "user"),
+    *("household", "account", "company", "visit", "encounter", "admission", "case", "order"),
+)
 IDS = ("id", "index", "row", "row_id", "unnamed_0", "rowid", "uuid")
 
 
