@@ -86,7 +86,10 @@ class Shared(Generic[T, R]):
         os.write(numbers, b"".join(at.to_bytes(_NUMBER) for at in range(len(items))))
         os.close(numbers)
         self._pids: list[int] = []
-        pipes = [self._fork() for _ in range(copies)]
+        pipes: list[Connection] = []
+        with suppress(OSError):  # the system lets no more be forked: fewer share the work
+            for _ in range(copies):
+                pipes.append(self._fork())  # noqa: PERF401 - those before a failure stay
         # only now, because a thread of this process would not be in a copy
         self._threads = [
             threading.Thread(target=self._hear, args=(pipe,), daemon=True) for pipe in pipes
@@ -151,6 +154,7 @@ class Shared(Generic[T, R]):
     def _hear(self, pipe: Connection) -> None:
         with suppress(EOFError, OSError), pipe:
             while True:
+                # of this process's own copy, which reads no other file than this process did
                 number, result = pickle.loads(pipe.recv_bytes())
                 self.results[number] = result
 

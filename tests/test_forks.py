@@ -89,6 +89,18 @@ def test_a_copy_that_dies_costs_its_item_alone(item: int) -> None:
     assert {*shared.results, *left} == {0, 2, 3}
 
 
+def test_where_nothing_can_be_forked_this_process_does_it_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", refuse)
+    with Shared(where, range(3), copies=2) as shared:
+        assert list(shared.mine()) == [0, 1, 2]
+        assert shared.wait(1.0)
+
+
 def large(item: int) -> np.ndarray:
     return np.full(300_000, float(item))
 

@@ -181,6 +181,31 @@ def toml_option(name: str, value: str = "") -> str:
     return f'{table}.{key} = "{value}"'
 
 
+def read_toml(path: Path, what: str, *, name: str, write: str) -> dict[str, Any]:
+    """The content of a TOML file.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        The file, as the beginning of a sentence.
+    name, write : str
+        What to do where it cannot be read, and where it is no TOML.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"{what} cannot be read ({reason})", fix=name, file=str(path)) from error
+    except (ValueError, RecursionError) as error:
+        reason = str(error)[:120]
+        raise InputError(f"{what} is not TOML ({reason})", fix=write, file=path.name) from error
+
+
 def read_config(path: Path) -> AuditConfig:
     """Read a configuration.
 
@@ -190,20 +215,12 @@ def read_config(path: Path) -> AuditConfig:
         If it is no TOML, or has a key, check, limit or value that is not known: the nearest name
         is suggested.
     """
-    try:
-        content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise InputError(
-            f"The configuration cannot be read ({error.strerror or error})",
-            fix="Name a file, or write one with 'kdcal audit init'.",
-            file=str(path),
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"The configuration is not TOML ({str(error)[:120]})",
-            fix="Write one with 'kdcal audit init', and change that.",
-            file=path.name,
-        ) from error
+    content = read_toml(
+        path,
+        "The configuration",
+        name="Name a file, or write one with 'kdcal audit init'.",
+        write="Write one with 'kdcal audit init', and change that.",
+    )
     try:
         return _config(content, path.absolute().parent)
     except InputError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor, wait
@@ -14,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from xml.etree import ElementTree
 
 import kdcal_core
-from kdcal_core.audit.config import AuditConfig, read_config
+from kdcal_core.audit.config import AuditConfig, read_config, read_toml
 from kdcal_core.audit.events import Person
 from kdcal_core.audit.gate import (
     AskedGate,
@@ -94,20 +93,12 @@ def read_configs(path: Path) -> tuple[NamedConfig, ...]:
     InputError
         If it is not such a file, or an entry finds nothing.
     """
-    try:
-        content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise InputError(
-            f"The list of audits cannot be read ({error.strerror or error})",
-            fix='Name a TOML file with configs = ["models/*/audit.toml"].',
-            file=str(path),
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"The list of audits is not TOML ({str(error)[:120]})",
-            fix='Write configs = ["models/*/audit.toml"].',
-            file=path.name,
-        ) from error
+    content = read_toml(
+        path,
+        "The list of audits",
+        name='Name a TOML file with configs = ["models/*/audit.toml"].',
+        write='Write configs = ["models/*/audit.toml"].',
+    )
     listed = content.get("configs")
     if set(content) != {"configs"} or not isinstance(listed, list) or not listed:
         raise InputError(

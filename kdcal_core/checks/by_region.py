@@ -86,7 +86,8 @@ Check(
     page="regions",
     method="A tree on the residuals of one half of the rows names the regions, and the other half "
     "judges them, so that the intervals hold. The Regions page does the same for many rows; with "
-    "fewer it divides none and compares with redrawn outcomes, so it may name other regions.",
+    "fewer it divides none and compares with redrawn outcomes, so it may name other regions: look "
+    "there too, because half of few rows can miss one, and then all rows together pass.",
     needs=needs_inputs,
     quick=False,
     place="where",

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.statistics import Dependence, RowDesign
+from kdcal_core.statistics import Dependence, DesignedRows
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -89,7 +89,7 @@ class Roles:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredSet:
+class ScoredSet(DesignedRows):
     """Rows with the model's probabilities and the true class: all that diagnostics need.
 
     Attributes
@@ -117,21 +117,6 @@ class ScoredSet:
     name: str
     weight: FloatArray | None = None
     dependence: Dependence | None = None
-
-    @property
-    def grouping(self) -> Dependence | None:
-        """How the rows depend on one another; None too where each is a cluster of its own."""
-        return None if self.dependence is None or self.dependence.alone else self.dependence
-
-    @property
-    def design(self) -> FloatArray | RowDesign | None:
-        """Weights and dependence as a ``sample_weight``: the weights alone for independent rows.
-
-        Functions that are given ``weight`` instead treat the rows as independent.
-        """
-        if self.grouping is None:
-            return self.weight
-        return RowDesign(self.weight, self.grouping)
 
     @property
     def n_rows(self) -> int:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import Dependence, RowDesign
+from kdcal_core.statistics import Dependence, DesignedRows
 from kdcal_core.text import formatted
 
 Rows = slice | NDArray[Any] | list[int]
@@ -239,7 +239,7 @@ class PredictiveDistribution(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionSet:
+class RegressionSet(DesignedRows):
     """The regression counterpart of :class:`kdcal_core.data.ScoredSet`.
 
     Attributes
@@ -274,16 +274,6 @@ class RegressionSet:
     weight: FloatArray | None = None
     true_mean: FloatArray | None = None
     dependence: Dependence | None = None
-
-    @property
-    def grouping(self) -> Dependence | None:
-        """How the rows depend on one another; None too where each is a cluster of its own."""
-        return None if self.dependence is None or self.dependence.alone else self.dependence
-
-    @property
-    def design(self) -> FloatArray | RowDesign | None:
-        """Weights and dependence as a ``sample_weight``, as of a `ScoredSet`."""
-        return self.weight if self.grouping is None else RowDesign(self.weight, self.grouping)
 
     @property
     def n_rows(self) -> int:

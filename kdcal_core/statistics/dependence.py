@@ -206,6 +206,26 @@ class RowDesign:
     dependence: Dependence
 
 
+class DesignedRows:
+    """A set whose rows have a ``weight`` and a ``dependence``, each or none."""
+
+    weight: FloatArray | None
+    dependence: Dependence | None
+
+    @property
+    def grouping(self) -> Dependence | None:
+        """How the rows depend on one another; None too where each is a cluster of its own."""
+        return None if self.dependence is None or self.dependence.alone else self.dependence
+
+    @property
+    def design(self) -> FloatArray | RowDesign | None:
+        """Weights and dependence as a ``sample_weight``: the weights alone for independent rows.
+
+        Functions that are given ``weight`` instead treat the rows as independent.
+        """
+        return self.weight if self.grouping is None else RowDesign(self.weight, self.grouping)
+
+
 def dependence_of(sample_weight: Any) -> Dependence | None:
     """The dependence that a ``sample_weight`` carries; None for independent rows.
 
