@@ -7,7 +7,6 @@ import math
 from kdcal_core.checks.check import in_form, limit_text
 from kdcal_core.checks.verdicts import CheckedReview, CheckResult, JudgedPart
 from kdcal_core.diagnostics import Estimate, estimate_text
-from kdcal_core.partition.tree import ALL_ROWS
 from kdcal_core.text import counted, in_sentence, listed
 
 _MOST = 3  # titles in the headline
@@ -102,7 +101,7 @@ def evidence_text(result: CheckResult, part: JudgedPart) -> str:
     """Why the evidence is not enough, and how many rows would be; empty for other verdicts."""
     if part.verdict != "not enough evidence":
         return ""
-    here = result.check.place and part.name != ALL_ROWS
+    here = result.check.place and part.is_place
     kind = f"of this part, which has {part.estimate.n:,}," if here else "of the same kind"
     rows = f"About {counted(part.rows_needed or 0, 'row')} {kind} would decide."
     if part.spared:
@@ -152,7 +151,7 @@ def next_step(
     'Nothing. Keep the model as it is, and check again on new rows.'
     """
     failed, unsure = checked.of("fail"), checked.of("not enough evidence")
-    local = next((one for one in failed if one.check.place and one.worst.name != ALL_ROWS), None)
+    local = next((one for one in failed if one.check.place and one.worst.is_place), None)
     step = ""
     if local is not None:
         step = f"{_place_text(local)} {local.remedy}"
@@ -200,7 +199,7 @@ def _suspect_text(unsure: tuple[CheckResult, ...]) -> str:
     for one in unsure:
         value = one.worst.estimate.value
         beyond = value < one.limit.low or value > one.limit.high
-        if one.check.place and one.worst.name != ALL_ROWS and beyond:
+        if one.check.place and one.worst.is_place and beyond:
             found = f"{in_sentence(one.worst.estimate.label)} {found_text(one.worst.estimate)}"
             return f"Look {one.check.place} {one.worst.name}: {found} may be beyond the limit."
     return ""

@@ -14,7 +14,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     labels, names = declared_groups(evidence)
     weight = evidence.predicted.design
     found = describe_pit_regions(evidence.pit, labels, names, level=level, sample_weight=weight)
-    return parts_of(found.regions)
+    return parts_of(found)
 
 
 Check(

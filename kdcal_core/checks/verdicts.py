@@ -15,9 +15,10 @@ from kdcal_core.checks.measuring import (
     MeasuredPart,
     asked_checks,
 )
-from kdcal_core.diagnostics import Estimate, unpaired_difference
+from kdcal_core.diagnostics import ANY_PART, Estimate, unpaired_difference
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
+from kdcal_core.partition.tree import ALL_ROWS
 from kdcal_core.review import Limit
 
 Verdict = Literal["pass", "fail", "not enough evidence"]
@@ -56,6 +57,11 @@ class JudgedPart:
     def own(self) -> Estimate:
         """The estimate on these rows alone, whatever the limit compares it with."""
         return self.estimate if self.now is None else self.now
+
+    @property
+    def is_place(self) -> bool:
+        """Whether its name says where its rows are, if its check looks at places."""
+        return self.name not in (ALL_ROWS, ANY_PART)
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,7 @@ from kdcal_core.diagnostics.label_shift import (
     label_shift,
 )
 from kdcal_core.diagnostics.regions import (
+    ANY_PART,
     Region,
     RegionFault,
     RegionSearch,
@@ -224,6 +225,7 @@ from kdcal_core.diagnostics.smooth_error import (
 from kdcal_core.diagnostics.targets import Kind, Norm, Strategy
 
 __all__ = [
+    "ANY_PART",
     "OPPOSITE_FAULTS",
     "SURE",
     "AnchorKind",

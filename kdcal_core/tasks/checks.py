@@ -31,7 +31,8 @@ from kdcal_core.tasks.spaces import regression_space, space_names
 def _edition() -> str:
     return " ".join(
         (
-            "p values by part and with a contrast, ratios with both errors, keys, none certain",
+            "p values by part and with a contrast, ratios with both errors, keys, none certain, "
+            "regions of both halves and parts that are missed",
             *CHECKS,
         )
     )

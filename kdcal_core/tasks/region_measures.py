@@ -108,7 +108,7 @@ class RegionColumns:
     columns: tuple[str, ...]
 
 
-_MAPS = "maps of either of two classes, intervals by scatter, smooth curves, boxes"
+_MAPS = "maps of either of two classes, intervals by scatter, smooth curves, boxes, parts"
 
 
 def _cut(arguments: dict[str, Any]) -> tuple[Part, ...]:

@@ -330,6 +330,35 @@ def test_a_faulty_region_is_found_and_named() -> None:
     assert verdicts(fine, ["KC007"])["KC007"] != "fail"
 
 
+def in_a_ward(n: int, gap: float, seed: int) -> Evidence:
+    """P(event) is too high by ``gap`` in one of five wards."""
+    rng = np.random.default_rng(seed)
+    ward = rng.choice(list("ABCDE"), n)
+    p = rng.uniform(0.3, 0.7, n)
+    y = (rng.random(n) < p - gap * (ward == "B")).astype(np.int64)
+    rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "d", "evaluation")
+    table = pd.DataFrame({"ward": ward, "noise": rng.normal(size=n)})
+    return Evidence(rows, event=1, inputs=lambda: table)
+
+
+@pytest.mark.parametrize("n", [300, 2000])
+def test_regions_do_not_pass_where_one_is_missed(n: int) -> None:
+    found = [verdicts(in_a_ward(n, 0.15, seed), ["KC007"])["KC007"] for seed in range(20)]
+    assert found.count("pass") <= 4  # 99.9% quantile of a binomial of 20 draws with chance 0.05
+
+
+def test_regions_pass_with_rows_enough_to_find_one() -> None:
+    found = [
+        judge_checks(measure_checks(in_a_ward(n, 0.0, 0), ["KC007"])).results[0]
+        for n in (1000, 12_000)
+    ]
+    assert [one.verdict for one in found] == ["not enough evidence", "pass"]
+    few = found[0].worst
+    assert few.name == "any other fifth of the rows"
+    assert not few.is_place
+    assert 3000 < few.rows_needed < 16_000
+
+
 def test_declared_groups_are_crossed_and_judged() -> None:
     rng = np.random.default_rng(0)
     rows = classified(4000)

@@ -2,6 +2,7 @@
 
 from kdcal_core.diagnostics.regions.judging import describe_pit_regions, describe_regions
 from kdcal_core.diagnostics.regions.region import (
+    ANY_PART,
     Region,
     RegionFault,
     RegionSearch,
@@ -15,6 +16,7 @@ from kdcal_core.diagnostics.regions.search import (
 )
 
 __all__ = [
+    "ANY_PART",
     "Region",
     "RegionFault",
     "RegionSearch",

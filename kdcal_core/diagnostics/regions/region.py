@@ -10,11 +10,19 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from kdcal_core.data import IntArray
 from kdcal_core.diagnostics.estimate import Estimate, interval_text, value_text
 from kdcal_core.partition.tree import ALL_ROWS, Condition, PartitionTree
+from kdcal_core.statistics import normal_quantile
 from kdcal_core.text import counted, number_text, p_text
+
+PENALTY = 12.0
+"""Evidence, as a chi-square, that a split of a search must add to be kept."""
+_PART = 0.2  # share of the rows in a part that a search may not have noticed
+ANY_PART = "any other fifth of the rows"
+"""Name of such a part, which no rule defines."""
 
 RegionFault = Literal[
     "none",
@@ -109,6 +117,8 @@ class RegionSearch:
         Whether the search is of PIT values.
     redraws : int
         Redraws of the outcomes with which the regions are compared; 0 if other rows judge them.
+    least : int
+        Fewest rows of a region among those on which the tree was grown.
     """
 
     tree: PartitionTree | None
@@ -124,6 +134,21 @@ class RegionSearch:
     judged: IntArray
     regression: bool = False
     redraws: int = 0
+    least: int = 0
+
+    def unnoticed(self, power: float) -> float:
+        """The smallest gap of a fifth of the rows that the search notices with this probability.
+
+        It holds where one column defines the part, and the other rows have no gap. The tree keeps
+        such a split if it adds evidence of at least `PENALTY`. Infinite where so few rows are no
+        region, and where nothing was searched.
+        """
+        if self.n_grow == 0 or _PART * self.n_grow < self.least:
+            return np.inf
+        width = (self.overall.high - self.overall.low) / 2.0
+        error = width / normal_quantile(self.level) * np.sqrt(self.n_judge / self.n_grow)
+        strength = np.sqrt(PENALTY) + ndtri(power)
+        return float(strength * error / np.sqrt(_PART * (1.0 - _PART)))
 
     def without_rows(self) -> RegionSearch:
         """The search without ``leaf`` and ``judged``; its size does not grow with the rows."""
@@ -178,6 +203,8 @@ def _spread_columns(region: Region) -> dict[str, float]:
         return {}
     return {"spread": spread.value, "spread_low": spread.low, "spread_high": spread.high}
 
+
+_FOUR_OF_FIVE = 0.8
 
 _OF_PIT: dict[RegionFault, str] = {
     "too low": "predictions are too low",
@@ -253,11 +280,21 @@ searches.'
         )
         most = ". " if len(faulty) == 1 else ", most clearly this one. "
         return f"{count}{most}{region_finding(faulty[0], regression=search.regression)}"
-    if search.one_part:
+    if search.one_part and search.n_grow:
         lead = "No part of the inputs stands out, and all rows together show no fault beyond chance"
-    else:
-        lead = f"None of {len(judged):,} regions differs beyond chance"
+        return f"{lead}; {_noticed(search)}."
+    lead = f"None of {len(judged):,} regions differs beyond chance"
     return f"{lead}; {_detectable(judged, search.regression)}."
+
+
+def _noticed(search: RegionSearch) -> str:
+    """Which gap of a part a search that named no part would have noticed."""
+    what = "a shift of the mean PIT" if search.regression else "a gap"
+    least = search.unnoticed(_FOUR_OF_FIVE)
+    if least >= 1.0:
+        return "there are too few rows to find any part"
+    gap = number_text(least, least)
+    return f"{what} of {gap} in a fifth of the rows would have been found in four of five searches"
 
 
 def _detectable(judged: list[Region], regression: bool) -> str:

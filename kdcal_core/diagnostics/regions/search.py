@@ -24,7 +24,7 @@ from kdcal_core.diagnostics.regions.judging import (
     stated_described,
     stated_target,
 )
-from kdcal_core.diagnostics.regions.region import Region, RegionSearch
+from kdcal_core.diagnostics.regions.region import PENALTY, Region, RegionSearch
 from kdcal_core.diagnostics.regression.pit_curves import checked_pit
 from kdcal_core.diagnostics.targets import Target, check_level, check_seed, overall_effect
 from kdcal_core.errors import InputError
@@ -221,7 +221,6 @@ def _check_share(grow_share: float) -> None:
 GROW_SHARE = 0.5
 LEAST_ROWS = 25  # of a region, among the rows on which the tree is grown
 ROWS_PER_ROOT = 2.0  # and at least this times the square root of the number of those rows
-PENALTY = 12.0  # evidence, as a chi-square, that a split must add to be kept
 
 
 def find_regions(
@@ -234,6 +233,7 @@ def find_regions(
     grow_share: float = GROW_SHARE,
     redraws: int | None = None,
     seed: int = 0,
+    swap: bool = False,
     level: float = 0.95,
     progress: Progress | None = None,
 ) -> RegionSearch:
@@ -275,6 +275,9 @@ def find_regions(
         be below 1 - level.
     seed : int
         Seed of the division of the rows, or of the redraws.
+    swap : bool
+        Whether the rows that judge and those on which the tree is grown are exchanged, where the
+        rows are divided: half of few rows can miss a region that the other half shows.
     level : float
         Level of the intervals; a fault is named if its corrected p value is below 1 - level.
     progress : callable, optional
@@ -318,10 +321,11 @@ def find_regions(
         return _redrawn(
             goal, what, binned, criterion, max_depth, min_rows, redraws, seed, level, progress
         )
-    grown = _grow(binned, criterion, max_depth, min_rows, grow_share, seed, goal.dependence)
-    return stated_described(
+    grown = _grow(binned, criterion, max_depth, min_rows, grow_share, seed, swap, goal.dependence)
+    found = stated_described(
         goal, what, grown.leaf, grown.places, grown.judged, level, grown.tree, seed
     )
+    return replace(found, least=grown.least)
 
 
 def find_pit_regions(
@@ -332,6 +336,7 @@ def find_pit_regions(
     min_rows: int | None = None,
     grow_share: float = GROW_SHARE,
     seed: int = 0,
+    swap: bool = False,
     level: float = 0.95,
     sample_weight: Any = None,
 ) -> RegionSearch:
@@ -362,10 +367,11 @@ def find_pit_regions(
     _check_share(grow_share)
     values, weight = checked_pit(pit, sample_weight)
     criterion, together = PitResidual(values, weight), dependence_of(sample_weight)
-    grown = _grow(X, criterion, max_depth, min_rows, grow_share, seed, together)
-    return pit_described(
+    grown = _grow(X, criterion, max_depth, min_rows, grow_share, seed, swap, together)
+    found = pit_described(
         values, weight, grown.leaf, grown.places, grown.judged, level, grown.tree, seed, together
     )
+    return replace(found, least=grown.least)
 
 
 def _redrawn(
@@ -399,14 +405,14 @@ def _redrawn(
     every = np.arange(n)
     grow = grower(binned, max_depth, least)
     found = grow(criterion)
-    grown = _Grown(found.tree, found.tree.apply(binned), every)
+    grown = _Grown(found.tree, found.tree.apply(binned), every, least)
     described = stated_described(
         goal, what, grown.leaf, grown.places, every, level, found.tree, seed
     )
     largest = largest_when_redrawn(goal, binned, grow, redraws, seed, progress)
     seen = evidence(criterion, grown.leaf)
     regions = judged_by_redraws(goal, grown.places, grown.leaf, seen, found.price, largest, level)
-    return replace(described, regions=regions, n_grow=n, redraws=redraws)
+    return replace(described, regions=regions, n_grow=n, redraws=redraws, least=least)
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,6 +420,7 @@ class _Grown:
     tree: PartitionTree
     leaf: IntArray
     judged: IntArray
+    least: int
 
     @property
     def places(self) -> list[Place]:
@@ -430,6 +437,7 @@ def _grow(
     min_rows: int | None,
     grow_share: float,
     seed: int,
+    swap: bool,
     dependence: Dependence | None = None,
 ) -> _Grown:
     """A tree grown on a random part of the rows and pruned, and the rows left to judge it."""
@@ -445,9 +453,11 @@ def _grow(
             fix=f"Give at least {enough:,} rows, or allow smaller regions.",
         )
     # not stratified by outcome, which would make the two parts dependent
-    rows, rest = two_parts(n, n_grow, seed, dependence)
+    rows, rest = two_parts(n, n - n_grow if swap else n_grow, seed, dependence)
+    if swap:
+        rows, rest = rest, rows
     tree = _Grower(binned, max_depth, least, rows)(criterion).tree
-    return _Grown(tree, tree.apply(binned), rest)
+    return _Grown(tree, tree.apply(binned), rest, least)
 
 
 def _least(n_grow: int) -> int:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdcal_core.diagnostics.regions import find_regions
+from kdcal_core.diagnostics.regions import describe_regions, find_regions, search_finding
 from kdcal_core.diagnostics.regions.judging import Place
 from kdcal_core.diagnostics.regions.search import judged_by_redraws
 from kdcal_core.diagnostics.targets import confidence_target
@@ -55,6 +55,43 @@ def test_the_same_seed_gives_the_same_p_values():
     X, scored, _ = drawn(800, 3, 0.1, 0)
     one, two = (find_regions(scored, X, redraws=30, seed=5) for _ in range(2))
     assert [r.p_value for r in one.regions] == [r.p_value for r in two.regions]
+
+
+def test_a_gap_of_a_part_is_noticed_as_often_as_said():
+    rng = np.random.default_rng(2)
+    n, tried = 1000, 60
+    X = pd.DataFrame({"ward": np.repeat(list("ABCDE"), n // 5), "x": rng.normal(size=n)})
+    score, noticed = rng.uniform(0.3, 0.7, n), 0
+    bins = bin_inputs(X)
+    right = confidence_target(score, (rng.random(n) < score).astype(int))
+    gap = find_regions(right, bins, redraws=20).unnoticed(0.8)
+    for seed in range(tried):
+        hit = rng.random(n) < score - gap * (X["ward"] == "B").to_numpy()
+        goal = confidence_target(score, hit.astype(int))
+        noticed += not find_regions(goal, bins, redraws=20, seed=seed).one_part
+    assert 38 <= noticed <= 58  # 99.8% of a binomial of 60 draws with chance 0.8
+
+
+def test_a_search_without_a_region_says_which_gap_of_a_part_it_would_have_found():
+    X, scored, _ = drawn(1000, 3, 0.0, 0)
+    said = search_finding(find_regions(scored, X))
+    assert "a gap of 0.14 in a fifth of the rows would have been found in four of five" in said
+    few = find_regions(*reversed(drawn(110, 3, 0.0, 0)[:2]))
+    assert few.unnoticed(0.8) == np.inf  # 25 rows at least make a region
+    assert "there are too few rows to find any part" in search_finding(few)
+    assert describe_regions(scored, np.zeros(1000, dtype=int)).unnoticed(0.8) == np.inf
+
+
+def test_exchanged_halves_judge_each_other():
+    X, scored, _ = drawn(3000, 3, 0.2, 0)
+    one, other = (find_regions(scored, X, redraws=0, swap=swap) for swap in (False, True))
+    assert sorted([*one.judged, *other.judged]) == list(range(3000))
+    assert not one.one_part
+    assert not other.one_part
+    few, many = (
+        find_regions(scored, X, redraws=0, grow_share=0.3, swap=swap) for swap in (False, True)
+    )
+    assert few.n_grow == many.n_grow == 900
 
 
 def test_too_few_redraws_or_rows_are_refused():
