@@ -305,7 +305,9 @@ class PITDisplay(Display):
         """
         pit = randomised_pit(distribution, y, seed)
         weight = settings.get("sample_weight")
-        return cls((pit_histogram(pit, **settings), fault(pit, sample_weight=weight)))
+        stated = distribution.stated_levels
+        found = fault(pit, sample_weight=weight, stated=stated)
+        return cls((pit_histogram(pit, **settings), found))
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, **settings: Any) -> Self:

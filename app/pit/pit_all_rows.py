@@ -20,6 +20,7 @@ from kdcal_core.charts import (
     quantile_reliability_chart,
 )
 from kdcal_core.diagnostics import (
+    CoverageRow,
     Estimate,
     LocalPit,
     UniformityTest,
@@ -49,7 +50,6 @@ def finding(judged: Judged, whole: PitOverview, local: LocalPit | None) -> list[
     first, *more = pit_findings(
         whole.coverage,
         whole.fault,
-        held=whole.scores.rows["coverage95"],
         local=local,
         fitted_spread=_fitted_spread(judged),
     )
@@ -60,10 +60,11 @@ def finding(judged: Judged, whole: PitOverview, local: LocalPit | None) -> list[
 def estimates(judged: Judged, whole: PitOverview, local: LocalPit | None) -> None:
     """The tiles beside the map."""
     scores, fitted = whole.scores.rows, _fitted_spread(judged)
-    shown = [scores["coverage95"], scores["crps"], whole.fault.bias]
+    held = whole.coverage.main
+    shown = [held.coverage, scores["crps"], whole.fault.bias]
     with st.container(border=True, height="stretch", gap="xsmall"):
         for estimate, note in zip(
-            shown, [_stated(shown[0], fitted), *map(_rows, shown[1:])], strict=True
+            shown, [_stated(held, fitted), *map(_rows, shown[1:])], strict=True
         ):
             tiles.estimate_metric(estimate, note)
         _places(local)
@@ -81,8 +82,9 @@ def _fitted_spread(judged: Judged) -> bool:
     return judged.review.sets[judged.which].spread is not None
 
 
-def _stated(estimate: Estimate, fitted: bool) -> str:
-    return f"{'spread fitted for 95%' if fitted else '95% stated'}, {_rows(estimate)}"
+def _stated(row: CoverageRow, fitted: bool) -> str:
+    level = f"{100 * row.level:g}%"
+    return f"{f'spread fitted for {level}' if fitted else f'{level} stated'}, {_rows(row.coverage)}"
 
 
 def _rows(estimate: Estimate) -> str:
@@ -213,7 +215,7 @@ def _width_table(whole: PitOverview) -> None:
     show_table(
         pd.DataFrame(
             {
-                "Stated": [f"{row.level:.0%}" for row in rows],
+                "Stated": [f"{100 * row.level:g}%" for row in rows],
                 "Observed": [estimate_text(row.coverage, chance=False) for row in rows],
                 "Mean width": [_width(row.width) for row in rows],
                 "Scaled score": [value_text(row.smis) if row.smis else "" for row in rows],

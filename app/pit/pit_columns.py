@@ -134,7 +134,7 @@ def region_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
             "Region": [one.name for one in regions],
             "Rows": [one.n for one in regions],
             "Fault": [FAULT_TITLES[one.fault.kind].capitalize() for one in regions],
-            "95% intervals hold": [
+            f"{_level(regions)} intervals hold": [
                 estimate_text(one.coverage.coverage, chance=False) if one.coverage else ""
                 for one in regions
             ],
@@ -143,6 +143,12 @@ def region_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
             "Corrected p": [p_text(one.adjusted_p) for one in regions],
         }
     )
+
+
+def _level(regions: Sequence[RegionPit]) -> str:
+    """The stated level of the regions' intervals."""
+    levels = [one.coverage.level for one in regions if one.coverage]
+    return f"{100 * levels[0]:g}%" if levels else "95%"
 
 
 def full_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
@@ -155,9 +161,10 @@ def full_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
                 "share": one.share,
                 "fault": one.fault.kind,
                 "words": one.fault.words,
-                "coverage95": one.coverage.coverage.value if one.coverage else None,
-                "coverage95_low": one.coverage.coverage.low if one.coverage else None,
-                "coverage95_high": one.coverage.coverage.high if one.coverage else None,
+                "interval": one.coverage.level if one.coverage else None,
+                "coverage": one.coverage.coverage.value if one.coverage else None,
+                "coverage_low": one.coverage.coverage.low if one.coverage else None,
+                "coverage_high": one.coverage.coverage.high if one.coverage else None,
                 "bias": one.fault.bias.value,
                 "bias_low": one.fault.bias.low,
                 "bias_high": one.fault.bias.high,

@@ -403,10 +403,10 @@ def _panels(judged: Judged, whole: PitOverview, groups: Sequence[Shown]) -> None
 def _about_groups(groups: Sequence[Shown], chosen: bool, places: str) -> None:
     """The fault of each picked group, in words."""
     for one in groups:
-        held = one.group.coverage.coverage
+        held, level = one.group.coverage.coverage, one.group.coverage.level
         st.markdown(
             f"**{one.name}**, {one.what}. {escape_markdown(one.group.fault.words, 400)} "
-            f"95% intervals hold {estimate_text(held, chance=False)}."
+            f"{100 * level:g}% intervals hold {estimate_text(held, chance=False)}."
         )
     if chosen:
         st.button(

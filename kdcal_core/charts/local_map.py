@@ -15,7 +15,7 @@ from kdcal_core.charts.marks import MAX_MARKS, hovered
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.pit import FAULT_TITLES, fault_colour
 from kdcal_core.data.schema import FloatArray
-from kdcal_core.diagnostics import Estimate, estimate_text
+from kdcal_core.diagnostics import CoverageRow, estimate_text
 from kdcal_core.diagnostics.regression import (
     OPPOSITE_FAULTS,
     Coverage,
@@ -164,7 +164,7 @@ def _centres(local: LocalPit, mine: NDArray[np.intp], kind: str, colours: Palett
             f"Row {{:,.0f}} and its {local.k:,} neighbours<br>"
             "mean PIT {:.2f} (right: 0.50)<br>"
             "spread of PIT {:+z.0%} (right: 0%)<br>"
-            "95% intervals hold {:.1%}<br>"
+            f"{100 * local.interval:g}% intervals hold {{:.1%}}<br>"
             "corrected p {}",
             local.rows[mine] + 1,
             local.bias[mine] + 0.5,
@@ -235,7 +235,6 @@ def pit_findings(
     coverage: Coverage,
     fault: Fault,
     *,
-    held: Estimate,
     local: LocalPit | None = None,
     fitted_spread: bool = False,
 ) -> tuple[str, ...]:
@@ -245,22 +244,19 @@ def pit_findings(
     ----------
     coverage, fault, local, fitted_spread
         As for `regression_findings`.
-    held : Estimate
-        Coverage of the central 95% intervals over all rows.
     """
     first, *more = regression_findings(coverage, fault, local=local, fitted_spread=fitted_spread)
     if local is not None and local.n_faulty:
-        first = _places_words(held, local, fitted_spread)
+        first = _places_words(coverage.main, local, fitted_spread)
     return (first, *more)
 
 
-def _places_words(held: Estimate, local: LocalPit, fitted_spread: bool) -> str:
+def _places_words(row: CoverageRow, local: LocalPit, fitted_spread: bool) -> str:
     """How many places are off, whatever all rows together show."""
     kinds = set(local.kind.tolist())
     opposite = any(set(pair) <= kinds for pair in OPPOSITE_FAULTS)
-    what = (
-        "95% intervals with a fitted spread hold" if fitted_spread else "Stated 95% intervals hold"
-    )
+    held, named = row.coverage, f"{100 * row.level:g}% intervals"
+    what = f"{named} with a fitted spread hold" if fitted_spread else f"Stated {named} hold"
     return (
         f"{what} {estimate_text(held, chance=False)} of all {held.n:,} outcomes, "
         f"but {local.n_faulty:,} of {len(local.kind):,} places are off by more than chance"

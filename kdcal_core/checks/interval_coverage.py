@@ -14,20 +14,21 @@ LEVELS = (0.5, 0.8, 0.95)
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.predicted
-    found = coverage(rows.distribution, rows.y, LEVELS, weight=rows.design, level=level)
+    stated = rows.distribution.stated_intervals(LEVELS)
+    found = coverage(rows.distribution, rows.y, stated, weight=rows.design, level=level)
     parts = []
     for one in found.rows:
-        held = one.coverage
+        held, named = one.coverage, f"{100 * one.level:g}% interval"
         gap = replace(
             held,
-            name=f"Share of outcomes in the central {one.level:.0%} interval, minus what is stated",
+            name=f"Share of outcomes in the central {named}, minus what is stated",
             label="Coverage minus stated",
             value=held.value - one.level,
             low=held.low - one.level,
             high=held.high - one.level,
             expected=None,
         )
-        parts.append(Part(gap, f"the {one.level:.0%} interval"))
+        parts.append(Part(gap, f"the {named}"))
     return parts
 
 
@@ -44,6 +45,6 @@ Check(
     above="Too many outcomes inside: the distributions are too wide. Recalibrate them, and look at "
     "which places the width is not needed.",
     page="pit",
-    method="Shares of the outcomes in the central 50, 80 and 95% intervals, with Clopper and "
-    "Pearson's intervals.",
+    method="Shares of the outcomes in the central 50, 80 and 95% intervals, or in those that the "
+    "predictions state nearest to them, with Clopper and Pearson's intervals.",
 ).offer()

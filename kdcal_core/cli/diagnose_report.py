@@ -211,7 +211,8 @@ def measure_regression(
     distribution, y, weight = scored.distribution, scored.y, scored.design
     pit = randomised_pit(distribution, y, seed)
     held = coverage(distribution, y, scale=scale, weight=weight, level=level)
-    found = fault(pit, level=level, sample_weight=weight)
+    stated = distribution.stated_levels
+    found = fault(pit, level=level, sample_weight=weight, stated=stated)
     asked = columns or {PREDICTED_MEAN: pd.Series(distribution.mean())}
     by_column = {
         name: pit_by_column(
@@ -533,7 +534,9 @@ def _regions(name: str, regions: tuple[RegionPit, ...], interval: str) -> str:
         )
         for one in regions
     ]
-    header = (printable(f"By {name}", 40), "Predictions", "95% holds", interval, "p, Holm", "Rows")
+    levels = [one.coverage.level for one in regions if one.coverage]
+    holds = f"{100 * levels[0]:g}% holds" if levels else "95% holds"
+    header = (printable(f"By {name}", 40), "Predictions", holds, interval, "p, Holm", "Rows")
     return table(header, rows, left=(0, 1))
 
 

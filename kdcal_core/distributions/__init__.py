@@ -8,6 +8,7 @@ from kdcal_core.data import Family
 from kdcal_core.distributions.distribution import (
     PredictiveDistribution,
     RegressionSet,
+    central_intervals,
     central_levels,
     even,
     moments,
@@ -42,6 +43,7 @@ __all__ = [
     "RegressionSet",
     "StudentT",
     "Weighted",
+    "central_intervals",
     "central_levels",
     "concatenate",
     "cross_fitted_spread",

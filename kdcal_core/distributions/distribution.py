@@ -7,7 +7,7 @@ check shapes and ranges of arguments are at the end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, ClassVar, Self
@@ -46,6 +46,9 @@ class PredictiveDistribution(ABC):
         Probability of the widest central interval that the prediction itself states: 9 / 11 for
         ten samples, 0.9 for quantiles from 0.05 to 0.95, 1 for a family with parameters. Wider
         intervals come from tails that kdcal adds.
+    stated_levels : tuple of float or None
+        Levels of the quantiles that the prediction states, ascending; None where it states every
+        quantile, as a family with parameters does.
 
     Notes
     -----
@@ -66,6 +69,10 @@ class PredictiveDistribution(ABC):
     @property
     def resolved(self) -> float:
         return 1.0
+
+    @property
+    def stated_levels(self) -> tuple[float, ...] | None:
+        return None
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -161,6 +168,25 @@ class PredictiveDistribution(ABC):
         """
         low, high = central_levels(level)
         return self.ppf(low), self.ppf(high)
+
+    def stated_intervals(self, wanted: Sequence[float]) -> tuple[float, ...]:
+        """Probabilities of the central intervals that the prediction states, nearest to ``wanted``.
+
+        ``wanted`` itself where every quantile is stated, or no central interval. Others would
+        judge the line that kdcal draws between two quantiles, and not the prediction.
+
+        Examples
+        --------
+        >>> from kdcal_core.distributions import Normal, Quantiles
+        >>> Normal(0.0, 1.0).stated_intervals([0.5, 0.95])
+        (0.5, 0.95)
+        >>> Quantiles([0.05, 0.95], [[-1.0, 1.0]]).stated_intervals([0.5, 0.8, 0.95])
+        (0.9,)
+        """
+        own = central_intervals(self.stated_levels)
+        if not own:
+            return tuple(wanted)
+        return tuple(sorted({min(own, key=lambda one: abs(one - at)) for at in wanted}))
 
     def sample(self, m: int, seed: int) -> FloatArray:
         """``m`` random draws of every row, (n, m); the same seed gives the same draws."""
@@ -403,6 +429,18 @@ def checked_levels(p: ArrayLike, *, open_ended: bool = False) -> FloatArray:
             fix="Levels lie strictly between 0 and 1." if open_ended else "Levels lie in [0, 1].",
         )
     return values
+
+
+def central_intervals(levels: Sequence[float] | None) -> tuple[float, ...]:
+    """Probabilities of the central intervals between quantiles of these levels, ascending.
+
+    Examples
+    --------
+    >>> central_intervals([0.05, 0.25, 0.5, 0.75, 0.95])
+    (0.5, 0.9)
+    """
+    ends = {round(one, 9) for one in levels or ()}
+    return tuple(sorted(round(1 - 2 * p, 9) for p in ends if p < 0.5 and round(1 - p, 9) in ends))
 
 
 def central_levels(level: float) -> tuple[float, float]:

@@ -249,9 +249,10 @@ class Quantiles(Piecewise):
     -----
     Between the levels the quantile function is linear. Beyond the outermost levels it is the tail
     of the normal distribution through the two outermost quantiles on that side. Outcomes outside
-    thus have PIT values inside (0, 1), which are uniform for a normal prediction. Mean, standard
+    thus have a place inside (0, 1), which is uniform for a normal prediction. Mean, standard
     deviation and CRPS are exact for this distribution. Two equal quantiles make an atom; at the end
-    of the row they end the support.
+    of the row they end the support. :meth:`pit` does without the line and the tails: between two
+    levels it draws, because only the levels are stated.
 
     Examples
     --------
@@ -302,6 +303,32 @@ class Quantiles(Piecewise):
     @property
     def resolved(self) -> float:
         return 1 - 2 * float(max(self.levels[0], 1 - self.levels[-1]))
+
+    @property
+    def stated_levels(self) -> tuple[float, ...]:
+        return tuple(self.levels.tolist())
+
+    def pit(self, y: ArrayLike, draw: ArrayLike) -> FloatArray:
+        """PIT values drawn between the levels around each outcome, (n,).
+
+        They are uniform if and only if every stated quantile holds: a lone 90% interval, for
+        example, states nothing about where inside it an outcome lies.
+
+        Examples
+        --------
+        >>> Quantiles([0.05, 0.95], [[-1.0, 1.0]] * 2).pit([0.3, 2.0], [0.5, 0.5]).tolist()
+        [0.5, 0.975]
+        """
+        outcomes = np.broadcast_to(checked_outcomes(y, one_a_row=True), len(self))
+        ends = (
+            count_up_to(self.values, outcomes[:, np.newaxis], side) for side in ("left", "right")
+        )
+        below, up_to = (end[:, 0] for end in ends)
+        around = np.r_[0.0, self.levels, 1.0]
+        drawn = around[below] + np.asarray(draw) * (around[below + 1] - around[below])
+        # an outcome that equals a quantile has that quantile's level
+        answer: FloatArray = np.where(below == up_to, drawn, super().pit(outcomes, draw))
+        return answer
 
     def _tails(self) -> tuple[Tail, Tail]:
         z = ndtri(self.levels)

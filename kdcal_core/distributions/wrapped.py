@@ -202,6 +202,11 @@ class Concatenated(PredictiveDistribution):
     def resolved(self) -> float:
         return min((part.resolved for part in self.parts), default=1.0)
 
+    @property
+    def stated_levels(self) -> tuple[float, ...] | None:
+        levels = {part.stated_levels for part in self.parts}
+        return levels.pop() if len(levels) == 1 else None
+
     def pit(self, y: ArrayLike, draw: ArrayLike) -> FloatArray:
         outcomes = np.broadcast_to(checked_outcomes(y, one_a_row=True), len(self))
         answer, draws = np.empty(len(self)), np.asarray(draw)

@@ -123,7 +123,7 @@ class PitOverview:
     histogram, ecdf, tests, fault, coverage, quantiles, scores
         Results for all rows; the histogram has the bins of the groups' histograms.
     resolution : str
-        Why the stated 95% intervals are not the prediction's own; empty where they are.
+        Why 95% intervals are not the prediction's own; empty where they are.
     scale : float or None
         Mean absolute outcome of the calibration set; None where all outcomes are zero.
     """
@@ -151,7 +151,8 @@ def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
     pit, weight = pit_values(sets, which), scored.design
     sets.progress(0.2, "Testing")
     tests = uniformity_tests(pit, seed=SEED, sample_weight=weight)
-    whole = fault(pit, sample_weight=weight)
+    levels = scored.distribution.stated_levels
+    whole = fault(pit, sample_weight=weight, stated=levels)
     sets.progress(0.4, "Counting the outcomes inside intervals")
     covered = coverage(scored.distribution, scored.y, scale=scale, weight=weight)
     sets.progress(0.6, "Measuring, with intervals")
@@ -161,7 +162,7 @@ def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
         tests=tests,
         fault=whole,
         coverage=covered,
-        quantiles=quantile_reliability(pit, LEVELS, sample_weight=weight),
+        quantiles=quantile_reliability(pit, levels or LEVELS, sample_weight=weight),
         scores=regression_scores(
             scored.distribution,
             scored.y,
@@ -236,12 +237,16 @@ class PitPlaces:
     xy : (m, 2) float64
         NaN where a row has no value on an axis.
     pit, y, low, high : (m,) float64
-        PIT values, outcomes and 95% intervals.
+        PIT values, outcomes and the ends of intervals.
     weight : (m,) float64 or None
     refused : Refused or None
         Why the requested space has no coordinates; then the space of the predictions is used.
     dependence : Dependence or None
         How the m rows depend on one another.
+    interval : float
+        Probability of the intervals: 0.95, or what the prediction states nearest to it.
+    stated : tuple of float or None
+        Levels of the quantiles that the prediction states; None where it states all.
     """
 
     local: LocalPit | None
@@ -256,6 +261,8 @@ class PitPlaces:
     weight: FloatArray | None
     refused: Refused | None
     dependence: Dependence | None = None
+    interval: float = 0.95
+    stated: tuple[float, ...] | None = None
 
     def group(self, rows: IntArray) -> PitGroup:
         """Results for some of the m rows, at least one."""
@@ -265,8 +272,8 @@ class PitPlaces:
         return PitGroup(
             self.rows[rows],
             pit_histogram(pit, PANEL_BINS, sample_weight=weight),
-            fault(pit, place="here", sample_weight=weight),
-            interval_coverage(low, high, y, 0.95, weight=weight),
+            fault(pit, place="here", sample_weight=weight, stated=self.stated),
+            interval_coverage(low, high, y, self.interval, weight=weight),
         )
 
 
@@ -280,7 +287,7 @@ class PitGroup:
         Positions in the set.
     histogram, fault
     coverage : CoverageRow
-        Coverage of their 95% intervals.
+        Coverage of their intervals of 95%, or of what the prediction states nearest to it.
     """
 
     rows: IntArray
@@ -323,10 +330,13 @@ def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up:
     sets.progress(0.5, "Testing the neighbourhoods")
     local, together = None, scored.grouping
     together = None if together is None else together.only(rows)
-    if (at != at[:1]).any():
-        local = sets.keep(("local", which, space, k), lambda: _tested(pit, at, k, together))
     some = scored.distribution[rows]
-    low, high = some.interval(0.95)
+    (interval,) = some.stated_intervals((0.95,))
+    if (at != at[:1]).any():
+        local = sets.keep(
+            ("local", which, space, k), lambda: _tested(pit, at, k, together, interval)
+        )
+    low, high = some.interval(interval)
     return PitPlaces(
         local=None if local is None else replace(local, xy=xy[local.rows]),
         rows=rows,
@@ -340,6 +350,8 @@ def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up:
         weight=None if scored.weight is None else np.asarray(scored.weight[rows]),
         refused=refused,
         dependence=together,
+        interval=interval,
+        stated=some.stated_levels,
     )
 
 
@@ -367,10 +379,20 @@ def _reference(sets: Sets, space: str) -> FloatArray:
     return np.asarray(all_rows[:: -(-len(all_rows) // MAX_LOCAL)], dtype=np.float64)
 
 
-def _tested(pit: FloatArray, at: FloatArray, k: int, together: Dependence | None) -> LocalPit:
+def _tested(
+    pit: FloatArray, at: FloatArray, k: int, together: Dependence | None, interval: float
+) -> LocalPit:
     nowhere = np.zeros((len(at), 2))
     return local_pit(
-        pit, at, nowhere, k, centres=CENTRES, draws=DRAWS, seed=SEED, dependence=together
+        pit,
+        at,
+        nowhere,
+        k,
+        centres=CENTRES,
+        draws=DRAWS,
+        seed=SEED,
+        interval=interval,
+        dependence=together,
     )
 
 

@@ -549,12 +549,12 @@ def _stated_panel(
 def _pit_panel(
     sets: Sets, which: Which, question: RegionQuestion, leaf: int, rows: IntArray
 ) -> RegionPanel:
-    pit, weight = pit_values(sets, which)[rows], sets.distributions(which).design
-    weight = of_rows(weight, rows)
+    scored = sets.distributions(which)
+    pit, weight = pit_values(sets, which)[rows], of_rows(scored.design, rows)
     return RegionPanel(
         leaf,
         pit=pit_histogram(pit, PANEL_BINS, sample_weight=weight),
-        fault=fault(pit, sample_weight=weight),
+        fault=fault(pit, sample_weight=weight, stated=scored.distribution.stated_levels),
     )
 
 

@@ -317,3 +317,17 @@ def test_intervals_of_samples_end_at_exact_order_statistics(m, level):
     low, high = Weighted(np.arange(1.0, m + 1)[np.newaxis], np.ones(m)).interval(float(level))
     assert low[0] == max(1, math.ceil((1 - Fraction(level)) / 2 * m))
     assert high[0] == math.ceil((1 + Fraction(level)) / 2 * m)
+
+
+def test_a_place_between_two_stated_quantiles_is_drawn():
+    """Only the levels are stated, so that any shape between them is calibrated."""
+    n = 20_000
+    y = np.random.default_rng(4).exponential(size=n)
+    ours = Quantiles([0.1, 0.5, 0.9], np.tile(-np.log1p(-np.array([[0.1, 0.5, 0.9]])), (n, 1)))
+    pit = randomised_pit(ours, y, 0)
+    assert stats.kstest(pit, "uniform").pvalue > 0.01
+    assert stats.kstest(ours.cdf(y), "uniform").pvalue < 1e-6  # the line and the tails that we add
+    assert ours.pit(ours.values[:, 1], np.zeros(n))[0] == 0.5  # the level of a quantile itself
+    assert ours.stated_levels == (0.1, 0.5, 0.9)
+    assert ours.stated_intervals((0.5, 0.8, 0.95)) == (0.8,)
+    assert Quantiles([0.1, 0.5], [[0.0, 1.0]]).stated_intervals((0.5, 0.8)) == (0.5, 0.8)

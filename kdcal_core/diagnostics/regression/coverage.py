@@ -57,6 +57,11 @@ class Coverage:
                 return row
         raise KeyError(level)
 
+    @property
+    def main(self) -> CoverageRow:
+        """The row of 95% intervals, or of those nearest to them."""
+        return min(self.rows, key=lambda row: abs(row.level - 0.95))
+
     def table(self) -> pd.DataFrame:
         """One row per stated level: the data of the table, for download."""
         return pd.DataFrame(
@@ -75,7 +80,7 @@ class Coverage:
 def coverage(
     distribution: PredictiveDistribution,
     y: Any,
-    levels: Sequence[float] = STATED,
+    levels: Sequence[float] | None = None,
     *,
     scale: float | None = None,
     weight: Any = None,
@@ -89,8 +94,9 @@ def coverage(
         n rows.
     y : (n,) array
         Outcomes, finite.
-    levels : sequence of float in (0, 1)
-        Stated probabilities of the intervals.
+    levels : sequence of float in (0, 1), optional
+        Stated probabilities of the intervals; by default 50, 80, 90, 95 and 99%, or those that the
+        prediction states nearest to them.
     scale : float, optional
         Mean absolute outcome of the calibration set, by which the interval score is divided to
         give sMIS; without it sMIS is left out. The estimates' intervals treat it as fixed.
@@ -128,7 +134,8 @@ def coverage(
             f"The scale of the outcomes is {formatted(scale, 'g')}",
             fix="Give the mean absolute outcome of the calibration set, above zero.",
         )
-    rows = tuple(_row(distribution, y, float(c), scale, weight, level, together) for c in levels)
+    asked = distribution.stated_intervals(STATED) if levels is None else levels
+    rows = tuple(_row(distribution, y, float(c), scale, weight, level, together) for c in asked)
     return Coverage(rows=rows, n=len(y), scale=scale)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from kdcal_core.diagnostics.regression.dependent_pit import share_rows
 from kdcal_core.diagnostics.regression.pit_curves import checked_pit, effective_rows
 from kdcal_core.diagnostics.regression.uniformity import kolmogorov_smirnov
 from kdcal_core.diagnostics.targets import check_level
+from kdcal_core.distributions import central_intervals
 from kdcal_core.statistics import (
     Dependence,
     RowDesign,
@@ -63,7 +65,14 @@ class Fault:
     n: int
 
 
-def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any = None) -> Fault:
+def fault(
+    pit: Any,
+    *,
+    level: float = 0.95,
+    place: str = "",
+    sample_weight: Any = None,
+    stated: Sequence[float] | None = None,
+) -> Fault:
     """The fault of predictions by their PIT values, with its size and a sentence.
 
     Parameters
@@ -76,6 +85,10 @@ def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any 
     sample_weight : (n,) array or RowDesign, optional
         Positive row weights; tests and intervals then use Kish's effective number of rows. Of a
         :class:`kdcal_core.statistics.RowDesign` clusters, or neighbouring times, count together.
+    stated : sequence of float, optional
+        Levels of the quantiles that the predictions state
+        (:attr:`kdcal_core.distributions.PredictiveDistribution.stated_levels`); the sentence names
+        no other. By default they state every quantile.
 
     Raises
     ------
@@ -105,7 +118,7 @@ def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any 
     ('too low', 'Predictions are too low: outcomes fall above the stated median in 100% of 50 \
 rows (93 to 100%), not 50%.')
     """
-    return named_fault(fault_parts(pit, level, sample_weight), place=place)
+    return named_fault(fault_parts(pit, level, sample_weight, stated), place=place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +139,23 @@ class FaultParts:
     p_value: float
     level: float
     together: Dependence | None = None
+    stated: Sequence[float] | None = None
+
+    @property
+    def intervals(self) -> Sequence[float]:
+        """The central intervals that a sentence may name."""
+        return central_intervals(self.stated) or _INTERVALS
+
+    def quantiles(self, otherwise: Sequence[float]) -> Sequence[float]:
+        """The quantiles that a sentence may name: ``otherwise`` where all are stated."""
+        if not self.stated:
+            return otherwise
+        return sorted(self.stated, key=lambda one: abs(one - 0.5))
 
 
-def fault_parts(pit: Any, level: float, sample_weight: Any = None) -> FaultParts:
+def fault_parts(
+    pit: Any, level: float, sample_weight: Any = None, stated: Sequence[float] | None = None
+) -> FaultParts:
     """Components and p values of one set of PIT values."""
     check_level(level)
     values, weight = checked_pit(pit, sample_weight)
@@ -159,6 +186,7 @@ def fault_parts(pit: Any, level: float, sample_weight: Any = None) -> FaultParts
         p_value=min(1.0, TESTS * min(smooth, rest, held_p)),
         level=level,
         together=together,
+        stated=stated,
     )
 
 
@@ -290,7 +318,7 @@ def _words(parts: FaultParts, kind: FaultKind, place: str) -> str:
     rows = counted(n, "row")
     if kind in ("too low", "too high"):
         sign = 1.0 if kind == "too low" else -1.0
-        share = _clearest([_above(parts, q) for q in _QUANTILES], sign)
+        share = _clearest([_above(parts, q) for q in parts.quantiles(_QUANTILES)], sign)
         where = "median" if share.level == 0.5 else f"{100 * share.level:g}% quantile"
         return (
             f"Predictions are {kind}{place}: outcomes fall above the stated {where} in "
@@ -298,18 +326,24 @@ def _words(parts: FaultParts, kind: FaultKind, place: str) -> str:
         )
     if kind in ("too narrow", "too wide"):
         sign = 1.0 if kind == "too narrow" else -1.0
-        share = _clearest([_out_of(parts, c) for c in _INTERVALS], sign)
+        share = _clearest([_out_of(parts, c) for c in parts.intervals], sign)
         return (
             f"The stated spread is {kind}{place}: outcomes fall outside the stated "
             f"{100 * share.level:g}% interval in {_share_text(share, rows)}."
         )
     if kind == "other":
-        shares = [_above(parts, q) for q in np.arange(1, 20) / 20]
+        shares = [_above(parts, float(q)) for q in parts.quantiles([*np.arange(1, 20) / 20])]
         share = max(shares, key=lambda found: abs(found.pull))
         return (
             f"The stated distribution has the wrong shape{place}, in neither location nor spread "
             f"alone: outcomes fall above the stated {100 * share.level:g}% quantile in "
             f"{_share_text(share, rows)}."
+        )
+    if parts.stated and 0.5 not in parts.stated and (own := central_intervals(parts.stated)):
+        outside = _out_of(parts, own[-1])
+        return (
+            f"No fault beyond chance{place}: outcomes fall outside the stated "
+            f"{100 * outside.level:g}% interval in {_share_text(outside, rows)}."
         )
     median = _above(parts, 0.5)
     return (

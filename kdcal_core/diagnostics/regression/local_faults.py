@@ -111,7 +111,8 @@ def pit_by_region(
     names : sequence of str, optional
         Names of the regions; by default their numbers.
     distribution, y : PredictiveDistribution and (n,) array, optional
-        For the coverage of the central 95% intervals.
+        For the coverage of the central 95% intervals, or of those that the prediction states
+        nearest to them.
     scale : float, optional
         Mean absolute outcome of the calibration set, for sMIS.
     bins : int
@@ -150,15 +151,20 @@ def pit_by_region(
         )
     rows = [np.flatnonzero(regions == label) for label in used]
     designs = [_design(weight, sample_weight, r) for r in rows]
-    parts = [fault_parts(values[r], level, design) for r, design in zip(rows, designs, strict=True)]
+    stated = None if distribution is None else distribution.stated_levels
+    parts = [
+        fault_parts(values[r], level, design, stated)
+        for r, design in zip(rows, designs, strict=True)
+    ]
     adjusted = holm(np.array([part.p_value for part in parts]))
     outcomes = None if y is None else np.asarray(y, dtype=np.float64)
     found = []
     for label, r, design, part, p in zip(used, rows, designs, parts, adjusted, strict=True):
         row = None
         if distribution is not None and outcomes is not None:
+            wide = distribution.stated_intervals((0.95,))
             central = coverage(
-                distribution[r], outcomes[r], (0.95,), scale=scale, weight=design, level=level
+                distribution[r], outcomes[r], wide, scale=scale, weight=design, level=level
             )
             row = central.rows[0]
         name = str(names[label]) if names is not None else str(label)
@@ -343,7 +349,8 @@ class LocalPit:
     bias, spread : (C,)
         As in :class:`Fault`, for the neighbourhood.
     coverage : (C,)
-        Share of the neighbourhood inside its central 95% intervals, from the PIT values.
+        Share of the neighbourhood inside its central intervals of probability ``interval``, from
+        the PIT values.
     p_value, adjusted_p : (C,)
         Of uniformity in the neighbourhood, alone and corrected for all neighbourhoods.
     kind : (C,) array of str
@@ -355,6 +362,8 @@ class LocalPit:
         choice of the centres.
     near : (C, k) int
         The rows of each neighbourhood, ascending; may be left out.
+    interval : float
+        Probability of the intervals of ``coverage``.
     """
 
     xy: FloatArray
@@ -371,6 +380,7 @@ class LocalPit:
     draws: int
     seed: int
     near: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
+    interval: float = 0.95
 
     @property
     def severity(self) -> FloatArray:
@@ -422,6 +432,7 @@ def local_pit(
     level: float = 0.95,
     draws: int = 999,
     seed: int = 0,
+    interval: float = 0.95,
     dependence: Dependence | None = None,
     progress: Progress | None = None,
 ) -> LocalPit:
@@ -444,6 +455,8 @@ def local_pit(
     draws, seed : int
         Draws, and their seed, for the null distribution of the largest statistic over the
         neighbourhoods, which overlap.
+    interval : float
+        Probability of the central intervals whose coverage is counted.
     dependence : Dependence, optional
         Of the rows: draws then keep clusters, or neighbouring times, together.
     progress : callable, optional
@@ -504,7 +517,7 @@ def local_pit(
         rows=found.centres,
         bias=bias,
         spread=np.sqrt(variance) / UNIFORM_SPREAD - 1.0,
-        coverage=(np.abs(near - 0.5) <= 0.475).mean(axis=1),
+        coverage=(np.abs(near - 0.5) <= interval / 2.0).mean(axis=1),
         p_value=found.p_value,
         adjusted_p=found.adjusted_p,
         kind=np.where(found.needed, kind, "none"),
@@ -514,6 +527,7 @@ def local_pit(
         draws=draws,
         seed=seed,
         near=np.sort(found.near, axis=1),
+        interval=interval,
     )
 
 
@@ -568,7 +582,7 @@ def regression_findings(
     Parameters
     ----------
     coverage : Coverage
-        Of all rows; the sentence is about 95% intervals, or those of the last row without them.
+        Of all rows; the sentence is about 95% intervals, or those nearest to them.
     fault : Fault
         Of all rows.
     regions : sequence of RegionPit, optional
@@ -594,7 +608,7 @@ def regression_findings(
     >>> found[0]
     'Stated 95% intervals hold 100.0% (98.2% to 100.0%, 200 rows): more than they say.'
     """
-    found = [coverage_finding(_main_row(coverage), fitted_spread=fitted_spread)]
+    found = [coverage_finding(coverage.main, fitted_spread=fitted_spread)]
     if fault.kind != "none":
         found.append(fault.words)
     if regions:
@@ -612,10 +626,10 @@ def regions_finding(regions: Sequence[RegionPit]) -> str:
     worst = max(faulty, key=_evidence)
     verb = "departs" if len(faulty) == 1 else "depart"
     lead = f"{len(faulty):,} of {len(regions):,} regions {verb} from calibration"
-    held = [region.coverage.coverage for region in regions if region.coverage is not None]
+    held = [region.coverage for region in regions if region.coverage is not None]
     if held:
-        low, high = (100 * edge(estimate.value for estimate in held) for edge in (min, max))
-        lead += f"; their 95% intervals hold from {low:.0f}% to {high:.0f}%"
+        low, high = (100 * edge(row.coverage.value for row in held) for edge in (min, max))
+        lead += f"; their {100 * held[0].level:g}% intervals hold from {low:.0f}% to {high:.0f}%"
     lead += _cancel({region.fault.kind for region in faulty})
     words = worst.fault.words.replace(" here", "", 1)
     return f"{lead}. Furthest off is {worst.name}, where {in_sentence(words)}"
@@ -634,14 +648,10 @@ def local_finding(local: LocalPit) -> str:
     ]
     low, high = 100 * local.coverage.min(), 100 * local.coverage.max()
     return (
-        f"Of {looked}, {listed(shares)}{_cancel(set(kinds))}; 95% intervals hold from "
+        f"Of {looked}, {listed(shares)}{_cancel(set(kinds))}; {100 * local.interval:g}% "
+        f"intervals hold from "
         f"{low:.0f}% to {high:.0f}% of a neighbourhood."
     )
-
-
-def _main_row(coverage: Coverage) -> CoverageRow:
-    at95 = [row for row in coverage.rows if abs(row.level - 0.95) < 1e-9]
-    return at95[0] if at95 else coverage.rows[-1]
 
 
 def _cancel(kinds: set[FaultKind]) -> str:

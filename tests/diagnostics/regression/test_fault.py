@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from kdcal_core.diagnostics import fault
+from kdcal_core.distributions import Quantiles, randomised_pit
 from kdcal_core.errors import InputError
 
 
@@ -140,3 +141,14 @@ def test_the_share_of_the_95_percent_interval_alone_can_speak():
         pit[moved] = np.where(pit[moved] > 0.5, 0.999, 0.001)  # from the 90% to beyond the 95%
         kinds.append(fault(pit).kind)
     assert kinds.count("none") <= 2
+
+
+def test_a_lone_interval_is_named_by_nothing_but_itself() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=4000)
+    for width, kind in ((1.6449, "none"), (1.0, "too narrow"), (3.0, "too wide")):
+        ends = np.tile([[-width, width]], (len(y), 1))
+        stated = Quantiles([0.05, 0.95], ends)
+        found = fault(randomised_pit(stated, y, 0), stated=stated.stated_levels)
+        assert found.kind == kind
+        assert "outcomes fall outside the stated 90% interval in" in found.words
