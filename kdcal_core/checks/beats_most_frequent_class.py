@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.data.labels import states_a_risk
 from kdcal_core.diagnostics import gain_over_most_frequent
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     return [Part(gain_over_most_frequent(evidence.scored, evidence.known, level=level))]
+
+
+def _needs(evidence: Evidence) -> str | None:
+    """Nothing where the model is asked for an event and states its risk."""
+    rows = evidence.scored
+    if evidence.event is None:
+        return None
+    risk = states_a_risk(rows.proba, rows.y, rows.classes)
+    return risk and f"{risk}. Judge the ranking, and the decisions at a threshold of your own."
 
 
 Check(
@@ -20,10 +30,12 @@ Check(
     tasks=("classification",),
     limit=Limit(low=0.0),
     measured=_measured,
-    remedy="With rare events this may be expected: then look at the ranking and at costs instead. "
-    "Otherwise check that the target and the order of the classes are right.",
+    remedy="Check that the target and the order of the classes are right, and whether the model is "
+    "over-confident where it names the rarer class.",
     page="reliability",
     method="Accuracy minus that of always predicting the most frequent class of the calibration "
     "set, paired by row. Without a second set, the interval allows for the class being chosen on "
-    "the same rows.",
+    "the same rows. Not asked where a model of two classes states the risk of a rare event, which "
+    "it rightly puts above one half in few rows or none.",
+    needs=_needs,
 ).offer()

@@ -362,7 +362,7 @@ def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd
     Odd or None
         Two classes: an area under the ROC curve below one half, or odds that are four times too
         high or too low on average. Any number: fewer rows predicted right than by always naming
-        the most frequent class.
+        the most frequent class, except where the model states a risk (:func:`states_a_risk`).
 
     Examples
     --------
@@ -373,7 +373,7 @@ def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd
     """
     n, right = len(y), proba.argmax(axis=1) == y
     accuracy, commonest = float(right.mean()), float(np.bincount(y).max()) / n
-    below = accuracy < commonest
+    below = accuracy < commonest and states_a_risk(proba, y, classes) is None
     area, errors = (0.5, 0.0) if len(classes) > 2 else rank_area(proba[:, 1], y == 1)
     backwards = area < 0.5
     if not below and not backwards:
@@ -400,6 +400,38 @@ def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd
     beyond = float(gap.sum()) < -_ERRORS * max(float(np.abs(gap).sum()), 1.0) ** 0.5
     ranked = errors > _ERRORS
     return Odd(f"{poor}. {_likely(proba, y, classes, accuracy, area if ranked else 0.5)}", beyond)
+
+
+def states_a_risk(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> str | None:
+    """Why accuracy says nothing about a model of two classes that states a risk; None otherwise.
+
+    A model of a rare event ranks the rows, but rightly gives few or none of them a probability
+    above one half. Its accuracy is then that of always naming the other class, give or take chance.
+    It states a risk if it ranks the rows the right way beyond chance, and gives the rarer class
+    more than one half in fewer than half as many rows as the class has.
+
+    Examples
+    --------
+    >>> p = np.linspace(0.0, 0.4, 1000)
+    >>> y = (np.arange(1000) % 5 < 5 * p).astype(np.int64)
+    >>> states_a_risk(np.column_stack([1 - p, p]), y, ("no", "yes"))
+    'The model states a risk of yes and hardly ever names it: 0.0% of the rows have a probability \
+above one half, while yes makes up 29.9% of them. It ranks them (AUROC 0.619), and accuracy \
+says nothing about that'
+    """
+    if len(classes) != 2 or not len(y):
+        return None
+    rarer = int(np.mean(y == 1) < 0.5)
+    area, errors = rank_area(proba[:, rarer], y == rarer)
+    named, seen = float(np.mean(proba[:, rarer] > 0.5)), float(np.mean(y == rarer))
+    if errors <= _ERRORS or named >= seen / 2.0:
+        return None
+    name = classes[rarer][:60]
+    return (
+        f"The model states a risk of {name} and hardly ever names it: {named:.1%} of the rows have "
+        f"a probability above one half, while {name} makes up {seen:.1%} of them. It ranks them "
+        f"(AUROC {area:.3f}), and accuracy says nothing about that"
+    )
 
 
 def _far_from_rate(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd | None:

@@ -19,8 +19,9 @@ from kdcal_core.checks import (
     next_step,
 )
 from kdcal_core.data import ScoredSet
+from kdcal_core.data.labels import odd_answers
 from kdcal_core.diagnostics import auroc, calibration_slope, confidence_calibration_error, coverage
-from kdcal_core.distributions import Normal, RegressionSet
+from kdcal_core.distributions import Normal, Quantiles, RegressionSet
 from kdcal_core.evaluation import MEASURES, Space
 from kdcal_core.evaluation.overlap import SetRows
 from kdcal_core.regression import RECALIBRATORS
@@ -244,6 +245,28 @@ def test_an_exchanged_target_is_caught() -> None:
     assert found["KC205"] == found["KC204"] == found["KC102"] == "fail"
 
 
+def rare(n: int, stated: float) -> ScoredSet:
+    """A risk of an event in a tenth of the rows, with log odds ``stated`` too high."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=n) - 2.5
+    y = (rng.random(n) < expit(z)).astype(np.int64)
+    p = expit(z + stated)
+    return ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "d", "evaluation")
+
+
+def test_a_stated_risk_of_a_rare_event_need_not_name_it() -> None:
+    rows = rare(4000, 0.0)
+    (asked,) = measure_checks(Evidence(rows, event=1), ["KC204"]).checks
+    assert "states a risk of yes and hardly ever names it: 0.8% of the rows" in asked.why_not
+    assert odd_answers(rows.proba, rows.y, rows.classes) is None
+    named = rare(4000, 3.0)  # names the event in most rows
+    assert verdicts(Evidence(named, event=1), ["KC204"])["KC204"] == "fail"
+    confidence = measure_checks(Evidence(rows), ["KC204"]).checks[0]
+    assert not confidence.why_not  # whoever asks for the predicted class is answered
+    unranked = dataclasses.replace(rows, y=np.random.default_rng(0).permutation(rows.y))
+    assert not measure_checks(Evidence(unranked, event=1), ["KC204"]).checks[0].why_not
+
+
 def test_labels_in_place_of_probabilities_are_caught() -> None:
     rows = classified(800)
     hard = np.eye(2)[rows.proba.argmax(axis=1)]
@@ -433,3 +456,17 @@ def test_a_model_that_stays_sure_far_away_fails() -> None:
     assert verdicts(evidence, ["KC010"])["KC010"] == "fail"
     estimate = part_of(evidence, "KC010")
     assert estimate.value == pytest.approx(0.99 - np.bincount(rows.y).max() / 300)
+
+
+def test_a_lone_interval_is_judged_by_the_level_it_states() -> None:
+    rng = np.random.default_rng(2)
+    middle, y = rng.normal(size=5000), rng.normal(size=5000)
+    ends = np.column_stack([middle - 1.6449, middle + 1.6449])
+    rows = RegressionSet(Quantiles([0.05, 0.95], ends), middle + y, "d", "evaluation")
+    (found,) = measure_checks(Evidence(rows), ["KC022"]).checks
+    assert [one.name for one in found.parts] == ["the 90% interval"]
+    assert verdicts(Evidence(rows), ["KC021", "KC022"]) == {"KC021": "pass", "KC022": "pass"}
+    narrow = RegressionSet(
+        Quantiles([0.05, 0.95], 0.5 * ends + 0.5 * middle[:, None]), middle + y, "d", "evaluation"
+    )
+    assert verdicts(Evidence(narrow), ["KC021", "KC022"]) == {"KC021": "fail", "KC022": "fail"}
