@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import session, waiting
-from kdcal_core.data import SEVERAL_ROWS, Family, OutputKind, Roles, Task
+from kdcal_core.data import CONFIDENCES, SEVERAL_ROWS, Family, OutputKind, Roles, Task
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, TableInfo, left_out, left_out_words, set_roles
@@ -30,6 +30,7 @@ _KINDS: dict[OutputKind, str] = {
     "percent": "percentages",
     "logit": "logits",
     "confidence": "confidence in the predicted class",
+    "percent_confidence": "confidence in per cent",
 }
 ROLE_NAMES: dict[Task, tuple[str, ...]] = {
     "classification": (
@@ -210,7 +211,7 @@ def roles_sentence(roles: Roles, *, with_model: bool) -> str:
         parts.append(_counted([column for _, column in roles.parameters], "predictions"))
     else:
         what = _KINDS[roles.output_kind]
-        if len(roles.outputs) == 1 and roles.output_kind != "confidence":
+        if len(roles.outputs) == 1 and roles.output_kind not in CONFIDENCES:
             what = f"{what} of {escape_markdown(roles.outputs[0][0], 60)}"
         parts.append(_counted([column for _, column in roles.outputs], what))
     if regression and roles.family is not None:

@@ -40,6 +40,7 @@ from kdcal_core.data.role_columns import (
 )
 from kdcal_core.data.role_guesses import guess_roles
 from kdcal_core.data.schema import (
+    CONFIDENCES,
     Family,
     FloatArray,
     IntArray,
@@ -59,6 +60,7 @@ from kdcal_core.data.splits import (
 from kdcal_core.data.tables import read_table, table_from_frame
 
 __all__ = [
+    "CONFIDENCES",
     "FAMILY_PARAMETERS",
     "POSITIVE_OUTCOMES",
     "SEVERAL_ROWS",

@@ -51,6 +51,7 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # of an interval whose level no name says
 NO_LEVEL = "none"
 _MOST_CHOICES = 6
 _CLEARLY = 0.05  # of the area under the ROC curve: a smaller lead is often chance
+_DIVIDE = "Percentages: divide by 100"
 _LOOKED_AT = 20_000  # rows, evenly spread
 _CONFIDENCES = (
     *("confidence", "conf", "max_prob", "max_proba", "top_prob", "pred_prob", "certainty"),
@@ -356,12 +357,13 @@ class _Classification(_Reader):
             if len(labels) != 2 or not self._are_among(roles.predicted, labels):
                 top = _top_label_alone(confidence, str(roles.predicted), labels)
                 return Reading(replace(roles, outputs=(), class_by="name"), (*doubts, top), notes)
-            roles = self._of_predicted(roles, confidence, labels)
-            notes += (
-                f"The column {confidence!r} holds the confidence in the class of "
-                f"{roles.predicted!r}: the other class has the rest.",
-            )
-            return Reading(roles, tuple(doubts), notes)
+            roles, scale = self._of_predicted(roles, confidence, labels)
+            if roles.outputs:
+                notes += (
+                    f"The column {confidence!r} holds the confidence in the class of "
+                    f"{roles.predicted!r}: the other class has the rest.",
+                )
+            return Reading(roles, (*doubts, *scale), notes)
         if (scaled := self._percentages(roles)) is not None:
             roles, doubt, more = scaled
             notes += more
@@ -487,15 +489,27 @@ class _Classification(_Reader):
         """Whether all values of a column are among these labels."""
         return column is not None and set(classes_of(self.frame[column])) <= set(labels)
 
-    def _of_predicted(self, roles: Roles, confidence: str, labels: Sequence[str]) -> Roles:
-        """The roles of two classes whose predicted one has this confidence."""
-        return replace(
+    def _of_predicted(
+        self, roles: Roles, confidence: str, labels: Sequence[str]
+    ) -> tuple[Roles, tuple[Doubt, ...]]:
+        """The roles of two classes whose predicted one has this confidence, and what is open."""
+        found = replace(
             roles,
             outputs=((labels[1], confidence),),
             output_kind="confidence",
             class_by="name",
             features=tuple(name for name in roles.features if name != confidence),
         )
+        if is_share(self.frame, confidence):
+            return found, ()
+        scaled = replace(found, output_kind="percent_confidence")
+        if self.said.get("scale") == "percent":
+            return scaled, ()
+        without = replace(roles, outputs=(), class_by="name")
+        if "scale" in self.said:
+            return without, ()
+        shown = Choice("percent", _DIVIDE, self._shows(scaled))
+        return without, (_scale_doubt([confidence], shown),)
 
     def _confidence(self, roles: Roles) -> str | None:
         """The column of the confidence in the predicted class, where there is nothing else.
@@ -514,7 +528,10 @@ class _Classification(_Reader):
             values = sampled(self.frame, [column])
             least = float(np.nanmin(values)) if np.isfinite(values).any() else 0.0
             confidence = column if least >= 1.0 / max(len(classes), 2) - 1e-6 else None
-        return confidence if confidence and is_share(self.frame, confidence) else None
+        stated = confidence and (
+            is_share(self.frame, confidence) or _is_percentage(self.frame, confidence)
+        )
+        return confidence if stated else None
 
     def _percentages(self, roles: Roles) -> tuple[Roles, Doubt | None, tuple[str, ...]] | None:
         """Probabilities from 0 to 100: certain where the rows sum to 100, else to be confirmed."""
@@ -537,22 +554,18 @@ class _Classification(_Reader):
             return None
         names = [column for _, column in found.outputs]
         scaled = replace(found, output_kind="percent")
-        what = listed([repr(name[:60]) for name in names], 3)
-        are = f"The column {what} holds" if len(names) == 1 else f"The columns {what} hold"
-        if self.said.get("scale") == "percent":
-            return scaled, None, ()
+        logits = replace(found, output_kind="logit")
+        answered = {"percent": scaled, "logit": logits}.get(said := self.said.get("scale", ""))
+        if answered is not None:
+            return answered, None, ()
         if len(names) > 1 and _sums_to_one(shares, names):
-            return scaled, None, (f"{are} percentages: divided by 100.",)
-        if "scale" in self.said:
+            return scaled, None, (f"{_they_hold(names)} percentages: divided by 100.",)
+        if said:
             return roles, None, ()
-        doubt = Doubt(
-            "scale",
-            f"{are} numbers from 0 to 100, which may be percentages. Probabilities lie between 0 "
-            "and 1.",
-            (
-                Choice("percent", "Percentages: divide by 100", self._shows(scaled)),
-                Choice("other", "Not probabilities"),
-            ),
+        doubt = _scale_doubt(
+            names,
+            Choice("percent", _DIVIDE, self._shows(scaled)),
+            Choice("logit", "Log odds (logits): turn into probabilities", self._shows(logits)),
         )
         return replace(roles, outputs=(), class_by="name"), doubt, ()
 
@@ -702,6 +715,21 @@ def _top_label_alone(confidence: str, predicted: str, labels: Sequence[str]) -> 
         f"({predicted[:60]!r}) and nothing of the other classes. A review needs one column of "
         f"probabilities for each of the {len(labels)} classes, for example {named}. For two "
         "classes the confidence would be enough.",
+    )
+
+
+def _they_hold(columns: Sequence[str]) -> str:
+    what = listed([repr(name[:60]) for name in columns], 3)
+    return f"The column {what} holds" if len(columns) == 1 else f"The columns {what} hold"
+
+
+def _scale_doubt(columns: Sequence[str], *choices: Choice) -> Doubt:
+    """What numbers from 0 to 100 mean."""
+    return Doubt(
+        "scale",
+        f"{_they_hold(columns)} numbers from 0 to 100, which may be percentages. Probabilities lie "
+        "between 0 and 1.",
+        (*choices, Choice("other", "Not probabilities")),
     )
 
 

@@ -21,7 +21,7 @@ from kdcal_core.data.regression_columns import (
     check_parameter_names,
     check_parameters,
 )
-from kdcal_core.data.schema import FloatArray, IntArray, Roles, Table
+from kdcal_core.data.schema import CONFIDENCES, FloatArray, IntArray, Roles, Table
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import Dependence
 from kdcal_core.text import listed
@@ -404,11 +404,11 @@ def _from_single(
 ) -> FloatArray:
     ((name, column),) = roles.outputs
     value = numeric_matrix(frame, [column], allow_missing=False, file=file)[:, 0]
-    if roles.output_kind == "confidence":
+    if roles.output_kind in ("percent", "percent_confidence"):
+        value = value / 100.0
+    if roles.output_kind in CONFIDENCES:
         first = ~_is_second(frame, roles, classes, file)
         value, name = np.where(first, 1.0 - value, value), classes[1]
-    if roles.output_kind == "percent":
-        value = value / 100.0
     if roles.output_kind == "logit":
         pair = softmax_logits(np.column_stack([np.zeros(len(value)), value]), file=file)
     else:

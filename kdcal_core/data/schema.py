@@ -14,7 +14,9 @@ from kdcal_core.statistics import Dependence, DesignedRows
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Task = Literal["classification", "regression"]
-OutputKind = Literal["probability", "percent", "logit", "confidence"]
+OutputKind = Literal["probability", "percent", "logit", "confidence", "percent_confidence"]
+#: Kinds of output whose one column is about the predicted class of each row
+CONFIDENCES: tuple[OutputKind, ...] = ("confidence", "percent_confidence")
 Family = Literal[
     "point",
     "log_point",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kdcal_core.data.labels import doubts_of_roles, swapped
-from kdcal_core.data.schema import Roles
+from kdcal_core.data.schema import CONFIDENCES, Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review.review import Review, TableInfo
 from kdcal_core.review.steps import change_review, set_roles
@@ -79,7 +79,7 @@ def can_swap(review: Review) -> bool:
     """Whether the two classes can be exchanged; not if a model's file names them."""
     if len(review.classes) != 2 or review.roles is None or review.task == "regression":
         return False
-    if review.model is None and review.roles.output_kind == "confidence":
+    if review.model is None and review.roles.output_kind in CONFIDENCES:
         return False  # the column of the predicted class names the class of each row
     named = review.model is not None and review.model.named_classes
     return not named if review.model is not None else bool(review.roles.outputs)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from kdcal_core.blocks import in_flight
-from kdcal_core.data import Roles, output_matrix, target_labels
+from kdcal_core.data import CONFIDENCES, Roles, output_matrix, target_labels
 from kdcal_core.data.parquet_folder import PartedTable, RowGroup, parquet_files
 from kdcal_core.diagnostics.summaries import ClassSummary, ClassTally
 from kdcal_core.errors import InputError
@@ -308,7 +308,7 @@ def summarise_table(
     [[1, 0], [0, 1]]
     """
     outputs = [column for _, column in roles.outputs]
-    predicted = [roles.predicted] if roles.predicted and roles.output_kind == "confidence" else []
+    predicted = [roles.predicted] if roles.predicted and roles.output_kind in CONFIDENCES else []
     columns = list(dict.fromkeys([*outputs, *predicted, *([roles.target] if roles.target else [])]))
     names = tuple(classes)
     left = list(reversed(table.groups))

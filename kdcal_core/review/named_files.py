@@ -255,7 +255,8 @@ def _refuse_unread(review: Review, given: NamedFiles) -> None:
     fixes = {
         "order": f"Name them: {say('outputs', 'CLASS=COLUMN')} for each class.",
         "outputs": "",
-        "scale": f"Name them, with {say('output_kind', 'percent')}: "
+        "scale": f"Name them, with {say('output_kind', 'percent')} or "
+        f"{say('output_kind', 'logit')}: "
         f"{say('outputs', 'CLASS=COLUMN')}.",
         "level": f"For an interval of 90%: {say('task', 'regression')} "
         f"{say('family', 'quantiles')} {say('parameters', '0.05=LOWER,0.95=UPPER')} with the names "
@@ -265,8 +266,10 @@ def _refuse_unread(review: Review, given: NamedFiles) -> None:
         return
     for doubt in review.doubts:
         if doubt.about in fixes:
-            table = review.tables["calibration"].name
-            raise InputError(doubt.sentence.removesuffix("."), fix=fixes[doubt.about], file=table)
+            table, fix = review.tables["calibration"].name, fixes[doubt.about]
+            if doubt.about == "scale" and review.roles is not None and review.roles.predicted:
+                fix = "If they are, divide them by 100 in the file."
+            raise InputError(doubt.sentence.removesuffix("."), fix=fix, file=table)
 
 
 def _refuse_regression_options(given: NamedFiles) -> None:

@@ -192,6 +192,20 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(frame(label=EVENT, prediction=yes_no(P > 0.5), confidence=np.maximum(P, 1 - P))),
         {"outputs": {}, "asks": ["outputs"], "says": "for example 'p_0' and 'p_1'"},
     ),
+    "confidence of two classes in per cent": (
+        csv(frame(label=EVENT, prediction=(P > 0.5) * 1, confidence=100 * np.maximum(P, 1 - P))),
+        {"outputs": {}, "asks": ["scale"], "choices": ["percent", "other"]},
+    ),
+    "confidence of several classes in per cent": (
+        csv(
+            frame(
+                label=NAMES[KIND],
+                prediction=NAMES[THREE.argmax(1)],
+                confidence=100 * THREE.max(1),
+            )
+        ),
+        {"outputs": {}, "asks": ["outputs"], "says": "confidence in the predicted class"},
+    ),
     # percentages
     "percentages of each class": (
         csv(frame(species=NAMES[KIND], **proba(scale=100.0))),
@@ -199,7 +213,7 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
     ),
     "one column of percentages": (
         csv(frame(defaulted=EVENT, p_default=100 * P)),
-        {"asks": ["scale"], "outputs": {}, "choices": ["percent", "other"]},
+        {"asks": ["scale"], "outputs": {}, "choices": ["percent", "logit", "other"]},
     ),
     # an index
     "an index without a name": (
@@ -429,11 +443,37 @@ def test_percentages_are_read_as_shares(shape: str) -> None:
     np.testing.assert_allclose(output_matrix(table, found.roles, classes), wanted, atol=2e-6)
 
 
+def test_a_confidence_in_per_cent_is_divided_by_100_once_that_is_said() -> None:
+    content, _ = SHAPES["confidence of two classes in per cent"]
+    table, asked = reading_of(content)
+    assert f"mean prediction {P.mean():.1%}" in asked.doubts[0].choices[0].shows
+    table, found = reading_of(content, answers={"scale": "percent"})
+    assert not found.doubts
+    matrix = output_matrix(table, found.roles, ("0", "1"))
+    np.testing.assert_allclose(matrix, np.column_stack([1 - P, P]), atol=1e-9)
+    _, refused = reading_of(content, answers={"scale": "other"})
+    assert refused.roles.outputs == ()
+
+
+def test_log_odds_from_0_to_100_are_turned_into_probabilities_once_that_is_said() -> None:
+    z = np.abs(RNG.normal(0, 3, N))
+    content = csv(frame(defaulted=EVENT, score=z))
+    _, asked = reading_of(content)
+    said = [one.answer for one in asked.doubts[0].choices]
+    assert said == ["percent", "logit", "other"]
+    assert (
+        f"mean prediction {np.mean(1 / (1 + np.exp(-z))):.1%}" in asked.doubts[0].choices[1].shows
+    )
+    table, found = reading_of(content, answers={"scale": "logit"})
+    p = output_matrix(table, found.roles, ("0", "1"))[:, 1]
+    np.testing.assert_allclose(p, 1 / (1 + np.exp(-z)))
+
+
 def test_percentages_without_a_target_are_asked_about_all_the_same() -> None:
     rows = pd.DataFrame({"proba_ant": 5 + P, "proba_bee": 6 - P, "age": AGE})
     found = read_columns(rows, task="classification")
     assert found.roles.target is None
-    assert [one.shows for doubt in found.doubts for one in doubt.choices] == ["", ""]
+    assert [one.shows for doubt in found.doubts for one in doubt.choices] == ["", "", ""]
 
 
 @pytest.mark.parametrize(("level", "ends"), [("0.8", ("0.1", "0.9")), ("0.9", ("0.05", "0.95"))])
