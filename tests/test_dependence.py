@@ -163,7 +163,7 @@ def test_clusters_of_one_row_give_the_bytes_of_rows():
                 all_estimates(one),
                 question_estimates(one, one, 1),
                 reliability(one.proba, one.y, sample_weight=one.design).curves[0].table(),
-                measure_groups(one, one.y * 0, ["all"], event=1),
+                measure_groups(one, [(one.y * 0, ["all"])], event=1),
                 compare(["sts"], ReviewData(one, None, one.classes, {}), n_boot=100).table(),
             )
         )

@@ -82,6 +82,7 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
         pd.DataFrame([_pit_row(one) for one in found.regions if one.n]),
         key="groups_table",
         column_config={
+            "Group": st.column_config.TextColumn(width="medium"),
             "Rows": st.column_config.NumberColumn(format="localized"),
             "Place": st.column_config.TextColumn(
                 help="Mean PIT value minus one half: above 0 predictions are too low."
@@ -94,8 +95,9 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
         alt="Every group with its rows, verdict, place and spread of the PIT values",
     )
     st.caption(
-        "The check of declared groups judges these estimates with these intervals. The verdicts "
-        "here come from p values corrected for all groups."
+        "Intervals here are of each group alone, and verdicts come from p values corrected for all "
+        "groups. The check of declared groups on Overview judges the same estimates with intervals "
+        "that hold for all checks together."
     )
 
 
@@ -120,7 +122,10 @@ def forest(
     headline = st.empty()
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f"Of {escape_markdown(found.target, 120)}; intervals hold for all groups.")
+            st.caption(
+                f"Of {escape_markdown(found.target, 120)}. Intervals here hold for all groups "
+                "together; those of the check on Overview hold for all checks together."
+            )
             method = choose_version(review, "groups")
         repaired = _repaired(review, which, columns, method)
         chart = drawn_once(groups_chart, found, dark=is_dark(), repaired=repaired)
@@ -152,6 +157,7 @@ def table(found: GroupTable, repaired: RepairedBy | None) -> None:
         pd.DataFrame(rows),
         key="groups_table",
         column_config={
+            "Group": st.column_config.TextColumn(width="medium"),
             "Rows": st.column_config.NumberColumn(format="localized"),
             "Smallest gap found": st.column_config.TextColumn(
                 help="The gap that four of five samples of this size would have shown, after the "

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.data import IntArray
-from kdcal_core.diagnostics import crossed_groups, describe_regions
+from kdcal_core.diagnostics import Division, declared_divisions, describe_regions
 from kdcal_core.review import Limit
 
 
@@ -16,25 +15,21 @@ def needs_groups(evidence: Evidence) -> str | None:
     return None if evidence.groups is not None else "No groups are declared."
 
 
-def declared_groups(evidence: Evidence) -> tuple[IntArray, list[str]]:
-    """Group of each judged row (n,), and the groups' names."""
+def declared_groups(evidence: Evidence) -> list[Division]:
+    """The judged rows divided by each declared column alone, then by all together."""
     make = evidence.groups
     assert make is not None
-    return evidence.once("groups", lambda: crossed_groups(make()))
+    return evidence.once("groups", lambda: declared_divisions(make()))
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    labels, names = declared_groups(evidence)
-    found = describe_regions(
-        evidence.scored,
-        labels,
-        names,
-        target="confidence" if evidence.event is None else evidence.event,
-        level=level,
-    )
+    target = "confidence" if evidence.event is None else evidence.event
     return [
         Part(replace(one.gap, label="Observed minus stated"), one.words)
-        for one in found.regions
+        for labels, names in declared_groups(evidence)
+        for one in describe_regions(
+            evidence.scored, labels, names, target=target, level=level
+        ).regions
         if one.n
     ]
 
@@ -50,8 +45,9 @@ Check(
     remedy="Find out whether the groups differ in inputs, in labels or in rows; calibrate by "
     "group only where the law and the use allow it. Groups shows what a calibrator does to each.",
     page="groups",
-    method="Observed minus stated in every group, with the saddlepoint interval of the rows' own "
-    "probabilities. Groups of fewer than 30 rows are taken together.",
+    method="Observed minus stated in every group of each declared column, and of all columns "
+    "together, with the saddlepoint interval of the rows' own probabilities. Groups of fewer than "
+    "30 rows are taken together.",
     needs=needs_groups,
     place="in",
 ).offer()

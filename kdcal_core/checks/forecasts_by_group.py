@@ -11,10 +11,14 @@ from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    labels, names = declared_groups(evidence)
     weight = evidence.predicted.design
-    found = describe_pit_regions(evidence.pit, labels, names, level=level, sample_weight=weight)
-    return parts_of(found)
+return [
+        part
+        for labels, names in declared_groups(evidence)
+        for part in parts_of(
+            describe_pit_regions(evidence.pit, labels, names, level=level, sample_weight=weight)
+        )
+    ]
 
 
 Check(
@@ -27,7 +31,8 @@ Check(
     measured=_measured,
     remedy="Find out whether the groups differ in inputs or in rows, and recalibrate locally.",
     page="groups",
-    method="Mean (place) and standard deviation (spread) of the PIT values in every group.",
+    method="Mean (place) and standard deviation (spread) of the PIT values in every group of each "
+    "declared column, and of all together.",
     needs=needs_groups,
     place="in",
 ).offer()

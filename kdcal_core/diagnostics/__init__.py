@@ -69,6 +69,7 @@ from kdcal_core.diagnostics.estimate import (
     headline_estimate,
     interval_text,
     reference_text,
+    rows_text,
     value_text,
 )
 from kdcal_core.diagnostics.far_from_data import (
@@ -87,8 +88,10 @@ from kdcal_core.diagnostics.foreign_scores import (
     unknown_share,
 )
 from kdcal_core.diagnostics.group_measures import (
+    Division,
     GroupMeasures,
     GroupTable,
+    declared_divisions,
     groups_finding,
     measure_groups,
     pit_groups_finding,
@@ -116,6 +119,7 @@ from kdcal_core.diagnostics.regions import (
     describe_regions,
     find_pit_regions,
     find_regions,
+    join_searches,
     redraws_by_default,
     region_finding,
     search_finding,
@@ -247,6 +251,7 @@ __all__ = [
     "DensityCurve",
     "Direction",
     "DistanceCurve",
+    "Division",
     "EcdfDifference",
     "Estimate",
     "Fault",
@@ -326,6 +331,7 @@ __all__ = [
     "decision_counts",
     "decision_rates",
     "decision_table",
+    "declared_divisions",
     "density_curve",
     "describe_pit_regions",
     "describe_regions",
@@ -353,6 +359,7 @@ __all__ = [
     "histogram_anchor",
     "interval_coverage",
     "interval_text",
+    "join_searches",
     "kernel_similarity",
     "kl_divergence",
     "kolmogorov_smirnov",
@@ -393,6 +400,7 @@ __all__ = [
     "regression_findings",
     "reliability",
     "reliability_finding",
+    "rows_text",
     "scaled_interval_scores",
     "score_counts",
     "score_histogram",

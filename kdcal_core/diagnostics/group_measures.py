@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.diagnostics.all_estimates import event_calibration_error
@@ -15,8 +16,10 @@ from kdcal_core.diagnostics.regions import (
     Region,
     RegionSearch,
     describe_regions,
+    join_searches,
     region_finding,
 )
+from kdcal_core.diagnostics.regression.local_faults import crossed_groups
 from kdcal_core.diagnostics.scores import auroc
 from kdcal_core.diagnostics.targets import check_level, targets
 from kdcal_core.statistics import effective_size, jeffreys_test
@@ -74,10 +77,36 @@ class GroupTable:
     target: str
 
 
+Division = tuple[IntArray, Sequence[str]]
+"""Group of each row (n,), from 0, and the groups' names."""
+
+
+def declared_divisions(frame: pd.DataFrame) -> list[Division]:
+    """The rows divided by each declared column alone, then by all of them together.
+
+    Crossed groups alone dilute a fault that lies in every part of one column's value.
+
+    Parameters
+    ----------
+    frame : DataFrame of n rows
+        The declared columns, at least one; divided as by :func:`crossed_groups`.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"ward": ["A", "B"] * 60, "sex": ["f"] * 60 + ["m"] * 60})
+    >>> [list(names) for _, names in declared_divisions(table)]
+    [['ward: A', 'ward: B'], ['sex: f', 'sex: m'], ['A, f', 'A, m', 'B, f', 'B, m']]
+    """
+    crossed = crossed_groups(frame)
+    if frame.shape[1] == 1:
+        return [crossed]
+    alone = ((name, crossed_groups(frame[[name]])) for name in frame.columns)
+    return [(at, [f"{name}: {one}" for one in names]) for name, (at, names) in alone] + [crossed]
+
+
 def measure_groups(
     scored: ScoredSet,
-    label: IntArray,
-    names: Sequence[str],
+    divisions: Sequence[Division],
     *,
     event: int | None = None,
     level: float = 0.95,
@@ -88,10 +117,9 @@ def measure_groups(
     Parameters
     ----------
     scored : ScoredSet of n rows
-    label : (n,) array of int
-        Group of each row, from 0.
-    names : sequence of str
-        The groups' names.
+    divisions : sequence of (array of int, names)
+        One or several divisions of the rows into groups. Groups of several overlap, and intervals
+        and p values hold for all of them together.
     event : int, optional
         The class whose probability is judged; the confidence in the predicted class by default.
 
@@ -106,18 +134,29 @@ def measure_groups(
     >>> p = rng.uniform(0.2, 0.8, 2_000)
     >>> y = (rng.random(2_000) < np.where(np.arange(2_000) < 1_000, p, p**3)).astype(int)
     >>> rows = ScoredSet(np.stack([1 - p, p], axis=1), y, ("no", "yes"), "digest", "evaluation")
-    >>> found = measure_groups(rows, np.repeat([0, 1], 1_000), ["north", "south"], event=1)
+    >>> found = measure_groups(rows, [(np.repeat([0, 1], 1_000), ["north", "south"])], event=1)
     >>> [(one.name, one.region.fault) for one in found.groups]
     [('north', 'none'), ('south', 'over-confident')]
     """
     check_level(level)
     target = "confidence" if event is None else event
-    each = 1.0 - (1.0 - level) / max(len(names), 1)
-    judged = describe_regions(scored, label, names, target=target, level=level)
-    wide = describe_regions(scored, label, names, target=target, level=each)
+    looks = max(sum(len(names) for _, names in divisions), 1)
+    each = 1.0 - (1.0 - level) / looks
+    found = [
+        describe_regions(scored, *one, target=target, level=level, looks=looks) for one in divisions
+    ]
+    wide = [describe_regions(scored, *one, target=target, level=each) for one in divisions]
+    rows = [
+        label == one.leaf
+        for (label, _), search in zip(divisions, found, strict=True)
+        for one in search.regions
+    ]
+    judged = join_searches(found)
     groups = tuple(
-        _measured(scored.only(label == one.leaf), one, at, event, each, seed)
-        for one, at in zip(judged.regions, wide.regions, strict=True)
+        _measured(scored.only(mine), one, at, event, each, seed)
+        for mine, one, at in zip(
+            rows, judged.regions, (one for search in wide for one in search.regions), strict=True
+        )
         if one.n
     )
     everyone = np.zeros(len(scored.y), dtype=np.int64)

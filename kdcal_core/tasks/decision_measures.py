@@ -12,8 +12,8 @@ from kdcal_core.diagnostics import (
     Band,
     DecisionCounts,
     GroupTable,
-    crossed_groups,
     decision_counts,
+    declared_divisions,
     measure_groups,
     paired_net_benefit,
 )
@@ -82,13 +82,13 @@ def _repaired(sets: Sets, which: Which, method: str) -> tuple[str, ScoredSet, Sc
     )
 
 
-@review_task("Groups: measuring every group", reads=the_set, edition="with Jeffreys's test")
+@review_task("Groups: measuring every group", reads=the_set, edition="with every column")
 def set_groups(
     sets: Sets, *, which: Which, event: int | None, columns: Sequence[str]
 ) -> GroupTable:
-    """The measures of every group into which the columns divide the rows."""
-    labels, names = crossed_groups(sets.frame(which, tuple(columns)))
-    return measure_groups(sets.read(which), labels, names, event=event)
+    """The measures of every group of each column alone, and of all columns together."""
+    divisions = declared_divisions(sets.frame(which, tuple(columns)))
+    return measure_groups(sets.read(which), divisions, event=event)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +103,12 @@ class RepairedGroups:
     lambda arguments: f"Groups: fitting {CALIBRATORS[arguments['method']].label}",
     reads=PARTS,
     needs=require_scored,
-    edition="with Jeffreys's test",
+    edition="with every column",
 )
 def repaired_groups(
     sets: Sets, *, which: Which, event: int | None, columns: Sequence[str], method: str
 ) -> RepairedGroups:
     """`set_groups` for a calibrator, fitted on the calibration set or cross-fitted on it."""
-    labels, names = crossed_groups(sets.frame(which, tuple(columns)))
+    divisions = declared_divisions(sets.frame(which, tuple(columns)))
     name, _, repaired = _repaired(sets, which, method)
-    return RepairedGroups(name, measure_groups(repaired, labels, names, event=event))
+    return RepairedGroups(name, measure_groups(repaired, divisions, event=event))

@@ -27,11 +27,12 @@ from kdcal_core.diagnostics import (
     RegressionScores,
     UniformityTest,
     coverage,
-    crossed_groups,
+    declared_divisions,
     describe_pit_regions,
     ecdf_difference,
     fault,
     interval_coverage,
+    join_searches,
     local_pit,
     mean_scale,
     pit_by_column,
@@ -89,13 +90,20 @@ def pit_values(sets: Sets, which: Which) -> FloatArray:
     return pit
 
 
-@review_task("Groups: judging the distributions of every group", reads=the_set)
+@review_task(
+    "Groups: judging the distributions of every group", reads=the_set, edition="with every column"
+)
 def set_pit_groups(sets: Sets, *, which: Which, columns: Sequence[str]) -> RegionSearch:
-    """Place and spread of the PIT values in every group into which the columns divide the rows."""
-    labels, names = crossed_groups(sets.frame(which, tuple(columns)))
-    weight = sets.distributions(which).design
-    pit = pit_values(sets, which)
-    return describe_pit_regions(pit, labels, names, sample_weight=weight).without_rows()
+    """Place and spread of the PIT values in every group of each column, and of all together."""
+    divisions = declared_divisions(sets.frame(which, tuple(columns)))
+    weight, pit = sets.distributions(which).design, pit_values(sets, which)
+    looks = sum(len(names) for _, names in divisions)
+    return join_searches(
+        [
+            describe_pit_regions(pit, labels, names, sample_weight=weight, looks=looks)
+            for labels, names in divisions
+        ]
+    )
 
 
 def scale_of(sets: Sets) -> float | None:

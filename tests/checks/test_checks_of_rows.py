@@ -382,7 +382,7 @@ def test_regions_pass_with_rows_enough_to_find_one() -> None:
     assert 3000 < few.rows_needed < 16_000
 
 
-def test_declared_groups_are_crossed_and_judged() -> None:
+def test_declared_groups_are_judged_alone_and_crossed() -> None:
     rng = np.random.default_rng(0)
     rows = classified(4000)
     table = pd.DataFrame({"sex": rng.choice(["f", "m"], 4000), "old": rng.random(4000) < 0.3})
@@ -394,7 +394,9 @@ def test_declared_groups_are_crossed_and_judged() -> None:
     ).results
     assert found.verdict == "fail"
     assert found.worst.name == "f, True"
-    assert len(found.parts) == 4
+    alone = {"sex: f", "sex: m", "old: False", "old: True"}
+    assert {one.name for one in found.parts} > alone
+    assert len(found.parts) == 8  # each column alone, and both together
     assert verdicts(Evidence(rows, event=1), ["KC008"])["KC008"] is None
 
 

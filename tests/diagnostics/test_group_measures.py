@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import (
     auroc,
     confidence_calibration_error,
+    declared_divisions,
     describe_pit_regions,
     describe_regions,
     group_measures,
@@ -19,6 +21,7 @@ from kdcal_core.diagnostics import (
     pit_groups_finding,
 )
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import holm
 
 
 def rows(n: int, seed: int, shift: float = 0.0, weight: np.ndarray | None = None) -> ScoredSet:
@@ -38,14 +41,14 @@ def thirds(n: int) -> np.ndarray:
 @pytest.fixture
 def without_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the calibration errors, which take most of the time and decide no fault."""
-    none = measure_groups(rows(300, 0), thirds(300), ["a", "b", "c"], event=1).overall.error
+    none = measure_groups(rows(300, 0), [(thirds(300), ["a", "b", "c"])], event=1).overall.error
     monkeypatch.setattr(group_measures, "event_calibration_error", lambda *_: none)
 
 
 def test_every_measure_is_that_of_the_group_s_own_rows() -> None:
     n = 900
     scored = rows(n, 0, 0.1, np.random.default_rng(5).uniform(0.5, 2.0, n))
-    found = measure_groups(scored, thirds(n), ["a", "b", "c"], event=1)
+    found = measure_groups(scored, [(thirds(n), ["a", "b", "c"])], event=1)
     level = 1.0 - 0.05 / 3
     for k, one in enumerate(found.groups):
         mine = thirds(n) == k
@@ -67,7 +70,9 @@ def test_of_calibrated_groups_one_in_twenty_tables_is_named() -> None:
     named = sum(
         any(
             one.region.fault != "none" or not one.gap.low <= 0.0 <= one.gap.high
-            for one in measure_groups(rows(300, seed), thirds(300), ["a", "b", "c"], event=1).groups
+            for one in measure_groups(
+                rows(300, seed), [(thirds(300), ["a", "b", "c"])], event=1
+            ).groups
         )
         for seed in range(100)
     )
@@ -75,18 +80,18 @@ def test_of_calibrated_groups_one_in_twenty_tables_is_named() -> None:
 
 
 def test_the_finding_names_the_faulty_group_or_what_could_have_been_found() -> None:
-    wrong = measure_groups(rows(3_000, 1, 0.1), thirds(3_000), ["a", "b", "c"], event=1)
+    wrong = measure_groups(rows(3_000, 1, 0.1), [(thirds(3_000), ["a", "b", "c"])], event=1)
     assert groups_finding(wrong).startswith("1 of 3 groups is off by more than chance: a: says ")
     assert "over-confident" in groups_finding(wrong)
-    right = measure_groups(rows(3_000, 2), thirds(3_000), ["a", "b", "c"], event=1)
+    right = measure_groups(rows(3_000, 2), [(thirds(3_000), ["a", "b", "c"])], event=1)
     assert groups_finding(right).startswith("None of 3 groups is off by more than chance. The sm")
 
 
 def test_one_group_has_a_sentence_of_its_own() -> None:
     alone = np.zeros(3_000, dtype=int)
-    wrong = measure_groups(rows(3_000, 1, 0.3), alone, ["a"], event=1)
+    wrong = measure_groups(rows(3_000, 1, 0.3), [(alone, ["a"])], event=1)
     assert groups_finding(wrong).startswith("The only group is off by more than chance: a: says ")
-    right = measure_groups(rows(3_000, 2), alone, ["a"], event=1)
+    right = measure_groups(rows(3_000, 2), [(alone, ["a"])], event=1)
     assert groups_finding(right).startswith(
         "The only group is not off by more than chance. The smallest gap that would have been "
         "found four times out of five is 0."
@@ -102,10 +107,10 @@ def test_one_group_has_a_sentence_of_its_own() -> None:
 
 @pytest.mark.usefixtures("without_errors")
 def test_the_smallest_gap_is_found_four_times_in_five() -> None:
-    found = measure_groups(rows(900, 0), thirds(900), ["a", "b", "c"], event=1)
+    found = measure_groups(rows(900, 0), [(thirds(900), ["a", "b", "c"])], event=1)
     gap = found.groups[0].region.minimum_detectable
     hits = sum(
-        measure_groups(rows(900, seed, gap), thirds(900), ["a", "b", "c"], event=1)
+        measure_groups(rows(900, seed, gap), [(thirds(900), ["a", "b", "c"])], event=1)
         .groups[0]
         .region.fault
         == "over-confident"
@@ -115,14 +120,14 @@ def test_the_smallest_gap_is_found_four_times_in_five() -> None:
 
 
 def test_confidence_is_judged_without_an_event() -> None:
-    found = measure_groups(rows(300, 0), thirds(300), ["a", "b", "c"])
+    found = measure_groups(rows(300, 0), [(thirds(300), ["a", "b", "c"])])
     assert found.overall.rate.label == "Accuracy"
     assert found.target == "the stated confidence"
 
 
 def test_groups_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError):
-        measure_groups(rows(300, 0), np.full(300, 7), ["a"])
+        measure_groups(rows(300, 0), [(np.full(300, 7), ["a"])])
 
 
 def test_jeffreys_test_is_the_posterior_share_below_what_is_stated() -> None:
@@ -131,14 +136,47 @@ def test_jeffreys_test_is_the_posterior_share_below_what_is_stated() -> None:
     y = (rng.random(900) < 1.6 * p).astype(np.int64)
     rows = ScoredSet(np.stack([1 - p, p], axis=1), y, ("no", "yes"), "digest", "evaluation")
     grade = np.repeat([0, 1, 2], 300)
-    found = measure_groups(rows, grade, ["A", "B", "C"], event=1)
+    found = measure_groups(rows, [(grade, ["A", "B", "C"])], event=1)
     for at, one in enumerate(found.groups):
         hits = y[grade == at].sum()
         rates = rng.beta(hits + 0.5, 300 - hits + 0.5, 200_000)
         assert one.jeffreys == pytest.approx((rates <= p[grade == at].mean()).mean(), abs=0.005)
     assert found.overall.jeffreys < 0.001
-    assert measure_groups(rows, grade, ["A", "B", "C"]).overall.jeffreys is None
+    assert measure_groups(rows, [(grade, ["A", "B", "C"])]).overall.jeffreys is None
     twice = replace(rows, weight=np.full(900, 2.0))
-    assert measure_groups(twice, grade, ["A", "B", "C"], event=1).overall.jeffreys == pytest.approx(
-        found.overall.jeffreys
+    assert measure_groups(
+        twice, [(grade, ["A", "B", "C"])], event=1
+    ).overall.jeffreys == pytest.approx(found.overall.jeffreys)
+
+
+def test_a_ward_with_a_fault_is_found_though_every_cross_is_too_small(without_errors) -> None:
+    scored, n = rows(2400, 5), 2400
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {"ward": rng.choice(list("ABC"), n), "nurse": rng.choice(12, n).astype(str)}
     )
+    p = scored.proba[:, 1]
+    over = np.where(table["ward"] == "B", p * 0.87, p)
+    scored = replace(scored, y=(rng.random(n) < over).astype(np.int64))
+    found = measure_groups(scored, declared_divisions(table), event=1)
+    names = [one.name for one in found.groups]
+    assert names[:3] == ["ward: A", "ward: B", "ward: C"]
+    assert names[3].startswith("nurse: ")
+    assert "A, 0" in names
+    wrong = [one.name for one in found.groups if one.region.fault != "none"]
+    assert "ward: B" in wrong
+    assert not [one for one in wrong if one.startswith("B, ")]
+    # one correction for all groups, of whichever division
+    p_values = [one.region.p_value for one in found.groups]
+    np.testing.assert_allclose([one.region.adjusted_p for one in found.groups], holm(p_values))
+    crossed = measure_groups(scored, [declared_divisions(table)[-1]], event=1)
+    widths = [
+        next(one.gap.high - one.gap.low for one in made.groups if one.name == "A, 0")
+        for made in (found, crossed)
+    ]
+    assert widths[0] > widths[1]
+
+
+def test_one_declared_column_is_one_division() -> None:
+    (only,) = declared_divisions(pd.DataFrame({"ward": ["A", "B"] * 50}))
+    assert list(only[1]) == ["A", "B"]

@@ -53,7 +53,7 @@ def test_a_calibrator_is_judged_on_rows_that_it_was_not_fitted_on(sets: Sets) ->
     found = repaired_groups(
         sets, which="evaluation", event=1, columns=["place"], method="platt"
     ).table
-    by_hand = measure_groups(replace(judged, proba=after), labels, names, event=1)
+    by_hand = measure_groups(replace(judged, proba=after), [(labels, names)], event=1)
     for one, other in zip(found.groups, by_hand.groups, strict=True):
         assert one.name == other.name
         assert one.gap.value == pytest.approx(other.gap.value, abs=1e-12)

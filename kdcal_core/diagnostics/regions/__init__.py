@@ -1,6 +1,10 @@
 """Where in the inputs a model is wrong: a search corrected for chance, and fixed regions."""
 
-from kdcal_core.diagnostics.regions.judging import describe_pit_regions, describe_regions
+from kdcal_core.diagnostics.regions.judging import (
+    describe_pit_regions,
+    describe_regions,
+    join_searches,
+)
 from kdcal_core.diagnostics.regions.region import (
     ANY_PART,
     Region,
@@ -24,6 +28,7 @@ __all__ = [
     "describe_regions",
     "find_pit_regions",
     "find_regions",
+    "join_searches",
     "redraws_by_default",
     "region_finding",
     "search_finding",

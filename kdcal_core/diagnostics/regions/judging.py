@@ -40,14 +40,22 @@ Judge = Callable[[Place, IntArray, float, float], Region]
 
 
 def judged(
-    places: Sequence[Place], leaf: IntArray, weight: FloatArray, level: float, judge: Judge
+    places: Sequence[Place],
+    leaf: IntArray,
+    weight: FloatArray,
+    level: float,
+    judge: Judge,
+    looks: int | None = None,
 ) -> tuple[Region, ...]:
-    """The regions with their faults; p values are Holm-corrected over the regions with rows."""
+    """The regions with their faults; p values are Holm-corrected over the regions with rows.
+
+    ``looks`` regions are judged together, where these are not all (`join_searches`).
+    """
     order = np.argsort(leaf, kind="stable")
     ends = np.searchsorted(leaf[order], [place.leaf for place in places], side="left")
     stops = np.searchsorted(leaf[order], [place.leaf for place in places], side="right")
     rows = [order[a:b] for a, b in zip(ends, stops, strict=True)]
-    looks = max(sum(len(r) > 0 for r in rows), 1)
+    looks = max(sum(len(r) > 0 for r in rows), 1) if looks is None else looks
     total = float(weight[leaf >= 0].sum())
     found = [
         judge(place, r, float(weight[r].sum()) / total, (1.0 - level) / looks)
@@ -55,6 +63,14 @@ def judged(
         else _empty(place, level)
         for place, r in zip(places, rows, strict=True)
     ]
+    return _corrected(found, level)
+
+
+def _corrected(found: Sequence[Region], level: float) -> tuple[Region, ...]:
+    """The regions with Holm's p values over those with rows, and no fault where chance explains it.
+
+    Over more regions p values only grow, so a fault that was not beyond chance stays none.
+    """
     some = np.array([region.n > 0 for region in found])
     adjusted = np.ones(len(found))
     adjusted[some] = holm(np.array([region.p_value for region in found])[some])
@@ -64,6 +80,28 @@ def judged(
         )
         for region, p in zip(found, adjusted, strict=True)
     )
+
+
+def join_searches(searches: Sequence[RegionSearch]) -> RegionSearch:
+    """Several divisions of the same rows as one, with p values corrected for all their regions.
+
+    Parameters
+    ----------
+    searches : sequence of RegionSearch
+        At least one, with the same rows and level. Rows lie in one region of each; the joined
+        search does not name them.
+
+    Examples
+    --------
+    >>> u = (np.arange(200) + 0.5) / 200
+    >>> halves = describe_pit_regions(u, np.repeat([0, 1], 100), ("low", "high"))
+    >>> every = describe_pit_regions(u, np.zeros(200, dtype=int), ("all",))
+    >>> [(one.words, one.fault) for one in join_searches([halves, every]).regions]
+    [('low', 'too high'), ('high', 'too low'), ('all', 'none')]
+    """
+    regions = [one for search in searches for one in search.regions]
+    numbered = [replace(one, leaf=at) for at, one in enumerate(regions)]
+    return replace(searches[0], regions=_corrected(numbered, searches[0].level)).without_rows()
 
 
 def by_stated(target: Target, level: float) -> Judge:
@@ -200,6 +238,7 @@ def describe_regions(
     tree: PartitionTree | None = None,
     target: str | int = "confidence",
     level: float = 0.95,
+    looks: int | None = None,
 ) -> RegionSearch:
     """Judge each region of a given partition on all rows, with p values corrected for all regions.
 
@@ -218,6 +257,9 @@ def describe_regions(
         The tree whose leaves are the regions.
     target, level
         As in :func:`find_regions`.
+    looks : int, optional
+        Number of regions that are judged together, for the smallest gap that would be found; by
+        default those of this partition. See :func:`join_searches`.
 
     Raises
     ------
@@ -236,7 +278,7 @@ def describe_regions(
     goal, what = stated_target(scored, target)
     regions, places = _places(leaf, len(goal.score), names, tree)
     rows = np.flatnonzero(regions >= 0)
-    return stated_described(goal, what, regions, places, rows, level, tree, 0)
+    return stated_described(goal, what, regions, places, rows, level, tree, 0, looks)
 
 
 def describe_pit_regions(
@@ -247,6 +289,7 @@ def describe_pit_regions(
     tree: PartitionTree | None = None,
     level: float = 0.95,
     sample_weight: Any = None,
+    looks: int | None = None,
 ) -> RegionSearch:
     """:func:`describe_regions` for PIT values (n,) in [0, 1].
 
@@ -261,7 +304,7 @@ def describe_pit_regions(
     values, weight = checked_pit(pit, sample_weight)
     regions, places = _places(leaf, len(values), names, tree)
     rows, together = np.flatnonzero(regions >= 0), dependence_of(sample_weight)
-    return pit_described(values, weight, regions, places, rows, level, tree, 0, together)
+    return pit_described(values, weight, regions, places, rows, level, tree, 0, together, looks)
 
 
 def stated_target(scored: AnyScored, target: str | int) -> tuple[Target, str]:
@@ -288,6 +331,7 @@ def stated_described(
     level: float,
     tree: PartitionTree | None,
     seed: int,
+    looks: int | None = None,
 ) -> RegionSearch:
     """Regions judged by ``rows`` of a binary problem."""
     part = Target(
@@ -302,7 +346,7 @@ def stated_described(
     whole = shift_test(part.score, part.hit, part.weight, level, 1.0 - level, part.dependence)
     return RegionSearch(
         tree=tree,
-        regions=judged(places, leaf[rows], part.weight, level, by_stated(part, level)),
+        regions=judged(places, leaf[rows], part.weight, level, by_stated(part, level), looks),
         overall=gap_estimate(
             whole.observed - whole.stated, whole.low, whole.high, len(rows), level
         ),
@@ -327,6 +371,7 @@ def pit_described(
     tree: PartitionTree | None,
     seed: int,
     together: Dependence | None = None,
+    looks: int | None = None,
 ) -> RegionSearch:
     """Regions judged by the PIT values of ``rows``."""
     pits, weights = pit[rows], weight[rows]
@@ -334,7 +379,9 @@ def pit_described(
     whole = fault_parts(pits, level, _design(weights, some))
     return RegionSearch(
         tree=tree,
-        regions=judged(places, leaf[rows], weights, level, by_pit(pits, weights, level, some)),
+        regions=judged(
+            places, leaf[rows], weights, level, by_pit(pits, weights, level, some), looks
+        ),
         overall=bias_estimate(whole),
         overall_p=whole.p_value,
         n_grow=len(leaf) - len(rows),
