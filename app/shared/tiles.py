@@ -11,6 +11,7 @@ from kdcal_core.diagnostics import (
     Estimate,
     interval_text,
     reference_text,
+    rows_text,
     value_text,
 )
 from kdcal_core.evaluation import meaning_of
@@ -74,7 +75,7 @@ def estimate_metric(estimate: Estimate, note: str) -> None:
             delta_color="off",
             delta_arrow="off",
             help=escape_markdown(
-                f"{meaning_of(estimate)} {estimate.name}. {estimate.n:,} rows. "
+                f"{meaning_of(estimate)} {estimate.name}. {rows_text(estimate)}. "
                 f"{estimate.level:.0%} interval: {estimate.interval}.".lstrip(),
                 800,
             ),
@@ -85,5 +86,5 @@ def estimate_metric(estimate: Estimate, note: str) -> None:
 def _noted(
     estimates: Sequence[Estimate], notes: Sequence[str] | None
 ) -> list[tuple[Estimate, str]]:
-    said = notes or [reference_text(one) or f"{one.n:,} rows" for one in estimates]
+    said = notes or [reference_text(one) or rows_text(one) for one in estimates]
     return list(zip(estimates, said, strict=True))

@@ -138,9 +138,8 @@ def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, thresh
     >>> counts = decision_counts([0.2, 0.8] * 50, [0, 1] * 50)
     >>> cost_words(counts, Costs(), best_threshold(counts, Costs()), 0.5)
     ... # doctest: +NORMALIZE_WHITESPACE
-    'Cost is least, 0.000 (0.000 to 0.046) per row, at a threshold of 50%; thresholds from 20%
-     to 80% cost no more, beyond chance, with 50%, the best for calibrated probabilities, among
-     them.'
+    'A threshold of 50% costs least: 0.000 (0.000 to 0.046) per row. Thresholds from 20% to 80% do
+     not cost clearly more, and 50%, the best one for calibrated probabilities, is among them.'
     """
     here = cost_at(counts, costs, threshold)
     chosen = ""
@@ -149,13 +148,12 @@ def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, thresh
     ends = f"{_percent(best.low)} to {_percent(best.high)}"
     ideal = _percent(costs.threshold)
     if best.low <= costs.threshold <= best.high:
-        other = f"with {ideal}, the best for calibrated probabilities, among them."
+        other = f"and {ideal}, the best one for calibrated probabilities, is among them."
     else:
-        other = f"but {ideal}, the best for calibrated probabilities, costs more."
+        other = f"but {ideal}, the best one for calibrated probabilities, does."
     return (
-        f"Cost is least, {estimate_text(best.cost)} per row, at a threshold of "
-        f"{_percent(best.threshold)}; thresholds from {ends} cost no more, beyond chance, "
-        f"{other}{chosen}"
+        f"A threshold of {_percent(best.threshold)} costs least: {estimate_text(best.cost)} per "
+        f"row. Thresholds from {ends} do not cost clearly more, {other}{chosen}"
     )
 
 
@@ -168,20 +166,22 @@ def _useful_words(counts: DecisionCounts, repaired: DecisionCounts | None, name:
     """From where to where the model is worth using, and its calibrated version."""
     model = _stretch(counts)
     if model is None:
-        words = "At no threshold is the model clearly better than flagging every row or none"
+        words = "At no threshold is the model clearly better than flagging every row or none."
     else:
-        words = f"Using the model is better than flagging every row or none {model}"
+        words = f"At {model} the model is better than flagging every row or none."
     if repaired is None:
-        return f"{words}."
+        return words
     also = _stretch(repaired)
     if also is None:
-        return f"{words}, and with {name} at no threshold." if model else f"{words}, nor is {name}."
-    return f"{words}, and with {name} {also}." if model else f"{words}, but {name} is {also}."
+        return f"{words} With {name} it is at no threshold."
+    return f"{words} With {name} it is at {also}."
 
 
 def _stretch(counts: DecisionCounts) -> str | None:
     found = useful_thresholds(counts)
-    return None if found is None else f"from {_percent(found[0])} to {_percent(found[1])}"
+    return (
+        None if found is None else f"thresholds from {_percent(found[0])} to {_percent(found[1])}"
+    )
 
 
 def _gained_words(counts: DecisionCounts, gained: Band, threshold: float, name: str) -> str:

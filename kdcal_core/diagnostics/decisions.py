@@ -19,7 +19,7 @@ import pandas as pd
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.by_predicted_class import Confusion, confusion_of
-from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.estimate import EFFECTIVE, Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, confidence_target
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
@@ -292,7 +292,8 @@ def decision_rates(
     """Sensitivity, specificity, both predictive values and the flagged share at one threshold.
 
     Each is a proportion with its Clopper-Pearson interval; row weights count by Kish's effective
-    number of rows, dependent rows by that over their design effect. NaN where no row enters it.
+    number of rows, dependent rows by that over their design effect. ``n`` is then that number, and
+    the interval's name says so. NaN where no row enters it.
 
     Parameters
     ----------
@@ -311,6 +312,8 @@ def decision_rates(
     at = counts.at(threshold)
     mass, square = counts.mass[:, at], counts.square[:, at]
     said = f"at a threshold of {counts.thresholds[at]:g}"
+    alike = counts.together is None and np.array_equal(counts.mass, counts.square)
+    made = "Clopper-Pearson" + ("" if alike else f", {EFFECTIVE}")
 
     def share(label: str, name: str, of: list[int], among: list[int], better: bool) -> Estimate:
         total = mass[among].sum()
@@ -327,7 +330,7 @@ def decision_rates(
             high=float(high),
             n=round(rows),
             level=level,
-            interval="Clopper-Pearson" if total > 0 else "not defined: no such rows",
+            interval=made if total > 0 else "not defined: no such rows",
             percent=True,
             lower_is_better=False if better else None,
         )

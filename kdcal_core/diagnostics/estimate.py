@@ -79,6 +79,24 @@ def of_event(estimate: Estimate) -> Estimate:
     return replace(estimate, name=f"{what}{colon}{how}")
 
 
+EFFECTIVE = "effective rows"
+"""What the name of an interval says where ``n`` is a number of independent rows of equal weight."""
+
+
+def rows_text(estimate: Estimate) -> str:
+    """How many rows are behind a number, or as how many independent ones they count.
+
+    Examples
+    --------
+    >>> rows_text(Estimate("Share", "Share", 0.5, 0.4, 0.6, 1200, interval="Clopper-Pearson"))
+    '1,200 rows'
+    >>> made = "Clopper-Pearson, effective rows"
+    >>> rows_text(Estimate("Share", "Share", 0.5, 0.4, 0.6, 90, interval=made))
+    '90 effective rows'
+    """
+    return f"{estimate.n:,} {EFFECTIVE if EFFECTIVE in estimate.interval else 'rows'}"
+
+
 def value_text(estimate: Estimate, value: float | None = None) -> str:
     """The estimate's value, or another number, with decimals that match the interval's width.
 

@@ -74,7 +74,7 @@ def test_a_calibrated_version_stands_beside_the_model(review_id: str) -> None:
     at = healthy(settle(at))
     names = [one["name"] for one in specs(at)[0]["data"] if one.get("name")]
     assert names == ["Model as it is", "Platt", "Flag every row", "Flag none"]
-    assert re.search(r"Using the model is .* from \d.*, and with Platt from \d", words(at))
+    assert re.search(r"At thresholds from \d.* With Platt it is at thresholds from \d", words(at))
     assert "At 50% Platt " in words(at)
     assert at.header[0].value.startswith("With Platt: flags ")
     assert "those of Platt, on rows that it was not fitted on" in words(at)

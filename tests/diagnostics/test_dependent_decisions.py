@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kdcal_core.diagnostics import rows_text
 from kdcal_core.diagnostics.decisions import (
     STEPS,
     Costs,
@@ -125,3 +126,13 @@ def test_one_cluster_leaves_every_rate_possible():
     band = net_benefit(counts)
     assert not np.isnan(band.low).any()
     assert all(each.low <= each.value <= each.high for each in decision_rates(counts, 0.5))
+
+
+def test_rates_say_that_their_rows_are_effective_ones(together: Dependence):
+    p, _, hit, weight = _rows()
+    (plain, *_) = decision_rates(decision_counts(p, hit), 0.4)
+    assert rows_text(plain) == f"{hit.sum()} rows"
+    for design in (RowDesign(None, together), weight):
+        (found, *_) = decision_rates(decision_counts(p, hit, sample_weight=design), 0.4)
+        assert rows_text(found) == f"{found.n} effective rows"
+        assert found.n < plain.n
