@@ -12,15 +12,15 @@ from app.audits import audit_address
 from app.audits.audit_words import STATE_MARKS, overdue_findings
 from app.shared.check_list import MARKS, Mark
 from app.shared.labels import unique_labels
-from kdcal_core.audit import STATES, Audit, Project, State, date_text, short
+from kdcal_core.audit import STATES, Audit, AuditDrafted, Project, State, date_text, short
 from kdcal_core.checks import Verdict
 from kdcal_core.text import counted, escape_markdown, listed, printable
 
 _TEN = 10
 _SHOWN = "audits_shown"
-# pixels of project, verdict, state, rows, model, who and when; the title has the rest, and what has
-# no room in the line stands below it
-_WIDTHS = (100, 155, 105, 75, 85, 120)
+# pixels of project, verdict, state, rows, model or predictions, who and when; the title has the
+# rest, and what has no room in the line stands below it
+_WIDTHS = (100, 155, 105, 75, 95, 120)
 _VERDICTS: tuple[Verdict, ...] = ("fail", "not enough evidence", "pass")
 
 
@@ -118,6 +118,11 @@ def audit_list(projects: Sequence[Project]) -> None:
         st.rerun()
 
 
+def _judged(facts: AuditDrafted) -> str:
+    """What the digest beside it names: a review without a model is known by its predictions."""
+    return "Predictions" if facts.model == facts.rows else "Model"
+
+
 def _filters(projects: Sequence[Project]) -> Filters:
     names = unique_labels([printable(one.name, 80) for one in projects])
     labels = {one.id: name for one, name in zip(projects, names, strict=True)}
@@ -181,6 +186,6 @@ def _row(one: Listed, label: str) -> None:
     if overdue := overdue_findings(one.audit):
         state.badge(f"{overdue:,} overdue", icon=":material/alarm:", color="red")
     rows.caption(counted(facts.n, "row"))
-    model.caption(f"Model {escape_markdown(short(facts.model))}")
+    model.caption(f"{_judged(facts)} {escape_markdown(short(facts.model))}")
     when = date_text(one.audit.drafted.when.at)
     drafted.caption(f"{escape_markdown(who.name, 40)}, {when}")

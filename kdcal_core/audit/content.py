@@ -296,7 +296,7 @@ class AuditContent:
 
     @property
     def model_digest(self) -> str:
-        """What identifies the model: its file, or the calibration set's predictions without one."""
+        """What identifies the model: its file, or the judged predictions without one."""
         model, calibrator = self.subject.model, self.calibrator
         if calibrator is not None and calibrator.rows:
             return digest(f"{calibrator.model} {calibrator.digest}".encode())

@@ -622,6 +622,8 @@ def test_the_list_is_filtered(record: Record, project: Project, content: AuditCo
         return {one.label for one in at.button if str(one.key).startswith("open_")}
 
     assert shown() == {"March", "April"}
+    assert "Predictions " in words(at)  # the review has no model
+    assert "Model " not in words(at)
     at.selectbox(key="audits_project").set_value(other.id).run()
     assert shown() == {"April"}
     at.selectbox(key="audits_state").set_value("submitted").run()
