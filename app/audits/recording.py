@@ -246,7 +246,7 @@ def lock_text(lock: Happened | None, review: Review) -> str:
 
 def _known(lock: Happened | None, review: Review) -> str:
     """Since when this machine has known results of the rows that will be judged; or empty."""
-    rows = review.sets[audit_settings(review).which].digest
+    rows = review.sets[audit_settings(review).which].known_as
     return since_when(lock, KnownResults().read(), rows)[0]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kdcal_core.audit.events import Happened
@@ -45,11 +45,11 @@ def begin(
         Of every check that the audit makes.
     """
     lock = None if project is None else project.lock_of(limits)
-    known, else_said = since_when(lock, note_results(review), review.sets[which].digest)
+    known, else_said = since_when(lock, note_results(review), review.sets[which].known_as)
     return Begun(None if lock is None else lock.number, known, else_said)
 
 
-def since_when(lock: Happened | None, known: Known | None, rows: str) -> tuple[str, str]:
+def since_when(lock: Happened | None, known: Known | None, rows: Sequence[str]) -> tuple[str, str]:
     """Since when results were known to whoever chose the limits, and what else is known of them.
 
     Parameters
@@ -58,8 +58,8 @@ def since_when(lock: Happened | None, known: Known | None, rows: str) -> tuple[s
         The entry that locked the limits; None where they are chosen now.
     known : Known or None
         What this machine knows; None where it keeps no list.
-    rows : str
-        Digest of the judged rows.
+    rows : sequence of str
+        Digests by which the judged rows are known; the first results of any of them count.
 
     Returns
     -------
@@ -71,14 +71,15 @@ def since_when(lock: Happened | None, known: Known | None, rows: str) -> tuple[s
     >>> from kdcal_core.review import FirstResults
     >>> first = FirstResults(1, "2026-11-25T16:20:00.000000Z", "a-server")
     >>> known = Known("one", "2026-11-01T09:00:00.000000Z", rows={"a" * 64: first})
-    >>> since_when(None, known, "a" * 64)[0]
+    >>> since_when(None, known, ["a" * 64])[0]
     'since 2026-11-25T16:20:00.000000Z, when kdcal first computed them on this machine (a-server)'
-    >>> since_when(None, known, "b" * 64)[1]
+    >>> since_when(None, known, ["b" * 64])[1]
     'none had been computed on this machine since 2026-11-01T09:00:00.000000Z, when its list began'
     """
     if known is None:
         return "", ""
-    first = known.rows.get(rows)
+    found = [known.rows[one] for one in rows if one in known.rows]
+    first = min(found, key=lambda one: (one.number, one.at), default=None)
     if first is None:
         gone = f", of which it forgot the oldest {known.forgotten:,}" if known.forgotten else ""
         since = f"since {known.since}, when its list began{gone}"

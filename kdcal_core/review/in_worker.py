@@ -396,6 +396,7 @@ def _score(
         swapped=odd is not None and odd.swapped,
         class_rows=tuple(np.bincount(y, minlength=len(names)).tolist()),
         units=0 if dependence is None else dependence.n_units,
+        answers=scored_digest(proba, y, None, None, names),
     )
 
 

@@ -3,8 +3,9 @@
 Whether limits were chosen before results is what an audit must say. One small file beside the
 audits keeps when kdcal first computed results of scored rows, whatever asked for them: a page, a
 gate or another command. Rows are named by the digest of what was judged (predictions, outcomes,
-weights), so that another review of the same files has the same one. It holds no rows and no names
-of files, and knows nothing of other machines and of other programs.
+weights), so that another review of the same files has the same one, and by that of predictions and
+outcomes alone, which stays when a column becomes a weight or a cluster. It holds no rows and no
+names of files, and knows nothing of other machines and of other programs.
 
 Every result has a number. What came first is said by numbers, not by a clock that may be set back.
 """
@@ -180,7 +181,7 @@ def note_results(review: Review) -> Known | None:
 
     On a disk that takes nothing, nothing is kept, and what was asked for is computed all the same.
     """
-    rows, known = [one.digest for one in review.sets.values()], KnownResults()
+    rows, known = [name for one in review.sets.values() for name in one.known_as], KnownResults()
     with suppress(OSError):
         if review.first_results:
             known.note(rows, at=review.first_results)

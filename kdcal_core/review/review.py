@@ -112,6 +112,9 @@ class SetInfo:
         Rows of each true class; empty in a regression and in reviews of earlier versions.
     units : int
         Clusters or different times of the rows; 0 where no column says so.
+    answers : str
+        Digest of predictions and outcomes alone, which weights and clusters do not change; empty in
+        reviews of earlier versions.
     """
 
     digest: str
@@ -126,6 +129,12 @@ class SetInfo:
     swapped: bool = False
     class_rows: tuple[int, ...] = ()
     units: int = 0
+    answers: str = ""
+
+    @property
+    def known_as(self) -> tuple[str, ...]:
+        """The digests by which results of these rows are known, whatever role columns have."""
+        return tuple(dict.fromkeys(one for one in (self.digest, self.answers) if one))
 
 
 @dataclass(frozen=True)

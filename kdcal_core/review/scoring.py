@@ -23,6 +23,7 @@ from kdcal_core.data import (
     at_most,
     check_proba,
     check_roles,
+    digest_arrays,
     feature_frame,
     outcome_column,
     parameter_columns,
@@ -248,6 +249,8 @@ def score_regression(
         spread=spread,
         notes=tuple(str(one.message) for one in caught if issubclass(one.category, InputWarning)),
         units=0 if dependence is None else dependence.n_units,
+        # not the spread of single numbers, which clusters change
+        answers=digest_arrays(y, distribution.mean()),
     )
 
 

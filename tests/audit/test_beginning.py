@@ -48,7 +48,7 @@ def lock(at: str, place: PlaceInList | None) -> Happened:
 def test_the_list_s_numbers_say_what_came_first(
     at: str, place: PlaceInList | None, before: bool, doubt: str
 ) -> None:
-    known, after = since_when(lock(at, place), KNOWN, ROWS)
+    known, after = since_when(lock(at, place), KNOWN, [ROWS])
     assert bool(known) is before
     assert bool(after) is not before
     assert LATER in known + after
@@ -58,8 +58,8 @@ def test_the_list_s_numbers_say_what_came_first(
 
 def test_what_is_not_known_is_not_claimed() -> None:
     for one in (None, lock(NOON, None)):
-        assert since_when(one, None, ROWS) == ("", "")
-        known, said = since_when(one, replace(KNOWN, rows={}, forgotten=1_200), ROWS)
+        assert since_when(one, None, [ROWS]) == ("", "")
+        known, said = since_when(one, replace(KNOWN, rows={}, forgotten=1_200), [ROWS])
         assert known == ""
         assert said.endswith(f"since {NOON}, when its list began, of which it forgot the oldest "
                              "1,200")  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_reviews import review_of, too_sure
+from made_reviews import line, review_of, too_sure
 from workerless import working_here
 
 from kdcal_core.review import (
@@ -18,6 +18,8 @@ from kdcal_core.review import (
     known_results,
     note_results,
     read_review,
+    score,
+    set_roles,
 )
 
 A, B, C, D = ("a" * 64, "b" * 64, "c" * 64, "d" * 64)
@@ -123,3 +125,23 @@ def test_a_disk_that_takes_nothing_hinders_nobody(
 
     monkeypatch.setattr(known_results, "write_json", full)
     assert note_results(review) is None
+
+
+@pytest.mark.parametrize("made", [too_sure, line])
+def test_a_column_that_becomes_a_cluster_or_a_weight_later_makes_no_rows_anew(
+    tmp_path: Path, made
+) -> None:
+    workspace = Workspace(tmp_path / "reviews")
+    table = made(60, 0).assign(ward=[f"w{one % 7}" for one in range(60)], factor=2.0)
+    with working_here():
+        before = read_review(workspace, review_of(workspace, calibration=table))
+        note_results(before)
+        inputs = tuple(one for one in before.roles.features if one not in ("ward", "factor"))
+        roles = replace(before.roles, cluster="ward", weight="factor", features=inputs)
+        set_roles(workspace, before.id, roles)
+        after = score(workspace, before.id)
+    own, later = before.sets["calibration"], after.sets["calibration"]
+    assert own.digest != later.digest  # other intervals, so another result
+    found = note_results(after)
+    assert found is not None
+    assert set(later.known_as) & set(found.rows)
