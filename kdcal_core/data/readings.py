@@ -338,6 +338,8 @@ class _Classification(_Reader):
         self.n_classes = n_classes
 
     def read(self, roles: Roles) -> Reading:
+        if self._replaces_a_constant(roles):
+            return Reading(replace(roles, target=None))
         options = [] if "target" in self.said else self._targets(roles)
         doubts: list[Doubt] = []
         notes: tuple[str, ...] = ()
@@ -374,6 +376,23 @@ class _Classification(_Reader):
         if not roles.outputs and not doubts and self._headerless():
             doubts.append(_no_header())
         return Reading(roles, tuple(doubts), notes)
+
+    def _replaces_a_constant(self, roles: Roles) -> bool:
+        """Whether the target is a guess in place of a column of one value that is named as it.
+
+        The scoring then says that no column is known to hold the true class, and which hold one
+        value. Where columns are named by their classes, those say which column is the target.
+        """
+        if self.model or "target" in self.said or roles.target is None or len(roles.outputs) != 1:
+            return False
+        if self._is_plausible(roles.target, replace(roles, target=None)):
+            return False
+        return any(
+            self._is_plausible(str(name), replace(roles, target=None))
+            and self.frame[name].nunique() == 1
+            for name in self.frame.columns
+            if str(name) not in {*_columns(roles), roles.target}
+        )
 
     def _targets(self, roles: Roles) -> list[Roles]:
         """The readings of the table under each column that could be the target, likeliest first."""

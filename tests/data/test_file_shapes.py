@@ -536,3 +536,13 @@ def test_a_model_that_names_no_classes_asks_for_their_order() -> None:
 def test_an_index_that_the_model_reads_stays() -> None:
     found = read_columns(frame(index=np.arange(N), y=EVENT), feature_names=("index",))
     assert (found.roles.features, found.notes) == (("index",), ())
+
+
+def test_no_other_column_stands_in_for_a_target_of_one_value() -> None:
+    table = frame(defaulted=np.zeros(N, int), owner=OTHER, p_default=P)
+    _, found = reading_of(csv(table))
+    assert found.roles.target is None
+    _, said = reading_of(csv(table), answers={"target": "owner"})
+    assert said.roles.target == "owner"
+    _, plain = reading_of(csv(table.assign(year=2026).drop(columns="defaulted")))
+    assert plain.roles.target == "owner"
