@@ -16,6 +16,7 @@ from kdcal_core.diagnostics import (
     Estimate,
     GroupMeasures,
     GroupTable,
+    clearest,
     groups_finding,
     interval_text,
     value_text,
@@ -74,9 +75,9 @@ def _repaired_words(found: GroupTable, repaired: RepairedBy) -> str:
     wrong = [one for one in repaired.table.groups if one.region.fault != "none"]
     if not wrong:
         return f"With {repaired.name}, no group is off by more than chance."
-    worst = max(wrong, key=lambda one: abs(one.gap.value))
+    worst = clearest(wrong)
     before = {one.name for one in found.groups if one.region.fault != "none"}
-    lead = ": " if len(wrong) == 1 else ", most of all "
+    lead = ": " if len(wrong) == 1 else ", most clearly "
     now = "" if worst.name in before else ", which was not off before"
     says, sees = value_text(worst.rate, worst.region.stated), value_text(worst.rate)
     counts = (

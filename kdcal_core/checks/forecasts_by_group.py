@@ -12,7 +12,7 @@ from kdcal_core.review import Limit
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     weight = evidence.predicted.design
-return [
+    return [
         part
         for labels, names in declared_groups(evidence)
         for part in parts_of(

@@ -100,8 +100,11 @@ def declared_divisions(frame: pd.DataFrame) -> list[Division]:
     crossed = crossed_groups(frame)
     if frame.shape[1] == 1:
         return [crossed]
-    alone = ((name, crossed_groups(frame[[name]])) for name in frame.columns)
-    return [(at, [f"{name}: {one}" for one in names]) for name, (at, names) in alone] + [crossed]
+    found: list[Division] = []
+    for column in frame.columns:
+        labels, names = crossed_groups(frame[[column]])
+        found.append((labels, [f"{column}: {one}" for one in names]))
+    return [*found, crossed]
 
 
 def measure_groups(
@@ -166,13 +169,13 @@ def measure_groups(
 
 
 def groups_finding(found: GroupTable) -> str:
-    """Which groups are wrong, the worst with its numbers, or what could have been found."""
+    """Which groups are wrong, the clearest with its numbers, or what could have been found."""
     wrong = [one for one in found.groups if one.region.fault != "none"]
     if wrong:
-        worst = max(wrong, key=lambda one: abs(one.gap.value))
+        worst = clearest(wrong)
         region = worst.region
         count = _off(len(wrong), len(found.groups))
-        lead = f"{count}, most of all" if len(wrong) > 1 else f"{count}:"
+        lead = f"{count}, most clearly" if len(wrong) > 1 else f"{count}:"
         share = value_text(worst.rate, region.stated)
         return (
             f"{lead} {worst.name}: says {share}, sees "
@@ -191,6 +194,15 @@ def groups_finding(found: GroupTable) -> str:
         f"{_off(0, len(found.groups))}. The smallest gap that would have been found four times "
         f"out of five {only}."
     )
+
+
+def clearest(groups: Sequence[GroupMeasures]) -> GroupMeasures:
+    """The group whose fault chance explains least; of equal ones, the one with the largest gap.
+
+    Groups overlap where several columns are declared: a small part of a faulty group may have a
+    larger gap by chance.
+    """
+    return min(groups, key=lambda one: (one.region.p_value, -abs(one.gap.value)))
 
 
 def _off(wrong: int, groups: int) -> str:

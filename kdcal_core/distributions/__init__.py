@@ -25,7 +25,13 @@ from kdcal_core.distributions.families import (
     spread_of,
 )
 from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, StudentT
-from kdcal_core.distributions.sampled import Empirical, Quantiles, Weighted, resolution_note
+from kdcal_core.distributions.sampled import (
+    Empirical,
+    Quantiles,
+    Weighted,
+    drawn_note,
+    resolution_note,
+)
 from kdcal_core.distributions.wrapped import Concatenated, Mapped, concatenate
 
 __all__ = [
@@ -48,6 +54,7 @@ __all__ = [
     "concatenate",
     "cross_fitted_spread",
     "distribution_of",
+    "drawn_note",
     "even",
     "from_arrays",
     "load_distribution",

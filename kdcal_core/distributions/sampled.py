@@ -33,7 +33,7 @@ from kdcal_core.distributions.piecewise import (
     rows_ascend,
 )
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.text import formatted
+from kdcal_core.text import formatted, listed
 
 BELOW_ONE = 1 - 2.0**-53
 SMALLEST = float(np.nextafter(0.0, 1.0))
@@ -316,7 +316,7 @@ class Quantiles(Piecewise):
 
         Examples
         --------
-        >>> Quantiles([0.05, 0.95], [[-1.0, 1.0]] * 2).pit([0.3, 2.0], [0.5, 0.5]).tolist()
+        >>> Quantiles([0.05, 0.95], [[-1.0, 1.0]] * 2).pit([0.3, 2.0], [0.5, 0.5]).round(4).tolist()
         [0.5, 0.975]
         """
         outcomes = np.broadcast_to(checked_outcomes(y, one_a_row=True), len(self))
@@ -563,6 +563,24 @@ def _are_counts(samples: FloatArray) -> bool:
     """Whether all samples are whole numbers, not all equal."""
     whole = bool((samples == np.rint(samples)).all())
     return whole and bool((samples != samples[:1, :1]).any())
+
+
+def drawn_note(distribution: PredictiveDistribution) -> str:
+    """How PIT values of quantiles are made; empty for other predictions.
+
+    Examples
+    --------
+    >>> drawn_note(Quantiles([0.1, 0.9], [[1.0, 2.0]]))
+    'Only the 10% and 90% quantiles are stated: between two of them, and beyond, PIT values are \
+drawn evenly.'
+    """
+    if not isinstance(distribution, Quantiles):
+        return ""
+    named = listed((f"{100 * at:g}%" for at in distribution.levels), 8)
+    return (
+        f"Only the {named} quantiles are stated: between two of them, and beyond, PIT values are "
+        "drawn evenly."
+    )
 
 
 def resolution_note(distribution: PredictiveDistribution, level: float = 0.95) -> str:

@@ -40,7 +40,7 @@ from kdcal_core.diagnostics import (
     quantile_reliability,
     uniformity_tests,
 )
-from kdcal_core.distributions import RegressionSet, randomised_pit, resolution_note
+from kdcal_core.distributions import RegressionSet, drawn_note, randomised_pit, resolution_note
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MEASURES, regression_scores
 from kdcal_core.regression.spaces import LAYER, PREDICTION
@@ -131,7 +131,8 @@ class PitOverview:
     histogram, ecdf, tests, fault, coverage, quantiles, scores
         Results for all rows; the histogram has the bins of the groups' histograms.
     resolution : str
-        Why 95% intervals are not the prediction's own; empty where they are.
+        Why 95% intervals are not the prediction's own, and how PIT values of quantiles are drawn;
+        empty where neither holds.
     scale : float or None
         Mean absolute outcome of the calibration set; None where all outcomes are zero.
     """
@@ -180,7 +181,9 @@ def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
             weight=weight,
             seed=SEED,
         ),
-        resolution=resolution_note(scored.distribution),
+        resolution=" ".join(
+            note(scored.distribution) for note in (resolution_note, drawn_note)
+        ).strip(),
         scale=scale,
     )
 

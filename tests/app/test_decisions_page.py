@@ -91,7 +91,7 @@ def test_costs_give_a_threshold_that_can_be_used(review_id: str) -> None:
     missed = next(one for one in at.number_input if one.label == "Missed event")
     missed.set_value(9.0).run()
     healthy(at)
-    assert "10%, the best for calibrated probabilities" in words(at)
+    assert "10%, the best one for calibrated probabilities" in words(at)
     use = next(one for one in at.button if "as the threshold" in one.label)
     asked = float(use.label.split()[1].rstrip("%"))
     use.click().run()

@@ -71,15 +71,18 @@ def test_columns_become_the_review_s_groups(workspace: Workspace, review_id: str
     at.multiselect[0].set_value([HOSTILE_COLUMN, "age"]).run()
     at = healthy(settle(at))
     assert read_review(workspace, review_id).question.groups == (HOSTILE_COLUMN, "age")
-    assert "10 groups" in at.header[0].value
+    assert "17 groups" in at.header[0].value
     (figure,) = specs(at)
     assert len(figure["data"]) == 4
-    assert all(len(panel["x"]) == 10 for panel in figure["data"])
+    assert all(len(panel["x"]) == 17 for panel in figure["data"])
     assert "<b>" not in str(figure["layout"])
     table = at.dataframe[0].value
     assert table["Group"].iloc[-1] == "all rows"
-    assert len(table) == 11
-    assert table["Rows"].iloc[:-1].sum() == table["Rows"].iloc[-1] == 400
+    assert len(table) == 18
+    # each column alone, then both together: every row lies in three groups
+    assert table["Rows"].iloc[-1] == 400
+    assert table["Rows"].iloc[:-1].sum() == 3 * 400
+    assert list(table["Group"].str.startswith("age: ")) == [False] * 2 + [True] * 5 + [False] * 11
 
 
 def test_without_columns_there_are_no_groups(workspace: Workspace) -> None:
