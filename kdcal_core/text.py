@@ -23,6 +23,7 @@ _SIGNS = {ord(sign): f"&#{ord(sign)};" for sign in "\\`*_{}[]()#+-!|<>~$:&\"'=^@
 # entities are resolved; an invisible character keeps these from forming.
 _LATE_SIGNS = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})  # control, format, surrogate, no character
+_FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and signs that leave a blank
 # Words that none of them reads as a sign: letters first, and only marks that are signs elsewhere,
 # such as an @ without the full stop of an address after it, parentheses without brackets, or a <
 # before a number, which begins no HTML.
@@ -347,6 +348,21 @@ def escape_html(text: object, limit: int = 80) -> str:
     '&lt;b title=&quot;x&quot;&gt;'
     """
     return html.escape(_plain(text, limit), quote=True)
+
+
+def is_visible(text: str) -> bool:
+    """Whether a text shows anything: more than blanks, format signs, fillers and lone accents.
+
+    Examples
+    --------
+    >>> is_visible("a"), is_visible("🦊"), is_visible("\\u202e 1")
+    (True, True, True)
+    >>> is_visible("\\u200b\\u202e "), is_visible("\\u3164"), is_visible("")
+    (False, False, False)
+    """
+    signs = (one for one in text if not one.isspace() and one not in _FILLERS)
+    kinds = (unicodedata.category(one) for one in signs)
+    return any(one not in _UNSEEN and not one.startswith("M") for one in kinds)
 
 
 def printable(text: object, limit: int = 2000) -> str:

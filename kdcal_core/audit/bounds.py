@@ -1,6 +1,7 @@
-"""How long the texts of a record may be, and the error that names the text that is too long.
+"""How long the texts of a record may be, and the error that names the text that cannot be kept.
 
-They hold for what is written, and for what comes from elsewhere or was stored before.
+Lengths hold for what is written, and for what comes from elsewhere or was stored before. That a
+name shows something is asked of what is written alone: a record of before stays readable.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from kdcal_core.audit.events import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import PlaceInList
-from kdcal_core.text import counted
+from kdcal_core.text import counted, is_visible
 
 LONGEST_NAME, LONGEST_TEXT = 200, 10_000
 _LONGEST_ID, _LONGEST_ISSUER = 128, 2_000
@@ -85,8 +86,38 @@ def require_bounded(happened: Happened) -> None:
         require_short(place.list, "The field 'results'", _LONGEST_ID)
 
 
+def require_visible_names(happened: Happened) -> None:
+    """Refuse to write a name that shows nothing.
+
+    An empty one is another rule's: an owner may be left out. A member is removed under any name.
+
+    Raises
+    ------
+    InputError
+        It names the text.
+    """
+    if isinstance(happened.event, MemberSet) and happened.event.role is None:
+        return
+    for holder in (happened.who, happened.event):
+        for field, value in vars(holder).items():
+            if value and (type(holder), field) in _SHORT:
+                _require_visible(value, _NAMES[type(holder), field])
+
+
+def require_given(text: str, what: str) -> None:
+    """Refuse an empty name.
+
+    Parameters
+    ----------
+    what : str
+        What it names, such as "A project".
+    """
+    if not text.strip():
+        raise InputError(f"{what} needs a name", fix="Write one.")
+
+
 def require_name(text: str, what: str, name: str = "") -> None:
-    """Refuse an empty or a very long name.
+    """Refuse a name that is empty, shows nothing or is very long.
 
     Parameters
     ----------
@@ -101,9 +132,10 @@ def require_name(text: str, what: str, name: str = "") -> None:
     Traceback (most recent call last):
     kdcal_core.errors.InputError: The name of a project has 201 characters, and at most 200 are ...
     """
-    if not text.strip():
-        raise InputError(f"{what} needs a name", fix="Write one.")
-    require_short(text, name or f"The name of {what[:1].lower()}{what[1:]}", LONGEST_NAME)
+    require_given(text, what)
+    called = name or f"The name of {what[:1].lower()}{what[1:]}"
+    require_short(text, called, LONGEST_NAME)
+    _require_visible(text, called)
 
 
 def require_short(text: str, name: str, most: int = LONGEST_TEXT) -> None:
@@ -121,6 +153,14 @@ def require_short(text: str, name: str, most: int = LONGEST_TEXT) -> None:
     if any("\ud800" <= sign <= "\udfff" for sign in text):
         raise InputError(
             f"{name} holds characters that no file can keep", fix="Write it without them."
+        )
+
+
+def _require_visible(text: str, name: str) -> None:
+    if not is_visible(text):
+        raise InputError(
+            f"{name} shows nothing: it has only invisible characters",
+            fix="Write it with letters, digits or signs.",
         )
 
 

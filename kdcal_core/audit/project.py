@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
-from kdcal_core.audit.bounds import require_bounded, require_name
+from kdcal_core.audit.bounds import require_bounded, require_given
 from kdcal_core.audit.events import (
     KEY,
     ROLES,
@@ -186,7 +186,7 @@ def after(project: Project | None, happened: Happened, project_id: str = "") -> 
     if project is None:
         if not isinstance(event, ProjectCreated):
             raise InputError("A project begins with its name and key", fix="Create it first.")
-        require_name(event.name, "A project")
+        require_given(event.name, "A project")
         if happened.who.issuer == KEY:
             raise InputError("A key creates no project", fix="Create it after signing in.")
         made = Project(project_id, event.name, keys=_keys(event.key))
@@ -363,7 +363,7 @@ def _drafted(project: Project, happened: Happened) -> Project:
     event: AuditDrafted = happened.event
     if event.audit in project.audits:
         raise InputError("The project has this audit already", fix="Draft it under a new id.")
-    require_name(event.title, "An audit")
+    require_given(event.title, "An audit")
     _require_few(event.limits)
     if (
         event.verdict not in VERDICTS
@@ -438,7 +438,7 @@ def _finding_opened(project: Project, happened: Happened) -> Project:
     audit = _audit(project, event.audit)
     if event.finding in audit.findings:
         raise InputError("The audit has this finding already", fix="Give it a new id.")
-    require_name(event.title, "A finding")
+    require_given(event.title, "A finding")
     _require_known(event)
     made = Finding(
         *(event.finding, event.title, event.severity, event.owner, event.due, "open", (happened,))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.audit.beginning import Begun
-from kdcal_core.audit.bounds import require_name
+from kdcal_core.audit.bounds import require_name, require_visible_names
 from kdcal_core.audit.content import AuditContent, content_bytes, failures, read_content
 from kdcal_core.audit.database import Database, as_input, folder_gone
 from kdcal_core.audit.events import (
@@ -276,6 +276,7 @@ class Record:
         when = self._clock()
         happened = Happened(number, when, who, event)
         changed = after(project, happened, project_id)
+        require_visible_names(happened)
         entry = Entry(
             project=changed.id,
             number=number,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from kdcal_core.audit import (
     Record,
     RetentionSet,
     content_bytes,
+    verify,
 )
 from kdcal_core.audit.bounds import require_bounded
 from kdcal_core.audit.signing import read_statement
@@ -326,6 +328,56 @@ def test_names_that_cannot_be_kept_are_refused(record: Record, name: str) -> Non
     with pytest.raises(InputError):
         record.create(name, ME)
     assert record.projects() == ()
+
+
+UNSEEN = ("\u200b\u200d", "\u202e \u2066", "\u3164", "\ufe0f", "\x00")
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_names_that_show_nothing_are_refused(
+    record: Record, content: AuditContent, name: str
+) -> None:
+    kept = record.create("Credit risk", ANN)
+    audit = record.draft(kept.id, content, ANN).id
+    opened = partial(FindingOpened, audit, "f", severity="low")
+    nobody = replace(ANN, name=name)
+    before = record.project(kept.id)
+
+    def write(event: Any, who: Person = ANN) -> None:
+        record.write(kept.id, event, who)
+
+    for act, said in (
+        (lambda: record.create(name, ANN), "The name of the project shows nothing"),
+        (lambda: write(opened(name)), "The title of the finding shows nothing"),
+        (lambda: write(opened("Drift", owner=name)), "The owner of the finding shows nothing"),
+        (lambda: write(MemberSet("i", "s", name, "viewer")), "The name of the member shows"),
+        (lambda: write(Commented(audit, "Why?"), nobody), "The name of the person shows nothing"),
+        (
+            lambda: record.draft(kept.id, replace(content, title=name), ANN),
+            "The title of the audit shows nothing",
+        ),
+    ):
+        with pytest.raises(InputError, match=said) as error:
+            act()
+        assert error.value.fix == "Write it with letters, digits or signs."
+    assert record.projects() == (before,)
+
+
+def test_a_name_that_shows_nothing_is_read_where_it_was_kept_before(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = place.open()
+    with monkeypatch.context() as patch:
+        patch.setattr("kdcal_core.audit.record.require_visible_names", lambda _: None)
+        project = record.create("\u200b", ANN).id
+        record.write(project, MemberSet("i", "s", "\u200b", "viewer"), ANN)
+    record.database.close()
+    again = place.open()
+    assert again.named("\u200b") == again.project(project)
+    again.write(project, MemberSet("i", "s", "\u200b", None), ANN)
+    assert ("i", "s") not in again.project(project).members
+    assert verify(again, project).holds
+    again.database.close()
 
 
 @pytest.mark.parametrize(
