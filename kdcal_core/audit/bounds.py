@@ -30,8 +30,8 @@ from kdcal_core.errors import InputError
 from kdcal_core.review import PlaceInList
 from kdcal_core.text import counted, is_visible
 
-LONGEST_NAME, LONGEST_TEXT = 200, 10_000
-_LONGEST_ID, _LONGEST_ISSUER = 128, 2_000
+LONGEST_NAME, LONGEST_TEXT, LONGEST_ID = 200, 10_000, 128
+_LONGEST_ISSUER = 2_000
 _AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 _NAMES: dict[tuple[type[Any], str], str] = {
     (ProjectCreated, "name"): "The name of the project",
@@ -83,7 +83,7 @@ def require_bounded(happened: Happened) -> None:
                 require_short(text, _NAMES.get((type(holder), field), f"The field {field!r}"), most)
     place = getattr(happened.event, "results", None)
     if isinstance(place, PlaceInList):
-        require_short(place.list, "The field 'results'", _LONGEST_ID)
+        require_short(place.list, "The field 'results'", LONGEST_ID)
 
 
 def require_visible_names(happened: Happened) -> None:
@@ -169,7 +169,7 @@ def _most(kind: type[Any], field: str) -> int:
         return LONGEST_NAME
     if field in ("issuer", "subject"):
         return _LONGEST_ISSUER
-    return _LONGEST_ID if field in _IDS else LONGEST_TEXT
+    return LONGEST_ID if field in _IDS else LONGEST_TEXT
 
 
 def _is_time(at: str) -> bool:

@@ -145,11 +145,36 @@ class Database:
 
         No other line is read.
         """
-        first = sql.and_(ENTRIES.c.project == PROJECT.c.id, ENTRIES.c.number == 1)
-        found = ENTRIES.c.payload.contains(words, autoescape=True)
-        asked = sql.select(PROJECT.c.id).join(ENTRIES, first).where(found).order_by(PROJECT.c.id)
+        return self._with_line(ENTRIES.c.number == 1, _stands(words))
+
+    def holding(self, *words: str) -> tuple[str, ...]:
+        """The ids of the projects that have a line with all these words, in small letters or not.
+
+        The database looks for them: no line leaves it.
+        """
+        return self._with_line(*map(_stands, words))
+
+    def _with_line(self, *asked: sql.ColumnElement[bool]) -> tuple[str, ...]:
+        found = sql.select(ENTRIES.c.project).where(*asked).distinct()
         with self.reading() as connection:
-            return tuple(one for (one,) in connection.execute(asked))
+            return tuple(sorted(one for (one,) in connection.execute(found)))
+
+    def heads(self) -> dict[str, tuple[int, str]]:
+        """The number of each project's last line, and its SHA-256, by the project's id."""
+        last = (
+            sql.select(ENTRIES.c.project, sql.func.max(ENTRIES.c.number).label("number"))
+            .group_by(ENTRIES.c.project)
+            .subquery()
+        )
+        of_last = sql.and_(ENTRIES.c.project == last.c.project, ENTRIES.c.number == last.c.number)
+        asked = sql.select(ENTRIES.c.project, ENTRIES.c.number, ENTRIES.c.payload).join(
+            last, of_last
+        )
+        with self.reading() as connection:
+            return {
+                project: (number, digest(_bytes(payload)))
+                for project, number, payload in connection.execute(asked)
+            }
 
     def read(self, project: str, above: int | None = 0) -> tuple[tuple[int, Signed], ...]:
         """The lines of a project from number ``above`` + 1 on, in order; all for None."""
@@ -395,6 +420,10 @@ def _lines(
         (number, Signed(_bytes(payload), ENTRY, str(key), str(signature)))
         for number, payload, key, signature in connection.execute(asked)
     )
+
+
+def _stands(words: str) -> sql.ColumnElement[bool]:
+    return ENTRIES.c.payload.contains(words, autoescape=True)
 
 
 def _bytes(stored: Any) -> bytes:

@@ -8,7 +8,7 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -16,7 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.audit.beginning import Begun
-from kdcal_core.audit.bounds import require_name, require_visible_names
+from kdcal_core.audit.bounds import (
+    LONGEST_ID,
+    require_name,
+    require_short,
+    require_visible_names,
+)
 from kdcal_core.audit.content import AuditContent, content_bytes, failures, read_content
 from kdcal_core.audit.database import Database, as_input, folder_gone
 from kdcal_core.audit.events import (
@@ -129,11 +134,33 @@ class Record:
         readable = {one.id for one in self._readable()}
         return tuple(one for one in self.database.projects() if one not in readable)
 
-    def _readable(self) -> Iterator[Project]:
-        """Every project whose record can be read."""
-        for one in self.database.projects():
+    def _readable(self, ids: Collection[str] | None = None) -> Iterator[Project]:
+        """The projects whose record can be read, of these ids or of all."""
+        heads = self.database.heads() if ids is None else {}
+        for one in self.database.projects() if ids is None else ids:
+            known = self._known.get(one)
+            if known is not None and heads.get(one) == (known.number, known.head):
+                yield known
+                continue
             with suppress(InputError):
                 yield self.project(one)
+
+    def audits_like(self, begins: str) -> tuple[tuple[Project, Audit], ...]:
+        """The audits whose id begins so, each with its project, where that can be read.
+
+        No record of another project is read.
+        """
+        try:
+            require_short(begins, "The audit's id", LONGEST_ID)
+        except InputError:
+            return ()  # no record holds it
+        words = f'"audit":{canonical(begins).decode()[:-1]}'
+        return tuple(
+            (project, audit)
+            for project in self._readable(self.database.holding(words))
+            for audit in project.audits.values()
+            if audit.id.startswith(begins)
+        )
 
     def project(self, project_id: str) -> Project:
         """A project as it stands.
@@ -387,9 +414,10 @@ class Record:
         # the same question under this very lock does not tell that its limits came after a result
         asked = (project.id, begun.locked, content.question_digest)
         same = (content.model_digest, content.rows_digest)
+        words = (f'"{what}":"{which}"' for what, which in zip(("model", "rows"), same, strict=True))
         earlier = [
             one
-            for every in self._readable()
+            for every in self._readable(self.database.holding(*words))
             for one in every.audits.values()
             if (one.facts.model, one.facts.rows) == same
             and (begun.locked is None or (every.id, one.facts.locked, one.facts.question) != asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _ALTERED = 1
 _VERIFY = "Run 'kdcal audit verify'."
 _NO_AUDIT = "There is no audit in the record yet."
+_NO_AUDIT_OF_IT = "There is no audit in this project yet."
+_UNREADABLE = "There is no audit that can be read."
 RUN_FILES = ("audit.json", "gate.json", "report.html", "report.md", "receipt.json")
 _SHORTEST = 4  # characters of an identifier that may be given
 _SHORT = 8  # characters of an identifier that are shown
@@ -156,6 +158,7 @@ def _signed_names(review: Review) -> dict[str, str]:
 
 def _list(options: argparse.Namespace) -> Report:
     record = _record()
+    asked = [record.project(_project(record, options.project))] if options.project else None
     rows = [
         (
             audit.id[:_SHORT],
@@ -166,17 +169,17 @@ def _list(options: argparse.Namespace) -> Report:
             f"{audit.facts.n:,}",
             audit.drafted.when.at[:16].replace("T", " "),
         )
-        for project in record.projects()
-        if not options.project or project.name == options.project
+        for project in asked or record.projects()
         for audit in project.audits.values()
     ]
-    if hidden := record.unreadable():
+    hidden = () if asked else record.unreadable()
+    if hidden:
         warn(f"{counted(len(hidden), 'project')} cannot be read. {_VERIFY}")
     if options.json:
         header = ("audit", "project", "title", "verdict", "state", "rows", "drafted")
         return Report(json.dumps([dict(zip(header, one, strict=True)) for one in rows], indent=2))
     if not rows:
-        return Report("There is no audit that can be read." if hidden else _NO_AUDIT)
+        return Report(_UNREADABLE if hidden else _NO_AUDIT_OF_IT if asked else _NO_AUDIT)
     header = ("Audit", "Project", "Title", "Verdict", "State", "Rows", "Drafted, UTC")
     return Report(table(header, rows, left=(0, 1, 2, 3, 4, 6)))
 
@@ -361,7 +364,7 @@ def _verify(options: argparse.Namespace) -> Report:
     # a receipt of something else says nothing about the record
     strange = [of for of, _ in receipts if of not in projects]
     code = 0 if all(one.holds for one in checks) and not strange else _ALTERED
-    names = {one.id: one.name for one in record.projects()}
+    names = _names(record, strange)
     if options.json:
         values = [{**asdict(one), "holds": one.holds} for one in checks]
         others = [{"project": of, "name": names.get(of)} for of in strange]
@@ -505,7 +508,7 @@ def _notify(options: argparse.Namespace) -> Report:
     left = outbox.messages()
     lines = [f"Sent {counted(done.sent, 'message')}."]
     if left:
-        names = {one.id: one.name for one in record.projects()}
+        names = _names(record, {one.project for one in left})
         rows = [
             (
                 "given up" if one.given_up else _at(one.due),
@@ -637,9 +640,8 @@ def _find(record: Record, name: str) -> tuple[Project, Audit]:
     """The audit whose id begins so."""
     found = [
         (project, audit)
-        for project in record.projects()
-        for audit in project.audits.values()
-        if audit.id == name or (len(name) >= _SHORTEST and audit.id.startswith(name))
+        for project, audit in record.audits_like(name)
+        if audit.id == name or len(name) >= _SHORTEST
     ]
     if len(found) == 1:
         return found[0]
@@ -648,6 +650,15 @@ def _find(record: Record, name: str) -> tuple[Project, Audit]:
         fix="Choose one of 'kdcal audit list'."
         + f" A project cannot be read, too. {_VERIFY}" * bool(not found and record.unreadable()),
     )
+
+
+def _names(record: Record, projects: Iterable[str]) -> dict[str, str]:
+    """The names of those of the projects, given by their ids, that can be read."""
+    found = {}
+    for one in projects:
+        with suppress(InputError):
+            found[one] = record.project(one).name
+    return found
 
 
 def _content(record: Record, name: str) -> AuditContent:

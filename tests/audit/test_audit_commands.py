@@ -278,6 +278,16 @@ def test_a_record_that_cannot_be_read_is_not_called_empty(
     assert "A project cannot be read, too. Run 'kdcal audit verify'." in capsys.readouterr().err
 
 
+def test_a_list_of_one_project_names_it_alone(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = json.loads(said(capsys, "list", "--json", "--project", "Income"))
+    assert {one["project"] for one in found} == {"Income"}
+    assert found == json.loads(said(capsys, "list", "--json"))
+    wrong = said(capsys, "list", "--project", "Incom", code=2)
+    assert "There is no project 'Incom'. The projects are: Income." in wrong
+
+
 def test_the_public_key_pins_the_record(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("key.json").write_text(said(capsys, "key"))
     assert "holds" in said(capsys, "verify", "--key", "key.json")

@@ -397,19 +397,78 @@ def test_a_text_that_is_too_long_is_named(event: Any, said: str) -> None:
         require_bounded(happened)
 
 
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The projects whose lines were read, in order."""
+    found, lines = list[str](), Database.read
+    monkeypatch.setattr(Database, "read", lambda *given: found.append(given[1]) or lines(*given))
+    return found
+
+
+def two_projects(place: Place, content: AuditContent) -> tuple[str, str, str]:
+    """Two projects, and the id of the one audit, which is in the second."""
+    record = place.open()
+    first, second = (record.create(one, ME).id for one in ("Credit risk", "Fraud"))
+    audit = record.draft(second, content, ME).id
+    record.database.close()
+    return first, second, audit
+
+
 def test_creating_a_project_reads_no_record_of_another(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Place, content: AuditContent, read: list[str]
 ) -> None:
-    first = place.open()
-    for name in ("Credit risk", "Fraud"):
-        first.create(name, ME)
-    first.database.close()
-    record, read = place.open(), list[str]()
-    lines = Database.read
-    monkeypatch.setattr(Database, "read", lambda *given: read.append(given[1]) or lines(*given))
+    two_projects(place, content)
+    record = place.open()
+    read.clear()
     made = record.create('Churn 100% "_"', ME)
     assert set(read) == {made.id}
     record.database.close()
+
+
+def test_an_audit_is_found_without_reading_other_projects(
+    place: Place, content: AuditContent, read: list[str]
+) -> None:
+    first, second, audit = two_projects(place, content)
+    record = place.open()
+    record.write(first, LimitsLocked(content.limits, note=f'"audit":"{audit}"'), ME)
+    read.clear()
+    for begins in (audit, audit[:4]):
+        assert [(one.id, it.id) for one, it in record.audits_like(begins)] == [(second, audit)]
+    assert set(read) == {second}
+    for begins in (audit.upper() + "x", "%", "_" * 16, "x" * 129, "half \ud800"):
+        assert record.audits_like(begins) == ()
+    record.database.close()
+
+
+def test_a_draft_reads_the_projects_that_know_its_rows_alone(
+    place: Place, content: AuditContent, read: list[str]
+) -> None:
+    first, second, _ = two_projects(place, content)
+    record = place.open()
+    other = record.create("Churn", ME).id
+    read.clear()
+    made = record.draft(other, content, ME)
+    assert "by an earlier audit" in made.facts.results_known  # that of another project
+    assert set(read) == {second, other}
+    record.database.close()
+
+
+def test_projects_that_are_known_are_not_read_again(
+    place: Place, content: AuditContent, read: list[str]
+) -> None:
+    first, second, audit = two_projects(place, content)
+    record, other = place.open(), place.open()
+    before = record.projects()
+    read.clear()
+    assert record.projects() == before
+    assert record.unreadable() == ()
+    assert read == []
+    other.write(second, AuditSubmitted(audit), ME)
+    read.clear()
+    assert {one.id: one.number for one in record.projects()} == {first: 1, second: 3}
+    assert set(read) == {second}
+    record.database.close()
+    other.database.close()
 
 
 def test_a_name_is_taken_once(record: Record) -> None:
