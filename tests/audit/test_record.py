@@ -443,7 +443,7 @@ def test_an_audit_is_found_without_reading_other_projects(
 def test_a_draft_reads_the_projects_that_know_its_rows_alone(
     place: Place, content: AuditContent, read: list[str]
 ) -> None:
-    first, second, _ = two_projects(place, content)
+    _first, second, _ = two_projects(place, content)
     record = place.open()
     other = record.create("Churn", ME).id
     read.clear()
