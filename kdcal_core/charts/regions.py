@@ -401,12 +401,13 @@ def _redrawn_words(search: RegionSearch) -> str:
 
 def tree_alt(search: RegionSearch) -> str:
     """Alternative text of the picture: at most twelve regions, with stated and observed values."""
-    text = [
-        f"{one.words}: {region_caption(one, regression=search.regression)}, {FAULTS[one.fault]}"
-        for one in search.regions
-    ]
+    text = []
+    for one in search.regions:
+        number, _, says = region_caption(one, regression=search.regression).partition(": ")
+        fault = "" if search.regression else f", {FAULTS[one.fault]}"  # its caption has it
+        text.append(f"region {number} ({one.words}) {says}{fault}")
     kind = "A tree of" if search.tree is not None else "A column's"
-    return f"{kind} {counted(len(search.regions), 'region')}. {listed(text, 12, between=';')}."
+    return f"{kind} {counted(len(search.regions), 'region')}: {listed(text, 12, between=';')}."
 
 
 def _judged(search: RegionSearch) -> int:

@@ -29,7 +29,7 @@ from kdcal_core.diagnostics import confusion_finding, reliability_finding
 from kdcal_core.diagnostics.by_predicted_class import Confusion
 from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
 from kdcal_core.diagnostics.score_histograms import EDGES, FAR, ScoreHistogram, ScoreSpread
-from kdcal_core.text import counted, escape_html
+from kdcal_core.text import counted, escape_html, in_sentence
 
 ConfusionTable = Literal["joint", "confusion", "reverse"]
 
@@ -37,13 +37,21 @@ MAX_CELL_TEXT = 15
 MAX_TICKS = 25
 MAX_PANELS = 20
 
-RELIABILITY = r"""
+_OF_CONFIDENCE = """
 **Horizontal axis**: the stated confidence. **Vertical axis**: how often the model is right. On the
 dashed diagonal the two agree. **Red** between line and diagonal: over-confident, the model is right
 less often than it states. **Blue**: under-confident. "Says 0.91, sees 0.83" means: the stated
 confidence is 0.91 on average, and the model is right in 83% of those rows, with a 95% interval.
-
-**Points** are bins: the mean stated confidence and the observed share, with its exact
+"""
+_OF_CLASS = """
+**Horizontal axis**: the stated probability of the class. **Vertical axis**: how often a row is of
+it. On the dashed diagonal the two agree. **Red** between line and diagonal: over-confident, the
+class is rarer than stated. **Blue**: under-confident, it is more frequent. "Says 0.91, sees 0.83"
+means: the stated probability is 0.91 on average, and 83% of those rows are of the class, with a 95%
+interval.
+"""
+_HOW_DRAWN = r"""
+**Points** are bins: the mean of what is stated and the observed share, with its exact
 (Clopper-Pearson) 95% interval. Points from fewer than 100 rows are smaller, from fewer than 20
 hollow.
 
@@ -51,8 +59,8 @@ hollow.
 95% of all samples of this size, so a point inside its box is no evidence against the model.
 
 **The line** is a kernel average with its 95% band, **the dotted steps** are the isotonic (CORP)
-curve; neither depends on the bins. **The bars below** count the rows of each bin, in green where
-the event happened and in orange where it did not.
+curve; neither depends on the bins. **The bars below** count the rows of each bin: green where the
+prediction is right, or the row is of the class, and orange where not.
 
 A bin is $(a, b]$, the first closed at 0 (Salamon et al., Eq. 5).
 """
@@ -100,7 +108,7 @@ def reliability_chart(
         reliability_figure(curve, dark=dark, of_class=found.kind == "class", small=small),
         finding=reliability_finding(found, class_names=class_names or None),
         alt=reliability_alt(curve),
-        how_to_read=RELIABILITY,
+        how_to_read=(_OF_CLASS if found.kind == "class" else _OF_CONFIDENCE) + _HOW_DRAWN,
         table=curve.table,
         name="reliability diagram",
     )
@@ -116,7 +124,7 @@ def reliability_by_class_chart(
     return Chart(
         figure,
         finding=reliability_finding(found, class_names=class_names),
-        alt=" ".join(reliability_alt(curve) for curve in curves[:5]),
+        alt=_alt_by_class(curves, class_names),
         how_to_read=BY_CLASS,
         table=lambda: pd.concat(
             [
@@ -649,6 +657,18 @@ def confusion_alt(confusion: Confusion, which: str, class_names: Sequence[str]) 
         "reverse": "Shares of each predicted class by true class",
     }[which]
     return f"{title}. On the diagonal: {diagonal}."
+
+
+def _alt_by_class(curves: Sequence[ReliabilityCurve], class_names: Sequence[str]) -> str:
+    """Alternative text of the diagrams of several classes: at most five of them."""
+    said = [
+        f"Class {class_names[one.label] if one.label is not None else ''}: "
+        f"{in_sentence(reliability_alt(one))}"
+        for one in curves[:5]
+    ]
+    if more := len(curves) - len(said):
+        said.append(f"Further classes drawn: {more:,}.")
+    return " ".join(said)
 
 
 def reliability_alt(curve: ReliabilityCurve) -> str:

@@ -66,6 +66,7 @@ from kdcal_core.diagnostics.decisions import (
 from kdcal_core.diagnostics.estimate import (
     Estimate,
     estimate_text,
+    has_interval,
     headline_estimate,
     interval_text,
     reference_text,
@@ -355,6 +356,7 @@ __all__ = [
     "gain_over_most_frequent",
     "gains_over_shares",
     "groups_finding",
+    "has_interval",
     "headline_estimate",
     "hellinger_distance",
     "hellinger_distances",

@@ -111,6 +111,17 @@ def value_text(estimate: Estimate, value: float | None = None) -> str:
     return number_text(shown, width, estimate.percent, estimate.largest)
 
 
+def has_interval(estimate: Estimate) -> bool:
+    """Whether an estimate is a number with an interval.
+
+    Examples
+    --------
+    >>> has_interval(Estimate("MCE", "MCE", 0.4, np.nan, np.nan, 90))
+    False
+    """
+    return bool(np.isfinite(estimate.value) and not np.isnan(estimate.low))
+
+
 def interval_text(estimate: Estimate) -> str:
     """The interval as "low to high", or "no interval".
 
@@ -119,7 +130,7 @@ def interval_text(estimate: Estimate) -> str:
     >>> interval_text(Estimate("Accuracy", "Accuracy", 0.931, 0.921, 0.94, 900, percent=True))
     '92.1% to 94.0%'
     """
-    if np.isnan(estimate.low):
+    if not has_interval(estimate):
         return "no interval"
     return f"{value_text(estimate, estimate.low)} to {value_text(estimate, estimate.high)}"
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
+from math import inf, nan
 from pathlib import Path
 
 import pandas as pd
@@ -50,10 +51,13 @@ from kdcal_core.audit.report import (
     markdown_report,
     pdf_report,
     png_of_first_page,
+    sections,
 )
 from kdcal_core.audit.report.guidelines import GUIDELINES, answers
 from kdcal_core.audit.report.references import references
 from kdcal_core.charts.palette import palette
+from kdcal_core.checks import CheckResult, JudgedPart, Verdict
+from kdcal_core.diagnostics import Estimate, has_interval
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, ReviewReader, Workspace, score, start_sample
 from kdcal_core.tasks import Sets
@@ -226,6 +230,53 @@ def test_the_summary_says_what_matters(either: AuditContent) -> None:
         assert result.check.title in page.said
         assert result.check.question in page.said
     assert "No record holds this audit" in page.said
+
+
+def made(name: str, value: float, low: float, high: float, interval: str = "normal") -> Estimate:
+    return Estimate(name, name.partition(":")[0], value, low, high, 90, interval=interval)
+
+
+def test_every_number_says_what_it_measures() -> None:
+    parts = [JudgedPart("north", made(one, 0.1, 0.0, 0.2), "pass") for one in ("Shift", "Spread")]
+    row = sections.check_row(CheckResult("KC024", "pass", Limit(-0.2, 0.2), tuple(parts)))
+    assert row.labelled
+    assert [(one.label, one.name) for one in row.parts] == [("Shift", "north"), ("Spread", "north")]
+    assert not sections.check_row(CheckResult("KC024", "pass", Limit(), tuple(parts[:1]))).labelled
+    alike = [made(f"Gain: of {one}", 0.1, 0.0, 0.2) for one in ("log loss", "Brier score")]
+    labels = [one.label for one in sections.estimate_rows(alike)]
+    assert len(set(labels)) == 2
+
+
+@pytest.mark.parametrize(
+    ("estimate", "value", "interval", "how"),
+    [
+        (made("ECE", 0.1, 0.05, 0.15), "0.10", "0.05 to 0.15", "95% interval: normal"),
+        (made("MCE", 0.4, nan, nan, "none: few rows"), "0.400", "no interval",
+         "No interval: few rows"),
+        (made("Smooth", 0.4, nan, nan, "none on fewer than 200 rows: why"), "0.400", "no interval",
+         "No interval on fewer than 200 rows: why"),
+        (made("Log score", inf, inf, inf, "infinite: 1 outcome"), "infinite", "no interval",
+         "No interval: infinite: 1 outcome"),
+    ],
+)  # fmt: skip
+def test_an_estimate_without_an_interval_says_why(
+    estimate: Estimate, value: str, interval: str, how: str
+) -> None:
+    (row,) = sections.estimate_rows([estimate])
+    assert (row.value, row.interval, row.how) == (value, interval, how)
+
+
+def test_the_counts_of_checks_add_up(content: AuditContent) -> None:
+    def said(*verdicts: Verdict | None) -> str:
+        results = tuple(CheckResult("KC001", one, Limit(high=0.05)) for one in verdicts)
+        checked = replace(content.checked, results=results)
+        return sections.counts_text(replace(content, checked=checked))
+
+    assert said("fail", "pass", "pass") == "Answered: 3 of 3 checks (fail 1, pass 2)."
+    unsure = "Answered: 1 of 2 checks (not enough evidence 1)."
+    assert said("not enough evidence", None) == unsure
+    assert said(None) == "Answered: 0 of 1 check."
+    assert said() == "No check was made."
 
 
 HOSTILE = (
@@ -460,7 +511,9 @@ def test_signalling_questions_have_the_facts_of_the_audit(content: AuditContent)
     measured = says["Domain 4, question 7"]
     assert "Overall calibration:" in measured
     assert "AUROC" in measured
-    assert "Every estimate has an interval." in measured
+    bare = sum(not has_interval(one) for one in content.estimates)
+    assert bare  # otherwise the sentence has another form
+    assert f"Estimates have intervals, but for {bare} that say why they have none." in measured
     assert "No entry of a record locked the limits" in measured
     leak = replace(roles, features=(*roles.features, str(roles.target)))
     leaking = said(replace(content, subject=replace(content.subject, roles=leak)))

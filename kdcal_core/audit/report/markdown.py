@@ -73,7 +73,7 @@ def _identity(content: AuditContent) -> str:
     what = (
         f"Model {escape_markdown(model.name)} (`{model.digest[:12]}`)"
         if model is not None
-        else f"A table of predictions (`{content.model_digest[:12]}`)"
+        else "A table of predictions"
     )
     chosen = content.calibrator
     if chosen is not None and chosen.rows:

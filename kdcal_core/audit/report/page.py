@@ -132,7 +132,7 @@ def _context(content: AuditContent, audit: Audit | None, project: Project | None
             for key, title in sections.PLACES.items()
         ],
         "absent": _ABSENT,
-        "estimates": [sections.estimate_row(one) for one in content.estimates],
+        "estimates": sections.estimate_rows(content.estimates),
         "limits": [
             (
                 code,

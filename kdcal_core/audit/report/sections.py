@@ -6,8 +6,10 @@ import base64
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isinf
 from typing import Any
 
 import pandas as pd
@@ -19,6 +21,7 @@ from kdcal_core.audit.report.happenings import ordered_findings
 from kdcal_core.audit.report.prose import how_to_read
 from kdcal_core.checks import (
     FAMILIES,
+    VERDICTS,
     CheckResult,
     JudgedPart,
     Verdict,
@@ -28,7 +31,14 @@ from kdcal_core.checks import (
     part_text,
 )
 from kdcal_core.data import to_csv
-from kdcal_core.diagnostics import Estimate, interval_text, reference_text, value_text
+from kdcal_core.diagnostics import (
+    Estimate,
+    distinct_labels,
+    has_interval,
+    interval_text,
+    reference_text,
+    value_text,
+)
 from kdcal_core.text import and_more, counted, figures_text, listed, typed
 
 PLACES = {"decisions": "Decisions", "groups": "Declared groups", "regions": "Regions"}
@@ -103,9 +113,10 @@ def _worst_words(result: CheckResult) -> str:
 
 @dataclass(frozen=True)
 class PartRow:
-    """One number of a check. The name is untrusted text."""
+    """One number of a check. The name is untrusted text; the label says what was measured."""
 
     name: str
+    label: str
     found: str
     limit: str
     mark: Mark
@@ -129,6 +140,11 @@ class CheckRow:
     line: str
 
     @property
+    def labelled(self) -> bool:
+        """Whether its parts measure different things, so that each needs its label."""
+        return len({one.label for one in self.parts}) > 1
+
+    @property
     def worst(self) -> PartRow | None:
         """The part that decides; None where there is no answer."""
         return self.parts[0] if self.parts else None
@@ -137,6 +153,7 @@ class CheckRow:
 def _part(result: CheckResult, part: JudgedPart) -> PartRow:
     return PartRow(
         part.name,
+        part.estimate.label,
         found_text(part.estimate),
         limit_text(result.limit, part.estimate),
         MARKS[part.verdict],
@@ -193,10 +210,12 @@ def counts_text(content: AuditContent) -> str:
     'No check was made.'
     """
     checked = content.checked
-    found = [(mark.word.lower(), len(checked.of(verdict))) for verdict, mark in MARKS.items()]
-    said = [f"{n:,} {word}" for word, n in found if n]
-    total = sum(n for _, n in found)
-    return f"{counted(total, 'check')}: {listed(said)}." if said else "No check was made."
+    if not checked.results:
+        return "No check was made."
+    found = {verdict: len(checked.of(verdict)) for verdict in VERDICTS}
+    each = ", ".join(f"{verdict} {n:,}" for verdict, n in found.items() if n)
+    answered = f"{sum(found.values()):,} of {counted(len(checked.results), 'check')}"
+    return f"Answered: {answered}{f' ({each})' if each else ''}."
 
 
 @dataclass(frozen=True)
@@ -208,23 +227,34 @@ class EstimateRow:
     value: str
     interval: str
     reference: str
-    level: str
     n: int
     how: str
 
 
-def estimate_row(estimate: Estimate) -> EstimateRow:
-    """One estimate with its interval, in words."""
-    return EstimateRow(
-        estimate.label,
-        estimate.name,
-        value_text(estimate),
-        interval_text(estimate),
-        reference_text(estimate),
-        f"{estimate.level:.0%}",
-        estimate.n,
-        estimate.interval,
+def estimate_rows(estimates: Sequence[Estimate]) -> tuple[EstimateRow, ...]:
+    """Each estimate with its interval, in words; no two rows have the same label."""
+    labels = distinct_labels(estimates)
+    return tuple(
+        EstimateRow(
+            labels[one.name],
+            one.name,
+            value_text(one) if not isinf(one.value) else "infinite",
+            interval_text(one),
+            reference_text(one),
+            one.n,
+            _how(one),
+        )
+        for one in estimates
     )
+
+
+def _how(estimate: Estimate) -> str:
+    """How the interval was computed, or why there is none, as a sentence without a full stop."""
+    how = estimate.interval
+    if has_interval(estimate):
+        return f"{estimate.level:.0%} interval: {how}"
+    why = re.sub("^none:? ", "", how)
+    return f"No interval{' ' if why.startswith('on ') else ': '}{why}" if why else "No interval"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from kdcal_core.audit.project import Audit
 from kdcal_core.audit.report.guidelines.guideline import Says
 from kdcal_core.audit.report.sections import answer_text
 from kdcal_core.checks import evidence_text, found_text
+from kdcal_core.diagnostics import has_interval
 from kdcal_core.text import counted, in_sentence, listed
 
 
@@ -32,10 +33,10 @@ def numbers_of_rows(content: AuditContent, audit: Audit | None) -> str:
         if one.part != "foreign"
     ]
     few = [
-        f"{one.check.title}: {in_sentence(evidence_text(one, one.worst))}"
+        f"{in_sentence(one.check.title)} ({in_sentence(evidence_text(one, one.worst)).rstrip('.')})"
         for one in content.checked.of("not enough evidence")
     ]
-    unsure = f" Not enough evidence: {' '.join(few)}" if few else ""
+    unsure = f" Checks that lack evidence: {listed(few, len(few), between=';')}." if few else ""
     roles = content.subject.roles
     together = ""
     if column := roles.cluster or roles.time:
@@ -80,15 +81,15 @@ def how_predicted(content: AuditContent, audit: Audit | None) -> str:
         found = "The predictions were read from a table; how they were computed is not known here."
     else:
         found = (
-            f"kdcal computed them from the file {model.name!r} ({model.kind}, SHA-256 "
+            f"kdcal computed the predictions from the file {model.name!r} ({model.kind}, SHA-256 "
             f"{model.digest})."
         )
     chosen = content.calibrator
     if chosen is None or not chosen.rows:
         return found
     return (
-        f"{found} Judged is what the calibrator of the file {chosen.title!r} (SHA-256 "
-        f"{chosen.digest}) makes of them."
+        f"{found} The calibrator of the file {chosen.title!r} (SHA-256 {chosen.digest}) changed "
+        "them, and what it gives was judged."
     )
 
 
@@ -150,7 +151,7 @@ def second_person(content: AuditContent, audit: Audit | None) -> str:
     if audit is None:
         return "No record holds this audit, so that nobody has approved it."
     drafted, approved = audit.drafted.who, audit.last(AuditApproved)
-    said = f"The audit is {audit.state}. {drafted.name} recorded it ({drafted.believed})."
+    said = f"State of the audit: {audit.state}. {drafted.name} recorded it ({drafted.believed})."
     if approved is None:
         return said
     who = approved.who
@@ -193,7 +194,7 @@ def discrimination(content: AuditContent, audit: Audit | None) -> str:
     """Calibration and discrimination."""
     known = [one for one in content.estimates if one.label.startswith(("AUROC", "Accuracy"))]
     found = [f"{one.label} {found_text(one)}" for one in known[:4]]
-    shown = f" Discrimination: {listed(found, 4, between=';')}." if found else ""
+    shown = f" Also measured: {listed(found, 4, between=';')}." if found else ""
     return f"{check_answers(content, *CALIBRATION)}{shown}".strip()
 
 
@@ -204,9 +205,11 @@ CALIBRATION = ("KC001", "KC002", "KC004", "KC101", "KC021", "KC022")
 def uncertainty(content: AuditContent, audit: Audit | None) -> str:
     """Intervals, and what verdicts allow for."""
     level = f"{content.checked.level:.0%}"
+    bare = sum(not has_interval(one) for one in content.estimates)
+    but = f", but for {bare:,} that say why they have none" if bare else ""
     return (
-        f"Every estimate has an interval. Verdicts hold at {level} for all checks together: they "
-        "allow for their number."
+        f"Estimates have intervals{but}. Verdicts hold at {level} for all checks together: they "
+        "allow for the number of checks."
     )
 
 
@@ -262,13 +265,13 @@ def division(content: AuditContent, audit: Audit | None) -> str:
     """The tables and which one is judged."""
     subject = content.subject
     tables = [f"{one.part} ({counted(one.n_rows, 'row')})" for one in subject.tables]
-    return f"Tables: {listed(tables)}. Judged is the {subject.which} set."
+    return f"Tables: {listed(tables)}. The {subject.which} set was judged."
 
 
 def kind_of_model(content: AuditContent, audit: Audit | None) -> str:
     """The kind of the model."""
     model = content.subject.model
-    return "" if model is None else f"The model is of the kind {model.kind}."
+    return "" if model is None else f"Kind of model: {model.kind}."
 
 
 def model_output(content: AuditContent, audit: Audit | None) -> str:
