@@ -266,6 +266,16 @@ def test_an_estimate_without_an_interval_says_why(
     assert (row.value, row.interval, row.how) == (value, interval, how)
 
 
+def test_open_doubts_stand_beside_the_verdict(content: AuditContent) -> None:
+    doubt = "The column 'patient' repeats its values."
+    doubted = replace(content, subject=replace(content.subject, doubts=(doubt,)))
+    for found, times in ((content, 0), (doubted, 1)):
+        summary = Page(html_report(found)).said.split("State and signatures")[0]
+        assert summary.count(doubt) == times
+        assert summary.count("Open doubts about the data") == times
+        assert markdown_report(found).count("**Open doubts about the data.** The col") == times
+
+
 def test_the_counts_of_checks_add_up(content: AuditContent) -> None:
     def said(*verdicts: Verdict | None) -> str:
         results = tuple(CheckResult("KC001", one, Limit(high=0.05)) for one in verdicts)
@@ -436,7 +446,7 @@ def test_findings_come_first_and_severe_ones_before_others(
     first, rest = said.split("What to do next", 1)
     assert first.index("Heavy fault") < first.index("Light fault")
     assert "Done fault" not in first
-    assert "A finding of severity high, open, owned by Ben, due 2026-12-31." in first
+    assert "A finding of severity high, open, owned by Ben, due 31 December 2026." in first
     assert "Calibrated." in rest
 
 

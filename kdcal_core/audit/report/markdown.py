@@ -38,11 +38,17 @@ def _text(content: AuditContent, audit: Audit | None, project: Project | None) -
         f"### {mark.sign} {mark.word}: {escape_markdown(content.title, 120)}",
         escape_markdown(content.headline, 600),
         _table(content),
+        _doubts(content),
         f"**What to do next.** {escape_markdown(content.next_step, 1000)}",
         _identity(content),
         _state(audit, project),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _doubts(content: AuditContent) -> str:
+    doubts = " ".join(escape_markdown(one, 600) for one in content.subject.doubts)
+    return f"**Open doubts about the data.** {doubts}" if doubts else ""
 
 
 def _table(content: AuditContent) -> str:

@@ -31,7 +31,7 @@ from kdcal_core.audit.report.happenings import (
 from kdcal_core.audit.report.prose import prose
 from kdcal_core.audit.report.references import VERDICTS, references
 from kdcal_core.audit.signing import read_statement
-from kdcal_core.audit.words import limits_text
+from kdcal_core.audit.words import FINDING_WORDS, date_text, limits_text
 from kdcal_core.charts.chart import FONT
 from kdcal_core.charts.palette import palette
 from kdcal_core.checks import check_of, limit_text
@@ -132,6 +132,7 @@ def _context(content: AuditContent, audit: Audit | None, project: Project | None
             for key, title in sections.PLACES.items()
         ],
         "absent": _ABSENT,
+        "finding_words": FINDING_WORDS,
         "estimates": sections.estimate_rows(content.estimates),
         "limits": [
             (
@@ -189,6 +190,7 @@ def _templates() -> Environment:
         "exact": lambda text: Markup(html.escape(text)),
         "prose": prose,
         "counted": counted,
+        "date": date_text,
         "names": lambda names: _shown(sections.names_text(names), _LONGEST),
     }
     made.tests["number"] = sections.is_number

@@ -19,6 +19,7 @@ from kdcal_core.audit.content import AuditContent, KeptChart
 from kdcal_core.audit.project import Audit
 from kdcal_core.audit.report.happenings import ordered_findings
 from kdcal_core.audit.report.prose import how_to_read
+from kdcal_core.audit.words import FINDING_WORDS, date_text
 from kdcal_core.checks import (
     FAMILIES,
     VERDICTS,
@@ -83,9 +84,9 @@ def leading(content: AuditContent, audit: Audit | None) -> tuple[Leading, ...]:
     found = [
         Leading(
             one.title,
-            f"A finding of severity {one.severity}, {one.state}"
+            f"A finding of severity {one.severity}, {FINDING_WORDS[one.state].lower()}"
             f"{f', owned by {one.owner}' if one.owner else ''}"
-            f"{f', due {one.due}' if one.due else ''}.",
+            f"{f', due {date_text(one.due)}' if one.due else ''}.",
         )
         for one in declared
         if one.state != "resolved"
