@@ -30,30 +30,55 @@ def programs() -> Path | None:
 
 
 @contextmanager
-def server() -> Iterator[str]:
-    """The address of a running server."""
-    bin_folder = programs()
-    if bin_folder is None:
+def server(folder: Path | None = None) -> Iterator[str]:
+    """The address of a running server; its files lie in a new folder, of this name if one is given.
+
+    After ``stop``, which waits for one that is ending by itself, ``start`` starts it again.
+    """
+    if programs() is None:
         raise SystemExit("PostgreSQL is not installed: apt-get install postgresql")
-    folder = Path(tempfile.mkdtemp(prefix="kdcal-postgres-"))
-    # the server refuses to run as root
-    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    if as_user:
+    if folder is None:
+        folder = Path(tempfile.mkdtemp(prefix="kdcal-postgres-"))
+    else:
+        folder.mkdir()
+    if _as_user():
         shutil.chown(folder, "postgres")
     data, port = folder / "data", _free_port()
-    run = [*as_user, str(bin_folder / "pg_ctl"), "-D", str(data), "-l", str(folder / "log"), "-w"]
-    options = " ".join(f"-c {one}" for one in _OPTIONS)
     try:
-        _quietly(
-            [*as_user, str(bin_folder / "initdb"), "-D", str(data), "-A", "trust", "-U", "kdcal"]
-        )
+        _quietly([*_program("initdb"), "-D", str(data), "-A", "trust", "-U", "kdcal"])
         rules = data / "pg_hba.conf"
         rules.write_text(f"host all {ASKED} 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
-        _quietly([*run, "-o", f"-p {port} -k {folder} -h 127.0.0.1 {options}", "start"])
-        yield f"postgresql://kdcal@127.0.0.1:{port}/postgres"
+        url = f"postgresql://kdcal@127.0.0.1:{port}/postgres"
+        start(folder, url)
+        yield url
     finally:
-        subprocess.run([*run, "-m", "immediate", "stop"], capture_output=True, check=False)
+        stop(folder)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def start(folder: Path, url: str) -> None:
+    """Start the server of a folder at its address."""
+    port = url.rpartition("/")[0].rpartition(":")[2]
+    options = " ".join(f"-c {one}" for one in _OPTIONS)
+    run = [*_program("pg_ctl"), "-D", str(folder / "data"), "-l", str(folder / "log"), "-w"]
+    _quietly([*run, "-o", f"-p {port} -k {folder} -h 127.0.0.1 {options}", "start"])
+
+
+def stop(folder: Path) -> None:
+    """Stop the server of a folder at once, if it runs."""
+    run = [*_program("pg_ctl"), "-D", str(folder / "data"), "-w", "-m", "immediate", "stop"]
+    subprocess.run(run, capture_output=True, check=False)
+
+
+def _program(name: str) -> list[str]:
+    found = programs()
+    assert found is not None
+    return [*_as_user(), str(found / name)]
+
+
+def _as_user() -> list[str]:
+    """What runs a program as a user whom the server accepts: it refuses to run as root."""
+    return ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
 
 
 def _free_port() -> int:

@@ -5,10 +5,14 @@ A disk whose calls fail as told is tried in test_database; here the system refus
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import postgres
 import pytest
+import sqlalchemy as sql
 from audit_people import ME
 from audit_place import Place
 from small_disk import full, small_disk
@@ -150,3 +154,83 @@ def test_the_backup_of_an_upgrade_on_a_full_disk(disk: Path) -> None:
     assert revision_of(place) == NEWEST
     holds(record, project)
     record.database.close()
+
+
+@pytest.fixture
+def server_disk() -> Iterator[Path]:
+    """A disk that PostgreSQL's own user reaches, and on which its files have room."""
+    if postgres.programs() is None:
+        pytest.skip("PostgreSQL is not installed")
+    outside = Path(tempfile.mkdtemp(prefix="kdcal-disk-"))
+    outside.chmod(0o755)
+    try:
+        with small_disk(outside / "disk", 90) as mounted:
+            mounted.chmod(0o755)
+            yield mounted
+    finally:
+        shutil.rmtree(outside)
+
+
+def test_a_server_on_a_full_disk(server_disk: Path, tmp_path: Path, content: AuditContent) -> None:
+    with postgres.server(server_disk / "server") as url:
+        record = Place(tmp_path / "audits", url).open()
+        project = record.create("Credit risk", ME).id
+        audit = record.draft(project, content, ME).id
+
+        # no room for another page of a table: the server refuses, and goes on
+        with full(server_disk):
+            confirmed, fix = write_until_refused(record, project, audit)
+            assert fix == "Free space on its disk. Nothing of this was written."
+            assert record.project(project).number == confirmed
+            assert verify(record, project).holds
+        confirmed = record.write(project, Commented(audit, "There is room."), ME)
+
+        # no room for its log: the server ends in the middle of a transaction
+        with full(server_disk):
+            for _ in range(50):
+                try:
+                    begin_a_new_log(url)
+                    confirmed = record.write(project, Commented(audit, "More."), ME)
+                except (InputError, sql.exc.DBAPIError):
+                    if said_if_down(record, project):
+                        break
+            said = said_if_down(record, project)
+            assert "The database of audits cannot be used" in said
+            assert "What was confirmed before is kept." in said
+        postgres.stop(server_disk / "server")
+        postgres.start(server_disk / "server", url)
+        assert record.project(project).number == confirmed
+        assert verify(record, project).holds
+        record.write(project, AuditSubmitted(audit), ME)
+        assert record.project(project).audits[audit].state == "submitted"
+        record.database.close()
+
+
+def begin_a_new_log(url: str) -> None:
+    """Have the server write what follows into another file of its log."""
+    engine = sql.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql("SELECT pg_switch_wal()")
+    finally:
+        engine.dispose()
+
+
+def write_until_refused(record: Record, project: str, audit: str) -> tuple[int, str | None]:
+    """The last entry that was confirmed, and how to mend what refused the next one."""
+    confirmed = record.project(project).number
+    for _ in range(1_000):
+        try:
+            confirmed = record.write(project, Commented(audit, "x" * 9_000), ME)
+        except InputError as error:
+            return confirmed, error.fix
+    raise AssertionError("the disk is not full")
+
+
+def said_if_down(record: Record, project: str) -> str:
+    """The error where the server does not answer; empty where it does."""
+    try:
+        record.project(project)
+    except InputError as error:
+        return str(error)
+    return ""
