@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, logit
 
 from kdcal_core.calibration.regions import (
     HeterogeneousCalibrator,
@@ -110,6 +111,24 @@ def test_one_rising_map_leaves_the_order_and_the_auc():
         after = fit.maps.predict(drawn.proba, nowhere)[:, 1]
         assert auc(after, drawn.y).value == pytest.approx(auc(drawn.score, drawn.y).value, abs=1e-9)
         assert np.abs(after - drawn.proba[:, 1]).max() > 0.1
+
+
+@pytest.mark.parametrize("trusts", ["the model", "the tree"])
+def test_regions_lie_between_the_model_and_the_tree(trusts):
+    """Section 5.2: a = 1, b = 0 is the model; a = 0, b = logit of the leaf's rate the tree."""
+    rng = np.random.default_rng(5)
+    leaf = np.repeat([0, 1], 10_000)
+    said = expit(rng.normal(size=20_000))
+    rate = np.where(leaf == 0, 0.2, 0.7)
+    truth = said if trusts == "the model" else rate
+    y = (rng.random(20_000) < truth).astype(int)
+    scores = Scores(np.c_[1 - said, said], y, np.ones(20_000))
+    fit = fit_maps("platt", scores, leaf, Hierarchy.flat(2))
+    np.testing.assert_allclose(fit.maps.predict(scores.proba, leaf)[:, 1], truth, atol=0.05)
+    want = [1.0, 1.0] if trusts == "the model" else [0.0, 0.0]
+    np.testing.assert_allclose(fit.parameters["slope"][0], want, atol=0.08)
+    leafs = [0.0, 0.0] if trusts == "the model" else logit([0.2, 0.7])
+    np.testing.assert_allclose(fit.parameters["offset"][0], leafs, atol=0.08)
 
 
 def test_the_toy_network_is_lifted_to_its_best_auc():
