@@ -9,6 +9,7 @@ import streamlit as st
 from app.shared.charts import drawn_once, is_dark
 from app.simulation_lab.lab_results import glance_of
 from kdcal_core.charts import glance_figure
+from kdcal_core.data import Task
 from kdcal_core.simulation import SIMULATIONS
 from kdcal_core.tasks import LabSettings
 
@@ -17,6 +18,7 @@ DIMENSIONS = (2, 5, 10, 20, 50, 100)
 TREES = (1, 10, 50, 100, 200, 500)
 WIDTHS = (10, 20, 50, 100, 200, 500, 1000)
 EPOCHS = (20, 50, 100, 200, 500)
+TASKS: dict[Task, str] = {"classification": "Classes", "regression": "Numbers"}
 MODELS = {"forest": "Random forest", "network": "ReLU network"}
 OutputLayer = Literal["auto", "probability", "logit", "exclude"]
 OUTPUT_LAYERS: dict[OutputLayer, str] = {
@@ -35,6 +37,21 @@ class _Shape(TypedDict, total=False):
     width: int
     epochs: int
     output_layer: OutputLayer
+
+
+def task() -> Task:
+    """Whether a classification or a regression is simulated."""
+    chosen: Task | None = st.segmented_control(
+        "Task",
+        options=list(TASKS),
+        default="classification",
+        required=True,
+        format_func=TASKS.__getitem__,
+        key="lab_task",
+        label_visibility="collapsed",
+        **_KEPT,
+    )
+    return chosen or "classification"
 
 
 def choose() -> LabSettings:

@@ -7,6 +7,27 @@ INTRODUCTION = (
     "confidence differs from the truth: inside the data, and far outside, where there are no data "
     "and confidence should fall to the share of the more frequent class."
 )
+REGRESSION_INTRODUCTION = (
+    "Here the truth is known. Draw rows, train a model that states a mean and one spread, and see "
+    "what global and local recalibration (Torres et al.) bring back of the true distributions."
+)
+LOGARITHMS = " The model learns the logarithm of the outcome, as all outcomes are positive."
+REGRESSION_EMPTY = """
+**Run** will draw the rows, train the model on eight tenths of them, recalibrate it on a tenth, and
+show on the last tenth
+
+* true and estimated means and spreads of every row,
+* the true surface of means and the estimated ones, where there are two inputs,
+* where 95% intervals miss, before and after,
+* distance to the truth, scores and coverage, each with its interval.
+
+A line takes seconds, a network up to a few minutes. You can keep using the app meanwhile.
+"""
+REGRESSION_SIZES_LAST = (
+    "{} runs, each with its own rows and its own model, with 100, 500 and 1,000 neighbours where "
+    "there are as many calibration rows. The numbers of rows and neighbours set above are not used "
+    "here."
+)
 EMPTY = """
 **Run** will draw the rows, train the model on seven tenths of them, build its kernel density
 versions, and show

@@ -134,6 +134,13 @@ from kdcal_core.charts.regions import (
     regions_words,
     standing_out_words,
 )
+from kdcal_core.charts.regression_lab import (
+    SurfacePanel,
+    neighbour_boxes_chart,
+    regression_lab_finding,
+    regression_measures_chart,
+    surfaces_chart,
+)
 from kdcal_core.charts.reliability import (
     ScorePanel,
     confusion_chart,
@@ -208,6 +215,7 @@ __all__ = [
     "RepairedBy",
     "RowIntervals",
     "ScorePanel",
+    "SurfacePanel",
     "Trend",
     "TrendPoint",
     "against_model",
@@ -290,6 +298,7 @@ __all__ = [
     "misses_chart",
     "mix_words",
     "moved_beyond_chance",
+    "neighbour_boxes_chart",
     "neighbour_selection_chart",
     "net_benefit_chart",
     "noise_chart",
@@ -319,6 +328,8 @@ __all__ = [
     "regions_chart",
     "regions_table",
     "regions_words",
+    "regression_lab_finding",
+    "regression_measures_chart",
     "reliability_by_class_chart",
     "reliability_chart",
     "repair_reliability_chart",
@@ -337,6 +348,7 @@ __all__ = [
     "split_chart",
     "standing_out_words",
     "surest_words",
+    "surfaces_chart",
     "switch_words",
     "ties_words",
     "trend_chart",

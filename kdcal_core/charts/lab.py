@@ -192,23 +192,28 @@ def lab_measures_chart(
             [one.label for one in methods], [found[one.key]["error"] for one in methods]
         ),
         how_to_read=INSIDE + meanings(titles),
-        table=lambda: pd.DataFrame(
-            [
-                {
-                    "method": method.label,
-                    "measure": title,
-                    "name": estimate.name,
-                    "value": estimate.value,
-                    "low": estimate.low,
-                    "high": estimate.high,
-                    "n": estimate.n,
-                    "interval": estimate.interval,
-                }
-                for method in methods
-                for title, estimate in zip(titles.values(), method.estimates, strict=True)
-            ]
-        ),
+        table=lambda: measured_table(titles, methods),
         name="measures",
+    )
+
+
+def measured_table(titles: Mapping[str, str], methods: Sequence[MeasuredMethod]) -> pd.DataFrame:
+    """One row for each method and measure."""
+    return pd.DataFrame(
+        [
+            {
+                "method": method.label,
+                "measure": title,
+                "name": estimate.name,
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "n": estimate.n,
+                "interval": estimate.interval,
+            }
+            for method in methods
+            for title, estimate in zip(titles.values(), method.estimates, strict=True)
+        ]
     )
 
 
@@ -325,7 +330,7 @@ def sizes_figure(
             trace.update(**axes, showlegend=at == 0 and bool(trace.name) and trace.fill is None)
             figure.add_trace(trace)
         if target is not None and target[0] == measure:
-            figure.add_shape(_target(target[1], axes, colours))
+            figure.add_shape(target_line(target[1], axes, colours))
             figure.add_annotation(_target_name(target, axes, colours))
         figure.update_layout(
             {
@@ -348,7 +353,8 @@ def sizes_figure(
     return figure
 
 
-def _target(value: float, axes: dict[str, str], colours: Palette) -> dict[str, Any]:
+def target_line(value: float, axes: dict[str, str], colours: Palette) -> dict[str, Any]:
+    """A dashed line across a panel at the value to compare with, as a shape."""
     return {
         "type": "line",
         "xref": f"{axes['xaxis']} domain",

@@ -176,6 +176,8 @@ class RegressionSimulation:
         Columns of its points.
     least : float or None
         Lower bound of the coordinates; None if there is no bound.
+    positive : bool
+        Whether every outcome is above zero.
     """
 
     name: str
@@ -185,6 +187,7 @@ class RegressionSimulation:
     truth: Callable[[FloatArray], PredictiveDistribution]
     n_features: int
     least: float | None = None
+    positive: bool = False
 
     def distribution(self, X: Any) -> PredictiveDistribution:
         """As :func:`true_distribution` for this simulation."""
@@ -219,6 +222,7 @@ REGRESSION_SIMULATIONS: dict[str, RegressionSimulation] = {
             rosenbrock_gamma,
             gamma_of_rosenbrock,
             2,
+            positive=True,
         ),
         RegressionSimulation(
             "nonlinear20",

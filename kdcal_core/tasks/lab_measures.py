@@ -387,11 +387,16 @@ class SizesRun:
         return pd.DataFrame(flat, index, list(LAB_MEASURES)).reset_index()
 
 
-def _settled(settings: SizesSettings) -> SizesSettings:
-    if not settings.sizes or list(settings.sizes) != sorted(set(settings.sizes)):
+def check_sizes(sizes: tuple[int, ...]) -> None:
+    """Refuse sizes that are not ascending."""
+    if not sizes or list(sizes) != sorted(set(sizes)):
         raise InputError(
             "The sizes are not ascending numbers of rows", fix="Give each size once, in order."
         )
+
+
+def _settled(settings: SizesSettings) -> SizesSettings:
+    check_sizes(settings.sizes)
     if settings.repetitions < 1:
         raise InputError(
             f"repetitions is {settings.repetitions:,}", fix="Choose a whole number from 1 on."

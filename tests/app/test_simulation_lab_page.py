@@ -195,3 +195,47 @@ def test_over_training_sizes(done: AppTest, texts: Texts) -> None:
     assert list(sizes["layout"]["xaxis"]["ticktext"]) == ["100", "316"]
     names = {trace["name"] for trace in sizes["data"] if trace.get("showlegend")}
     assert len(names) == 7
+
+
+def numbers(**chosen: Any) -> AppTest:
+    """The page with a simulated regression."""
+    at = launch("simulation_lab")
+    at = at.segmented_control(key="lab_task").set_value("regression").run()
+    at = at.select_slider(key="lab_regression_rows").set_value(1000).run()
+    for key, value in chosen.items():
+        at = at.segmented_control(key=f"lab_{key}").set_value(value).run()
+    return healthy(at)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "charts"),
+    [
+        pytest.param({}, ["true means", "missed outcomes", "measures"], id="one input"),
+        pytest.param(
+            {"regression": "rosenbrock_gamma", "regressor": "forest"},
+            ["true means", "surfaces", "missed outcomes", "measures"],
+            id="two inputs",
+        ),
+    ],
+)
+def test_a_simulated_regression_shows_the_truth_beside_what_is_stated(
+    chosen: dict[str, Any], charts: list[str], texts: Texts
+) -> None:
+    at = numbers(**chosen)
+    assert [button.label for button in at.button] == ["Run"]
+    at = finish(at)
+    assert at.header[0].value.startswith("Mean squared error against the true mean: ")
+    assert len(at.metric) == 4
+    assert len(at.get("plotly_chart")) == len(charts)
+    assert at.dataframe[0].value["Method"].tolist()[-1] == "Truth"
+    texts(said(at))
+
+
+def test_a_simulated_regression_over_sizes() -> None:
+    at = finish(numbers())
+    at = at.select_slider(key="lab_regression_most").set_value(3000).run()
+    at = at.select_slider(key="lab_regression_repetitions").set_value(3).run()
+    at = finish(at, "lab_regression_run_sizes")
+    boxes = specs(at)[-1]["data"]
+    assert {box["type"] for box in boxes} == {"box"}
+    assert {box["name"] for box in boxes} >= {"Model", "Local, k = 100"}
