@@ -160,6 +160,8 @@ INNER_MAPS = {
     "isotonic": "Isotonic regression",
     "beta": "Beta calibration",
     "histogram": "Histogram",
+    "scaling_binning": "Scaling-binning",
+    "bbq": "Bayesian binning",
     "temperature": "Temperature scaling",
     "kde": "Kernel densities of the confidence",
 }

@@ -60,7 +60,9 @@ def test_one_of_the_list_shows_its_settings(
     code, out, err = run(capsys, "--list", "--calibrator", "heterogeneous_tree")
     assert (code, err) == (0, "")
     texts(out, "heterogeneous tree")
-    listed = {line.split()[0] for line in out.split("\n\n")[1].splitlines()[1:]}
+    # a line that starts with a space goes on from the one above
+    lines = out.split("\n\n")[1].splitlines()[1:]
+    listed = {line.split()[0] for line in lines if not line.startswith(" ")}
     assert listed == {one.name for one in settings_of("heterogeneous_tree")}
     code, out, err = run(capsys, "--list", "--calibrator", "platt")
     assert code == 0

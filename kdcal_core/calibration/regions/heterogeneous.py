@@ -153,6 +153,9 @@ def layer_frame(model: Any, X: Any, layer: str | None = None) -> pd.DataFrame:
     return pd.DataFrame(units, columns=[f"unit {i + 1}" for i in range(units.shape[1])])
 
 
+AT_SCORES = ("isotonic", "histogram", "scaling_binning", "bbq")
+"""Maps whose corners or edges are scores of calibration rows."""
+
 PARTITIONS: dict[str, PartitionKind] = {
     "tree": PartitionKind(fit_tree, averaged_in_blocks),
     "forest": PartitionKind(fit_forest, averaged_in_blocks, depth=6),
@@ -372,7 +375,7 @@ class HeterogeneousCalibrator(Calibrator):
         """
         if self.calibrator == "kde":
             return "each of its regions has its own density curves, too many for a model"
-        if self.partition == "boosted" and self.calibrator in ("isotonic", "histogram"):
+        if self.partition == "boosted" and self.calibrator in AT_SCORES:
             # earlier stages' steps give later stages many nearly equal scores
             return CORNERS_AT_SCORES
         return None

@@ -20,6 +20,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from kdcal_core.calibration.regions.binned_maps import (
+    fit_bayesian_binning,
+    fit_scaling_binning,
+)
 from kdcal_core.calibration.regions.nonparametric_maps import (
     fit_density,
     fit_histogram,
@@ -131,6 +135,8 @@ MAPS: dict[str, Fit] = {
     "temperature": fit_temperature,
     "isotonic": fit_isotonic,
     "histogram": fit_histogram,
+    "scaling_binning": fit_scaling_binning,
+    "bbq": fit_bayesian_binning,
     "kde": fit_density,
 }
 """Kinds of maps by the name of the parameter ``calibrator``."""

@@ -21,6 +21,7 @@ from kdcal_core.calibration.export import can_export_onnx, export_onnx
 from kdcal_core.calibration.export.onnx_nodes import Nodes
 from kdcal_core.calibration.export.onnx_regions import ModelColumns
 from kdcal_core.calibration.regions import MAPS, PARTITIONS, HeterogeneousCalibrator
+from kdcal_core.calibration.regions.heterogeneous import AT_SCORES
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import load_model, model_info
@@ -141,7 +142,7 @@ EXPRESSIBLE = [
     for inside in MAPS
     for n_classes in (2, 3)
     if inside != "kde"
-    and not (partition == "boosted" and inside in ("isotonic", "histogram"))
+    and not (partition == "boosted" and inside in AT_SCORES)
     and (inside == "platt" or partition in ("tree", "boosted") or n_classes == 2)
 ]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import betaln, expit, logit, softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
@@ -155,6 +155,57 @@ def test_unpooled_histogram_has_the_rates_of_its_bins():
             np.testing.assert_allclose(got[own], scores.y[own].mean(), atol=1e-12)
 
 
+def test_scaling_binning_says_the_mean_of_the_regions_sigmoid():
+    scores, leaf = regions(2000)
+    platt = fit_maps("platt", scores, leaf, Hierarchy.flat(3))
+    fit = fit_maps("scaling_binning", scores, leaf, Hierarchy.flat(3))
+    smooth, got = (one.maps.predict(scores.proba, leaf)[:, 1] for one in (platt, fit))
+    edges = np.quantile(scores.proba[:, 1], np.arange(1, 10) / 10, method="inverted_cdf")
+    bins = np.searchsorted(edges, scores.proba[:, 1], side="left")
+    for region in range(3):
+        for one in range(10):
+            own = (leaf == region) & (bins == one)
+            np.testing.assert_allclose(got[own], smooth[own].mean(), atol=1e-12)
+
+
+def test_bayesian_binning_weighs_few_bins_by_how_well_they_explain():
+    """Against the sum over all binnings, region by region (Naeini et al., Eqs. 1 and 2)."""
+    scores, leaf = regions(400)
+    got = fit_maps("bbq", scores, leaf, Hierarchy.flat(3), pooling=False)
+    said = got.maps.predict(scores.proba, leaf)[:, 1]
+    odds = logit(scores.proba[:, 1])
+    edges = np.quantile(odds, np.arange(1, 10) / 10, method="inverted_cdf")
+    fine = np.searchsorted(edges, odds, side="left")
+    for region in range(3):
+        merits, rates = [], []
+        for count in (1, 2, 5, 10):
+            merit, rate = 0.0, np.empty(400)
+            for one in range(count):
+                here = fine * count // 10 == one
+                prior = 2 / count * expit(odds[here].mean())
+                hits = scores.y[here & (leaf == region)]
+                k, n = hits.sum(), len(hits)
+                merit += betaln(k + prior, n - k + 2 / count - prior)
+                merit -= betaln(prior, 2 / count - prior)
+                rate[here] = (k + prior) / (n + 2 / count)
+            merits.append(merit)
+            rates.append(rate)
+        want = softmax(merits) @ np.array(rates)
+        np.testing.assert_allclose(said[leaf == region], want[leaf == region], atol=1e-9)
+
+
+def test_bayesian_binning_needs_one_bin_where_the_score_says_nothing():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 2000)
+    scores = Scores(np.c_[1 - p, p], (rng.random(2000) < 0.3).astype(int), np.ones(2000))
+    nowhere = np.zeros(2000, dtype=int)
+    bbq, plain = (
+        fit_maps(kind, scores, nowhere, Hierarchy.flat(1)) for kind in ("bbq", "histogram")
+    )
+    spread = [np.ptp(one.maps.predict(scores.proba, nowhere)[:, 1]) for one in (bbq, plain)]
+    assert spread[0] < 0.5 * spread[1]
+
+
 def test_unpooled_densities_are_those_of_the_regions_own_rows():
     scores, leaf = regions(900)
     fit = fit_maps("kde", scores, leaf, Hierarchy.flat(3), pooling=False)
@@ -198,7 +249,9 @@ def test_few_rows_saturated_scores_and_empty_regions(kind, n_classes, n, pooling
     fit.maps.check(n_classes, 4)
 
 
-@pytest.mark.parametrize("kind", ["platt", "beta", "temperature", "isotonic", "histogram"])
+@pytest.mark.parametrize(
+    "kind", ["platt", "beta", "temperature", "isotonic", "histogram", "scaling_binning", "bbq"]
+)
 @pytest.mark.parametrize("pooling", [True, False])
 def test_a_region_without_rows_has_its_ancestors_map(kind, pooling):
     scores, leaf = regions(600, n_regions=2)
@@ -296,7 +349,10 @@ def test_a_region_of_one_class_has_its_ancestors_temperature_without_pooling(n_c
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from(["platt", "isotonic", "histogram", "temperature"]))
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(["platt", "isotonic", "histogram", "bbq", "temperature"]),
+)
 def test_weights_are_repeated_rows(seed, kind):
     rng = np.random.default_rng(seed)
     scores, leaf = regions(200, seed=seed)
