@@ -26,4 +26,5 @@ else:
     if run is not None:
         lab_run.results(run, request.key)
         lab_sizes.card(settings)
+        lab_run.ignored_feature()
         lab_run.flaws()

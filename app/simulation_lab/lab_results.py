@@ -8,14 +8,16 @@ from typing import TypeVar
 from app.shared import job_results, waiting
 from app.shared.kept import by_digest
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.simulation import SIMULATIONS, Simulated, trunk
+from kdcal_core.simulation import Simulated
 from kdcal_core.tasks import (
     GraphChoice,
     LabAnswers,
     LabRun,
+    LabSettings,
     Method,
     Request,
     Task,
+    drawn_rows,
     fixed_answers,
     graph_answers,
     measured,
@@ -81,8 +83,6 @@ def _measured(
 
 
 @by_digest
-def glance_of(simulation: str, n_features: int) -> Simulated:
+def glance_of(settings: LabSettings) -> Simulated:
     """A few hundred rows of a simulation, for its preview."""
-    if simulation == "trunk":
-        return trunk(600, seed=0, n_features=n_features)
-    return SIMULATIONS[simulation].function(600, seed=0)
+    return drawn_rows(settings, 600, seed=0)

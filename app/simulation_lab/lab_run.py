@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -22,6 +23,7 @@ from kdcal_core.charts import (
     PosteriorPanel,
     cited_in,
     exponent_chart,
+    feature_weight_chart,
     lab_blend_words,
     lab_distance_chart,
     lab_finding,
@@ -31,7 +33,7 @@ from kdcal_core.charts import (
 )
 from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text, value_text
 from kdcal_core.evaluation import MEASURES
-from kdcal_core.simulation import SIMULATIONS
+from kdcal_core.simulation import SIMULATIONS, auc_of_weight
 from kdcal_core.tasks import (
     DISTANCES,
     FAR,
@@ -93,6 +95,18 @@ def flaws() -> None:
     with st.expander("Errors in the papers' texts", icon=":material/menu_book:"):
         st.markdown(text.FLAWS)
         st.caption(cited_in("Dey et al. and the earlier version"))
+
+
+def ignored_feature() -> None:
+    """Durfee et al., Fig. 2: an over-confident model gives a feature too little weight."""
+    weights = np.linspace(0.0, 8.0, 161)
+    curves = [auc_of_weight(weights, rows=rows) for rows in ("training", "held out")]
+    with st.expander("Why over-confidence costs order", icon=":material/balance:"):
+        show(
+            drawn_once(feature_weight_chart, weights, *curves, dark=is_dark()),
+            key="lab_feature_weight",
+            of="toy network",
+        )
 
 
 def _finding(run: LabRun, measures: Measures) -> None:

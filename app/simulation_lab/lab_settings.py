@@ -10,7 +10,7 @@ from app.shared.charts import drawn_once, is_dark
 from app.simulation_lab.lab_results import glance_of
 from kdcal_core.charts import glance_figure
 from kdcal_core.data import Task
-from kdcal_core.simulation import SIMULATIONS
+from kdcal_core.simulation import CODED, SIMULATIONS
 from kdcal_core.tasks import LabSettings
 
 ROWS = (100, 200, 500, 1000, 2000, 5000, 10_000)
@@ -70,6 +70,7 @@ def choose() -> LabSettings:
         picture, rows, model = st.columns([1, 1, 1], gap="large")
         with rows:
             st.markdown(SIMULATIONS[simulation].sentence)
+            coded = simulation in CODED and _coded()
             n, n_features = _rows(simulation)
             seed: int = st.number_input(
                 "Seed",
@@ -94,14 +95,25 @@ def choose() -> LabSettings:
             )
             shape = _forest() if kind == "forest" else _network()
         with picture:
-            _glance(simulation, n_features)
+            _glance(LabSettings(simulation, n_features=n_features, coded=coded))
     return LabSettings(
         simulation=simulation,
         n=n,
         n_features=n_features,
+        coded=coded,
         model="forest" if kind == "forest" else "network",
         seed=seed,
         **shape,
+    )
+
+
+def _coded() -> bool:
+    return st.toggle(
+        "As in the authors' code",
+        key="lab_coded",
+        help="Their code draws sinewaves of frequency 4, with the classes exchanged, and a spiral "
+        "with noise 0.8, where the text has pi and 0.3.",
+        **_KEPT,
     )
 
 
@@ -174,8 +186,8 @@ def _network() -> _Shape:
     return {"layers": layers, "width": width, "epochs": epochs, "output_layer": output_layer}
 
 
-def _glance(simulation: str, n_features: int) -> None:
-    drawn, which = glance_of(simulation, n_features), SIMULATIONS[simulation]
+def _glance(settings: LabSettings) -> None:
+    drawn, which = glance_of(settings), SIMULATIONS[settings.simulation]
     st.plotly_chart(
         drawn_once(glance_figure, drawn.X, drawn.y, dark=is_dark()),
         key="lab_glance",
@@ -183,5 +195,5 @@ def _glance(simulation: str, n_features: int) -> None:
         config={"displayModeBar": False},
         alt=f"{len(drawn.y)} rows of {which.title}. {which.sentence}",
     )
-    flat = ", in their first two dimensions" if n_features > 2 else ""
+    flat = ", in their first two dimensions" if drawn.X.shape[1] > 2 else ""
     st.caption(f"Preview: {len(drawn.y)} rows{flat}, whatever the number above.")

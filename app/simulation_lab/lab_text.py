@@ -90,6 +90,8 @@ The papers contradict each other and themselves in places. The simulations here 
 * **Spiral**: as printed the second arm is the first one after full turns, so the two coincide. Here
   it is the first one's point reflection.
 * **N(0, 0.01)** states a variance: the noise has a standard deviation of 0.1.
+* **Text and code.** The authors' code draws *Sinewave* at frequency 4 with the classes exchanged,
+  and *Spiral* with a noise of 0.8. A switch draws both as it does.
 * **"Within the region"**: rows outside the square are drawn again, class by class, and the true
   posterior is corrected for the share that is lost (22% of the outer ring of *Circle*). Trunk is
   not cut.

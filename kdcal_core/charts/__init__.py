@@ -36,6 +36,7 @@ from kdcal_core.charts.confidence import (
 from kdcal_core.charts.coverage import coverage_by_chart, coverage_chart, quantile_reliability_chart
 from kdcal_core.charts.cumulative import cumulative_chart
 from kdcal_core.charts.decisions import cost_chart, net_benefit_chart
+from kdcal_core.charts.feature_weight import feature_weight_chart
 from kdcal_core.charts.foreign import (
     blend_words,
     by_confidence_words,
@@ -261,6 +262,7 @@ __all__ = [
     "e_value_text",
     "ecdf_chart",
     "exponent_chart",
+    "feature_weight_chart",
     "fit_offer",
     "floor_words",
     "frozen_bins_chart",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kdcal_core.simulation.classification import (
+    CODED,
     SIMULATIONS,
     Simulated,
     Simulation,
@@ -13,6 +14,11 @@ from kdcal_core.simulation.classification import (
     spiral,
     true_posterior,
     trunk,
+)
+from kdcal_core.simulation.overconfident import (
+    BEST_WEIGHTS,
+    auc_of_weight,
+    overconfident_scores,
 )
 from kdcal_core.simulation.regression import (
     REGRESSION_SIMULATIONS,
@@ -25,16 +31,20 @@ from kdcal_core.simulation.regression import (
 )
 
 __all__ = [
+    "BEST_WEIGHTS",
+    "CODED",
     "REGRESSION_SIMULATIONS",
     "SIMULATIONS",
     "RegressionSimulated",
     "RegressionSimulation",
     "Simulated",
     "Simulation",
+    "auc_of_weight",
     "circle",
     "gaussian_xor",
     "heteroscedastic",
     "nonlinear20",
+    "overconfident_scores",
     "polynomial",
     "rosenbrock_gamma",
     "sinewave",

@@ -441,8 +441,8 @@ class Simulation:
     name, title, sentence : str
         Key, short title, and a description in one plain sentence.
     function : callable
-        ``function(n, *, seed) -> Simulated``; "trunk" also takes ``n_features``, and "spiral"
-        ``noise``.
+        ``function(n, *, seed) -> Simulated``; "trunk" also takes ``n_features``, and those in
+        :data:`CODED` their settings.
     log_density : callable
         Log densities of the classes (m, K) at points (m, d), up to a constant they share; minus
         infinity outside the simulation's region.
@@ -530,6 +530,13 @@ SIMULATIONS: dict[str, Simulation] = {
 }
 
 
+CODED: dict[str, dict[str, float]] = {
+    "sinewave": {"frequency": 4.0, "flip": True},
+    "spiral": {"noise": 0.8},
+}
+"""Settings with which the authors' code draws other rows than the paper prints."""
+
+
 def true_posterior(name: str, X: Any, **settings: float) -> FloatArray:
     """True probability of each class (m, 2) at any points, with equal priors.
 
@@ -541,7 +548,7 @@ def true_posterior(name: str, X: Any, **settings: float) -> FloatArray:
         Points, for "trunk" in any dimension. Outside the region of a simulation ([-1, 1]^2, for
         "spiral" the unit disc) the result is the prior, one half each.
     **settings
-        Settings of the draw that are not the default: ``noise`` of "spiral".
+        Settings of the draw that are not the default, as in :data:`CODED`.
 
     Raises
     ------

@@ -86,7 +86,15 @@ from kdcal_core.tasks.graph import (
     Rows,
     fit_graph,
 )
-from kdcal_core.tasks.lab import DISTANCES, LabRecord, LabRows, LabRun, LabSettings, simulate
+from kdcal_core.tasks.lab import (
+    DISTANCES,
+    LabRecord,
+    LabRows,
+    LabRun,
+    LabSettings,
+    drawn_rows,
+    simulate,
+)
 from kdcal_core.tasks.lab_measures import (
     FAR,
     METHODS,
@@ -389,6 +397,7 @@ __all__ = [
     "data_box",
     "default_calibrators",
     "distance_curves",
+    "drawn_rows",
     "equal_sets",
     "evidence_of",
     "export_calibrator",

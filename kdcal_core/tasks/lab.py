@@ -6,7 +6,7 @@ model is their forest or their ReLU network (Tables 3 and 4).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +25,7 @@ from kdcal_core.data import FloatArray, IntArray, stratified_folds
 from kdcal_core.data.foreign_rows import sphere_points
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk
+from kdcal_core.simulation import CODED, SIMULATIONS, Simulated, true_posterior, trunk
 from kdcal_core.tasks.decorators import check_ranges, task
 from kdcal_core.tasks.foreign import RADII
 from kdcal_core.tasks.graph import Kind
@@ -180,6 +180,9 @@ class LabSettings:
         Rows drawn: the model is trained on seven tenths, and the others are held out.
     n_features : int
         Dimensions of "trunk"; the others have two.
+    coded : bool
+        Whether rows are drawn as by the authors' code, where that differs from their text
+        (`kdcal_core.simulation.CODED`).
     model : str
         "forest" or "network".
     n_trees : int
@@ -203,6 +206,7 @@ class LabSettings:
     simulation: str = "gaussian_xor"
     n: int = 1000
     n_features: int = 10
+    coded: bool = False
     model: Kind = "forest"
     n_trees: int = 500
     layers: int = 4
@@ -340,7 +344,8 @@ def check_lab(settings: LabSettings) -> LabSettings:
     check_ranges(settings, _RANGES)
     if not settings.radii:
         raise InputError("There is no radius", fix="Give at least one.")
-    return settings
+    # where both agree it is the same job
+    return replace(settings, coded=settings.coded and settings.simulation in CODED)
 
 
 Estimator = KernelDensityForest | KernelDensityNetwork
@@ -367,7 +372,7 @@ def simulate(settings: LabSettings, progress: Progress) -> LabRun:
     'Simulating Gaussian XOR'
     """
     progress(0.0, "Drawing the rows")
-    drawn = _draw(settings, settings.n, settings.seed)
+    drawn = drawn_rows(settings, settings.n, settings.seed)
     held = stratified_folds(drawn.y, 10, settings.seed) < 3  # three tenths
     X, y = drawn.X[~held], drawn.y[~held]
     model = _model(settings, X, y, part_of(progress, 0.0, 0.5))
@@ -382,7 +387,7 @@ def simulate(settings: LabSettings, progress: Progress) -> LabRun:
     rows = {}
     for at, (name, points) in enumerate(asked.items()):
         share = [0.7 + 0.3 * done / len(asked) for done in (at, at + 1)]
-        truth = true_posterior(settings.simulation, points.X)
+        truth = true_posterior(settings.simulation, points.X, **draw_settings(settings))
         rows[name] = fitted.ask(points, truth, part_of(progress, *share))
     graphs, papers = (
         {distance: each.graph_ for distance, each in some.items()}
@@ -463,10 +468,23 @@ def _fit(
     return _Fitted(model, graphs, papers, *calibrators)
 
 
-def _draw(settings: LabSettings, n: int, seed: int) -> Simulated:
+def draw_settings(settings: LabSettings) -> dict[str, float]:
+    """The settings of the simulation that are not its default, for rows and posterior."""
+    return CODED.get(settings.simulation, {}) if settings.coded else {}
+
+
+def drawn_rows(settings: LabSettings, n: int, seed: int) -> Simulated:
+    """Rows of the simulation.
+
+    Examples
+    --------
+    >>> drawn_rows(LabSettings("trunk", n_features=3), 20, seed=0).X.shape
+    (20, 3)
+    """
     if settings.simulation == "trunk":
         return trunk(n, seed=seed, n_features=settings.n_features)
-    return SIMULATIONS[settings.simulation].function(n, seed=seed)
+    function = SIMULATIONS[settings.simulation].function
+    return function(n, seed=seed, **draw_settings(settings))
 
 
 def _model(settings: LabSettings, X: FloatArray, y: IntArray, progress: Progress) -> Model:
@@ -496,7 +514,7 @@ def _edge(settings: LabSettings, X: FloatArray) -> float | None:
 
 def _asked(settings: LabSettings, record: LabRecord) -> dict[Asked, _Points]:
     """The points for which all methods are computed."""
-    fresh = _draw(settings, settings.n_test, settings.seed + _TEST_SEED)
+    fresh = drawn_rows(settings, settings.n_test, settings.seed + _TEST_SEED)
     n_features = fresh.X.shape[1]
     directions = sphere_points(settings.n_sphere, n_features, record.reach, settings.seed)
     spheres = np.concatenate([radius * directions for radius in settings.radii])

@@ -17,7 +17,7 @@ from texts.snapshot import Texts
 from app.shared.kept import KEPT
 from kdcal_core.jobs import jobs
 
-N_CHARTS = 5  # small picture, maps, distance, measures, exponent
+N_CHARTS = 6  # small picture, maps, distance, measures, exponent, weight of a feature
 pytestmark = pytest.mark.usefixtures("work_here")
 
 
@@ -191,7 +191,7 @@ def test_over_training_sizes(done: AppTest, texts: Texts) -> None:
     at = finish(done, "lab_run_sizes")
     texts(said(at))
     assert "316 rows" in " ".join(each.value for each in at.markdown)
-    sizes = specs(at)[-1]
+    sizes = specs(at)[-2]
     assert list(sizes["layout"]["xaxis"]["ticktext"]) == ["100", "316"]
     names = {trace["name"] for trace in sizes["data"] if trace.get("showlegend")}
     assert len(names) == 7

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from kdcal_core.errors import InputError
-from tests.benchmarks.studies.overconfident import BEST_WEIGHTS, auc_of_weight, overconfident_scores
+from kdcal_core.simulation import BEST_WEIGHTS, auc_of_weight, overconfident_scores
 
 HELD_OUT, TRAINING = BEST_WEIGHTS["held out"], BEST_WEIGHTS["training"]
 

@@ -10,7 +10,7 @@ import pytest
 from small_reviews import quiet
 
 from kdcal_core.errors import InputError
-from kdcal_core.simulation import gaussian_xor, true_posterior
+from kdcal_core.simulation import SIMULATIONS, gaussian_xor, true_posterior
 from kdcal_core.store import encode, load
 from kdcal_core.tasks import LabRun, LabSettings, simulate
 from kdcal_core.tasks.decorators import carry_out
@@ -61,6 +61,25 @@ def test_the_paper_s_finding_inside_and_outside(kind, request):
         assert far.max(axis=1).mean() == pytest.approx(graph.prior.max(), abs=0.01)
     # the model itself stays certain far away
     assert lab.by_radius(lab.spheres.model)[-1].max(axis=1).mean() > 0.7
+
+
+@pytest.mark.parametrize(
+    ("simulation", "coded"),
+    [("sinewave", {"frequency": 4.0, "flip": True}), ("spiral", {"noise": 0.8})],
+)
+def test_rows_and_truth_may_be_those_of_the_authors_code(simulation, coded, tmp_path):
+    found = run(replace(SMALL, simulation=simulation, n=100, coded=True), tmp_path)
+    drawn = SIMULATIONS[simulation].function(100, seed=0, **coded)
+    np.testing.assert_array_equal(found.X, drawn.X)
+    np.testing.assert_array_equal(
+        found.test.truth, true_posterior(simulation, found.test.X, **coded)
+    )
+    assert np.abs(found.test.truth - true_posterior(simulation, found.test.X)).max() > 0.3
+
+
+def test_where_text_and_code_agree_it_is_one_job():
+    keys = {simulate.request(replace(SMALL, coded=coded)).key for coded in (False, True)}
+    assert len(keys) == 1
 
 
 def test_the_map_is_laid_out_as_its_axis_says(forest):

@@ -14,7 +14,7 @@ from kdcal_core.calibration.regions import (
     fit_maps,
 )
 from kdcal_core.diagnostics.auc import auc
-from tests.benchmarks.studies.overconfident import BEST_WEIGHTS, auc_of_weight, overconfident_scores
+from kdcal_core.simulation import BEST_WEIGHTS, auc_of_weight, overconfident_scores
 
 
 def transformed_auc(value, p1, p0):
