@@ -78,8 +78,8 @@ def _missed(search: RegionSearch, everywhere: RegionSearch, label: str) -> Part:
     # each of them misses it with the root of the chance that both do
     beside = search.unnoticed(1.0 - (1.0 - everywhere.level) ** 0.5)
     if not np.isfinite(beside):
-        none = replace(overall, value=np.nan, low=np.nan, high=np.nan)
-        return Part(replace(none, interval="a fifth of the rows is too few for a region"), ANY_PART)
+        few = f"a fifth of half of them has fewer than the {search.least:,} rows of a region"
+        return Part(replace(overall, value=np.nan, low=np.nan, high=np.nan, interval=few), ANY_PART)
     value, interval = overall.value, "what a search of so many rows may miss"
     return Part(
         replace(overall, low=value - beside, high=value + beside, interval=interval), ANY_PART
