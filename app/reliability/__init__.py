@@ -13,5 +13,5 @@ PLACE = Place(
         "diagram with its row counts, the calibration errors with their intervals, and which "
         "classes are confused with which."
     ),
-    rows_alone="The cumulative differences and the range in log odds",
+    rows_alone="The intervals of the range in log odds",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,10 @@ from scipy.stats import norm
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.targets import Kind, Target, targets
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence, small_sample_factor
 
 _REDRAWN, _DRAWS, _BLOCK = 5_000, 1_999, 100
+_MOST_UNITS = 2_000
 _MOST_POINTS = 400
 _TERMS = np.arange(1, 101)
 
@@ -36,7 +38,8 @@ class CumulativeDifferences:
         Stated minus seen, added up to here, divided by the total weight; 0 at the start. Where the
         curve rises, the stated probabilities are too high; its slope says by how much.
     spread : (m,) array
-        Standard deviation of the difference if the stated probabilities are right.
+        Standard deviation of the difference if the stated probabilities are right; of dependent
+        rows, from the faults of their clusters or times.
     range : float
         Highest minus lowest point of the curve (ECCE-R, Kuiper's statistic), in [0, 1]. No stretch
         of stated probabilities has rows that add up to a larger difference.
@@ -96,8 +99,8 @@ def cumulative_differences(
     y : (n,) array of int
     kind, label
         As in :func:`kdcal_core.diagnostics.reliability`; a class is needed but for "confidence".
-    sample_weight : (n,) array, optional
-        Positive row weights.
+    sample_weight : (n,) array or RowDesign, optional
+        Positive row weights, with or without the dependence of the rows.
     seed : int
         Seed of the redrawn outcomes.
 
@@ -114,7 +117,9 @@ def cumulative_differences(
     They have no bins to choose. Rows with equal stated probabilities are added at once, because
     their order says nothing. Up to 5,000 rows, p value and expected range come from 1,999 sets of
     outcomes redrawn from the stated probabilities; above, from the range of Brownian motion (Feller
-    1951), to which the curve tends and which equal probabilities make conservative.
+    1951), to which the curve tends and which equal probabilities make conservative. Of dependent
+    rows, the observed faults are multiplied by random normal numbers, which rows of one cluster
+    share and those of near times nearly do (the wild bootstrap; Shao 2010).
 
     Examples
     --------
@@ -140,9 +145,14 @@ def target_differences(target: Target, kind: Kind, seed: int = 0) -> CumulativeD
     ends = np.append(np.flatnonzero(np.diff(score)), len(score) - 1)
     away = (score - target.hit[order]) * weight
     curve = _from_zero(np.cumsum(away)[ends])
-    variance = _from_zero(np.cumsum(score * (1.0 - score) * weight**2)[ends])
     seen = float(np.ptp(curve))
-    drawn = _redrawn(score, weight, ends, seed) if len(score) <= _REDRAWN else None
+    together, drawn = target.dependence, None
+    if together is not None:
+        variance, drawn = _of_units(away, together.only(order), ends, seed)
+    else:
+        variance = _from_zero(np.cumsum(score * (1.0 - score) * weight**2)[ends])
+        if len(score) <= _REDRAWN:
+            drawn = _redrawn(score, weight, ends, seed)
     sigma = float(np.sqrt(variance[-1]))
     if drawn is None:
         p_value = brownian_range_tail(seen / sigma) if sigma > 0 else float(seen == 0.0)
@@ -190,9 +200,36 @@ def _redrawn(score: FloatArray, weight: FloatArray, ends: IntArray, seed: int) -
     ranges = []
     for start in range(0, _DRAWS, _BLOCK):
         hits = rng.random((min(_BLOCK, _DRAWS - start), len(score))) < score
-        curves = np.cumsum((score - hits) * weight, axis=1)[:, ends]
-        ranges.append(np.maximum(curves.max(axis=1), 0.0) - np.minimum(curves.min(axis=1), 0.0))
+        ranges.append(_ranges(np.cumsum((score - hits) * weight, axis=1)[:, ends]))
     return np.concatenate(ranges)
+
+
+def _of_units(
+    away: FloatArray, together: Dependence, ends: IntArray, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """Variance of the curve of dependent rows at its points, and ranges of redrawn curves.
+
+    Both are of about 400 of its points and at most 2,000 units, between which the variance is
+    interpolated.
+    """
+    few = together.coarser(_MOST_UNITS)
+    kept = np.linspace(0, len(ends) - 1, min(len(ends), _MOST_POINTS)).astype(np.int64)
+    step = np.searchsorted(ends[kept], np.arange(len(away)))
+    place, cells = few.unit * len(kept) + step, few.n_units * len(kept)
+    sums = np.bincount(place, weights=away, minlength=cells).reshape(few.n_units, len(kept))
+    curves: FloatArray = np.cumsum(sums, axis=1)
+    factor = small_sample_factor(few.n_units, few.lags)
+    known = factor * np.square(few.near(curves.T)).sum(axis=1)
+    variance = np.interp(np.arange(len(ends)), kept, known)
+    each = replace(few, unit=np.arange(few.n_units))
+    drawn = each.alike(np.random.default_rng(seed), _DRAWS)
+    return _from_zero(variance), _ranges(factor**0.5 * (drawn.T @ curves))
+
+
+def _ranges(curves: FloatArray) -> FloatArray:
+    """Range of each curve (k, m), which begins at 0."""
+    ranges: FloatArray = np.maximum(curves.max(axis=1), 0.0) - np.minimum(curves.min(axis=1), 0.0)
+    return ranges
 
 
 def _from_zero(sums: FloatArray) -> FloatArray:

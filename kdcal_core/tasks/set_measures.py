@@ -157,14 +157,14 @@ def set_reliability(
     )
 
 
-@review_task("Reliability: adding up the differences", reads=the_set)
+@review_task("Reliability: adding up the differences", reads=the_set, edition="rows together")
 def set_differences(
     sets: Sets, *, which: Which, kind: Kind, label: int | None = None
 ) -> CumulativeDifferences:
     """The cumulative differences of one question."""
     scored = sets.read(which)
     return cumulative_differences(
-        scored.proba, scored.y, kind=kind, label=label, sample_weight=scored.weight
+        scored.proba, scored.y, kind=kind, label=label, sample_weight=scored.design
     )
 
 

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from kdcal_core.charts import cumulative_chart
 from kdcal_core.diagnostics import cumulative_differences
 from kdcal_core.diagnostics.cumulative_differences import brownian_range_tail, target_differences
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence, RowDesign
 
 
 def two(p):
@@ -105,3 +107,54 @@ def test_the_chart_says_where_the_fault_lies(dark):
     fine = cumulative_differences(two(p), (rng.random(4000) < p).astype(int), kind="confidence")
     words = cumulative_chart(fine, (), dark=dark).finding
     assert words.startswith("No stretch of stated probabilities is off beyond chance")
+
+
+def in_clusters(seed: int, fault: float = 0.0):
+    """40 clusters of ten rows, whose outcomes go together, and p values without and with that."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(40), 10)
+    p = rng.uniform(0.1, 0.9, 400)
+    z = 0.2**0.5 * rng.normal(size=40)[cluster] + 0.8**0.5 * rng.normal(size=400)
+    y = (norm.cdf(z) < p + fault).astype(int)
+    design = RowDesign(None, Dependence.of("cluster", cluster))
+    return [
+        cumulative_differences(two(p), y, kind="class", label=1, sample_weight=weight)
+        for weight in (None, design)
+    ]
+
+
+def test_rows_of_one_cluster_count_together() -> None:
+    tried = 100
+    right = np.array([[one.p_value for one in in_clusters(seed)] for seed in range(tried)])
+    plain, together = (right < 0.05).sum(axis=0)
+    assert plain > 11  # 99% of a binomial of 100 draws with chance 0.05
+    assert together <= 11
+    wrong = np.array([in_clusters(seed, 0.1)[1].p_value for seed in range(20)])
+    assert (wrong < 0.05).sum() > 12
+    one, other = in_clusters(0)
+    assert one.range == pytest.approx(other.range)
+    assert other.spread[-1] > one.spread[-1]
+
+
+def test_clusters_of_one_row_are_independent_rows() -> None:
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0.1, 0.9, 600)
+    y = (rng.random(600) < p).astype(int)
+    design = RowDesign(None, Dependence.of("cluster", np.arange(600)))
+    one, other = (
+        cumulative_differences(two(p), y, kind="class", label=1, sample_weight=weight)
+        for weight in (None, design)
+    )
+    assert one.p_value == other.p_value
+    assert np.array_equal(one.spread, other.spread)
+
+
+def test_many_times_take_as_many_points_as_few() -> None:
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.1, 0.9, 20_000)
+    y = (rng.random(20_000) < p).astype(int)
+    design = RowDesign(None, Dependence.of("time", np.repeat(np.arange(5_000), 4)))
+    found = cumulative_differences(two(p), y, kind="class", label=1, sample_weight=design)
+    alone = cumulative_differences(two(p), y, kind="class", label=1)
+    assert found.spread[-1] == pytest.approx(alone.spread[-1], rel=0.3)
+    assert 0.01 < found.p_value <= 1.0
