@@ -719,6 +719,30 @@ def test_a_connection_that_is_lost_within_a_transaction(
 
 
 @on_postgresql
+@pytest.mark.parametrize("revision", EARLIER)
+def test_a_connection_that_is_lost_within_an_upgrade(
+    place: Place, revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = old_place(place, revision)
+    monkeypatch.setenv("KDCAL_BACKED_UP", "1")
+    real = command.upgrade
+
+    def lose(*given: Any) -> None:
+        real(*given)
+        _end_connections(place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "upgrade", lose)
+        with pytest.raises(InputError, match="cannot be used"):
+            place.open()
+    assert revision_of(place) == revision
+    record = place.open()
+    assert revision_of(place) == NEWEST
+    holds(record, project)
+    record.database.close()
+
+
+@on_postgresql
 def test_a_lost_connection_is_no_end_of_messages(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
