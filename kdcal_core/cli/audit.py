@@ -1,18 +1,28 @@
-"""``kdcal audit``: gates for pipelines, and the record of audits."""
+"""``kdcal audit``: gates for pipelines, and the way of one audit through the record."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kdcal_core.cli.as_json import json_report
+from kdcal_core.cli.audit_compare import compare
+from kdcal_core.cli.audit_keeping import (
+    admit_key,
+    back_up_record,
+    export_record,
+    import_record,
+    print_key,
+    restore_record,
+    verify_record,
+)
+from kdcal_core.cli.audit_named import VERIFY, find_audit, names_of, project_id, the_record
 from kdcal_core.cli.gate_outputs import check_outs, keep_the_record
 from kdcal_core.cli.review_of_options import named_files
 from kdcal_core.cli.terminal import (
@@ -25,21 +35,16 @@ from kdcal_core.cli.terminal import (
     write_file,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.progress import silent
 from kdcal_core.text import counted, printable
 
 if TYPE_CHECKING:
-    from kdcal_core.audit import Audit, AuditContent, ComparedAudits, Gate, Project, Record
-    from kdcal_core.diagnostics import ChangedEstimate
+    from kdcal_core.audit import AuditContent, Gate, Record
     from kdcal_core.review import Review
 
-_ALTERED = 1
-_VERIFY = "Run 'kdcal audit verify'."
 _NO_AUDIT = "There is no audit in the record yet."
 _NO_AUDIT_OF_IT = "There is no audit in this project yet."
 _UNREADABLE = "There is no audit that can be read."
 RUN_FILES = ("audit.json", "gate.json", "report.html", "report.md", "receipt.json")
-_SHORTEST = 4  # characters of an identifier that may be given
 _SHORT = 8  # characters of an identifier that are shown
 
 
@@ -88,7 +93,7 @@ def write_gate(gate: Gate, out: Path) -> None:
 
     write_file(out / "audit.json", content_bytes(gate.content))
     write_file(out / "gate.json", json_text(gate).encode())
-    project, audit = _find(_record(), gate.audit) if gate.audit else (None, None)
+    project, audit = find_audit(the_record(), gate.audit) if gate.audit else (None, None)
     write_file(out / "report.html", html_report(gate.content, audit, project, gate.receipt))
     write_file(out / "report.md", markdown_report(gate.content, audit, project).encode())
     if gate.receipt is not None:
@@ -157,8 +162,8 @@ def _signed_names(review: Review) -> dict[str, str]:
 
 
 def _list(options: argparse.Namespace) -> Report:
-    record = _record()
-    asked = [record.project(_project(record, options.project))] if options.project else None
+    record = the_record()
+    asked = [record.project(project_id(record, options.project))] if options.project else None
     rows = [
         (
             audit.id[:_SHORT],
@@ -174,7 +179,7 @@ def _list(options: argparse.Namespace) -> Report:
     ]
     hidden = () if asked else record.unreadable()
     if hidden:
-        warn(f"{counted(len(hidden), 'project')} cannot be read. {_VERIFY}")
+        warn(f"{counted(len(hidden), 'project')} cannot be read. {VERIFY}")
     if options.json:
         header = ("audit", "project", "title", "verdict", "state", "rows", "drafted")
         return Report(json.dumps([dict(zip(header, one, strict=True)) for one in rows], indent=2))
@@ -187,8 +192,8 @@ def _list(options: argparse.Namespace) -> Report:
 def _show(options: argparse.Namespace) -> Report:
     from kdcal_core.audit import event_text, limits_text
 
-    record = _record()
-    project, audit = _find(record, options.audit)
+    record = the_record()
+    project, audit = find_audit(record, options.audit)
     if options.json:
         from kdcal_core.store import encode
 
@@ -215,106 +220,6 @@ def _show(options: argparse.Namespace) -> Report:
     return Report(f"{head}\n\n{_content_text(record.content(audit))}")
 
 
-def _compare(options: argparse.Namespace) -> Report:
-    from kdcal_core.audit import compare_with_baseline, errors_of_content
-
-    record = _record()
-    names = (options.before, *options.after)
-    contents = [_content(record, one) for one in names]
-    with errors_of_content():
-        found = compare_with_baseline(contents[0], contents[1:])
-        if options.json:
-            from kdcal_core.cli.audit_json import compared_values
-
-            return json_report(compared_values(names, contents, found))
-        if len(found) == 1:
-            return Report(_compared_text(found[0]))
-        return Report(_several_text(contents, found))
-
-
-def _compared_text(found: ComparedAudits) -> str:
-    """What changed between two audits, ready to print."""
-    from kdcal_core.audit import compared_words
-    from kdcal_core.charts import direction_text
-    from kdcal_core.diagnostics import estimate_text, value_text
-
-    parts = [printable(compared_words(found), 1000)]
-    if found.facts:
-        parts.append(table(("Changed", "Before", "After"), found.facts, left=(0, 1, 2)))
-    verdicts = [
-        (f"{one.code}", one.before or "not made", one.after or "not made")
-        for one in found.verdicts
-        if one.before != one.after
-    ]
-    if verdicts:
-        parts.append(table(("Verdict of", "Before", "After"), verdicts, left=(0, 1, 2)))
-    rows = [
-        (one.name, value_text(one.before), value_text(one.after),
-         estimate_text(one.difference, chance=False), direction_text(one.direction))
-        for one in found.estimates
-    ]  # fmt: skip
-    header = ("Estimate", "Before", "After", "Difference", "Is")
-    parts.append(table(header, rows, left=(0, 4)))
-    same = "the same rows" if found.same_rows else "other rows"
-    parts.append(f"Both were judged on {same}." if found.same_rows else f"They judged {same}.")
-    return "\n\n".join(parts)
-
-
-def _several_text(contents: Sequence[AuditContent], found: Sequence[ComparedAudits]) -> str:
-    """What changed from one audit to each of several, ready to print."""
-    from kdcal_core.audit import compared_words, estimates_beside, facts_beside, verdicts_beside
-    from kdcal_core.charts import direction_text
-    from kdcal_core.diagnostics import estimate_text, value_text
-
-    def said(one: ChangedEstimate) -> str:
-        found = estimate_text(one.difference, chance=False)
-        return f"{found}, {direction_text(one.direction)}"
-
-    letters = [chr(ord("A") + at) if at < 26 else f"A{at}" for at in range(len(contents))]
-    where = [
-        "",
-        *(", the same rows as A" if one.same_rows else ", other rows than A" for one in found),
-    ]
-    parts = [
-        "\n".join(
-            printable(f"{letter} is {one.title}{more}.", 200)
-            for letter, one, more in zip(letters, contents, where, strict=True)
-        ),
-        "\n".join(
-            printable(compared_words(one, letters[0], letter), 1000)
-            for letter, one in zip(letters[1:], found, strict=True)
-        ),
-    ]
-    left = tuple(range(len(letters) + 1))
-    facts = [
-        (one.name, one.before, *one.after) for one in facts_beside([one.facts for one in found])
-    ]
-    if facts:
-        parts.append(table(("Changed", *letters), facts, left=left))
-    verdicts = [
-        tuple(one or "not made" for one in (each.name, each.before, *each.after))
-        for each in verdicts_beside(contents)
-        if set(each.after) != {each.before}
-    ]
-    if verdicts:
-        parts.append(table(("Verdict of", *letters), verdicts, left=left))
-    rows = [
-        (
-            each.name,
-            value_text(each.before),
-            *("" if one is None else said(one) for one in each.after),
-        )
-        for each in estimates_beside([one.estimates for one in found])
-    ]
-    header = ("Estimate", "A", *(f"{letter} minus A" for letter in letters[1:]))
-    parts.append(table(header, rows, left=left))
-    parts.append(
-        "Each interval is for its difference alone. What is better or worse allows for the number "
-        "of all differences here (Holm)."
-    )
-    return "\n\n".join(parts)
-
-
 _REPORTS = (".html", ".md", ".pdf", ".png")
 
 
@@ -335,8 +240,8 @@ def _report(options: argparse.Namespace) -> Report:
             fix=f"Name the file {', '.join(_REPORTS[:-1])} or {_REPORTS[-1]}.",
             file=options.out,
         )
-    record = _record()
-    project, audit = _find(record, options.audit)
+    record = the_record()
+    project, audit = find_audit(record, options.audit)
     if kind == ".md":
         as_of = record.as_of(project, audit)
         made = markdown_report(record.content(audit), audit, as_of).encode()
@@ -348,159 +253,13 @@ def _report(options: argparse.Namespace) -> Report:
     return Report(f"Wrote {printable(options.out, 200)}.")
 
 
-def _verify(options: argparse.Namespace) -> Report:
-    from kdcal_core.audit import key_there, verify
-
-    record = _record()
-    receipts = [(_receipt_of(read := _json_file(one), one), read) for one in options.receipt]
-    keys = [_json_file(one) for one in options.key]
-    projects = [_project(record, options.project)] if options.project else (
-        sorted({*record.database.projects(), *record.pins.projects()})
-    )  # fmt: skip
-    checks = [
-        verify(record, project, receipts=[one for of, one in receipts if of == project], keys=keys)
-        for project in projects
-    ]
-    # a receipt of something else says nothing about the record
-    strange = [of for of, _ in receipts if of not in projects]
-    code = 0 if all(one.holds for one in checks) and not strange else _ALTERED
-    names = _names(record, strange)
-    if options.json:
-        values = [{**asdict(one), "holds": one.holds} for one in checks]
-        others = [{"project": of, "name": names.get(of)} for of in strange]
-        return json_report(
-            {"holds": code == 0, "projects": values, "receipts_of_others": others}, code
-        )
-    lines, own = [], key_there(record.root)
-    for project, found in zip(projects, checks, strict=True):
-        checked = ", ".join(
-            (
-                counted(found.n_entries, "entry", "entries"),
-                counted(found.n_files, "file"),
-                counted(found.n_receipts, "receipt"),
-            )
-        )
-        mark = "holds" if found.holds else "was altered"
-        if found.newer and not found.altered:
-            mark = "cannot be checked whole"
-        lines.append(f"{found.name or project}: {mark} ({checked})")
-        lines += [f"  Key {one}{' (of this machine)' * (one == own)}" for one in found.keys]
-        lines += [f"  {one}" for one in (*found.altered, *found.newer, *found.noticed)]
-    for of in strange:
-        where = "was not asked for" if of in names else "is not in the record"
-        lines.append(f"A receipt is of the project {names.get(of, of)}, which {where}.")
-    text = "\n".join(printable(one, 400) for one in lines) or "There is no project in the record."
-    return Report(text, code)
-
-
-def _receipt_of(receipt: Any, file: str) -> str:
-    from kdcal_core.audit import receipt_project
-
-    try:
-        return receipt_project(receipt)
-    except InputError as error:
-        raise error.at(file=file) from error
-
-
-def _export(options: argparse.Namespace) -> Report:
-    from kdcal_core.audit import export_project
-
-    check_out(options.out, (), force=options.force)
-    keep_the_record(options.out)
-    record = _record()
-    n = export_project(record, _project(record, options.project), Path(options.out))
-    if options.json:
-        return json_report({"project": options.project, "entries": n, "out": options.out})
-    return Report(f"Wrote {counted(n, 'entry', 'entries')} to {printable(options.out, 200)}.")
-
-
-def _import(options: argparse.Namespace) -> Report:
-    from kdcal_core.audit import import_project
-
-    record = _record()
-    project = record.project(import_project(record, Path(options.file)))
-    if options.json:
-        return json_report({"project": project.name, "id": project.id, "entries": project.number})
-    return Report(
-        f"The project {printable(project.name, 80)} is in the record, with "
-        f"{counted(project.number, 'entry', 'entries')}."
-    )
-
-
-def _backup(options: argparse.Namespace) -> Report:
-    from kdcal_core.audit import back_up
-
-    check_out(options.file, (), force=options.force)
-    keep_the_record(options.file)
-    with progress_line() as progress:
-        made = back_up(
-            _record(), Path(options.file), with_key=options.with_key, progress=progress or silent
-        )
-    if options.json:
-        return json_report({**asdict(made), "with_key": options.with_key, "out": options.file})
-    key = (
-        "It holds the key that signs: whoever has the file can write in your name."
-        if options.with_key
-        else "The key that signs is not in it: keep a copy of the key elsewhere."
-    )
-    return Report(f"Wrote {made.words} to {printable(options.file, 200)}. {key}")
-
-
-def _restore(options: argparse.Namespace) -> Report:
-    from kdcal_core.audit import restore
-
-    with progress_line() as progress:
-        found = restore(Path(options.file), replace=options.replace, progress=progress or silent)
-    if options.json:
-        return json_report(
-            {
-                **asdict(found.backup),
-                "folder": str(found.root),
-                "aside": None if found.aside is None else str(found.aside),
-                "schema": found.schema or None,
-                "key": found.key,
-            }
-        )
-    said = [f"Restored {found.backup.words} to {printable(found.root, 200)}."]
-    if found.aside is not None:
-        said.append(f"The folder of before lies in {printable(found.aside, 200)}.")
-    if found.schema:
-        said.append(f"The tables of before are in the schema {found.schema} of the database.")
-    said += [_KEYS[found.key], "Now verify it with the receipts that you kept."]
-    return Report(" ".join(said))
-
-
-_KEYS = {
-    "backup": "The key that signs is that of the backup.",
-    "kept": "The key that signs is the one that was here before.",
-    "none": "There is no key: put your copy beside the database, or admit this machine's key.",
-}
-
-
-def _admit(options: argparse.Namespace) -> Report:
-    record, key = _record(), _json_file(options.key)
-    project = _project(record, options.project)
-    who, named = record.acting(record.project(project)), printable(options.project, 80)
-    if not options.role:
-        number = record.admit(project, key, who)
-        return Report(f"Entry {number}: the key may sign in {named}.")
-    number = record.add_key(project, key, options.name or Path(options.key).stem, options.role, who)
-    return Report(f"Entry {number}: the key is a member of {named}, as its {options.role}.")
-
-
-def _key(options: argparse.Namespace) -> Report:
-    from kdcal_core.audit import root_of_audits, signer_of
-
-    return Report(json.dumps(signer_of(root_of_audits()).public, indent=2))
-
-
 def _notify(options: argparse.Namespace) -> Report:
     from kdcal_core.audit import Outbox, configured_channels, deliver_due, require_channels
 
     require_channels()
     if options.test:
         return _tested()
-    record = _record()
+    record = the_record()
     outbox = Outbox(record.database)
     if options.again:
         outbox.begin_again(configured_channels(), time.time())
@@ -508,7 +267,7 @@ def _notify(options: argparse.Namespace) -> Report:
     left = outbox.messages()
     lines = [f"Sent {counted(done.sent, 'message')}."]
     if left:
-        names = _names(record, {one.project for one in left})
+        names = names_of(record, {one.project for one in left})
         rows = [
             (
                 "given up" if one.given_up else _at(one.due),
@@ -550,7 +309,7 @@ def deliver(record: Record | None = None) -> None:
 
     if configured_channels():
         with suppress(InputError):  # what was recorded holds without it
-            deliver_before_exit(record or _record())
+            deliver_before_exit(record or the_record())
 
 
 def _step(make: Callable[[Any, str, str], Any]) -> Callable[[argparse.Namespace], Report]:
@@ -562,8 +321,8 @@ def _step(make: Callable[[Any, str, str], Any]) -> Callable[[argparse.Namespace]
         if options.receipt:
             check_out(options.receipt, ())
             keep_the_record(options.receipt)
-        record = _record()
-        project, audit = _find(record, options.audit)
+        record = the_record()
+        project, audit = find_audit(record, options.audit)
         number = record.write(
             project.id, make(room, audit.id, options.words or ""), record.acting(project)
         )
@@ -593,15 +352,15 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace], Report]] = {
     "init": _init,
     "list": _list,
     "show": _show,
-    "compare": _compare,
+    "compare": compare,
     "report": _report,
-    "verify": _verify,
-    "export": _export,
-    "import": _import,
-    "backup": _backup,
-    "restore": _restore,
-    "key": _key,
-    "admit": _admit,
+    "verify": verify_record,
+    "export": export_record,
+    "import": import_record,
+    "backup": back_up_record,
+    "restore": restore_record,
+    "key": print_key,
+    "admit": admit_key,
     "notify": _notify,
     "submit": _step(lambda room, audit, words: room.AuditSubmitted(audit)),
     "approve": _step(lambda room, audit, words: room.AuditApproved(audit, words)),
@@ -628,64 +387,3 @@ def _content_text(content: AuditContent) -> str:
     ]
     doubts = [f"Warning: {printable(one, 600)}" for one in content.subject.doubts]
     return "\n\n".join(["\n".join(doubts), *parts] if doubts else parts)
-
-
-def _record() -> Record:
-    from kdcal_core.audit import Record
-
-    return Record()
-
-
-def _find(record: Record, name: str) -> tuple[Project, Audit]:
-    """The audit whose id begins so."""
-    found = [
-        (project, audit)
-        for project, audit in record.audits_like(name)
-        if audit.id == name or len(name) >= _SHORTEST
-    ]
-    if len(found) == 1:
-        return found[0]
-    raise InputError(
-        f"{'No' if not found else 'More than one'} audit has an id that begins with {name[:40]!r}",
-        fix="Choose one of 'kdcal audit list'."
-        + f" A project cannot be read, too. {_VERIFY}" * bool(not found and record.unreadable()),
-    )
-
-
-def _names(record: Record, projects: Iterable[str]) -> dict[str, str]:
-    """The names of those of the projects, given by their ids, that can be read."""
-    found = {}
-    for one in projects:
-        with suppress(InputError):
-            found[one] = record.project(one).name
-    return found
-
-
-def _content(record: Record, name: str) -> AuditContent:
-    """The content of an audit: of the file of this name, or of the record."""
-    from kdcal_core.audit import read_content
-
-    if Path(name).is_file():
-        try:
-            return read_content(Path(name).read_bytes())
-        except InputError as error:
-            raise error.at(file=name) from error
-    return record.content(_find(record, name)[1])
-
-
-def _project(record: Record, name: str) -> str:
-    found = record.named(name)
-    if found is None:
-        names = [one.name for one in record.projects()]
-        raise InputError(
-            f"There is no project {name[:80]!r}",
-            fix=f"The projects are: {', '.join(one[:80] for one in names[:20]) or 'none yet'}.",
-        )
-    return found.id
-
-
-def _json_file(name: str) -> Any:
-    try:
-        return json.loads(Path(name).read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise InputError("The file is not JSON", fix="Give it unchanged.", file=name) from error
