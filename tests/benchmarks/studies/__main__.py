@@ -18,6 +18,7 @@ models and 300 to 5,000 rows (with ``--data FOLDER``; it goes on from what ``--c
 ``dependence`` for intervals and tests of rows that depend on one another, in clusters or in time;
 ``region_search`` for how often the search for regions finds made-up faults;
 ``unknown_images`` for Dey et al., Table 1 on ``mnist.npz`` against ``fashion_mnist.npz`` and noise
+(with ``--data FOLDER``); ``mnist_ensembles`` for Salamon et al., Figs. 16 to 19 on ``mnist.npz``
 (with ``--data FOLDER``); ``kills`` for what processes that are killed at random moments leave of
 audits, on both databases (``--moments`` of each case).
 ``--quick`` takes minutes, the whole an hour or more.
@@ -42,7 +43,7 @@ STUDIES = (
     *("simulations", "tables", "depth", "images"),
     *("recalibration", "heterogeneous", "comparison", "small_samples"),
     *("watch", "inside_outside", "arena", "region_search"),
-    *("unknown_images", "kills", "dependence"),
+    *("unknown_images", "mnist_ensembles", "kills", "dependence"),
 )
 
 
@@ -69,6 +70,7 @@ def main() -> None:
         depth,
         images,
         inside_outside,
+        mnist_ensembles,
         region_search,
         simulations,
         tables,
@@ -113,8 +115,9 @@ def main() -> None:
     else:
         if options.data is None:
             parser.error("--data is needed for the study of real tables")
-        if options.study == "unknown_images":
-            tasks, run = unknown_images.tasks(options.quick, options.data), unknown_images.run
+        if options.study in ("unknown_images", "mnist_ensembles"):
+            of_images = unknown_images if options.study == "unknown_images" else mnist_ensembles
+            tasks, run = of_images.tasks(options.quick, options.data), of_images.run
         else:
             study = inside_outside if options.study == "inside_outside" else tables
             tasks, run = study.tasks(options.quick, kinds, options.data), study.run
@@ -125,6 +128,7 @@ def main() -> None:
         "depth": depth,
         "images": images,
         "inside_outside": inside_outside,
+        "mnist_ensembles": mnist_ensembles,
         "region_search": region_search,
         "unknown_images": unknown_images,
     }
