@@ -223,6 +223,9 @@ def _write(rows: pd.DataFrame, study: str, kinds: tuple[str, ...], out: Path) ->
     table = summary.summarised(rows)
     table.to_csv(out / f"{study}.csv", index=False, float_format="%.5g")
     text = [summary.markdown(summary.verdict(rows))]
+    if study == "tables":
+        for kind, mine in rows.groupby("kind"):
+            text += [f"Improvement, {kind}", summary.markdown(summary.improvement_tests(mine))]
     (out / f"{study}_verdict.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
     for kind in kinds:
         if study == "simulations":
@@ -230,6 +233,8 @@ def _write(rows: pd.DataFrame, study: str, kinds: tuple[str, ...], out: Path) ->
                 picture.save(figures, out / f"{study}_{kind}_{name}.png")
         else:
             picture.save(drawings.table_figures(rows, kind), out / f"{study}_{kind}.png")
+            for name, figures in drawings.pages_of_tables(table, kind).items():
+                picture.save(figures, out / f"{study}_{kind}_{name}.png")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from kdcal_core.charts.marks import distance_figure
 from kdcal_core.simulation import SIMULATIONS
 from tests.benchmarks.studies.bands import measure_figure
 from tests.benchmarks.studies.methods import METHODS
+from tests.benchmarks.studies.summary import IMPROVED, improvements
 
 
 def lines(table: pd.DataFrame, place: str) -> list[BandLine]:
@@ -88,16 +89,11 @@ def simulation_figures(summary: pd.DataFrame, kind: str) -> dict[str, list[go.Fi
 def table_figures(rows: pd.DataFrame, kind: str) -> list[go.Figure]:
     """Relative improvement over the model against training size, over tables (Eq. 21)."""
     figures = []
-    for measure, radius in (("error", None), ("ECE", None), ("OCE", 2.0)):
-        chosen = rows[(rows["kind"] == kind) & (rows["measure"] == measure)]
-        if radius is not None:
-            chosen = chosen[chosen["radius"] == radius]
-        keys = ["simulation", "n", "repetition"]
-        wide = chosen.pivot_table(index=keys, columns="method", values="value")
-        model = wide.pop("model")
-        gain = wide.rsub(model, axis=0).div(model.where(model > 0), axis=0)
-        by_table = gain.groupby(["simulation", "n"]).mean().stack().rename("value").reset_index()
-        by_table.columns = ["simulation", "n", "method", "value"]
+    mine = rows[rows["kind"] == kind]
+    for measure, radius in IMPROVED.items():
+        by_table = improvements(mine, measure, radius)
+        if by_table.empty:
+            continue
         grouped = by_table.groupby(["n", "method"])["value"]
         spread = grouped.quantile([0.25, 0.5, 0.75]).unstack().reset_index()
         spread.columns = ["n", "method", "q25", "median", "q75"]
@@ -114,6 +110,38 @@ def table_figures(rows: pd.DataFrame, kind: str) -> list[go.Figure]:
             )
         )
     return figures
+
+
+def pages_of_tables(summary: pd.DataFrame, kind: str) -> dict[str, list[go.Figure]]:
+    """One page a table: its measures over n, and MMC over distance at the largest n."""
+    pages: dict[str, list[go.Figure]] = {}
+    mine = summary[summary["kind"] == kind]
+    for name in mine["simulation"].unique():
+        chosen = mine[mine["simulation"] == name]
+        pages[name] = [
+            titled(
+                measure_figure(
+                    lines(part, "n"), dark=False, x_title="Training rows", y_title=measure
+                ),
+                f"{name}, {kind}: {measure}",
+            )
+            for measure in ("error", "ECE", "MCE")
+            if len(part := chosen[chosen["measure"] == measure])
+        ]
+        far = chosen[(chosen["measure"] == "MMC") & (chosen["n"] == chosen["n"].max())]
+        prior = far.loc[far["method"] == "prior", "median"]
+        pages[name].append(
+            titled(
+                distance_figure(
+                    lines(far[far["radius"].notna()], "radius"),
+                    float(prior.iloc[0]),
+                    dark=False,
+                    band_words="quartiles",
+                ),
+                f"{name}, {kind}, n = {chosen['n'].max():,}",
+            )
+        )
+    return pages
 
 
 def titled(figure: go.Figure, title: str) -> go.Figure:

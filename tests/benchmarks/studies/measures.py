@@ -34,10 +34,21 @@ def hellinger(proba: FloatArray, truth: FloatArray) -> float:
 
 def ece(proba: FloatArray, y: IntArray) -> float:
     """Top-label expected calibration error, equal-width bins."""
+    gap, _ = _bins(proba, y)
+    return float(np.abs(gap).sum() / len(y))
+
+
+def mce(proba: FloatArray, y: IntArray) -> float:
+    """Top-label maximum calibration error, over equal-width bins with rows."""
+    gap, count = _bins(proba, y)
+    return float((np.abs(gap[count > 0]) / count[count > 0]).max())
+
+
+def _bins(proba: FloatArray, y: IntArray) -> tuple[FloatArray, IntArray]:
+    """Right answers less confidence, summed in each bin, and its rows."""
     confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
     bins = np.clip(np.ceil(confidence * BINS).astype(int) - 1, 0, BINS - 1)
-    gap = np.bincount(bins, right - confidence, BINS)
-    return float(np.abs(gap).sum() / len(y))
+    return np.bincount(bins, right - confidence, BINS), np.bincount(bins, minlength=BINS)
 
 
 def mmc(proba: FloatArray) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from kdcal_core.statistics import one_sided_wilcoxon
+
 KEYS = ["study", "simulation", "kind", "n", "d", "method", "measure", "radius"]
 ERROR_SLACK, MMC_SLACK, FIRST_RADIUS = 0.01, 0.02, 1.5
 
@@ -30,6 +32,48 @@ def against_model(rows: pd.DataFrame, method: str, measure: str) -> pd.DataFrame
     table = gap.agg(["mean", "std", "count"])
     half = 1.96 * table["std"].fillna(0) / np.sqrt(table["count"])
     return table.assign(low=table["mean"] - half, high=table["mean"] + half).reset_index()
+
+
+def improvements(rows: pd.DataFrame, measure: str, radius: float | None = None) -> pd.DataFrame:
+    """Relative improvement over the model (Dey et al., Eq. 21), a row a table, size and method.
+
+    The mean over the repetitions; of a measure by distance, that at ``radius``.
+    """
+    chosen = rows[rows["measure"] == measure]
+    if radius is not None:
+        chosen = chosen[chosen["radius"] == radius]
+    keys = ["simulation", "n", "repetition"]
+    wide = chosen.pivot_table(index=keys, columns="method", values="value")
+    model = wide.pop("model")
+    gain = wide.rsub(model, axis=0).div(model.where(model > 0), axis=0)
+    found = gain.groupby(["simulation", "n"]).mean().stack().rename("value").reset_index()
+    return found.set_axis(["simulation", "n", "method", "value"], axis=1)
+
+
+IMPROVED = {"error": None, "ECE": None, "MCE": None, "OCE": 2.0}
+"""Measures of improvement, and the radius of those by distance."""
+
+
+def improvement_tests(rows: pd.DataFrame, method: str = "geodesic") -> pd.DataFrame:
+    """Whether ``method`` improves more than each other one at the largest size of every table.
+
+    One-sided p values of Wilcoxon's rank-sum test, which the earlier version of Dey et al. states,
+    and of the signed-rank test, which pairs the values of a table.
+    """
+    lines = []
+    for measure, radius in IMPROVED.items():
+        found = improvements(rows, measure, radius)
+        if found.empty:
+            continue
+        last = found[found["n"] == found.groupby("simulation")["n"].transform("max")]
+        wide = last.pivot_table(index="simulation", columns="method", values="value")
+        for other in wide.columns.drop(method):
+            both = wide[[method, other]].dropna().to_numpy()
+            tests = [one_sided_wilcoxon(both[:, 0], both[:, 1], paired) for paired in (False, True)]
+            lines.append([measure, other, len(both), *tests])
+    return pd.DataFrame(
+        lines, columns=["measure", f"{method} against", "tables", "rank-sum p", "signed-rank p"]
+    )
 
 
 def worst_confidence_gap(rows: pd.DataFrame, method: str) -> pd.DataFrame:

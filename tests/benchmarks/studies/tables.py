@@ -67,6 +67,7 @@ def run(task: Task) -> list[Row]:
             note(method, "flagged", float(near.unknown.mean())),
             note(method, "log loss", measures.log_loss(near.proba, y[test])),
             note(method, "ECE", measures.ece(near.proba, y[test])),
+            note(method, "MCE", measures.mce(near.proba, y[test])),
         ]
         for radius, each in zip(RADII, far, strict=True):
             rows.append(note(method, "OCE", measures.oce(each.proba, fitted.prior), radius))
