@@ -30,7 +30,7 @@ USERS = (
     "kdcal_core.jobs.carrier",
     "kdcal_core.cli.calibrate",
     "kdcal_core.cli.score",
-    "kdcal_core.audit.gate",
+    "kdcal_core.audit.gate_files",
     "kdcal_core.audit.watch_files",
 )
 

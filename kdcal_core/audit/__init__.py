@@ -65,10 +65,12 @@ from kdcal_core.audit.events import (
 from kdcal_core.audit.gate import (
     Gate,
     assert_passes,
+    run_gate,
+)
+from kdcal_core.audit.gate_words import (
     gate_json,
     gate_junit,
     json_text,
-    run_gate,
 )
 from kdcal_core.audit.gates import (
     GateOutcome,

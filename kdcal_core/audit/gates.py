@@ -18,17 +18,16 @@ from kdcal_core.audit.events import Person
 from kdcal_core.audit.gate import (
     AskedGate,
     Gate,
-    LoadedGate,
     StartedGate,
     ask_gate,
     end_gate,
     gate_folder,
-    gate_json,
-    gate_junit,
     judge_gate,
     load_gate,
     start_gate,
 )
+from kdcal_core.audit.gate_files import LoadedFiles
+from kdcal_core.audit.gate_words import gate_json, gate_junit
 from kdcal_core.audit.junit import plain_xml
 from kdcal_core.audit.record import Record
 from kdcal_core.blocks import in_flight
@@ -169,7 +168,7 @@ class _Running:
     folder: str = ""
     error: str = ""
     started: StartedGate | None = None
-    loaded: _Later[LoadedGate] | None = None
+    loaded: _Later[LoadedFiles] | None = None
     asked: AskedGate | None = None
     judged: _Later[Any] | None = None
 

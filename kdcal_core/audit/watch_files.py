@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from kdcal_core.audit.config import AuditConfig
-from kdcal_core.audit.gate import judged_files, made_apart, verified, with_question
+from kdcal_core.audit.gate_files import judged_files, made_apart, verified, with_question
 from kdcal_core.audit.watch import Watch, WatchSettings, watch_table, with_unknown
 from kdcal_core.audit.watch_state import Watched, WatchedTable, check_continues, read_state
 from kdcal_core.diagnostics import UnknownChange

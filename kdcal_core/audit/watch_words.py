@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kdcal_core import __version__
-from kdcal_core.audit.gate import finite, limit_json
+from kdcal_core.audit.gate_words import finite, limit_json
 from kdcal_core.audit.junit import Case, junit_text
 from kdcal_core.audit.watch import Watch
 from kdcal_core.audit.watch_limits import WatchResult

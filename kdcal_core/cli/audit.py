@@ -102,7 +102,7 @@ def write_gate(gate: Gate, out: Path) -> None:
 
 def _init(options: argparse.Namespace) -> Report:
     from kdcal_core.audit import AuditConfig, audit_settings, config_text, limits_of, subject_of
-    from kdcal_core.audit.gate import with_question
+    from kdcal_core.audit.gate_files import with_question
     from kdcal_core.review import Workspace, check_files, scored_review
 
     tables = ("calibration", "evaluation", "training", "predictions")

@@ -25,7 +25,7 @@ from kdcal_core.audit import (
     run_gate,
     subject_of,
 )
-from kdcal_core.audit.gate import verified
+from kdcal_core.audit.gate_files import verified
 from kdcal_core.cli import main
 from kdcal_core.cli.audit import _signed_names
 from kdcal_core.errors import InputError
