@@ -189,6 +189,13 @@ def question_estimates(
     )
 
 
+CLASS_GAPS = {
+    "top-label": ("Mean confidence minus accuracy of the rows predicted as", "Confidence gap"),
+    "class": ("Mean probability of a class minus its share", "Probability minus share"),
+}
+"""What the estimates of :func:`class_gaps` are, before the name of the class, and their labels."""
+
+
 def class_gaps(
     scored: ScoredSet, kind: Literal["top-label", "class"], *, level: float = 0.95
 ) -> tuple[Estimate, ...]:
@@ -208,10 +215,7 @@ def class_gaps(
     """
     found = targets(scored.proba, scored.y, scored.design, kind)
     shown = found[1:] if kind == "class" and len(found) == 2 else found
-    what, label = {
-        "top-label": ("Mean confidence minus accuracy of the rows predicted as", "Confidence gap"),
-        "class": ("Mean probability of a class minus its share", "Probability minus share"),
-    }[kind]
+    what, label = CLASS_GAPS[kind]
     return tuple(
         replace(
             target_gap(one, level), name=f"{what}: {scored.classes[one.label or 0]}", label=label

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,26 +34,35 @@ def gain_over_most_frequent(
     >>> gain_over_most_frequent(rows).value
     0.5
     """
+    right = (rows.proba.argmax(axis=1) == rows.y).astype(float)
+
+    def gain(label: int, level: float) -> Estimate:
+        always = (rows.y == label).astype(float)
+        return paired_difference(right, always, weight=rows.design, level=level)
+
     if known is not None:
         commonest = int(np.bincount(known.y, weights=known.weight).argmax())
-        return _gain_over_class(rows, commonest, level)
-    present = np.unique(rows.y).tolist()
-    found = [_gain_over_class(rows, one, level) for one in present]
+        return _of_accuracy(gain(commonest, level))
+    return least_gain(gain, np.unique(rows.y).tolist(), level)
+
+
+def least_gain(
+    gain: Callable[[int, float], Estimate], present: Sequence[int], level: float
+) -> Estimate:
+    """:func:`gain_over_most_frequent` of the class, among those present, that gains least.
+
+    ``gain`` gives, for a class and a level, accuracy minus that of always predicting the class.
+    """
+    found = [gain(one, level) for one in present]
     strict = 1.0 - (1.0 - level) / len(present)
     least = min(found, key=lambda one: one.value)
     low = min(one.low for one in found)
-    high = min(_gain_over_class(rows, one, strict).high for one in present)
+    high = min(gain(one, strict).high for one in present)
     chosen = ", corrected for the choice of the class" * (len(present) > 1)
-    return replace(least, low=low, high=high, interval=f"{least.interval}{chosen}")
+    return _of_accuracy(replace(least, low=low, high=high, interval=f"{least.interval}{chosen}"))
 
 
-def _gain_over_class(rows: ScoredSet, label: int, level: float) -> Estimate:
-    found = paired_difference(
-        (rows.proba.argmax(axis=1) == rows.y).astype(float),
-        (rows.y == label).astype(float),
-        weight=rows.design,
-        level=level,
-    )
+def _of_accuracy(found: Estimate) -> Estimate:
     return replace(
         found,
         name="Accuracy minus that of always predicting the most frequent class",
@@ -84,19 +94,33 @@ def gains_over_shares(
     >>> [round(one.value, 2) for one in gains_over_shares(rows)]
     [0.53, 0.45]
     """
-    base = np.broadcast_to(_shares(rows if known is None else known), rows.proba.shape)
-    found = []
-    for title, losses in (("Log loss", log_losses), ("Brier score", brier_losses)):
-        gained = paired_difference(
+    other = rows if known is None else known
+    counts = np.bincount(other.y, weights=other.weight, minlength=len(other.classes))
+    base = np.broadcast_to(stated_shares(counts), rows.proba.shape)
+    log, brier = (
+        paired_difference(
             losses(base, rows.y), losses(rows.proba, rows.y), weight=rows.design, level=level
         )
-        name = f"{title} of the classes' shares, minus that of the model"
-        found.append(replace(gained, name=name, label="Gain", lower_is_better=False))
-    return found[0], found[1]
+        for losses in (log_losses, brier_losses)
+    )
+    return as_gains(log, brier)
 
 
-def _shares(rows: ScoredSet) -> FloatArray:
-    """Share of every class, (K,)."""
+def as_gains(log: Estimate, brier: Estimate) -> tuple[Estimate, Estimate]:
+    """Differences of both losses under the names of :func:`gains_over_shares`."""
+    log, brier = (
+        replace(
+            one,
+            name=f"{title} of the classes' shares, minus that of the model",
+            label="Gain",
+            lower_is_better=False,
+        )
+        for one, title in ((log, "Log loss"), (brier, "Brier score"))
+    )
+    return log, brier
+
+
+def stated_shares(counts: FloatArray) -> FloatArray:
+    """Share of every class (K,) from the rows of each."""
     # half a row more in each class, so that a class without rows is not called impossible
-    counts = np.bincount(rows.y, weights=rows.weight, minlength=len(rows.classes)) + 0.5
-    return np.asarray(counts / counts.sum())
+    return np.asarray((counts + 0.5) / (counts + 0.5).sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ DEGREES = 8
 _REDRAWN = 5_000  # outcomes are redrawn up to this many rows; above, projections are normal
 _DRAWS, _NORMAL_DRAWS = 1_999, 19_999
 _CLIP = 1e-6
+_NEAR_ENDS = (0.005, 0.995)
 
 
 def calibration_test(score: Any, hit: Any, *, seed: int = 0, sample_weight: Any = None) -> float:
@@ -74,31 +76,94 @@ def target_test(target: Target, seed: int = 0) -> float:
     """As :func:`calibration_test`, for one target."""
     score = np.clip(target.score, _CLIP, 1.0 - _CLIP)
     spread = np.sqrt(score * (1.0 - score)) * target.weight
-    shapes = _shapes(score, spread)
-    contrast, shared, rest = _contrast(score, spread, shapes)
     scaled = target.weight / spread  # gives a residual variance 1
     away = (target.hit - score) * scaled / overall_effect(target) ** 0.5
+
+    def redrawn(rng: np.random.Generator, n: int) -> FloatArray:
+        return np.asarray(((rng.random((n, len(score))) < score) - score) * scaled)
+
+    shapes = _shapes(score, spread)
+    return _p_value(away, score, spread, shapes, len(score), redrawn, seed)
+
+
+def cells_test(score: FloatArray, count: FloatArray, hits: FloatArray, seed: int = 0) -> float:
+    """As :func:`calibration_test`, for cells of rows of one score each, in increasing order.
+
+    Parameters
+    ----------
+    score, count, hits : (c,) arrays
+        Score, rows, and events among them. Every cell has rows.
+
+    Examples
+    --------
+    >>> cells_test(np.array([0.2, 0.5]), np.array([500.0, 500.0]), np.array([101.0, 262.0])) > 0.05
+    True
+    """
+    score = np.clip(score, _CLIP, 1.0 - _CLIP)
+    n = int(count.sum())
+    spread = np.sqrt(score * (1.0 - score) * count)
+    last = np.cumsum(count)
+    near = np.searchsorted(last, np.ceil(np.array(_NEAR_ENDS) * n))
+    rank = (last - 0.5 * count) / n
+
+    def redrawn(rng: np.random.Generator, draws: int) -> FloatArray:
+        drawn = rng.binomial(count.astype(np.int64), score, size=(draws, len(score)))
+        return np.asarray((drawn - count * score) / spread)
+
+    shapes = _placed_shapes(score, spread, rank, _log_odds(score)[near])
+    return _p_value((hits - count * score) / spread, score, spread, shapes, n, redrawn, seed)
+
+
+def _p_value(
+    away: FloatArray,
+    score: FloatArray,
+    spread: FloatArray,
+    shapes: FloatArray,
+    n: int,
+    redrawn: Callable[[np.random.Generator, int], FloatArray],
+    seed: int,
+) -> float:
+    """How often chance gives a statistic as large as that of the residuals ``away`` of ``n`` rows.
+
+    ``redrawn`` gives so many draws of residuals under the hypothesis, each as long as ``away``.
+    """
+    contrast, shared, rest = _contrast(score, spread, shapes)
     seen = _largest((away @ shapes)[None, :], (away @ contrast)[None])[0]
     rng = np.random.default_rng(seed)
-    if len(score) > _REDRAWN:
+    if n > _REDRAWN:
         normal = rng.normal(size=(_NORMAL_DRAWS, shapes.shape[1]))
         drawn = _largest(normal, normal @ shared + rest * rng.normal(size=_NORMAL_DRAWS))
     else:
         parts = []
         for _ in range(4):  # blocks, to save memory
-            hits = rng.random((_DRAWS // 4 + 1, len(score))) < score
-            residuals = (hits - score) * scaled
+            residuals = redrawn(rng, _DRAWS // 4 + 1)
             parts.append(_largest(residuals @ shapes, residuals @ contrast))
         drawn = np.concatenate(parts)[:_DRAWS]
     return float((1 + (drawn >= seen).sum()) / (1 + len(drawn)))
 
 
+def _log_odds(score: FloatArray) -> FloatArray:
+    return np.asarray(np.log(score) - np.log1p(-score))
+
+
 def _shapes(score: FloatArray, spread: FloatArray) -> FloatArray:
-    """Orthonormal columns (n, m) for residuals of variance 1; m is at most 8."""
-    odds = np.log(score) - np.log1p(-score)
+    """Orthonormal columns (n, m) for residuals of variance 1 of rows; m is at most 8."""
+    ends = np.quantile(_log_odds(score), _NEAR_ENDS)
+    return _placed_shapes(score, spread, (rankdata(score) - 0.5) / len(score), ends)
+
+
+def _placed_shapes(
+    score: FloatArray, spread: FloatArray, share: FloatArray, ends: FloatArray
+) -> FloatArray:
+    """As `_shapes`, of rows or of cells of them.
+
+    ``share`` is each score's place among the rows, from 0 to 1, and ``ends`` are log odds near
+    both ends of them.
+    """
+    odds = _log_odds(score)
     # clipped, so that a few rows near 0 or 1 do not determine the slope alone
-    low, high = np.quantile(odds, [0.005, 0.995])
-    rank = (rankdata(score) - 0.5) / len(score) * 2.0 - 1.0
+    low, high = ends
+    rank = share * 2.0 - 1.0
     higher = legendre.legvander(rank, DEGREES - 1)[:, 2:]
     columns = np.column_stack([np.ones(len(score)), np.clip(odds, low, high), higher])
     basis, triangle = np.linalg.qr(columns * spread[:, None])

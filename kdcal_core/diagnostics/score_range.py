@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from kdcal_core.statistics import (
 )
 
 RANGE = "Range in log odds"
-_ENDS = (0.01, 0.99)
+RANGE_ENDS = (0.01, 0.99)
+"""Shares of the rows below both quantiles."""
 
 
 def score_range(score: Any, *, level: float = 0.95) -> Estimate:
@@ -38,25 +40,36 @@ def score_range(score: Any, *, level: float = 0.95) -> Estimate:
     >>> round(score_range(np.linspace(0.4, 0.6, 1001)).value, 2)
     0.79
     """
+    odds = stated_log_odds(np.asarray(score, dtype=np.float64))
+    ends = [quantile_interval(odds, end, level_of_each(level)) for end in RANGE_ENDS]
+    return range_of(float(np.ptp(np.quantile(odds, RANGE_ENDS))), ends, len(odds), level)
+
+
+def level_of_each(level: float) -> float:
+    """Level of the interval of either quantile, where both share the error."""
     check_level(level)
-    odds = _log_odds(np.asarray(score, dtype=np.float64))
-    (least, low), (high, most) = (quantile_interval(odds, end, 0.5 + 0.5 * level) for end in _ENDS)
-    range_ = float(np.ptp(np.quantile(odds, _ENDS)))
-    farthest = float(_log_odds(np.array(1.0)))
+    return 0.5 + 0.5 * level
+
+
+def range_of(range_: float, ends: Sequence[tuple[float, float]], n: int, level: float) -> Estimate:
+    """:func:`score_range` from its value and the intervals of both quantiles, in log odds."""
+    (least, low), (high, most) = ends
+    farthest = float(stated_log_odds(np.array(1.0)))
     return Estimate(
         name="99% quantile minus 1% quantile of the stated log odds",
         label=RANGE,
         value=range_,
         low=min(max(high - low, 0.0), range_),
         high=max(min(most, farthest) - max(least, -farthest), range_),
-        n=len(odds),
+        n=n,
         level=level,
         interval="order statistics of both quantiles",
         lower_is_better=None,
     )
 
 
-def _log_odds(score: FloatArray) -> FloatArray:
+def stated_log_odds(score: FloatArray) -> FloatArray:
+    """Log odds of clipped scores."""
     clipped = np.clip(score, CLIP, 1.0 - CLIP)
     return np.asarray(np.log(clipped) - np.log1p(-clipped))
 
@@ -76,8 +89,13 @@ def certain_share(proba: Any, *, level: float = 0.95, sample_weight: Any = None)
     0.5
     """
     certain = check_proba(proba).max(axis=1) >= 1.0
+    return certain_of(*_rate(certain, sample_weight), len(certain), level)
+
+
+def certain_of(rate: float, rows: float, n: int, level: float) -> Estimate:
+    """:func:`certain_share` from the share, in so many effective ones of ``n`` rows."""
     name = "Share of rows stated as certain"
-    return _share(certain, name, "Certain", level, sample_weight, None)
+    return _share(rate, rows, n, level, name, "Certain", None)
 
 
 def certain_and_wrong(
@@ -104,23 +122,32 @@ def certain_and_wrong(
     stated = check_proba(proba)
     true = check_labels(y, stated.shape[1], n_rows=len(stated))
     wrong = (stated.max(axis=1) >= 1.0) & (stated.argmax(axis=1) != true)
+    return certain_and_wrong_of(*_rate(wrong, sample_weight), len(wrong), level)
+
+
+def certain_and_wrong_of(rate: float, rows: float, n: int, level: float) -> Estimate:
+    """:func:`certain_and_wrong` from the share, as for :func:`certain_of`."""
     name = "Share of rows stated as certain, and wrong"
-    return _share(wrong, name, "Certain and wrong", level, sample_weight)
+    return _share(rate, rows, n, level, name, "Certain and wrong", True)
+
+
+def _rate(found: Any, sample_weight: Any) -> tuple[float, float]:
+    """Share of rows, and the effective number of them."""
+    weight = check_weight(sample_weight, len(found))
+    rate = float(np.average(found, weights=weight))
+    return rate, effective_size(found - rate, weight, dependence_of(sample_weight))
 
 
 def _share(
-    found: Any,
+    rate: float,
+    rows: float,
+    n: int,
+    level: float,
     name: str,
     label: str,
-    level: float,
-    sample_weight: Any,
-    lower_is_better: bool | None = True,
+    lower_is_better: bool | None,
 ) -> Estimate:
     check_level(level)
-    n = len(found)
-    weight = check_weight(sample_weight, n)
-    rate = float(np.average(found, weights=weight))
-    rows = effective_size(found - rate, weight, dependence_of(sample_weight))
     low, high = clopper_pearson(rate, rows, level)
     return Estimate(
         name=name,

@@ -144,16 +144,29 @@ def quantile_interval(values: Any, share: float, level: float) -> tuple[float, f
     >>> quantile_interval(np.arange(50), 0.01, 0.95)
     (-inf, 2.0)
     """
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    below, above = quantile_ranks(len(ordered), share, level)
+    low = float(ordered[below - 1]) if below >= 1 else -np.inf
+    high = float(ordered[above - 1]) if above <= len(ordered) else np.inf
+    return low, high
+
+
+def quantile_ranks(n: int, share: float, level: float) -> tuple[int, int]:
+    """Ranks, from 1, of the two values of :func:`quantile_interval` among ``n`` in order.
+
+    0 and ``n + 1`` where no value bounds the quantile on that side.
+
+    Examples
+    --------
+    >>> quantile_ranks(1000, 0.5, 0.95), quantile_ranks(50, 0.01, 0.95)
+    ((469, 532), (0, 3))
+    """
     from scipy.stats import binom  # slow to import
 
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
-    n, alpha = len(ordered), 1.0 - level
+    alpha = 1.0 - level
     # the largest r and the smallest s with P(B < r) and P(B >= s) at most alpha / 2 each
     below = int(binom.ppf(alpha / 2.0, n, share))
-    above = int(binom.isf(alpha / 2.0, n, share)) + 1
-    low = float(ordered[below - 1]) if below >= 1 else -np.inf
-    high = float(ordered[above - 1]) if above <= n else np.inf
-    return low, high
+    return below, int(binom.isf(alpha / 2.0, n, share)) + 1
 
 
 def normal_quantile(level: float) -> float:

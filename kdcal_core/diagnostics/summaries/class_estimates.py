@@ -90,7 +90,7 @@ def summary_estimates(
     >>> len(found), found[0].label, found[0].value
     (23, 'Accuracy', 1.0)
     """
-    _check(summary, level)
+    require_rows(summary, level)
     top = ScoreCells.of_confidence(summary)
 
     def error(
@@ -104,7 +104,7 @@ def summary_estimates(
 
     return (
         accuracy_of(float(top.hits.sum()) / summary.n, float(summary.n), summary.n, level),
-        _gap(summary, top, level),
+        summary_gap(summary, level=level),
         error(),
         _top_label_loss(summary, top, level, TOP_LABEL_LOG_LOSS),
         _at_cells(error(strategy="quantile")),
@@ -119,9 +119,9 @@ def summary_estimates(
         *_split(summary, "vector", level, seed),
         _top_label_loss(summary, top, level, TOP_LABEL_BRIER),
         *_split(summary, "top-label", level, seed),
-        _auroc(summary, level),
+        summary_auroc(summary, level=level),
         _confidence(summary, level),
-        _confidence_on_errors(summary, level),
+        summary_confidence_on_errors(summary, level=level),
     )
 
 
@@ -140,13 +140,8 @@ def summary_event_estimates(
     >>> [tile.label for tile in summary_event_estimates(one, 1)]
     ['AUROC', 'Probability minus rate', 'ECE', 'Log loss']
     """
-    _check(summary, level)
+    require_rows(summary, level)
     cells = _class_cells(summary, event)
-    square = float(cells.hits @ np.square(1.0 - cells.score) + cells.misses @ cells.score**2)
-    total = float(cells.count @ cells.score - cells.hits.sum())
-    gap = _gap_of(total, square, float(cells.count @ cells.score), summary.n, level)
-    bins = BinnedTargets((cells.table(_BINS),), (1.0,), summary.n)
-    ece = error_of_bins(bins, "confidence", "l1", _BINS, "uniform", False, level, _DRAWS, seed)
     if len(summary.classes) == 2:
         loss = _plain(summary, "log loss", LOG_LOSS, level)
     else:
@@ -156,10 +151,48 @@ def summary_event_estimates(
         loss = LOG_LOSS.estimate(mean, (bounds[0], bounds[1]), summary.n, level, "normal")
     return (
         _areas(summary, [event], f"the class {summary.classes[event]}", level),
-        replace(gap, name="Mean probability minus event rate", label=EVENT_GAP),
-        of_event(ece),
+        summary_gap(summary, event, level=level),
+        summary_calibration_error(summary, event, level=level, seed=seed),
         of_event(loss),
     )
+
+
+def summary_gap(
+    summary: ClassSummary, event: int | None = None, *, level: float = 0.95
+) -> Estimate:
+    """Mean stated minus observed, of the confidence or of an event's probability.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> round(summary_gap(summarise([[0.9, 0.1], [0.3, 0.7]], [0, 0], ("no", "yes"))).value, 2)
+    0.3
+    """
+    require_rows(summary, level)
+    if event is not None:
+        gap = gap_of_cells(_class_cells(summary, event), level)
+        return replace(gap, name="Mean probability minus event rate", label=EVENT_GAP)
+    said, hits = summary.moments("confidence")[0], float(np.trace(summary.joint))
+    square = summary.moments("top-label Brier")[0]
+    return _gap_of(said - hits, square, said, summary.n, level)
+
+
+def summary_calibration_error(
+    summary: ClassSummary, event: int | None = None, *, level: float = 0.95, seed: int = 0
+) -> Estimate:
+    """The expected calibration error of 15 equal bins, of the confidence or of an event.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> one = summarise([[0.9, 0.1], [0.3, 0.7]], [0, 0], ("no", "yes"))
+    >>> round(summary_calibration_error(one).value, 2)
+    0.4
+    """
+    require_rows(summary, level)
+    bins = BinnedTargets((cells_asked(summary, event).table(_BINS),), (1.0,), summary.n)
+    ece = error_of_bins(bins, "confidence", "l1", _BINS, "uniform", False, level, _DRAWS, seed)
+    return ece if event is None else of_event(ece)
 
 
 def summary_reliability(
@@ -192,7 +225,7 @@ def summary_reliability(
     >>> summary_reliability(one, n_bins=2).curves[0].count.tolist()
     [0, 2]
     """
-    _check(summary, level)
+    require_rows(summary, level)
     check_choice("strategy", strategy, ("uniform", "quantile"))
     rng = np.random.default_rng(seed)
     curves = tuple(
@@ -253,8 +286,8 @@ def summary_line(
     >>> round(summary_line(one, 1)[0].value, 3)  # log(1 / 3)
     -1.099
     """
-    _check(summary, level)
-    cells = ScoreCells.of_confidence(summary) if event is None else _class_cells(summary, event)
+    require_rows(summary, level)
+    cells = cells_asked(summary, event)
     line = Line.of_cells(cells.score, cells.hits, cells.misses)
     return line_intercept(line, summary.n, level), line_slope(line, summary.n, level)
 
@@ -273,10 +306,16 @@ def area_bound(summary: ClassSummary, label: int) -> float:
     return _Area.of(_class_cells(summary, label)).bound
 
 
-def _check(summary: ClassSummary, level: float) -> None:
+def require_rows(summary: ClassSummary, level: float) -> None:
+    """Refuse a summary without rows, and a level that is none."""
     check_level(level)
     if summary.n < 1:
         raise InputError("The summary has no rows", fix="Add at least one row.")
+
+
+def cells_asked(summary: ClassSummary, event: int | None) -> ScoreCells:
+    """The confidence of all rows, or the probability of a class."""
+    return ScoreCells.of_confidence(summary) if event is None else _class_cells(summary, event)
 
 
 def _class_cells(summary: ClassSummary, label: int) -> ScoreCells:
@@ -347,10 +386,11 @@ def _plain(summary: ClassSummary, what: str, quantity: Quantity, level: float) -
     return quantity.estimate(mean, (low, high), summary.n, level, "normal")
 
 
-def _gap(summary: ClassSummary, top: ScoreCells, level: float) -> Estimate:
-    said = summary.moments("confidence")[0]
-    square = summary.moments("top-label Brier")[0]
-    return _gap_of(said - float(top.hits.sum()), square, said, summary.n, level)
+def gap_of_cells(cells: ScoreCells, level: float) -> Estimate:
+    """Mean stated minus observed of one target, the rows of a cell at its mean score."""
+    square = float(cells.hits @ np.square(1.0 - cells.score) + cells.misses @ cells.score**2)
+    said = float(cells.count @ cells.score)
+    return _gap_of(said - float(cells.hits.sum()), square, said, int(cells.n), level)
 
 
 def _gap_of(total: float, square: float, said: float, n: int, level: float) -> Estimate:
@@ -386,7 +426,17 @@ def _confidence(summary: ClassSummary, level: float) -> Estimate:
     return CONFIDENCE.estimate(mean, (low, high), summary.n, level, how)
 
 
-def _confidence_on_errors(summary: ClassSummary, level: float) -> Estimate:
+def summary_confidence_on_errors(summary: ClassSummary, *, level: float = 0.95) -> Estimate:
+    """The mean confidence of wrong predictions; without any it has no value.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> one = summarise([[0.9, 0.1], [0.3, 0.7]], [0, 0], ("no", "yes"))
+    >>> round(summary_confidence_on_errors(one).value, 2)
+    0.7
+    """
+    require_rows(summary, level)
     total, square = summary.moments("confidence of errors")
     wrong = summary.n - int(np.trace(summary.joint))
     if wrong == 0:
@@ -449,12 +499,12 @@ def _split(
         if n < 2:
             means.append((mean, -np.inf, np.inf))
             continue
-        half = normal_quantile(level) * (_joint_variance(summary, cells, part) / (n - 1.0)) ** 0.5
+        half = normal_quantile(level) * (joint_variance(summary, cells, part) / (n - 1.0)) ** 0.5
         means.append((mean, mean - half, mean + half))
     return split_of(means, n, level, of, floor)
 
 
-def _joint_variance(
+def joint_variance(
     summary: ClassSummary,
     cells: Sequence[ScoreCells],
     parts: Sequence[tuple[FloatArray, FloatArray]],
@@ -533,7 +583,16 @@ class _Area:
         )
 
 
-def _auroc(summary: ClassSummary, level: float) -> Estimate:
+def summary_auroc(summary: ClassSummary, *, level: float = 0.95) -> Estimate:
+    """As :func:`kdcal_core.diagnostics.auroc`, its interval widened by what the cells hide.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> summary_auroc(summarise([[0.9, 0.1], [0.3, 0.7]], [0, 1], ("no", "yes"))).value
+    1.0
+    """
+    require_rows(summary, level)
     k = len(summary.classes)
     if k == 2:
         return _areas(summary, [1], f"the class {summary.classes[1]}", level)
@@ -583,7 +642,7 @@ def _samples(
         square += weight**2 * np.where(mine, hits, misses * true / one.negatives)
         lead += weight / np.where(mine, one.positives, one.negatives)
     parts = [(w * one.hit, w * one.miss) for one, w in zip(areas, share, strict=True)]
-    whole = summary.n * _joint_variance(summary, [one.cells for one in areas], parts)
+    whole = summary.n * joint_variance(summary, [one.cells for one in areas], parts)
     square *= whole / max(float(square.sum()), 1e-300)
     pairs = 1.0 / sum(
         w**2 / min(one.positives, one.negatives) for one, w in zip(areas, share, strict=True)

@@ -76,6 +76,11 @@ class ScoreCells:
         return upper_ends()[self.place]
 
     @property
+    def starts(self) -> FloatArray:
+        """End of the cell before each, (c,); its own for the scores 0 and 1."""
+        return self.ends - self.widths
+
+    @property
     def widths(self) -> FloatArray:
         """Width of each cell, (c,); 0 for the scores 0 and 1."""
         ends = upper_ends()
