@@ -10,6 +10,7 @@ from kdcal_core.checks.check import (
     FAMILIES,
     Check,
     Part,
+    Way,
     check_of,
     in_form,
     limit_text,
@@ -31,6 +32,7 @@ from kdcal_core.checks.measuring import (
     MeasuredPart,
     measure_checks,
 )
+from kdcal_core.checks.summary_evidence import NEEDS_ROWS, SummaryEvidence
 from kdcal_core.checks.verdicts import (
     VERDICTS,
     CheckedReview,
@@ -50,6 +52,7 @@ __all__ = [
     "CHECKS",
     "FAMILIES",
     "LEVELS",
+    "NEEDS_ROWS",
     "QUICK_CALIBRATORS",
     "VERDICTS",
     "Check",
@@ -61,7 +64,9 @@ __all__ = [
     "MeasuredChecks",
     "MeasuredPart",
     "Part",
+    "SummaryEvidence",
     "Verdict",
+    "Way",
     "check_of",
     "evidence_text",
     "found_text",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.data.labels import states_a_risk
 from kdcal_core.diagnostics import gain_over_most_frequent
+from kdcal_core.diagnostics.summaries import summary_gain_over_most_frequent, summary_risk
 from kdcal_core.review import Limit
 
 
@@ -18,8 +20,19 @@ def _needs(evidence: Evidence) -> str | None:
     rows = evidence.scored
     if evidence.event is None:
         return None
-    risk = states_a_risk(rows.proba, rows.y, rows.classes)
+    return _why_not(states_a_risk(rows.proba, rows.y, rows.classes))
+
+
+def _why_not(risk: str | None) -> str | None:
     return risk and f"{risk}. Judge the ranking, and the decisions at a threshold of your own."
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_gain_over_most_frequent(evidence.summary, level=level))]
+
+
+def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
+    return None if evidence.event is None else _why_not(summary_risk(evidence.summary))
 
 
 Check(
@@ -38,4 +51,5 @@ Check(
     "the same rows. Not asked where a model of two classes states the risk of a rare event, which "
     "it rightly puts above one half in few rows or none.",
     needs=_needs,
+    from_summary=Way(_from_summary, needs=_needs_of_summary),
 ).offer()

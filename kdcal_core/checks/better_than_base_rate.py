@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.diagnostics import gains_over_shares
+from kdcal_core.checks.summary_evidence import SummaryEvidence
+from kdcal_core.diagnostics import Estimate, gains_over_shares
+from kdcal_core.diagnostics.summaries import summary_gains_over_shares
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    found = gains_over_shares(evidence.scored, evidence.known, level=level)
-    return [Part(*one) for one in zip(found, ("log loss", "brier score"), strict=True)]
+    return _parts(gains_over_shares(evidence.scored, evidence.known, level=level))
+
+
+def _parts(gains: tuple[Estimate, Estimate]) -> list[Part]:
+    return [Part(*one) for one in zip(gains, ("log loss", "brier score"), strict=True)]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return _parts(summary_gains_over_shares(evidence.summary, level=level))
 
 
 Check(
@@ -25,4 +34,5 @@ Check(
     "probabilities belong together; otherwise the model adds nothing.",
     page="reliability",
     method="What log loss and Brier score gain over the classes' shares, paired by row.",
+    from_summary=Way(_from_summary),
 ).offer()

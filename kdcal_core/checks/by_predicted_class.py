@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics.scores import target_gap
+from kdcal_core.diagnostics.summaries import summary_class_gaps
 from kdcal_core.diagnostics.targets import targets
 from kdcal_core.review import Limit
 
@@ -17,6 +19,12 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         for one in found
         if one.label is not None and len(one.hit)
     ]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    summary = evidence.summary
+    found = summary_class_gaps(summary, "top-label", level=level)
+    return [Part(gap, summary.classes[label]) for label, gap in found.items()]
 
 
 Check(
@@ -32,4 +40,5 @@ Check(
     page="reliability",
     method="Mean confidence minus accuracy of the rows of each predicted class, with two hits "
     "and two misses added to each interval (Agresti and Coull 1998).",
+    from_summary=Way(_from_summary),
 ).offer()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import event_gap
 from kdcal_core.diagnostics.scores import target_gap
+from kdcal_core.diagnostics.summaries import summary_gap
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     gap = target_gap if evidence.event is None else event_gap
     return [Part(gap(evidence.target(), level))]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_gap(evidence.summary, evidence.event, level=level))]
 
 
 Check(
@@ -28,4 +34,5 @@ Check(
     page="reliability",
     method="The mean of stated minus observed, with two events and two others added to the "
     "interval (Agresti and Coull 1998).",
+    from_summary=Way(_from_summary),
 ).offer()

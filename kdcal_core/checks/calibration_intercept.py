@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics.calibration_line import target_intercept
+from kdcal_core.diagnostics.summaries import summary_line
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     return [Part(target_intercept(evidence.target(), level))]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_line(evidence.summary, evidence.event, level=level)[0])]
 
 
 Check(
@@ -24,4 +30,5 @@ Check(
     "number added to the log odds, as Platt scaling does, puts it right.",
     page="reliability",
     method="Cox's recalibration line with slope 1; the interval is that of the profile likelihood.",
+    from_summary=Way(_from_summary),
 ).offer()

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics.calibration_line import target_slope
+from kdcal_core.diagnostics.summaries import summary_line
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     return [Part(target_slope(evidence.target(), level))]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_line(evidence.summary, evidence.event, level=level)[1])]
 
 
 Check(
@@ -26,4 +32,5 @@ Check(
     method="The slope of Cox's recalibration line; the interval is that of the profile "
     "likelihood, which holds for few events too. Probabilities of exactly 0 or 1, as forests state "
     "them, are read as 1e-12 from there: a few of them can set the slope alone.",
+    from_summary=Way(_from_summary),
 ).offer()

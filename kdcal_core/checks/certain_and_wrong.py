@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import certain_and_wrong
+from kdcal_core.diagnostics.summaries import certain_rows, summary_certain_and_wrong
 from kdcal_core.review import Limit
+
+_NONE_CERTAIN = "No row gives a class a probability of exactly 1, so no certain one can be wrong."
 
 
 def _needs(evidence: Evidence) -> str | None:
     if evidence.scored.proba.max() < 1.0:
-        return "No row gives a class a probability of exactly 1, so no certain one can be wrong."
+        return _NONE_CERTAIN
     return None
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
     return [Part(certain_and_wrong(rows.proba, rows.y, level=level, sample_weight=rows.design))]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_certain_and_wrong(evidence.summary, level=level))]
+
+
+def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
+    return None if certain_rows(evidence.summary)[0] else _NONE_CERTAIN
 
 
 Check(
@@ -34,4 +46,5 @@ Check(
     "another, with Clopper and Pearson's interval. Many certain rows are no fault by themselves, "
     "if they are right. Not judged where no row is certain.",
     needs=_needs,
+    from_summary=Way(_from_summary, needs=_needs_of_summary),
 ).offer()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import certain_share
+from kdcal_core.diagnostics.summaries import summary_certain_share
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
     return [Part(certain_share(rows.proba, level=level, sample_weight=rows.design))]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_certain_share(evidence.summary, level=level))]
 
 
 Check(
@@ -26,4 +32,5 @@ Check(
     page="reliability",
     method="The share of rows whose largest probability is exactly 1, with Clopper and Pearson's "
     "interval. Whether such rows are right is the question of the check certain and wrong.",
+    from_summary=Way(_from_summary),
 ).offer()

@@ -11,9 +11,10 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.data import Task
 from kdcal_core.diagnostics import Estimate, value_text
 from kdcal_core.errors import InputError
@@ -44,12 +45,28 @@ class Part:
     key: str | None = None
 
 
-Measured = Callable[[Evidence, float], Sequence[Part]]
-Needs = Callable[[Evidence], str | None]
+E = TypeVar("E")
 
 
-def _everywhere(evidence: Evidence) -> str | None:
+def _everywhere(evidence: Any) -> str | None:
     return None
+
+
+@dataclass(frozen=True)
+class Way(Generic[E]):
+    """How a check is answered from evidence of one kind: rows, or a summary of them.
+
+    Parameters
+    ----------
+    measured : callable
+        ``(evidence, level) -> parts``, as of `Check`.
+    by_chance, needs : callable, optional
+        As of `Check`.
+    """
+
+    measured: Callable[[E, float], Sequence[Part]]
+    by_chance: Callable[[E], Sequence[float]] | None = None
+    needs: Callable[[E], str | None] = _everywhere
 
 
 @dataclass(frozen=True)
@@ -111,6 +128,9 @@ class Check:
     above : str
         What to do instead where the estimate, a signed difference, is above 0, if that is another
         fault than one below it; else empty.
+    from_summary : Way, optional
+        How it is answered where only a summary of the rows is held: under the same names, and with
+        a test against chance if there is one of rows. Without it there is no answer.
     """
 
     code: str
@@ -119,12 +139,12 @@ class Check:
     family: Family
     tasks: tuple[Task, ...]
     limit: Limit
-    measured: Measured = field(repr=False)
+    measured: Callable[[Evidence, float], Sequence[Part]] = field(repr=False)
     remedy: str
     page: str
     method: str
     by_chance: Callable[[Evidence], Sequence[float]] | None = field(default=None, repr=False)
-    needs: Needs = field(default=_everywhere, repr=False)
+    needs: Callable[[Evidence], str | None] = field(default=_everywhere, repr=False)
     draws: int = 0
     of_rows: bool = False
     quick: bool = True
@@ -132,6 +152,12 @@ class Check:
     repairs: Repairs | None = None
     comparable: bool = True
     above: str = ""
+    from_summary: Way[SummaryEvidence] | None = field(default=None, repr=False)
+
+    @property
+    def from_rows(self) -> Way[Evidence]:
+        """How it is answered from rows."""
+        return Way(self.measured, self.by_chance, self.needs)
 
     @property
     def key(self) -> str:

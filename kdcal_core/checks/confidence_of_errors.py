@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import mean_max_confidence
+from kdcal_core.diagnostics.summaries import summary_confidence_on_errors
 from kdcal_core.review import Limit
+
+_NO_ERROR = "Every row is predicted right, so there is no error to look at."
 
 
 def _needs(evidence: Evidence) -> str | None:
     rows = evidence.scored
     if (rows.proba.argmax(axis=1) != rows.y).any():
         return None
-    return "Every row is predicted right, so there is no error to look at."
+    return _NO_ERROR
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
@@ -21,6 +25,15 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         rows.proba, rows.y, of="errors", level=level, sample_weight=rows.design
     )
     return [Part(found)]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_confidence_on_errors(evidence.summary, level=level))]
+
+
+def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
+    joint = evidence.summary.joint
+    return None if joint.trace() < joint.sum() else _NO_ERROR
 
 
 Check(
@@ -37,4 +50,5 @@ Check(
     method="The mean confidence of the wrong predictions (MMC*); for the interval four rows at the "
     "ends of the range are added.",
     needs=_needs,
+    from_summary=Way(_from_summary, needs=_needs_of_summary),
 ).offer()

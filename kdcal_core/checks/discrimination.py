@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import auroc
+from kdcal_core.diagnostics.summaries import summary_auroc
 from kdcal_core.review import Limit
 
 
@@ -12,6 +14,10 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
     found = auroc(rows.proba, rows.y, level=level, sample_weight=rows.design, classes=rows.classes)
     return [Part(found)]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_auroc(evidence.summary, level=level))]
 
 
 Check(
@@ -26,4 +32,5 @@ Check(
     "inputs, more rows or another method.",
     page="reliability",
     method="The area under the ROC curve, with DeLong's interval on the log-odds.",
+    from_summary=Way(_from_summary),
 ).offer()

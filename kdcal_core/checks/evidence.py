@@ -74,6 +74,11 @@ class Evidence:
         return "classification" if isinstance(self.rows, ScoredSet) else "regression"
 
     @property
+    def n_rows(self) -> int:
+        """Rows that are judged."""
+        return self.rows.n_rows
+
+    @property
     def scored(self) -> ScoredSet:
         """The judged rows of a classification."""
         assert isinstance(self.rows, ScoredSet)

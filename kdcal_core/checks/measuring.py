@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kdcal_core.checks.check import CHECKS, Check, check_of
+from kdcal_core.checks.check import CHECKS, Check, E, Way, check_of
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import NEEDS_ROWS, SummaryEvidence
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
@@ -119,13 +120,16 @@ class MeasuredChecks:
 
 
 def measure_checks(
-    evidence: Evidence, codes: Sequence[str] | None = None, progress: Progress | None = None
+    evidence: Evidence | SummaryEvidence,
+    codes: Sequence[str] | None = None,
+    progress: Progress | None = None,
 ) -> MeasuredChecks:
     """Measure checks.
 
     Parameters
     ----------
-    evidence : Evidence
+    evidence : Evidence or SummaryEvidence
+        From a summary, checks that need the rows have no answer.
     codes : sequence of str, optional
         The checks; by default all for the evidence's task.
     progress : callable, optional
@@ -151,8 +155,13 @@ def measure_checks(
     for at, check in enumerate(asked):
         if progress is not None:
             progress(at / len(asked), f"Checking: {check.title.lower()}")
-        found.append(_measured(check, evidence))
-    return MeasuredChecks(tuple(found), evidence.rows.n_rows)
+        if isinstance(evidence, Evidence):
+            found.append(_measured(check, check.from_rows, evidence))
+        elif check.from_summary is None:
+            found.append(MeasuredCheck(check.code, why_not=NEEDS_ROWS))
+        else:
+            found.append(_measured(check, check.from_summary, evidence))
+    return MeasuredChecks(tuple(found), evidence.n_rows)
 
 
 def asked_checks(codes: Sequence[str] | None) -> list[Check]:
@@ -171,14 +180,14 @@ def asked_checks(codes: Sequence[str] | None) -> list[Check]:
     return [one for one in CHECKS.values() if codes is None or one.code in codes]
 
 
-def _measured(check: Check, evidence: Evidence) -> MeasuredCheck:
-    if (why_not := check.needs(evidence)) is not None:
+def _measured(check: Check, way: Way[E], evidence: E) -> MeasuredCheck:
+    if (why_not := way.needs(evidence)) is not None:
         return MeasuredCheck(check.code, why_not=why_not)
     try:
-        at_levels = [tuple(check.measured(evidence, level)) for level in _resolved(check.draws)]
-        p_values = (
-            [None] * len(at_levels[0]) if check.by_chance is None else [*check.by_chance(evidence)]
-        )
+        at_levels = [tuple(way.measured(evidence, level)) for level in _resolved(check.draws)]
+        p_values: Sequence[float | None] = [None] * len(at_levels[0])
+        if (by_chance := way.by_chance) is not None:
+            p_values = [*by_chance(evidence)]
     except InputError as error:
         return MeasuredCheck(check.code, why_not=str(error))
     parts = tuple(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import confidence_calibration_error, event_calibration_error
 from kdcal_core.diagnostics.calibration_test import target_test
+from kdcal_core.diagnostics.summaries import summary_calibration_error, summary_test
 from kdcal_core.review import Limit
 
 
@@ -26,6 +28,15 @@ def _by_chance(evidence: Evidence) -> list[float]:
     return [target_test(evidence.target(), evidence.seed)]
 
 
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    summary, event, seed = evidence.summary, evidence.event, evidence.seed
+    return [Part(summary_calibration_error(summary, event, level=level, seed=seed))]
+
+
+def _by_chance_from_summary(evidence: SummaryEvidence) -> list[float]:
+    return [summary_test(evidence.summary, evidence.event, seed=evidence.seed)]
+
+
 Check(
     code="KC001",
     title="Overall calibration",
@@ -42,4 +53,5 @@ Check(
     "chance: Fan's adaptive Neyman test, with Spiegelhalter's contrast among its shapes.",
     by_chance=_by_chance,
     draws=1_000,
+    from_summary=Way(_from_summary, _by_chance_from_summary),
 ).offer()

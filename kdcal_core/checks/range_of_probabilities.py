@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import score_range
+from kdcal_core.diagnostics.summaries import summary_range
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     return [Part(score_range(evidence.target().score, level=level))]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_range(evidence.summary, evidence.event, level=level))]
 
 
 Check(
@@ -26,4 +32,5 @@ Check(
     method="The distance between the 1% and the 99% quantile of what is stated, in log odds, so "
     "that one limit suits rare events too: 40 to 60% is 0.8, and 1 to 20% is 3.2. The interval "
     "comes from order statistics.",
+    from_summary=Way(_from_summary),
 ).offer()

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from kdcal_core.checks.check import Check, Part, exact
+from kdcal_core.checks.check import Check, Part, Way, exact
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
+from kdcal_core.data import IntArray
 from kdcal_core.data.fitness import FEW_ROWS
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.scored
-    counts = np.bincount(rows.y, minlength=len(rows.classes))
-    part = exact("Rows of the rarest class", "Rarest class", counts.min(), rows.n_rows)
-    return [Part(part.estimate, rows.classes[int(counts.argmin())], key="rarest")]
+    return [_rarest(np.bincount(rows.y, minlength=len(rows.classes)), rows.classes)]
+
+
+def _rarest(counts: IntArray, classes: Sequence[str]) -> Part:
+    part = exact("Rows of the rarest class", "Rarest class", counts.min(), int(counts.sum()))
+    return Part(part.estimate, classes[int(counts.argmin())], key="rarest")
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [_rarest(evidence.summary.joint.sum(axis=1), evidence.summary.classes)]
 
 
 Check(
@@ -30,4 +41,5 @@ Check(
     method="The rows of the rarest true class, counted. Too few are a lack of evidence, never a "
     "fail.",
     of_rows=True,
+    from_summary=Way(_from_summary),
 ).offer()

@@ -424,9 +424,22 @@ says nothing about that'
     rarer = int(np.mean(y == 1) < 0.5)
     area, errors = rank_area(proba[:, rarer], y == rarer)
     named, seen = float(np.mean(proba[:, rarer] > 0.5)), float(np.mean(y == rarer))
+    return risk_words(classes[rarer][:60], named, seen, area, errors)
+
+
+def risk_words(name: str, named: float, seen: float, area: float, errors: float) -> str | None:
+    """As :func:`states_a_risk`, from what is known of the rarer class.
+
+    Parameters
+    ----------
+    name : str
+    named, seen : float
+        Share of rows that have more than one half of it, and that are of it.
+    area, errors : float
+        As of :func:`rank_area`.
+    """
     if errors <= _ERRORS or named >= seen / 2.0:
         return None
-    name = classes[rarer][:60]
     return (
         f"The model states a risk of {name} and hardly ever names it: {named:.1%} of the rows have "
         f"a probability above one half, while {name} makes up {seen:.1%} of them. It ranks them "
@@ -464,14 +477,22 @@ def rank_area(score: FloatArray, positive: NDArray[np.bool_]) -> tuple[float, fl
     >>> rank_area(np.array([0.1, 0.2, 0.8, 0.9]), np.array([True, True, False, False]))[0]
     0.0
     """
-    n, n_positive = len(score), int(positive.sum())
+    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
+    return area_of_ties(count, np.bincount(place, weights=positive, minlength=len(count)))
+
+
+def area_of_ties(
+    count: FloatArray | IntArray, positive: FloatArray | IntArray
+) -> tuple[float, float]:
+    """As :func:`rank_area`, of rows and of positive ones at each score in increasing order."""
+    n, n_positive = float(count.sum()), float(positive.sum())
     pairs = n_positive * (n - n_positive)
     if not pairs:
         return 0.5, 0.0
-    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(count) - 0.5 * (count - 1))[place]  # equal scores share their mean rank
-    area = (float(rank[positive].sum()) - n_positive * (n_positive + 1) / 2.0) / pairs
-    error = (float(np.var(rank, ddof=1)) / (n * pairs)) ** 0.5  # ties are in the ranks' variance
+    rank = np.cumsum(count) - 0.5 * (count - 1)  # equal scores share their mean rank
+    area = (float(positive @ rank) - n_positive * (n_positive + 1) / 2.0) / pairs
+    variance = float(count @ np.square(rank - (n + 1.0) / 2.0)) / (n - 1.0)  # with that of ties
+    error = (variance / (n * pairs)) ** 0.5
     return area, (area - 0.5) / error if error else 0.0
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, ScoredSet
+from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression.distribution_scores import paired_difference
 from kdcal_core.statistics import brier_losses, log_losses
@@ -120,7 +120,7 @@ def as_gains(log: Estimate, brier: Estimate) -> tuple[Estimate, Estimate]:
     return log, brier
 
 
-def stated_shares(counts: FloatArray) -> FloatArray:
+def stated_shares(counts: FloatArray | IntArray) -> FloatArray:
     """Share of every class (K,) from the rows of each."""
     # half a row more in each class, so that a class without rows is not called impossible
     return np.asarray((counts + 0.5) / (counts + 0.5).sum())

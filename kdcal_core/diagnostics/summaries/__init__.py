@@ -22,6 +22,7 @@ from kdcal_core.diagnostics.summaries.class_questions import (
     summary_gains_over_shares,
     summary_question_estimates,
     summary_range,
+    summary_risk,
     summary_test,
 )
 from kdcal_core.diagnostics.summaries.class_shift import summary_shift
@@ -64,6 +65,7 @@ __all__ = [
     "summary_range",
     "summary_regression_estimates",
     "summary_reliability",
+    "summary_risk",
     "summary_shift",
     "summary_test",
 ]

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.labels import area_of_ties, risk_words
 from kdcal_core.diagnostics.all_estimates import CLASS_GAPS
 from kdcal_core.diagnostics.beside_trivial import as_gains, least_gain, stated_shares
 from kdcal_core.diagnostics.calibration_test import cells_test
@@ -212,6 +213,29 @@ def summary_gain_over_most_frequent(summary: ClassSummary, *, level: float = 0.9
     return least_gain(gain, np.flatnonzero(rows).tolist(), level)
 
 
+def summary_risk(summary: ClassSummary) -> str | None:
+    """As :func:`kdcal_core.data.labels.states_a_risk`, with the rows of a cell taken as tied.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> p = np.linspace(0.0, 0.4, 1000)
+    >>> y = (np.arange(1000) % 5 < 5 * p).astype(np.int64)
+    >>> said = summary_risk(summarise(np.column_stack([1 - p, p]), y, ("no", "yes")))
+    >>> said[:42]
+    'The model states a risk of yes and hardly '
+    """
+    if len(summary.classes) != 2 or not summary.n:
+        return None
+    rows = summary.joint.sum(axis=1)
+    rarer = int(rows[1] < rows[0])
+    cells = ScoreCells.of_class(summary, rarer)
+    named = float(cells.count[cells.ends > 0.5].sum()) / summary.n
+    area, errors = area_of_ties(cells.count, cells.hits)
+    seen = float(rows[rarer]) / summary.n
+    return risk_words(summary.classes[rarer][:60], named, seen, area, errors)
+
+
 def summary_gains_over_shares(
     summary: ClassSummary, *, level: float = 0.95
 ) -> tuple[Estimate, Estimate]:
@@ -229,7 +253,7 @@ def summary_gains_over_shares(
     [0.53, 0.45]
     """
     require_rows(summary, level)
-    n, rows = summary.n, summary.joint.sum(axis=1).astype(np.float64)
+    n, rows = summary.n, summary.joint.sum(axis=1)
     shares = stated_shares(rows)
     base_log = float(rows @ surprisal(shares)) / n
     base_brier = float(rows @ (1.0 - 2.0 * shares)) / n + float(shares @ shares)

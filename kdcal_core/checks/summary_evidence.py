@@ -1,0 +1,41 @@
+"""What checks look at where of the rows only a summary of fixed size is held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kdcal_core.data import Task
+from kdcal_core.diagnostics.summaries import ClassSummary
+
+NEEDS_ROWS = (
+    "It cannot be computed because it needs the rows themselves. The table is a folder of files, "
+    "which may be larger than memory, so that only counts and sums of all rows are kept."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SummaryEvidence:
+    """The summary of the rows that checks judge.
+
+    Attributes
+    ----------
+    summary : ClassSummary
+    event : int or None
+        As of `kdcal_core.checks.Evidence`.
+    seed : int
+        Of every random step.
+    """
+
+    summary: ClassSummary
+    event: int | None = None
+    seed: int = 0
+
+    @property
+    def task(self) -> Task:
+        """Summaries are of classifications."""
+        return "classification"
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are judged."""
+        return self.summary.n
