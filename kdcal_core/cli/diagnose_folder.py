@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +26,14 @@ from kdcal_core.diagnostics.summaries import (
     summary_reliability,
 )
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
-from kdcal_core.errors import InputError
 from kdcal_core.jobs.executors import chosen_executor
-from kdcal_core.review import Review, Workspace, event_of, scored_review
-from kdcal_core.review.folder_summary import (
-    SAMPLE,
-    FolderSize,
-    sample_of_folder,
-    summary_of_folder,
-)
+from kdcal_core.review import Review, Workspace, event_of
+from kdcal_core.review.folder_review import refuse_for_folder, sampled_review
+from kdcal_core.review.folder_summary import FolderSize, summary_of_folder
 from kdcal_core.text import counted, listed, printable
 
 _BINS = 15
 _WORTH = 1_000_000  # rows; with fewer, workers take longer to start than to read
-_ROWS_ONLY = ("model", "evaluation", "weight", "cluster", "time", "family", "parameters", "by")
 
 NEEDS_ROWS = (
     "Computed from counts of all rows. Row weights, dependent rows, cautions about single rows and "
@@ -59,12 +50,8 @@ def run_folder(options: argparse.Namespace) -> Report:
         For an option that needs the rows, and for input that cannot be used: the error names its
         file, row group, row and column.
     """
-    for name in _ROWS_ONLY:
-        if getattr(options, name, None):
-            raise InputError(
-                f"--{name} cannot be given for a folder of predictions",
-                fix="Leave it out, or give the rows as one file.",
-            )
+    given = named_files(options)
+    refuse_for_folder(given)
     where, n_bins = options.predictions, options.bins or _BINS
     bins_of_cells(n_bins)  # refuses before a long pass what it could not answer
     to_output, roots = options.json == "-", allowed_roots() or None
@@ -75,17 +62,8 @@ def run_folder(options: argparse.Namespace) -> Report:
         made = [folder / name for name in ("sample", "review", "summary")]
         for one in made:
             one.mkdir()
-        sample, size = sample_of_folder(where, made[0], roots)
-        workspace = Workspace(made[1])
-        given = replace(named_files(options), predictions=str(sample), evaluation=None)
-        with _of_sample(where):
-            review = scored_review(workspace, given)
-        if review.task != "classification" or review.roles is None:
-            raise InputError(
-                "A folder of files is read for a classification only",
-                fix="Give the rows of a regression as one file.",
-                file=str(where),
-            )
+        review, size = sampled_review(Workspace(made[1]), given, made[0], roots)
+        assert review.roles is not None
         event = event_of(review, given)
         with chosen_executor("none" if size.rows < _WORTH else None) as executor:
             summary = summary_of_folder(
@@ -110,17 +88,6 @@ def run_folder(options: argparse.Namespace) -> Report:
     if options.json:
         write_record(Path(options.json), content)
     return Report(_text(measured, review, name, size, options.level, doubts))
-
-
-@contextmanager
-def _of_sample(where: str) -> Iterator[None]:
-    """Make errors about the sample of rows name the folder; its rows are nobody's."""
-    try:
-        yield
-    except InputError as error:
-        if error.file != SAMPLE:
-            raise
-        raise InputError(error.what, fix=error.fix, file=where, column=error.column) from error
 
 
 def measure_summary(

@@ -6,6 +6,7 @@ they are read. Only the columns that are asked for are read, in blocks of bounde
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from kdcal_core.data.arrow_tables import (
     to_frame,
 )
 from kdcal_core.errors import InputError
+from kdcal_core.store.disk import digest_of
 from kdcal_core.text import counted, listed
 
 ROOTS = "KDCAL_TABLE_FOLDERS"
@@ -126,6 +128,30 @@ def parquet_files(
             file=str(folder),
         )
     return tuple(sorted(found, key=lambda one: one[1]))
+
+
+def digest_of_files(files: Sequence[tuple[Path, str]]) -> str:
+    """SHA-256 of what ``sha256sum`` prints of the files, in the order given.
+
+    Raises
+    ------
+    OSError
+        If one cannot be read.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as made:
+    ...     _ = (Path(made) / "a.parquet").write_bytes(b"")
+    ...     digest_of_files(parquet_files(made))[:8]
+    '3631b86e'
+    """
+    lines = hashlib.sha256()
+    for path, name in files:
+        plain = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+        mark = "" if plain == name else "\\"  # as sha256sum marks a name that it had to change
+        lines.update(f"{mark}{digest_of(path)}  {plain}\n".encode("utf-8", "surrogateescape"))
+    return lines.hexdigest()
 
 
 def _within(path: Path, roots: Sequence[Path]) -> bool:

@@ -1,0 +1,145 @@
+"""A review of a folder of predictions that may be larger than memory.
+
+The roles of columns follow from a sample of rows, as for any table. What is said of all rows comes
+from their summary (`kdcal_core.review.folder_summary`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from kdcal_core.data.parquet_folder import digest_of_files, parquet_files
+from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress, silent
+from kdcal_core.review.folder_summary import (
+    SAMPLE,
+    FolderSize,
+    sample_of_folder,
+    summary_of_folder,
+)
+from kdcal_core.review.named_files import NamedFiles, scored_review
+from kdcal_core.review.review import Review
+from kdcal_core.review.workspace import Workspace
+
+_ROWS_ONLY = (
+    *("model", "data", "evaluation", "training", "foreign", "weight", "cluster", "time"),
+    *("family", "parameters", "true_mean", "by"),
+)
+
+
+def is_folder(given: NamedFiles) -> bool:
+    """Whether the predictions that the caller names lie in a folder of files."""
+    return given.predictions is not None and Path(given.predictions).is_dir()
+
+
+def refuse_for_folder(given: NamedFiles) -> None:
+    """Refuse what needs the rows of one table.
+
+    Raises
+    ------
+    InputError
+        For other files beside the folder, and for columns of weights, clusters or times, or of a
+        regression.
+    """
+    for name in _ROWS_ONLY:
+        if getattr(given, name):
+            raise InputError(
+                f"{given.option(name)} cannot be given for a folder of predictions",
+                fix="Leave it out, or give the rows as one file.",
+            )
+
+
+def sampled_review(
+    workspace: Workspace, given: NamedFiles, into: Path, roots: Sequence[Path] | None = None
+) -> tuple[Review, FolderSize]:
+    """A scored review of some rows of the folder that ``given.predictions`` names.
+
+    Parameters
+    ----------
+    into : Path
+        An empty folder for the sample.
+    roots : sequence of Path, optional
+        As for :func:`kdcal_core.data.parquet_folder.parquet_files`.
+
+    Returns
+    -------
+    Review, FolderSize
+        With the roles of the columns, and the size of the whole table.
+
+    Raises
+    ------
+    InputError
+        As `refuse_for_folder` and `scored_review`, and for a regression.
+    """
+    refuse_for_folder(given)
+    where = str(given.predictions)
+    sample, size = sample_of_folder(where, into, roots)
+    with _of_sample(where):
+        review = scored_review(workspace, replace(given, predictions=str(sample)))
+    if review.task != "classification" or review.roles is None:
+        raise InputError(
+            "A folder of files is read for a classification only",
+            fix="Give the rows of a regression as one file.",
+            file=where,
+        )
+    return review, size
+
+
+@contextmanager
+def _of_sample(where: str) -> Iterator[None]:
+    """Make errors about the sample of rows name the folder; its rows are nobody's."""
+    try:
+        yield
+    except InputError as error:
+        if error.file != SAMPLE:
+            raise
+        raise InputError(error.what, fix=error.fix, file=where, column=error.column) from error
+
+
+def whole_review(
+    review: Review,
+    folder: str,
+    into: Path,
+    roots: Sequence[Path] | None = None,
+    progress: Progress = silent,
+) -> Review:
+    """The sampled review, with the name, the digest and the numbers of all rows of the folder.
+
+    Their summary, a `kdcal_core.diagnostics.summaries.ClassSummary`, is stored into the empty
+    folder ``into``. The digest of the table is that of its files
+    (:func:`kdcal_core.data.parquet_folder.digest_of_files`), that of the set the summary's.
+
+    Raises
+    ------
+    InputError
+        For a value that cannot be used, and if a file changes while the folder is read.
+    """
+    assert review.roles is not None
+    files = parquet_files(folder, roots)
+    digest = digest_of_files(files)
+    summary = summary_of_folder(
+        folder, review.roles, review.classes, into, roots, progress=progress
+    )
+    if digest_of_files(parquet_files(folder, roots)) != digest:
+        raise InputError(
+            "The folder changed while it was read",
+            fix="Start again once its files are written.",
+            file=folder,
+        )
+    table, scored = review.tables["calibration"], review.sets["calibration"]
+    name = Path(folder).resolve().name or folder
+    table = replace(table, name=name, digest=digest, n_rows=summary.n)
+    scored = replace(
+        scored,
+        digest=summary.digest,
+        answers="",  # a summary knows no weights or clusters that its digest could depend on
+        n_rows=summary.n,
+        accuracy=float(np.trace(summary.joint)) / summary.n,
+        class_rows=tuple(summary.joint.sum(axis=1).tolist()),
+    )
+    return replace(review, tables={"calibration": table}, sets={"calibration": scored})
