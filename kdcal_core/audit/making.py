@@ -41,14 +41,22 @@ from kdcal_core.charts import (
 )
 from kdcal_core.checks import (
     CHECKS,
+    CheckedReview,
     MeasuredCheck,
+    MeasuredChecks,
     headline,
     judge_checks,
     measure_checks,
     next_step,
 )
 from kdcal_core.data import Roles, Task
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import (
+    Confusion,
+    DecisionCounts,
+    Estimate,
+    Reliability,
+    ScoreHistogram,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.builds import files_digest, installed
 from kdcal_core.progress import part_of
@@ -217,35 +225,59 @@ def make_audit(sets: Sets, *, settings: AuditSettings) -> AuditContent:
     found = measure_checks(evidence, asked, part_of(sets.progress, 0.0, 0.7))
     known |= {one.code: one for one in found.checks}
     measured = replace(found, checks=tuple(known[one] for one in CHECKS if one in known))
-    limits = limits_of(review.task, codes, settings.limits)
+    checked = judged(review, settings, measured)
+    sets.progress(0.7, "Measuring, with intervals")
+    estimates = _estimates(sets, settings)
+    sets.progress(0.8, "Drawing")
+    charts = kept_charts(_charts(sets, settings))
+    return content_of(review, settings, measured, checked, estimates, charts)
+
+
+def judged(review: Review, settings: AuditSettings, measured: MeasuredChecks) -> CheckedReview:
+    """The verdicts of an audit.
+
+    Raises
+    ------
+    InputError
+        If limits compare with a baseline and none is given.
+    """
+    limits = limits_of(review.task, settings.codes, settings.limits)
     compared = sorted(code for code, one in limits.items() if one.against == "baseline")
     if compared and settings.baseline is None:
         raise InputError(
             f"The limits of {', '.join(compared)} compare with a baseline, and none is given",
             fix="Give one, or give these checks limits of their own.",
         )
-    checked = judge_checks(
+    return judge_checks(
         measured,
         limits,
         baseline=settings.baseline.measured if settings.baseline else None,
         required=settings.required,
     )
-    sets.progress(0.7, "Measuring, with intervals")
-    estimates = _estimates(sets, settings)
-    sets.progress(0.8, "Drawing")
+
+
+def content_of(
+    review: Review,
+    settings: AuditSettings,
+    measured: MeasuredChecks,
+    checked: CheckedReview,
+    estimates: tuple[Estimate, ...],
+    charts: tuple[KeptChart, ...],
+) -> AuditContent:
+    """What an audit keeps of what was computed."""
     return AuditContent(
         format=FORMAT,
         title=settings.title,
         subject=subject_of(review, settings),
         code=code_facts(),
         seed=_SEED,
-        limits=limits,
+        limits=limits_of(review.task, settings.codes, settings.limits),
         measured=measured,
         checked=checked,
         headline=headline(checked),
         next_step=next_step(checked),
         estimates=estimates,
-        charts=tuple(_charts(sets, settings)),
+        charts=charts,
         baseline=settings.baseline,
         calibrator=settings.calibrator,
     )
@@ -313,63 +345,97 @@ def _estimates(sets: Sets, settings: AuditSettings) -> tuple[Estimate, ...]:
 Draw = Callable[[bool], Chart]
 
 
-def _charts(sets: Sets, settings: AuditSettings) -> Iterator[KeptChart]:
-    regression = sets.reader.review.task == "regression"
-    asked = _of_regression if regression else _of_classification
-    for key, title, page, draw in asked(sets, settings):
-        light, dark = draw(False), draw(True)
-        yield KeptChart(
-            key,
-            title,
-            page,
-            light.finding,
-            light.alt,
-            light.how_to_read,
-            _json(light),
-            _json(dark),
-            light.table().to_csv(index=False),
-        )
+Drawn = Iterator[tuple[str, str, str, Draw]]
+
+
+def kept_charts(drawn: Drawn) -> tuple[KeptChart, ...]:
+    """Charts, each a key, a title, a page and what draws it, as an audit keeps them."""
+    return tuple(_kept(*one) for one in drawn)
+
+
+def _kept(key: str, title: str, page: str, draw: Draw) -> KeptChart:
+    light, dark = draw(False), draw(True)
+    return KeptChart(
+        key,
+        title,
+        page,
+        light.finding,
+        light.alt,
+        light.how_to_read,
+        _json(light),
+        _json(dark),
+        light.table().to_csv(index=False),
+    )
 
 
 def _json(chart: Chart) -> str:
     return str(pio.to_json(chart.figure, engine="json"))
 
 
-Drawn = Iterator[tuple[str, str, str, Draw]]
+def _charts(sets: Sets, settings: AuditSettings) -> Drawn:
+    regression = sets.reader.review.task == "regression"
+    return (_of_regression if regression else _of_classification)(sets, settings)
 
 
-def _of_classification(sets: Sets, settings: AuditSettings) -> Drawn:
-    review, which, event = sets.reader.review, settings.which, settings.event
+@dataclass(frozen=True, eq=False)
+class ClassCounts:
+    """What the charts of a classification show, of rows or of a summary of them.
+
+    ``by_class`` is the reliability of each predicted class, of more than two. ``decisions`` are
+    those of an event.
+    """
+
+    reliability: Reliability
+    by_class: Reliability | None
+    scores: ScoreHistogram
+    confusion: Confusion
+    decisions: DecisionCounts | None
+
+
+def charts_of_counts(counts: ClassCounts, review: Review, event: int | None) -> Drawn:
+    """Charts of the set as a whole."""
     classes = review.classes
-    overview = set_overview(sets, which=which, event=event)
     yield (
         *("reliability", "Reliability", "reliability"),
-        lambda dark: reliability_chart(overview.reliability, classes, dark=dark),
+        lambda dark: reliability_chart(counts.reliability, classes, dark=dark),
     )
-    if len(classes) > 2:
-        by_class = set_reliability(
-            sets, which=which, kind="top-label", n_bins=10, strategy="uniform"
-        )
+    if (by_class := counts.by_class) is not None:
         yield (
             *("reliability_by_class", "Reliability by predicted class", "reliability"),
             lambda dark: reliability_by_class_chart(by_class, classes, dark=dark),
         )
     yield (
         *("scores", "Confidence of right and wrong predictions", "reliability"),
-        lambda dark: scores_chart(overview.scores, dark=dark),
+        lambda dark: scores_chart(counts.scores, dark=dark),
     )
     yield (
         *("confusion", "Predicted and true classes", "reliability"),
-        lambda dark: confusion_chart(overview.confusion, "joint", classes, dark=dark),
+        lambda dark: confusion_chart(counts.confusion, "joint", classes, dark=dark),
     )
-    if event is not None:
-        counts = set_decisions(sets, which=which, event=event)
+    if (decisions := counts.decisions) is not None and event is not None:
         kept = review.question.decisions.get(classes[event])
         threshold = 0.5 if kept is None or kept.threshold is None else kept.threshold
         yield (
             *("net_benefit", "Net benefit by threshold", "decisions"),
-            lambda dark: net_benefit_chart(counts, threshold, dark=dark),
+            lambda dark: net_benefit_chart(decisions, threshold, dark=dark),
         )
+
+
+def _counts(sets: Sets, which: Which, event: int | None) -> ClassCounts:
+    overview, by_class = set_overview(sets, which=which, event=event), None
+    if len(sets.reader.review.classes) > 2:
+        by_class = set_reliability(
+            sets, which=which, kind="top-label", n_bins=10, strategy="uniform"
+        )
+    decisions = None if event is None else set_decisions(sets, which=which, event=event)
+    return ClassCounts(
+        overview.reliability, by_class, overview.scores, overview.confusion, decisions
+    )
+
+
+def _of_classification(sets: Sets, settings: AuditSettings) -> Drawn:
+    review, which, event = sets.reader.review, settings.which, settings.event
+    yield from charts_of_counts(_counts(sets, which, event), review, event)
     if settings.groups:
         groups = set_groups(sets, which=which, event=event, columns=settings.groups)
         yield "groups", "Declared groups", "groups", lambda dark: groups_chart(groups, dark=dark)

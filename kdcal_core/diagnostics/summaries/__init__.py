@@ -12,6 +12,7 @@ from kdcal_core.diagnostics.summaries.class_estimates import (
     summary_gap,
     summary_line,
     summary_reliability,
+    summary_scores,
 )
 from kdcal_core.diagnostics.summaries.class_questions import (
     certain_rows,
@@ -66,6 +67,7 @@ __all__ = [
     "summary_regression_estimates",
     "summary_reliability",
     "summary_risk",
+    "summary_scores",
     "summary_shift",
     "summary_test",
 ]

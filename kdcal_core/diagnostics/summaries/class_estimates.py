@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kdcal_core.data import FloatArray
-from kdcal_core.data.binning import bin_sums
+from kdcal_core.data.binning import bin_sums, uniform_edges
 from kdcal_core.diagnostics.auc import interval_of_samples
 from kdcal_core.diagnostics.by_predicted_class import Confusion, confusion_of
 from kdcal_core.diagnostics.calibration_error import (
@@ -33,6 +33,7 @@ from kdcal_core.diagnostics.reliability import (
     fewer_cells,
     isotonic_values,
 )
+from kdcal_core.diagnostics.score_histograms import ScoreHistogram
 from kdcal_core.diagnostics.scores import (
     BRIER,
     CONFIDENCE,
@@ -240,6 +241,22 @@ def summary_reliability(
         for cells in _targets(summary, kind, label)
     )
     return Reliability(kind, strategy, n_bins, level, summary.n, curves)
+
+
+def summary_scores(summary: ClassSummary, n_bins: int = 50) -> ScoreHistogram:
+    """Confidence of right and of wrong rows; :func:`kdcal_core.diagnostics.score_histogram`.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> found = summary_scores(summarise([[0.9, 0.1], [0.2, 0.8]], [0, 0], ("no", "yes")), 2)
+    >>> found.correct.tolist(), found.wrong.tolist()
+    ([0.0, 1.0], [0.0, 1.0])
+    """
+    cells = ScoreCells.of_confidence(summary)
+    index = bins_of_cells(n_bins)[cells.place]
+    right, wrong = (bin_sums(index, n_bins, rows) for rows in (cells.hits, cells.misses))
+    return ScoreHistogram(None, uniform_edges(n_bins), right, wrong)
 
 
 def summary_confusion(summary: ClassSummary) -> Confusion:
