@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from kdcal_core.checks import CHECKS
+from kdcal_core.data.parquet_folder import allowed_roots, parquet_files
 from kdcal_core.data.schema import Family, OutputKind, Task
 from kdcal_core.errors import InputError
 from kdcal_core.review import Arrival, Limit, NamedFiles, Review, places_of
+from kdcal_core.review.folder_review import is_folder
 from kdcal_core.text import listed
 
 Undecided = Literal["own", "pass", "fail"]
@@ -152,12 +154,16 @@ class AuditConfig:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Every file that it names."""
+        """Every file that it names, and those of a folder of predictions."""
         named = self.files
-        one_each = (named.model, named.data, named.predictions, named.evaluation, named.training)
+        one_each = (named.model, named.data, named.evaluation, named.training)
+        predictions = [named.predictions]
+        if named.predictions is not None and is_folder(named):
+            found = parquet_files(named.predictions, allowed_roots() or None)
+            predictions = [str(path) for path, _ in found]
         others = (self.calibrator, self.signature, self.signature_key)
         baseline = "" if self.baseline == "latest" else self.baseline
-        return tuple(filter(None, (*one_each, *named.foreign, *others, baseline)))
+        return tuple(filter(None, (*one_each, *predictions, *named.foreign, *others, baseline)))
 
 
 def toml_option(name: str, value: str = "") -> str:

@@ -71,6 +71,9 @@ class TableFacts:
     columns : tuple of str
     scored : str
         Digest of what was judged (predictions, outcomes, weights); empty for other tables.
+    files : int
+        Number of files of a folder, of whose rows a summary was judged; its digest is that of
+        their list (`kdcal_core.data.parquet_folder.digest_of_files`). 0 for one file.
     """
 
     part: str
@@ -79,6 +82,7 @@ class TableFacts:
     n_rows: int
     columns: tuple[str, ...]
     scored: str = ""
+    files: int = 0
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from kdcal_core.audit.content import AuditContent, failures
 from kdcal_core.audit.events import Person
 from kdcal_core.audit.gate_baselines import LATEST, earlier_audits, first_alike
 from kdcal_core.audit.gate_files import LoadedFiles, load_files, verified
+from kdcal_core.audit.gate_summary import LoadedSummary, load_summary
 from kdcal_core.audit.making import AuditSettings, limits_of
 from kdcal_core.audit.project import Project
 from kdcal_core.audit.record import Record
@@ -24,6 +25,10 @@ from kdcal_core.data import Task
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import Which
+from kdcal_core.review.folder_review import is_folder
+
+Loaded = LoadedFiles | LoadedSummary
+"""What a gate loaded: the rows of files, or the summary of a folder of them."""
 
 _CODES: dict[Verdict, int] = {"pass": 0, "fail": 1, "not enough evidence": 3}
 
@@ -128,12 +133,13 @@ def start_gate(config: AuditConfig, record: Record | None, who: Person | None) -
     return StartedGate(config, record, who, earlier_audits(config, record), verified(config))
 
 
-def load_gate(config: AuditConfig, folder: str, progress: Progress = silent) -> LoadedFiles:
-    """Read and score the rows, in any process that sees the files; see `gate_folder`."""
-    return load_files(config, folder, progress)
+def load_gate(config: AuditConfig, folder: str, progress: Progress = silent) -> Loaded:
+    """Read the rows, in any process that sees the files; see `gate_folder`."""
+    load = load_summary if is_folder(config.files) else load_files
+    return load(config, folder, progress)
 
 
-def ask_gate(started: StartedGate, loaded: LoadedFiles) -> AskedGate:
+def ask_gate(started: StartedGate, loaded: Loaded) -> AskedGate:
     """Lock the limits in the record, where there is one, before anything is measured."""
     config, review, record, who = started.config, loaded.review, started.record, started.who
     event = None if config.view == "confidence" else review.event
@@ -161,7 +167,7 @@ def ask_gate(started: StartedGate, loaded: LoadedFiles) -> AskedGate:
 
 def judge_gate(
     config: AuditConfig,
-    loaded: LoadedFiles,
+    loaded: Loaded,
     settings: AuditSettings,
     folder: str,
     progress: Progress = silent,

@@ -32,6 +32,7 @@ def gate_json(gate: Gate) -> dict[str, Any]:
         and {"title": content.calibrator.title, "digest": content.calibrator.digest},
         "tables": [
             {"part": one.part, "name": one.name, "sha256": one.digest, "rows": one.n_rows}
+            | ({"files": one.files} if one.files else {})
             for one in content.subject.tables
         ],
         "judged": {"set": content.subject.which, "rows": content.checked.n},

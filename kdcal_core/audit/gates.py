@@ -18,6 +18,7 @@ from kdcal_core.audit.events import Person
 from kdcal_core.audit.gate import (
     AskedGate,
     Gate,
+    Loaded,
     StartedGate,
     ask_gate,
     end_gate,
@@ -26,7 +27,6 @@ from kdcal_core.audit.gate import (
     load_gate,
     start_gate,
 )
-from kdcal_core.audit.gate_files import LoadedFiles
 from kdcal_core.audit.gate_words import gate_json, gate_junit
 from kdcal_core.audit.junit import plain_xml
 from kdcal_core.audit.record import Record
@@ -168,7 +168,7 @@ class _Running:
     folder: str = ""
     error: str = ""
     started: StartedGate | None = None
-    loaded: _Later[LoadedFiles] | None = None
+    loaded: _Later[Loaded] | None = None
     asked: AskedGate | None = None
     judged: _Later[Any] | None = None
 

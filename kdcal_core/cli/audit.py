@@ -38,7 +38,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.text import counted, printable
 
 if TYPE_CHECKING:
-    from kdcal_core.audit import AuditContent, Gate, Record
+    from kdcal_core.audit import AuditConfig, AuditContent, Gate, Record
     from kdcal_core.review import Review
 
 _NO_AUDIT = "There is no audit in the record yet."
@@ -102,8 +102,7 @@ def write_gate(gate: Gate, out: Path) -> None:
 
 def _init(options: argparse.Namespace) -> Report:
     from kdcal_core.audit import AuditConfig, audit_settings, config_text, limits_of, subject_of
-    from kdcal_core.audit.gate_files import with_question
-    from kdcal_core.review import Workspace, check_files, scored_review
+    from kdcal_core.review import Workspace
 
     tables = ("calibration", "evaluation", "training", "predictions")
     places = ("model", "signature", "signature_key", *tables)
@@ -120,6 +119,7 @@ def _init(options: argparse.Namespace) -> Report:
         }
         names |= {"training": review.training.name} if review.training else {}
         foreign = [one.name for one in review.foreign.values()]
+        reads = (*names.values(), *foreign)
     else:
         files = named_files(options)
         if not files.target or not (files.data or files.predictions):
@@ -127,11 +127,10 @@ def _init(options: argparse.Namespace) -> Report:
                 "Neither a review nor files are given",
                 fix="Give --review ID, or --target with --model and --data, or --predictions.",
             )
-        check_files(files)
         config = AuditConfig("", files, event=files.event, groups=options.groups)
         with temporary_folder() as folder:
-            workspace = Workspace(folder)
-            review = with_question(workspace, scored_review(workspace, files), config, files)
+            review = _first_look(config, folder)
+        reads = config.reads
         given = {one: getattr(files, one, None) for one in places} | {"calibration": files.data}
         names = {one: str(Path(path).absolute()) for one, path in given.items() if path}
         foreign = [str(Path(path).absolute()) for path in files.foreign]
@@ -145,11 +144,29 @@ def _init(options: argparse.Namespace) -> Report:
         files=ordered,
         foreign=foreign,
     )
-    check_out(options.out, (*ordered.values(), *foreign), force=options.force)
+    check_out(options.out, reads, force=options.force)
     keep_the_record(options.out)
     write_file(Path(options.out), text.encode())
     note = " Change the files' paths, which it does not know." if options.review else ""
     return Report(f"Wrote {printable(options.out, 200)}.{note}")
+
+
+def _first_look(config: AuditConfig, folder: Path) -> Review:
+    """The scored review of the files that a configuration names; of a folder, of some rows."""
+    from kdcal_core.audit.gate_files import with_question
+    from kdcal_core.data.parquet_folder import allowed_roots
+    from kdcal_core.review import Workspace, check_files, scored_review
+    from kdcal_core.review.folder_review import is_folder, sampled_review
+
+    workspace, files = Workspace(folder / "reviews"), config.files
+    if is_folder(files):
+        sample = folder / "sample"
+        sample.mkdir()
+        review, _ = sampled_review(workspace, files, sample, allowed_roots() or None)
+    else:
+        check_files(files)
+        review = scored_review(workspace, files)
+    return with_question(workspace, review, config, files)
 
 
 def _signed_names(review: Review) -> dict[str, str]:

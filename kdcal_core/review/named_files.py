@@ -128,6 +128,8 @@ def check_files(given: NamedFiles) -> None:
     check_outputs(given)
     tables = (given.data, given.predictions, given.evaluation, given.training, *given.foreign)
     for path in (given.model, given.signature, given.signature_key, *tables):
+        if path and Path(path).is_dir():
+            raise InputError("This is a folder", fix="Give the rows as one file.", file=path)
         if path and not Path(path).is_file():
             raise InputError("There is no such file", fix="Check its path.", file=path)
 

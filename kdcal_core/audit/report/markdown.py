@@ -79,13 +79,20 @@ def _identity(content: AuditContent) -> str:
     what = (
         f"Model {escape_markdown(model.name)} (`{model.digest[:12]}`)"
         if model is not None
-        else "A table of predictions"
+        else _predictions(content)
     )
     chosen = content.calibrator
     if chosen is not None and chosen.rows:
         what += f" with the calibrator {escape_markdown(chosen.title)} (`{chosen.digest[:12]}`)"
     rows = f"{counted(content.checked.n, 'row')} of the {judged} set (`{content.rows_digest[:12]}`)"
     return f"{what}, judged on {rows}. kdcal {escape_markdown(content.code.kdcal)}."
+
+
+def _predictions(content: AuditContent) -> str:
+    files = sum(one.files for one in content.subject.tables)
+    if not files:
+        return "A table of predictions"
+    return f"{counted(files, 'file')} of predictions in a folder, of which counts are kept"
 
 
 def _state(audit: Audit | None, project: Project | None) -> str:

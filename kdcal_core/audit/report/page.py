@@ -44,6 +44,7 @@ _ABSENT = {
     "groups": "There is no chart of groups: none were declared.",
     "regions": "There is no chart of regions in this audit.",
 }
+_NO_GROUPS = "There is no chart of groups in this audit."
 
 
 def html_report(
@@ -131,7 +132,7 @@ def _context(content: AuditContent, audit: Audit | None, project: Project | None
             )
             for key, title in sections.PLACES.items()
         ],
-        "absent": _ABSENT,
+        "absent": _ABSENT | ({"groups": _NO_GROUPS} if content.subject.groups else {}),
         "finding_words": FINDING_WORDS,
         "estimates": sections.estimate_rows(content.estimates),
         "limits": [

@@ -78,7 +78,9 @@ def how_predicted(content: AuditContent, audit: Audit | None) -> str:
     """Where the predictions come from."""
     model = content.subject.model
     if model is None:
-        found = "The predictions were read from a table; how they were computed is not known here."
+        files = sum(one.files for one in content.subject.tables)
+        where = f"a folder of {counted(files, 'file')}" if files else "a table"
+        found = f"The predictions were read from {where}; how they were computed is not known here."
     else:
         found = (
             f"kdcal computed the predictions from the file {model.name!r} ({model.kind}, SHA-256 "

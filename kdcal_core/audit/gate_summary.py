@@ -1,0 +1,121 @@
+"""A gate of a folder of predictions, which may be larger than memory: a summary is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kdcal_core.audit.config import AuditConfig
+from kdcal_core.audit.content import AuditContent
+from kdcal_core.audit.gate_files import with_question
+from kdcal_core.audit.making import (
+    AuditSettings,
+    ClassCounts,
+    charts_of_counts,
+    content_of,
+    judged,
+    kept_charts,
+)
+from kdcal_core.checks import SummaryEvidence, measure_checks
+from kdcal_core.data.parquet_folder import allowed_roots
+from kdcal_core.diagnostics.summaries import (
+    ClassSummary,
+    summary_confusion,
+    summary_decisions,
+    summary_estimates,
+    summary_question_estimates,
+    summary_reliability,
+    summary_scores,
+)
+from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress, part_of, silent
+from kdcal_core.review import Review, Workspace
+from kdcal_core.review.folder_review import sampled_review, whole_review
+from kdcal_core.store import load
+
+_SUMMARY = "summary"
+
+
+@dataclass(frozen=True)
+class LoadedSummary:
+    """The folder of a gate: its summary lies in the gate's own folder.
+
+    ``files`` is the number of its files.
+    """
+
+    review: Review
+    files: int
+
+    def judge(
+        self,
+        config: AuditConfig,
+        settings: AuditSettings,
+        folder: str,
+        progress: Progress = silent,
+    ) -> AuditContent:
+        """The audit of the summary, in any process that sees the folder in which it lies."""
+        summary = load(Path(folder) / _SUMMARY, ClassSummary)
+        content = summary_audit(self.review, summary, settings, progress)
+        (table,) = content.subject.tables
+        tables = (replace(table, files=self.files),)
+        return replace(content, subject=replace(content.subject, tables=tables))
+
+
+def load_summary(config: AuditConfig, folder: str, progress: Progress = silent) -> LoadedSummary:
+    """Read the folder that a configuration names as predictions, in an empty folder.
+
+    Raises
+    ------
+    InputError
+        For a calibrator, whose output would have to be computed of the rows, and as
+        `kdcal_core.review.folder_review.sampled_review` and ``whole_review``.
+    """
+    if config.calibrator is not None:
+        raise InputError(
+            "files.calibrator cannot be given for a folder of predictions",
+            fix="Leave it out, or give the rows as one file.",
+        )
+    place, roots = Path(folder), allowed_roots() or None
+    sample, summary = place / "sample", place / _SUMMARY
+    for one in (sample, summary):
+        one.mkdir()
+    workspace = Workspace(place / "reviews")
+    review, size = sampled_review(workspace, config.files, sample, roots)
+    review = with_question(workspace, review, config, config.files)
+    where = str(config.files.predictions)
+    whole = whole_review(review, where, summary, roots, part_of(progress, 0.05, 1.0))
+    return LoadedSummary(whole, size.files)
+
+
+def summary_audit(
+    review: Review, summary: ClassSummary, settings: AuditSettings, progress: Progress = silent
+) -> AuditContent:
+    """As `kdcal_core.audit.make_audit`, of the summary of a classification's rows.
+
+    Raises
+    ------
+    InputError
+        If limits compare with a baseline and none is given.
+    """
+    event = settings.event
+    evidence = SummaryEvidence(summary, event)
+    measured = measure_checks(evidence, settings.codes or None, part_of(progress, 0.0, 0.6))
+    checked = judged(review, settings, measured)
+    progress(0.6, "Measuring, with intervals")
+    estimates = (*summary_estimates(summary), *summary_question_estimates(summary, event))
+    progress(0.9, "Drawing")
+    charts = kept_charts(charts_of_counts(_counts(summary, event), review, event))
+    return content_of(review, settings, measured, checked, estimates, charts)
+
+
+def _counts(summary: ClassSummary, event: int | None) -> ClassCounts:
+    several = len(summary.classes) > 2
+    return ClassCounts(
+        reliability=summary_reliability(
+            summary, kind="confidence" if event is None else "class", label=event
+        ),
+        by_class=summary_reliability(summary, kind="top-label", n_bins=10) if several else None,
+        scores=summary_scores(summary),
+        confusion=summary_confusion(summary),
+        decisions=None if event is None else summary_decisions(summary, event),
+    )

@@ -1,0 +1,254 @@
+"""A gate of a folder of files judges as one of a table of the same rows, or says why not."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from audit_people import ME
+from audit_place import Place
+from test_gate import SCHEMA
+
+from kdcal_core.audit import (
+    AuditConfig,
+    Gate,
+    config_of,
+    content_bytes,
+    gate_json,
+    read_config,
+    read_content,
+    run_gate,
+    verify,
+)
+from kdcal_core.audit.report import html_report, markdown_report
+from kdcal_core.checks import CHECKS, NEEDS_ROWS
+from kdcal_core.cli import main
+from kdcal_core.data.parquet_folder import ROOTS
+from kdcal_core.errors import InputError
+from kdcal_core.review import Limit, NamedFiles, folder_review
+
+pytestmark = pytest.mark.usefixtures("work_here")
+
+FROM_SUMMARY = tuple(code for code, one in CHECKS.items() if one.from_summary is not None)
+CODES = (*FROM_SUMMARY, "KC201", "KC203")  # the last two need the rows
+
+
+def table_of(k: int, sharpness: float, n: int = 3000) -> pa.Table:
+    rng = np.random.default_rng(k)
+    odds = rng.normal(0.0, 1.5, (n, k))
+    true, said = np.exp(odds), np.exp(sharpness * odds)
+    true, said = (one / one.sum(axis=1, keepdims=True) for one in (true, said))
+    y = (rng.random((n, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(0, k - 1)
+    columns = {f"proba_c{at}": said[:, at] for at in range(k)}
+    return pa.table({**columns, "y": [f"c{one}" for one in y], "place": np.arange(n) % 3})
+
+
+def written(root: Path, k: int, sharpness: float) -> tuple[Path, Path]:
+    """The same rows as a folder of three files, and as one file."""
+    table, folder = table_of(k, sharpness), root / "parts"
+    (folder / "later").mkdir(parents=True)
+    pq.write_table(table.slice(0, 1200), folder / "a.parquet", row_group_size=500)
+    pq.write_table(table.slice(1200, 1000), folder / "b.parquet")
+    pq.write_table(table.slice(2200), folder / "later" / "c.parquet")
+    pq.write_table(table, root / "whole.parquet")
+    return folder, root / "whole.parquet"
+
+
+def config(path: Path, **more: object) -> AuditConfig:
+    files = NamedFiles(target="y", predictions=str(path))
+    return replace(AuditConfig("A gate", files, codes=CODES), **more)
+
+
+def both(root: Path, k: int, sharpness: float, **more: object) -> tuple[Gate, Gate]:
+    folder, whole = written(root, k, sharpness)
+    return run_gate(config(folder, **more)), run_gate(config(whole, **more))
+
+
+@pytest.fixture(scope="module")
+def fair(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Gate, Gate]:
+    return both(tmp_path_factory.mktemp("fair"), 2, 1.0)
+
+
+@pytest.fixture(scope="module")
+def sharp(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Gate, Gate]:
+    return both(tmp_path_factory.mktemp("sharp"), 3, 2.5)
+
+
+@pytest.mark.parametrize("gates", ["fair", "sharp"])
+def test_verdicts_and_numbers_are_those_of_one_table(
+    gates: str, request: pytest.FixtureRequest
+) -> None:
+    ours, theirs = request.getfixturevalue(gates)
+    assert (ours.verdict, ours.exit_code) == (theirs.verdict, theirs.exit_code)
+    assert ours.verdict == {"fair": "pass", "sharp": "fail"}[gates]
+    mine, other = ours.content, theirs.content
+    assert mine.checked.n == other.checked.n == 3000
+    assert mine.limits == other.limits
+    assert replace(mine.subject, tables=(), doubts=()) == replace(
+        other.subject, tables=(), doubts=()
+    )
+    for a, b in zip(mine.checked.results, other.checked.results, strict=True):
+        assert a.code == b.code
+        if a.code not in FROM_SUMMARY:
+            assert (a.verdict, a.why_not, a.parts) == (None, NEEDS_ROWS, ())
+            continue
+        assert (a.verdict, a.why_not) == (b.verdict, b.why_not)
+        for part, known in zip(a.parts, b.parts, strict=True):
+            assert (part.name, part.verdict) == (known.name, known.verdict)
+            one, two = part.estimate, known.estimate
+            assert (one.name, one.label, one.n) == (two.name, two.label, two.n)
+            np.testing.assert_allclose(
+                (one.value, one.low, one.high), (two.value, two.low, two.high), rtol=0.01, atol=2e-3
+            )
+    labels = [one.label for one in mine.estimates]
+    assert labels == [one.label for one in other.estimates if one.label in labels]
+    assert {one.key for one in mine.charts} == {one.key for one in other.charts} - {"regions"}
+    for chart in mine.charts:
+        known = next(one for one in other.charts if one.key == chart.key)
+        assert chart.finding == known.finding
+
+
+def test_the_folder_is_named_with_what_identifies_it(fair: tuple[Gate, Gate]) -> None:
+    ours, theirs = fair
+    jsonschema.validate(gate_json(ours), SCHEMA)
+    (table,) = gate_json(ours)["tables"]
+    assert (table["name"], table["rows"], table["files"]) == ("parts", 3000, 3)
+    assert "files" not in gate_json(theirs)["tables"][0]
+    assert read_content(content_bytes(ours.content)) == ours.content
+    assert ours.content.rows_digest != theirs.content.rows_digest
+
+
+def test_the_digest_is_that_of_sha256sum(tmp_path: Path) -> None:
+    folder, _ = written(tmp_path, 2, 1.0)
+    gate = run_gate(config(folder, codes=("KC002",)))
+    command = "sha256sum a.parquet b.parquet later/c.parquet | sha256sum"
+    said = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, check=True)
+    assert gate.content.subject.tables[0].digest == said.stdout.decode()[:64]
+
+
+def test_the_report_says_that_counts_were_judged(fair: tuple[Gate, Gate]) -> None:
+    ours, theirs = fair
+    page = html.unescape(html_report(ours.content).decode())
+    assert "is a folder of files, which may be larger than memory" in page
+    assert NEEDS_ROWS in page
+    assert "is a folder of files" not in html_report(theirs.content).decode()
+    assert "3 files of predictions in a folder" in markdown_report(ours.content)
+    assert "A table of predictions" in markdown_report(theirs.content)
+
+
+def test_the_same_folder_gives_the_same_bytes(fair: tuple[Gate, Gate], tmp_path: Path) -> None:
+    folder, _ = written(tmp_path, 2, 1.0)
+    assert content_bytes(run_gate(config(folder)).content) == content_bytes(fair[0].content)
+
+
+def test_a_record_keeps_it_and_a_table_may_be_its_baseline(place: Place, tmp_path: Path) -> None:
+    rows = written(tmp_path, 2, 1.1)  # of which no other test has known results
+    record, (folder, whole) = place.open(), rows
+    table = run_gate(config(whole))
+    earlier = tmp_path / "audit.json"
+    earlier.write_bytes(content_bytes(table.content))
+    limits = {"KC001": Limit(high=0.02, against="baseline")}
+    asked = config(folder, project="P", baseline=str(earlier), limits=limits)
+    gate = run_gate(asked, record=record, who=ME)
+    assert gate.content.checked.results[0].worst.estimate.value == pytest.approx(0.0, abs=1e-6)
+    audit = record.project(gate.project).audits[gate.audit]
+    assert (audit.facts.locked, audit.facts.results_known) == (2, "")
+    assert gate.receipt is not None
+    assert verify(record, gate.project, receipts=[gate.receipt]).holds
+    assert record.content(audit) == gate.content
+    again = run_gate(asked, record=record, who=ME)
+    facts = record.project(again.project).audits[again.audit].facts
+    assert "kdcal first computed them on this machine" in facts.first_results
+
+
+def test_a_check_that_must_be_answered_is_not_passed_over(tmp_path: Path) -> None:
+    folder, _ = written(tmp_path, 2, 1.0)
+    gate = run_gate(
+        config(folder, groups=("place",), codes=("KC002", "KC008"), required=("KC008",))
+    )
+    assert (gate.verdict, gate.exit_code) == ("not enough evidence", 3)
+    assert "none were declared" not in html_report(gate.content).decode()
+
+
+def test_what_needs_the_rows_is_refused(tmp_path: Path) -> None:
+    folder, whole = written(tmp_path, 2, 1.0)
+    asked = config(folder)
+    for name, value in (("weight", "place"), ("evaluation", str(whole)), ("training", str(whole))):
+        with pytest.raises(InputError, match=f"{name} cannot be given for a folder"):
+            run_gate(replace(asked, files=replace(asked.files, **{name: value})))
+    with pytest.raises(InputError, match="calibrator cannot be given for a folder"):
+        run_gate(replace(asked, calibrator="beta.kdcal"))
+
+
+def test_a_fault_names_its_place_and_records_nothing(place: Place, tmp_path: Path) -> None:
+    record, (folder, _) = place.open(), written(tmp_path, 2, 1.0)
+    table = table_of(2, 1.0, 8000)
+    values = table["proba_c1"].to_numpy().copy()
+    values[7999] = 1.5  # not among the rows of the sample
+    spoilt = table.set_column(1, "proba_c1", pa.array(values))
+    pq.write_table(spoilt, folder / "later" / "d.parquet")
+    with pytest.raises(InputError) as found:
+        run_gate(config(folder, project="P"), record=record, who=ME)
+    assert "later/d.parquet, row group 1" in str(found.value)
+    assert found.value.row == 8000
+    assert record.projects() == ()
+
+
+def test_a_folder_that_changes_meanwhile_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = written(tmp_path, 2, 1.0)
+    summarise = folder_review.summary_of_folder
+
+    def slowly(*given: object, **more: object) -> object:
+        found = summarise(*given, **more)
+        pq.write_table(table_of(2, 1.0, 10), folder / "b.parquet")
+        os.utime(folder / "b.parquet", (1, 1))
+        return found
+
+    monkeypatch.setattr(folder_review, "summary_of_folder", slowly)
+    with pytest.raises(InputError, match="changed while it was read"):
+        run_gate(config(folder, codes=("KC002",)))
+
+
+def test_only_folders_of_the_setting_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = written(tmp_path, 2, 1.0)
+    monkeypatch.setenv(ROOTS, str(tmp_path / "parts" / "later"))
+    with pytest.raises(InputError, match="may not be read"):
+        run_gate(config(folder))
+
+
+def test_the_command_from_its_configuration_to_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder, _ = written(tmp_path, 2, 1.0)
+    words = ["audit", "init", "--predictions", "parts", "--target", "y", "--event", "c1"]
+    assert main([*words, "--out", "audit.toml"]) == 0
+    asked = read_config(Path("audit.toml"))
+    assert asked.files.predictions == str(folder)
+    assert set(asked.reads) >= {str(one) for one in folder.rglob("*.parquet")}
+    before = (folder / "a.parquet").read_bytes()
+    run = ["audit", "run", "--config", "audit.toml", "--out", "done"]
+    assert main([*run, "--junit", "parts/a.parquet"]) == 2
+    assert (folder / "a.parquet").read_bytes() == before
+    capsys.readouterr()
+    assert main([*run, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == json.loads(Path("done/gate.json").read_text())
+    assert "folder of files" in Path("done/report.html").read_text()
+    content = read_content(Path("done/audit.json").read_bytes())
+    Path("again.toml").write_text(config_of(content))
+    assert main(["audit", "run", "--config", "again.toml", "--out", "again"]) == 0
+    assert Path("again/audit.json").read_bytes() == Path("done/audit.json").read_bytes()
