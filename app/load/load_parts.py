@@ -12,6 +12,7 @@ import streamlit as st
 from app.load.event_choice import event_choice
 from app.load.kept_reviews import link_to_kept
 from app.load.role_form import OUTPUT, TARGET, roles_sentence
+from app.load.server_folder import server_folder
 from app.shared import navigation, session, tour, uploads, waiting
 from app.shared.emphasis import emphasis
 from app.shared.reviews_here import Used
@@ -266,6 +267,7 @@ def own_files(review: Review | None, kept: list[Used]) -> None:
             task_choice(review)
         with st.popover("Which rows belong here?", icon=":material/help:"):
             st.markdown(WHICH_ROWS)
+        server_folder(review)
         link_to_kept(kept)
     if review is None:
         return

@@ -28,7 +28,7 @@ from kdcal_core.data.arrow_tables import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.store.disk import digest_of
-from kdcal_core.text import counted, listed
+from kdcal_core.text import bytes_text, counted, listed
 
 ROOTS = "KDCAL_TABLE_FOLDERS"
 """Variable of the environment: folders in which tables may lie, separated as in PATH."""
@@ -128,6 +128,27 @@ def parquet_files(
             file=str(folder),
         )
     return tuple(sorted(found, key=lambda one: one[1]))
+
+
+_UNLIKE = (pa.ArrowInvalid, pa.ArrowTypeError)
+
+
+def _different(n: int) -> InputError:
+    return InputError(
+        "A column has different types in different files",
+        fix=f"Write {counted(n, 'part')} of one table alike.",
+    )
+
+
+def _plain(batch: pa.RecordBatch, group: RowGroup) -> pa.Table:
+    """A batch without dictionaries, after a look at how large it would be then."""
+    decoded = sum(decoded_bytes(pa.chunked_array([one])) for one in batch.columns)
+    check_size(decoded, group.title, _BLOCK_BYTES)
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in batch.columns
+    ]
+    return pa.table(columns, names=batch.schema.names)
 
 
 def digest_of_files(files: Sequence[tuple[Path, str]]) -> str:
@@ -266,22 +287,53 @@ class PartedTable:
         parts = []
         for group in chosen:
             first = next(self._batches(group, list(self.names), min(each, _LEAST)))
-            decoded = sum(decoded_bytes(pa.chunked_array([one])) for one in first.columns)
-            check_size(decoded, group.title, _BLOCK_BYTES)
-            plain = [
-                column.cast(column.type.value_type)
-                if pa.types.is_dictionary(column.type)
-                else column
-                for column in first.columns
-            ]
-            parts.append(pa.table(plain, names=first.schema.names))
+            parts.append(_plain(first, group))
         try:
             return pa.concat_tables(parts, promote_options="permissive")
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except _UNLIKE as error:
+            raise _different(len(parts)) from error
+
+    def write(self, path: Path, max_bytes: int) -> None:
+        """Write the rows of all files into one.
+
+        Parameters
+        ----------
+        max_bytes : int
+            What the table may take in memory.
+
+        Raises
+        ------
+        InputError
+            For a larger table, and where a column has different types in different files.
+        """
+        self._check_whole(max_bytes)
+        paths = dict.fromkeys(group.path for group in self.groups)
+        schemas = [
+            pa.schema([schema.field(name) for name in self.names])
+            for schema in (pq.read_schema(one) for one in paths)
+        ]
+        try:
+            schema = pa.unify_schemas(schemas, promote_options="permissive").remove_metadata()
+            with pq.ParquetWriter(path, schema) as writer:
+                for group in self.groups:
+                    for batch in self._batches(group, list(self.names), _LEAST):
+                        writer.write_table(_plain(batch, group).cast(schema))
+        except _UNLIKE as error:
+            raise _different(len(paths)) from error
+
+    def _check_whole(self, max_bytes: int) -> None:
+        stated = 0
+        for group in self.groups:
+            with named_parquet_faults(group.title):
+                stated += pq.read_metadata(group.path).row_group(group.number).total_byte_size
+        needed = max(stated, self.n_rows * len(self.names) * 8)
+        if needed > max_bytes:
             raise InputError(
-                "A column has different types in different files",
-                fix=f"Write {counted(len(parts), 'part')} of one table alike.",
-            ) from error
+                f"The rows of the folder would take {bytes_text(needed)} in memory; the limit is "
+                f"{bytes_text(max_bytes)}",
+                fix="Judge them with 'kdcal audit run', which keeps counts of them only, or choose "
+                "a smaller folder.",
+            )
 
     def _batches(self, group: RowGroup, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         with named_parquet_faults(group.title):

@@ -24,6 +24,7 @@ from kdcal_core.review.doubts import (
     swap_classes,
 )
 from kdcal_core.review.first_look import FirstLook, first_look
+from kdcal_core.review.folders_on_server import MOST_FOLDERS, gathered_table, server_folders
 from kdcal_core.review.further_tables import (
     add_foreign,
     add_training,
@@ -104,6 +105,7 @@ __all__ = [
     "CASES",
     "DIVIDED",
     "KEY_SUFFIXES",
+    "MOST_FOLDERS",
     "PARTS",
     "RETIRED",
     "SIGNATURE_SUFFIXES",
@@ -153,6 +155,7 @@ __all__ = [
     "doubts_of_rows",
     "event_of",
     "first_look",
+    "gathered_table",
     "group_columns",
     "identity",
     "input_columns",
@@ -175,6 +178,7 @@ __all__ = [
     "samples",
     "score",
     "scored_review",
+    "server_folders",
     "set_decision",
     "set_question",
     "set_roles",

@@ -1,0 +1,79 @@
+"""A folder of Parquet files that lies on the server, read as one table."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import streamlit as st
+
+from app.shared import session, waiting
+from app.shared.task_choice import wanted_task
+from kdcal_core.data import allowed_roots
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.review import (
+    MOST_FOLDERS,
+    Arrival,
+    Review,
+    add_files,
+    gathered_table,
+    server_folders,
+    set_task,
+)
+from kdcal_core.text import printable
+
+
+def server_folder(review: Review | None) -> None:
+    """The choice of a folder, where a setting names folders that may be read."""
+    roots = allowed_roots()
+    if not roots:
+        return
+    with st.popover(
+        "A folder on the server",
+        icon=":material/folder_open:",
+        key="server_folder",
+        on_change="rerun",
+    ) as shown:
+        if not shown.open:  # looking for folders may take a while
+            return
+        folders = server_folders(roots)
+        if not folders:
+            st.caption("The folders of the setting hold no Parquet file.")
+            return
+        chosen = st.selectbox(
+            "Folder of Parquet files",
+            folders,
+            index=None,
+            placeholder="Choose a folder",
+            format_func=lambda one: printable(str(one), 200),
+            help="The rows of all files in it are read as one table.",
+        )
+        if len(folders) == MOST_FOLDERS:
+            st.caption(f"Only the first {MOST_FOLDERS:,} folders are listed.")
+        busy = review is not None and waiting.busy(review.id)
+        if st.button("Read the folder", disabled=chosen is None or busy) and chosen is not None:
+            _start(review, chosen)
+
+
+def _start(review: Review | None, folder: Path) -> None:
+    review_id = review.id if review is not None else session.new_review()
+    if (task := wanted_task()) is not None:
+        set_task(session.workspace(), review_id, task)
+    workspace, name = session.workspace(), f"{folder.name or 'folder'}.parquet"
+
+    def work(progress: Progress, cancelled: Callable[[], bool]) -> Review:
+        with tempfile.TemporaryDirectory(prefix="kdcal-", ignore_cleanup_errors=True) as into:
+            table = gathered_table(
+                folder,
+                Path(into),
+                allowed_roots(),
+                progress=part_of(progress, 0.0, 0.5),
+                cancelled=cancelled,
+            )
+            files = [Arrival(table, name)]
+            rest = part_of(progress, 0.5, 1.0)
+            return add_files(workspace, review_id, files, progress=rest, cancelled=cancelled)
+
+    waiting.start(work, title=f"Reading {name}", owner=review_id, short=True)
+    st.rerun()

@@ -1,0 +1,87 @@
+"""Pages open folders of the server's setting only, and get the rows of all their files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kdcal_core.data.parquet_folder import PartedTable, parquet_files
+from kdcal_core.errors import InputError
+from kdcal_core.review import folders_on_server as module
+from kdcal_core.review.folders_on_server import gathered_table, server_folders
+
+
+@pytest.fixture
+def places(tmp_path):
+    """A root with a folder of two files, another folder with one outside, and one to write into."""
+    root, outside, into = (tmp_path / name for name in ("root", "outside", "into"))
+    for one in (root / "scores" / "later", root / "_notes", outside, into):
+        one.mkdir(parents=True)
+    table = pa.table({"p": np.arange(10) / 10.0, "y": ["no", "yes"] * 5})
+    pq.write_table(table.slice(0, 6), root / "scores" / "a.parquet", row_group_size=4)
+    pq.write_table(table.slice(6), root / "scores" / "later" / "b.parquet")
+    for one in (root / "_notes", outside):
+        pq.write_table(table, one / "x.parquet")
+    return root.resolve(), outside, into
+
+
+def test_the_rows_of_all_files_come_in_the_order_of_names(places):
+    root, _, into = places
+    path = gathered_table(root / "scores", into, [root])
+    found = pq.read_table(path)
+    assert found["p"].to_pylist() == pytest.approx((np.arange(10) / 10.0).tolist())
+    assert found["y"].to_pylist() == ["no", "yes"] * 5
+
+
+def test_only_folders_with_tables_are_listed(places):
+    root, _, _ = places
+    assert server_folders([root]) == (root, root / "scores", root / "scores" / "later")
+
+
+def test_a_long_list_is_cut(places, monkeypatch):
+    monkeypatch.setattr(module, "MOST_FOLDERS", 2)
+    assert len(server_folders([places[0]])) == 2
+
+
+@pytest.mark.parametrize("name", ["../outside", "scores/../../outside", "link", "/outside"])
+def test_a_way_out_of_the_roots_is_refused(places, tmp_path, name):
+    root, outside, into = places
+    (root / "link").symlink_to(outside)
+    folder = tmp_path / "outside" if name == "/outside" else root / name
+    assert folder.is_dir()
+    with pytest.raises(InputError, match="may not be read"):
+        gathered_table(folder, into, [root])
+    assert list(into.iterdir()) == []
+    assert all("outside" not in str(one) for one in server_folders([root]))
+
+
+def test_a_link_to_a_file_outside_is_refused(places):
+    root, outside, into = places
+    (root / "scores" / "c.parquet").symlink_to(outside / "x.parquet")
+    with pytest.raises(InputError, match="leads out of the folders"):
+        gathered_table(root / "scores", into, [root])
+
+
+def test_without_a_root_nothing_is_read(places):
+    root, _, into = places
+    assert server_folders([]) == ()
+    with pytest.raises(InputError, match="may not be read"):
+        gathered_table(root / "scores", into, [])
+
+
+def test_more_than_memory_holds_is_refused_with_what_can_judge_it(places):
+    root, _, into = places
+    table = PartedTable(parquet_files(root / "scores"))
+    with pytest.raises(InputError, match="would take 544 bytes") as found:
+        table.write(into / "all.parquet", 543)
+    assert "kdcal audit run" in found.value.fix
+    assert list(into.iterdir()) == []
+
+
+def test_columns_of_different_kinds_are_refused(places):
+    root, _, into = places
+    pq.write_table(pa.table({"p": ["high"], "y": ["no"]}), root / "scores" / "c.parquet")
+    with pytest.raises(InputError, match="different types"):
+        gathered_table(root / "scores", into, [root])
