@@ -166,9 +166,11 @@ def _placed_shapes(
     rank = share * 2.0 - 1.0
     higher = legendre.legvander(rank, DEGREES - 1)[:, 2:]
     columns = np.column_stack([np.ones(len(score)), np.clip(odds, low, high), higher])
-    basis, triangle = np.linalg.qr(columns * spread[:, None])
+    scaled = columns * spread[:, None]
+    # zeros below fewer rows than columns keep one size for each column
+    basis, triangle = np.linalg.qr(np.pad(scaled, ((0, max(DEGREES - len(score), 0)), (0, 0))))
     size = np.abs(np.diag(triangle))
-    return np.asarray(basis[:, size > 1e-8 * np.linalg.norm(columns * spread[:, None], axis=0)])
+    return np.asarray(basis[: len(score), size > 1e-8 * np.linalg.norm(scaled, axis=0)])
 
 
 def _contrast(

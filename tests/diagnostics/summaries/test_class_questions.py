@@ -79,6 +79,16 @@ def test_the_test_of_cells_keeps_its_level():
     assert 0.06 < np.mean(np.array(values) <= 0.1) < 0.145
 
 
+def test_few_different_scores_are_tested_as_their_rows_are():
+    rng = np.random.default_rng(1)
+    score = np.repeat([0.2, 0.5, 0.9], 300)
+    for shift in (0.0, 0.1):
+        hit = (rng.random(900) < np.clip(score + shift, 0.0, 1.0)).astype(int)
+        summary = summarise(np.column_stack([1.0 - score, score]), hit, named(2))
+        assert summary_test(summary, 1) == pytest.approx(calibration_test(score, hit), abs=0.05)
+    assert 0.0 < calibration_test(score[::300], hit[::300]) <= 1.0  # three rows
+
+
 def test_a_class_that_is_never_predicted_has_no_gap():
     summary = summarise([[0.9, 0.1, 0.0], [0.8, 0.2, 0.0]], [0, 1], ("a", "b", "c"))
     assert set(summary_class_gaps(summary, "top-label")) == {0}
