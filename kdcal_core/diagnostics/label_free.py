@@ -37,7 +37,15 @@ from kdcal_core.diagnostics.targets import (
     targets,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import clopper_pearson, kish
+from kdcal_core.statistics import (
+    Dependence,
+    RowDesign,
+    bin_dependence,
+    clopper_pearson,
+    design_effect,
+    effective_size,
+    kish,
+)
 from kdcal_core.text import number_text
 
 Weighting = Literal["nothing", "scores", "features"]
@@ -171,6 +179,7 @@ def label_free(
     weighting: Weighting | None = None,
     features: Any = None,
     new_features: Any = None,
+    dependence: Dependence | None = None,
     level: float = 0.95,
     n_draws: int = DRAWS,
     seed: int = 0,
@@ -189,6 +198,8 @@ def label_free(
         scores. "nothing" is CBPE: the calibration of the audited rows as they are.
     features, new_features : (n, d), (m, d) array-like or DataFrame, optional
         The model's inputs, the same columns in both.
+    dependence : Dependence, optional
+        Of the n + m rows, the audited ones first, so that a cluster may have rows in both tables.
     level : float
     n_draws, seed : int
 
@@ -221,8 +232,14 @@ def label_free(
     * the sampling of new rows: they are resampled, for ``population``.
 
     With features the ratio comes from gradient boosted trees by cross-fitting, and is not fitted
-    anew. For the draws, scores are merged into at most 256 cells. The calibration error is that of
+    anew; clusters are held out whole. For the draws, scores are merged into at most 256 cells. The calibration error is that of
     the audited rows with weights w, with its own interval.
+
+    Of dependent rows, each source counts as many fewer rows as its design effect says: that of the
+    audited outcomes about the curve; that of the chances of the new rows; and, for outcomes of new
+    rows, that of the audited outcomes' correlation with the new table's clusters or times. All of
+    a curve has the design effect of its mean. The noise of the audited scores' ratio counts with
+    the outcomes' effect too.
 
     Measured coverage is in ``tests/benchmarks/RESULTS.md``.
 
@@ -235,12 +252,13 @@ def label_free(
     >>> found.rate.rows.low < true < found.rate.rows.high, found.covered
     (True, True)
     """
-    target = confidence_target(score, hit)
+    together = _beyond_rows(dependence)
+    target = confidence_target(score, hit, _audited_design(together, len(score)))
     new = checked_scores(new_score, "new")
     _check(weighting, features, new_features, level, n_draws, seed)
     by = weighting or ("scores" if features is None else "features")
-    ratios = feature_ratios(features, new_features, seed) if by == "features" else None
-    return _of_target(target, new, by, ratios, level, n_draws, seed)
+    ratios = feature_ratios(features, new_features, seed, together) if by == "features" else None
+    return _of_target(target, new, by, ratios, together, level, n_draws, seed)
 
 
 def label_free_performance(
@@ -252,6 +270,7 @@ def label_free_performance(
     weighting: Weighting | None = None,
     features: Any = None,
     new_features: Any = None,
+    dependence: Dependence | None = None,
     level: float = 0.95,
     n_draws: int = DRAWS,
     seed: int = 0,
@@ -266,7 +285,7 @@ def label_free_performance(
         True classes of the audited rows.
     event : int, optional
         Class whose rate and AUROC are estimated; with two classes the second by default.
-    weighting, features, new_features, level, n_draws, seed
+    weighting, features, new_features, dependence, level, n_draws, seed
         As for :func:`label_free`.
 
     Raises
@@ -285,21 +304,31 @@ def label_free_performance(
     True
     """
     _check(weighting, features, new_features, level, n_draws, seed)
-    (predictions,) = targets(proba, y, None, "confidence")
+    together = _beyond_rows(dependence)
+    design = _audited_design(together, len(proba))
+    (predictions,) = targets(proba, y, design, "confidence")
     new = check_proba(new_proba, n_classes=np.shape(proba)[1])
     by = weighting or ("scores" if features is None else "features")
-    ratios = feature_ratios(features, new_features, seed) if by == "features" else None
-    found = _of_target(
-        predictions, np.minimum(new.max(axis=1), 1.0), by, ratios, level, n_draws, seed
-    )
+    ratios = feature_ratios(features, new_features, seed, together) if by == "features" else None
+    settings = by, ratios, together, level, n_draws, seed
+    found = _of_target(predictions, np.minimum(new.max(axis=1), 1.0), *settings)
     found = replace(found, rate=_named(found.rate, "Accuracy", "Accuracy", False))
     if event is None and new.shape[1] == 2:
         event = 1
     if event is None:
         return LabelFreePerformance(found, None)
-    (one,) = targets(proba, y, None, "class", event)
-    of_event = _of_target(one, np.minimum(new[:, event], 1.0), by, ratios, level, n_draws, seed)
+    (one,) = targets(proba, y, design, "class", event)
+    of_event = _of_target(one, np.minimum(new[:, event], 1.0), *settings)
     return LabelFreePerformance(found, of_event)
+
+
+def _beyond_rows(dependence: Dependence | None) -> Dependence | None:
+    """The dependence; None too where each row is a cluster of its own."""
+    return None if dependence is None or dependence.alone else dependence
+
+
+def _audited_design(together: Dependence | None, n: int) -> RowDesign | None:
+    return None if together is None else RowDesign(None, together.only(slice(None, n)))
 
 
 def _of_target(
@@ -307,6 +336,7 @@ def _of_target(
     new: FloatArray,
     by: Weighting,
     ratios: RowRatios | None,
+    together: Dependence | None,
     level: float,
     n_draws: int,
     seed: int,
@@ -314,7 +344,8 @@ def _of_target(
     grid = score_grid(target, new)
     weights = _weights(grid, target, new, by, ratios)
     effective = kish(weights.audited)
-    outside = _outside(target.score, new, weights, level)
+    fresh = None if together is None else together.only(slice(len(target.score), None))
+    outside = _outside(target.score, new, weights, level, fresh)
     unlike = f"{_share_text(outside)} of the new rows {_unlike(target, by)}"
     why_not = _why_not(effective, outside, unlike)
     audited = _audited(target, level)
@@ -325,7 +356,9 @@ def _of_target(
             for kind, one in zip(("rate", "auc"), audited, strict=True)
         )
     else:
-        rate, area = _measured(grid, target, new, by, weights, level, n_draws, seed, audited)
+        rate, area = _measured(
+            grid, target, new, by, weights, together, level, n_draws, seed, audited
+        )
     error = _error(target, None, level, seed)
     moved = error if by == "nothing" else _error(target, weights.audited, level, seed)
     if why_not:
@@ -371,6 +404,7 @@ def _measured(
     new: FloatArray,
     by: Weighting,
     weights: RowRatios,
+    together: Dependence | None,
     level: float,
     n_draws: int,
     seed: int,
@@ -387,7 +421,8 @@ def _measured(
     rate = float(value[grid.new_cell].mean())
     area = _expected_area(new, value[grid.new_cell])
 
-    drawn_new = _gamma(rng, grid.new, grid.new, n_draws)
+    effects = _effects(grid, target, value, weight, together)
+    drawn_new = _gamma(rng, grid.new, grid.new * effects.new, n_draws)
     # outcomes are redrawn with the fitted chances: residuals of the rows themselves are too small
     # where few rows decide the curve
     if by == "scores":
@@ -395,17 +430,21 @@ def _measured(
     else:
         mass, square = hits + misses, bin_sums(grid.audited_cell, grid.size, weight**2)
     old_hit, old_miss = (
-        _gamma(rng, mass * side, square * side, n_draws) for side in (value, 1.0 - value)
+        _gamma(rng, mass * side, square * side * effects.audited, n_draws)
+        for side in (value, 1.0 - value)
     )
     if by == "scores":
         ratio = score_ratios(grid, old_hit + old_miss, drawn_new)
         old_hit, old_miss = ratio * old_hit, ratio * old_miss
         scale = weight.sum() / (old_hit + old_miss).sum(axis=1, keepdims=True)
         old_hit, old_miss = scale * old_hit, scale * old_miss
-    halves = rng.gamma(0.5, size=(2, n_draws, 1))
+    halves = rng.gamma(0.5, size=(2, n_draws, 1)) * effects.audited
     chance = _chances(grid, *_with_doubt(old_hit, old_miss, *halves))
     count = grid.new.astype(np.int64)
     happened = rng.binomial(count, chance).astype(np.float64)
+    if together is not None:
+        mean = count * chance
+        happened = mean + effects.outcomes**0.5 * (happened - mean)
     of_rows = happened, grid.new - happened
     of_population = drawn_new * chance, drawn_new * (1.0 - chance)
     how = f"predictive bootstrap of calibration and outcomes, {n_draws:,} draws"
@@ -422,6 +461,34 @@ def _measured(
         )
         made.append(WithoutLabels(rows, population, known))
     return made[0], made[1]
+
+
+@dataclass(frozen=True)
+class _Effects:
+    """Design effects: of audited outcomes, of the chances of new rows, and of their outcomes."""
+
+    audited: float = 1.0
+    new: float = 1.0
+    outcomes: float = 1.0
+
+
+def _effects(
+    grid: Grid,
+    target: Target,
+    value: FloatArray,
+    weight: FloatArray,
+    together: Dependence | None,
+) -> _Effects:
+    if together is None:
+        return _Effects()
+    n, chance = len(target.score), value[grid.new_cell]
+    ones = np.ones(len(chance))
+    # new rows without outcomes add nothing to the correlation, and show how many depend on others
+    residual = np.concatenate([target.hit - value[grid.audited_cell], 0.0 * ones])
+    table = (np.arange(len(residual)) >= n).astype(np.int64)
+    outcomes = bin_dependence(residual, np.concatenate([weight, ones]), table, 2, together).effect
+    rows = design_effect(chance - chance.mean(), ones, together.only(slice(n, None)))
+    return _Effects(float(outcomes[0]), rows, float(outcomes[1]))
 
 
 def _chances(grid: Grid, hit: FloatArray, miss: FloatArray) -> FloatArray:
@@ -475,7 +542,7 @@ def _expected_area(score: FloatArray, chance: FloatArray) -> float:
 
 
 def _ends(value: float, drawn: FloatArray, level: float) -> tuple[float, float]:
-    known = drawn[np.isfinite(drawn)]
+    known = np.clip(drawn[np.isfinite(drawn)], 0.0, 1.0)
     if len(known) < 0.5 * len(drawn):
         return np.nan, np.nan
     tail = 0.5 * (1.0 - level)
@@ -486,16 +553,19 @@ def _ends(value: float, drawn: FloatArray, level: float) -> tuple[float, float]:
 
 def _audited(target: Target, level: float) -> tuple[Estimate, Estimate]:
     share = float(target.hit.mean())
-    ends = clopper_pearson(share, len(target.hit), level)
+    rows = effective_size(target.hit - share, target.weight, target.dependence)
+    ends = clopper_pearson(share, rows, level)
     rate = _estimate("rate", (share, *ends), target.score, level, "Clopper-Pearson")
-    area = auc(target.score, target.hit.astype(np.int64), level=level)
+    hit = target.hit.astype(np.int64)
+    area = auc(target.score, hit, level=level, sample_weight=target.design)
     return replace(rate, name="Event rate"), area
 
 
 def _error(target: Target, weight: FloatArray | None, level: float, seed: int) -> Estimate:
     hit = target.hit.astype(np.int64)
+    design = weight if target.dependence is None else RowDesign(weight, target.dependence)
     return confidence_calibration_error(
-        target.score, hit, level=level, seed=seed, sample_weight=weight
+        target.score, hit, level=level, seed=seed, sample_weight=design
     )
 
 
@@ -530,10 +600,17 @@ def _named(found: WithoutLabels, name: str, label: str, lower: bool) -> WithoutL
     return WithoutLabels(rows, population, audited)
 
 
-def _outside(score: FloatArray, new: FloatArray, weights: RowRatios, level: float) -> Estimate:
+def _outside(
+    score: FloatArray,
+    new: FloatArray,
+    weights: RowRatios,
+    level: float,
+    dependence: Dependence | None,
+) -> Estimate:
     flags = (new < score.min()) | (new > score.max()) | (weights.new > weights.audited.max())
     share = float(flags.mean())
-    low, high = (float(one) for one in clopper_pearson(share, len(new), level))
+    rows = effective_size(flags - share, np.ones(len(new)), dependence)
+    low, high = (float(one) for one in clopper_pearson(share, rows, level))
     return Estimate(
         name="Share of new rows unlike all audited rows",
         label="Outside",

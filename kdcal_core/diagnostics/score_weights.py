@@ -174,18 +174,23 @@ def batched_logistic(columns: FloatArray, yes: FloatArray, no: FloatArray) -> Fl
     return at
 
 
-def feature_ratios(features: Any, new_features: Any, seed: int) -> RowRatios:
+def feature_ratios(
+    features: Any, new_features: Any, seed: int, dependence: Dependence | None = None
+) -> RowRatios:
     """Ratio of the densities from features, by gradient boosted trees, cross-fitted in 5 folds.
 
     The log odds of rows that a fit has not seen are calibrated by Platt's scaling, because boosted
     trees exaggerate the difference of two tables that are alike. A row that is in both tables is
     held out of a fit with its copy, which would otherwise say that the row is of the other table.
+    Where rows are of clusters, these are held out whole, because a cluster is known by its inputs.
 
     Parameters
     ----------
     features, new_features : (n, d), (m, d) array-like or DataFrame
         Numbers, booleans or categories; missing values are allowed.
     seed : int
+    dependence : Dependence, optional
+        Of the n + m rows, the audited ones first.
 
     Raises
     ------
@@ -206,7 +211,9 @@ def feature_ratios(features: Any, new_features: Any, seed: int) -> RowRatios:
             both[name] = both[name].astype(str).astype("category").cat.codes
     fresh = (np.arange(len(both)) >= len(old)).astype(np.int64)
     odds = np.empty(len(both))
-    for fit, held in fit_and_held(stratified_folds(fresh, FOLDS, seed, _copies(both, len(old)))):
+    clusters = dependence is not None and dependence.kind == "cluster"
+    together = dependence if clusters else _copies(both, len(old))
+    for fit, held in fit_and_held(stratified_folds(fresh, FOLDS, seed, together)):
         model = HistGradientBoostingClassifier(
             max_iter=60, max_leaf_nodes=15, l2_regularization=1.0, random_state=seed
         )

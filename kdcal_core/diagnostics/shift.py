@@ -20,7 +20,9 @@ from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.foreign_scores import unknown_share
 from kdcal_core.diagnostics.score_histograms import EDGES
 from kdcal_core.diagnostics.targets import check_level, check_seed
+from kdcal_core.diagnostics.unit_changes import UnitChanges
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence
 
 DRAWS = 999
 BINS = 10
@@ -29,6 +31,7 @@ CELLS = 2_048
 
 _ROWS_COUNTED = 100_000  # pooled rows up to which drawing row by row is the faster way
 _MOST_DEALT = 10**9  # the limit of the generator
+_UNIT_CELLS = 400  # the same for dependent rows, each of whose units has a row of cells
 _SAME = 1e-12  # distances this close are equal up to rounding
 _BY_CHANCE = "or less by chance, {share:.0f} times of 100"
 
@@ -215,17 +218,29 @@ def population_stability(
 
 
 def stability_of_counts(
-    bins: FrozenBins, new: FloatArray, level: float, n_draws: int, seed: int
+    bins: FrozenBins,
+    new: FloatArray,
+    level: float,
+    n_draws: int,
+    seed: int,
+    together: UnitChanges | None = None,
 ) -> ShiftTest:
-    """:func:`population_stability` of new scores that are counted already, (B,)."""
+    """:func:`population_stability` of new scores that are counted already, (B,).
+
+    ``together`` is what units of dependent rows contribute to the shares of these bins.
+    """
     _check_settings(level, n_draws, seed)
     n, m = bins.n, int(new.sum())
     value = float(_psi(bins.count, new))
     rng = np.random.default_rng(seed)
-    # the last mass runs to the end of the scores, so it counts one spacing more
-    masses = rng.dirichlet(bins.count + np.eye(len(new))[-1], size=n_draws)
-    null = _psi(bins.count, rng.multinomial(m, masses).astype(np.float64))
-    interval = _psi_interval(bins.count, new, value, level)
+    if together is None:
+        # the last mass runs to the end of the scores, so it counts one spacing more
+        masses = rng.dirichlet(bins.count + np.eye(len(new))[-1], size=n_draws)
+        drawn = rng.multinomial(m, masses).astype(np.float64)
+    else:
+        drawn = m * np.maximum(bins.count / n + together.drawn(n_draws, rng), 0.0)
+    null = _psi(bins.count, drawn)
+    interval = _psi_interval(bins.count, new, value, level, together)
     estimate = Estimate(
         name=f"Population stability index of the scores, {len(new)} frozen bins of equal mass",
         label="PSI",
@@ -246,6 +261,7 @@ def score_shift(
     new: Any,
     *,
     bins: FrozenBins | None = None,
+    dependence: Dependence | None = None,
     level: float = 0.95,
     n_draws: int = DRAWS,
     seed: int = 0,
@@ -258,13 +274,15 @@ def score_shift(
     new : (m,) array-like in [0, 1]
     bins : FrozenBins, optional
         Kept from the audit; by default :data:`BINS` bins of ``audited``.
+    dependence : Dependence, optional
+        Of the n + m rows, the audited ones first, so that a cluster may have rows in both tables.
     level, n_draws, seed
         As for :func:`population_stability`.
 
     Raises
     ------
     InputError
-        As for :func:`population_stability`.
+        As for :func:`population_stability`, and if all rows of a table are of one cluster or time.
 
     Notes
     -----
@@ -279,6 +297,14 @@ def score_shift(
     samples' differences and those of bootstrap samples. By the triangle inequality it is
     conservative.
 
+    Of dependent rows, what each cluster or time contributes to the difference of the two
+    distribution functions, about its table's mean, is multiplied by a random normal number, which
+    near times nearly share (the wild bootstrap; Shao 2010). These draws stand in place of both the
+    shuffled tables and the bootstrap samples, in at most 400 cells and 2,000 groups of units. They
+    are scaled for few units. With 40 clusters of 10 rows in each table and a correlation of .2 the
+    tests at 5% refused equal populations in 2%, 4% and 6% of 200 runs, and those of independent
+    rows in 12%, 16% and 24%.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -289,8 +315,18 @@ def score_shift(
     _check_settings(level, n_draws, seed)
     audited, new = checked_scores(audited, "audited"), checked_scores(new, "new")
     bins = freeze_bins(audited) if bins is None else bins
-    exact, cells = PooledCells.of(audited, new, None), PooledCells.of(audited, new, CELLS)
-    return shift_of_cells(exact, cells, bins, bins.counts(new), level, n_draws, seed)
+    exact, counts = PooledCells.of(audited, new, None), bins.counts(new)
+    if dependence is None or dependence.alone:
+        cells = PooledCells.of(audited, new, CELLS)
+        return shift_of_cells(exact, cells, bins, counts, level, n_draws, seed)
+    cells = PooledCells.of(audited, new, _UNIT_CELLS)
+    place = PooledCells.places(audited, new, _UNIT_CELLS)
+    in_bins = bin_index(np.concatenate([audited, new]), bins.edges)
+    together = tuple(
+        UnitChanges.of(one, size, len(audited), dependence)
+        for one, size in ((place, len(cells.new)), (in_bins, len(counts)))
+    )
+    return shift_of_cells(exact, cells, bins, counts, level, n_draws, seed, together=together)
 
 
 def shift_of_cells(
@@ -302,6 +338,7 @@ def shift_of_cells(
     n_draws: int,
     seed: int,
     hidden: tuple[float, float] = (0.0, 0.0),
+    together: tuple[UnitChanges, UnitChanges] | None = None,
 ) -> ScoreShift:
     """:func:`score_shift` of scores that are counted already.
 
@@ -313,12 +350,18 @@ def shift_of_cells(
         New rows in the frozen bins.
     hidden : (float, float)
         By how much both distances may differ from those of the rows; it widens their intervals.
+    together : (UnitChanges, UnitChanges), optional
+        What units of dependent rows contribute to the shares of ``cells`` and of the frozen bins.
     """
     _check_settings(level, n_draws, seed)
     n, m = exact.sizes
     rng = np.random.default_rng(seed)
-    null = cells.distances(cells.shuffled(n_draws, rng))
-    noise = cells.deviations(n_draws, rng)
+    if together is None:
+        null = cells.distances(cells.shuffled(n_draws, rng))
+        noise, how = cells.deviations(n_draws, rng), "bootstrap band"
+    else:
+        null = noise = cells.of_changes(together[0].drawn(n_draws, rng))
+        how = f"wild bootstrap band by {together[0].words}"
     titles = (
         ("kolmogorov_smirnov", "Kolmogorov-Smirnov distance of the scores", "KS"),
         ("wasserstein", "Wasserstein-1 distance of the scores", "Wasserstein-1"),
@@ -336,13 +379,14 @@ def shift_of_cells(
             high=min(value + half, 1.0),
             n=m,
             level=level,
-            interval=f"bootstrap band, {n_draws:,} draws",
+            interval=f"{how}, {n_draws:,} draws",
             expected=_quantile(chance, level),
             expected_words=_BY_CHANCE.format(share=100 * level),
         )
         p_value = _p_value(chance, merged)
         tests.append(ShiftTest(key, estimate, p_value, n, m, n_draws, seed))
-    psi = stability_of_counts(bins, counts, level, n_draws, seed)
+    of_bins = None if together is None else together[1]
+    psi = stability_of_counts(bins, counts, level, n_draws, seed, of_bins)
     return ScoreShift(psi, tests[0], tests[1], bins, counts)
 
 
@@ -419,15 +463,20 @@ class PooledCells:
     @classmethod
     def of(cls, audited: FloatArray, new: FloatArray, most: int | None) -> PooledCells:
         """One cell for each distinct score, or at most ``most`` cells with as many scores each."""
-        both = np.concatenate([audited, new])
-        distinct, cell = np.unique(both, return_inverse=True)
-        if most is not None and len(distinct) > most:
-            cell = (np.arange(len(distinct)) * most // len(distinct))[cell]
+        cell, n = cls.places(audited, new, most), len(audited)
         size = int(cell.max()) + 1
+        both = np.concatenate([audited, new])
         place = bin_sums(cell, size, both) / bin_sums(cell, size)
-        n = len(audited)
         old, fresh = (np.bincount(part, minlength=size) for part in (cell[:n], cell[n:]))
         return cls(np.diff(place), old, fresh)
+
+    @staticmethod
+    def places(audited: FloatArray, new: FloatArray, most: int | None) -> IntArray:
+        """Cell of each row of both tables, (n + m,)."""
+        distinct, cell = np.unique(np.concatenate([audited, new]), return_inverse=True)
+        if most is not None and len(distinct) > most:
+            cell = (np.arange(len(distinct)) * most // len(distinct))[cell]
+        return np.asarray(cell, dtype=np.int64)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -469,6 +518,10 @@ class PooledCells:
             height += sign * np.cumsum(drawn - count, axis=1) / n
         return self._both(np.abs(height[:, :-1]))
 
+    def of_changes(self, change: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Distances of changes (D, C) of the cells' shares: (D,) each."""
+        return self._both(np.abs(np.cumsum(change, axis=1)[:, :-1]))
+
     def _both(self, height: FloatArray) -> tuple[FloatArray, FloatArray]:
         return height.max(axis=1, initial=0.0), height @ self.width
 
@@ -485,7 +538,11 @@ def _shares(count: FloatArray) -> FloatArray:
 
 
 def _psi_interval(
-    audited: FloatArray, new: FloatArray, value: float, level: float
+    audited: FloatArray,
+    new: FloatArray,
+    value: float,
+    level: float,
+    together: UnitChanges | None,
 ) -> tuple[float, float]:
     n, m, free = audited.sum(), new.sum(), len(new) - 1
     if free == 0:
@@ -493,8 +550,13 @@ def _psi_interval(
     p, q = _shares(audited), _shares(new)
     ratio = q / p
     by_p, by_q = -np.log(ratio) - ratio, np.log(ratio) - 1.0 / ratio
-    delta = (p @ by_p**2 - (p @ by_p) ** 2) / n + (q @ by_q**2 - (q @ by_q) ** 2) / m
-    scale = 1.0 / n + 1.0 / m
+    if together is None:
+        delta = (p @ by_p**2 - (p @ by_p) ** 2) / n + (q @ by_q**2 - (q @ by_q) ** 2) / m
+        scale = 1.0 / n + 1.0 / m
+    else:
+        delta = float(together.variance(-by_p[:, None], by_q[:, None])[0])
+        whole = np.eye(len(p))
+        scale = float((together.variance(whole, whole) / p).sum()) / free
     if value > 0.0:
         scale *= max(1.0, delta / (4.0 * value * scale))
     half = 0.5 * (1.0 - level)

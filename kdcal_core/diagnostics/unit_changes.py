@@ -1,0 +1,93 @@
+"""How much the shares of two tables' rows in cells differ by chance, if rows depend on others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence, normal_quantile, small_sample_factor, t_quantile
+
+_MOST_UNITS = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class UnitChanges:
+    """What each cluster or time contributes to the shares of rows in C cells, in two tables.
+
+    Attributes
+    ----------
+    audited, new : (U, C) array
+        Of each unit: the deviation of its rows' counts from those that its table's shares give,
+        over the table's rows, and scaled for few units.
+    of_audited, of_new : Dependence
+        Of the units. Those of clusters are the same in both tables, and a cluster may have rows in
+        both. Times reach as far as the number of times in their own table allows.
+    """
+
+    audited: FloatArray
+    new: FloatArray
+    of_audited: Dependence
+    of_new: Dependence
+
+    @classmethod
+    def of(cls, cell: IntArray, size: int, n: int, dependence: Dependence) -> UnitChanges:
+        """Of the cells (n + m,), from 0 to ``size`` - 1, of ``n`` audited and then m new rows.
+
+        Raises
+        ------
+        InputError
+            If all rows of a table are of one cluster or time.
+
+        Examples
+        --------
+        >>> wards = Dependence.of("cluster", np.repeat(np.arange(8), 5))
+        >>> found = UnitChanges.of(np.tile([0, 0, 1, 1], 10), 2, 20, wards)
+        >>> found.drawn(3, np.random.default_rng(0)).shape
+        (3, 2)
+        """
+        few = dependence.coarser(_MOST_UNITS)
+        parts, depend = [], []
+        for rows in (slice(None, n), slice(n, None)):
+            own, units = few.only(rows), len(np.unique(dependence.unit[rows]))
+            if units < 2:
+                raise InputError(
+                    f"All rows of a table are of one {few.kind}, so nothing says how much such "
+                    "units differ",
+                    fix="Count its rows as independent, or give rows of several.",
+                )
+            count = np.bincount(own.unit * size + cell[rows], minlength=few.n_units * size)
+            count = count.reshape(few.n_units, size)
+            each = count.sum(axis=1, keepdims=True)
+            away = (count - each * (count.sum(axis=0) / each.sum())) / each.sum()
+            wider = t_quantile(0.95, units - 1) / normal_quantile(0.95)
+            parts.append(wider * small_sample_factor(units, own.lags) ** 0.5 * away)
+            depend.append(replace(own, unit=np.arange(few.n_units)))
+        return cls(parts[0], parts[1], depend[0], depend[1])
+
+    @property
+    def words(self) -> str:
+        """What is counted."""
+        return f"{self.of_new.kind}s"
+
+    def drawn(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+        """New minus audited shares by chance, (n_draws, C)."""
+        old = fresh = self.of_audited.alike(rng, n_draws)
+        if not self._in_both:
+            fresh = self.of_new.alike(rng, n_draws)
+        return np.asarray(fresh.T @ self.new - old.T @ self.audited)
+
+    def variance(self, audited: FloatArray, new: FloatArray) -> FloatArray:
+        """Variances (k,) of the new shares times ``new`` (C, k) minus the audited ones' sum."""
+        old = self.of_audited.near((self.audited @ audited).T)
+        fresh = self.of_new.near((self.new @ new).T)
+        if self._in_both:
+            return np.asarray(np.square(fresh - old).sum(axis=1))
+        return np.asarray(np.square(fresh).sum(axis=1) + np.square(old).sum(axis=1))
+
+    @property
+    def _in_both(self) -> bool:
+        """Whether a unit is the same in both tables."""
+        return self.of_new.kind == "cluster"
