@@ -14,5 +14,5 @@ PLACE = Place(
         "without labels and what it takes for granted, the classes' shares, and a test of "
         "calibration that may be looked at whenever labels arrive and says when to recalibrate."
     ),
-    rows_alone="The intervals and tests of this page",
+    rows_alone="The sequential test and the comparison of unknown rows by density",
 )

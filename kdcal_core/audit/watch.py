@@ -33,7 +33,7 @@ from kdcal_core.audit.watch_state import (
 )
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.checks import Verdict
-from kdcal_core.data import FloatArray, IntArray, ScoredSet, feature_frame
+from kdcal_core.data import FloatArray, IntArray, ScoredSet, feature_frame, row_dependence
 from kdcal_core.data.equal_rows import are_fine, row_keys
 from kdcal_core.diagnostics import (
     ComparedMeasure,
@@ -59,7 +59,8 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, ReviewData, TableInfo, Which, open_doubts
-from kdcal_core.statistics import clopper_pearson
+from kdcal_core.review.scoring import in_file, in_rows_of
+from kdcal_core.statistics import Dependence, RowDesign, clopper_pearson, effective_size
 from kdcal_core.tasks import Sets, review_task, usable_calibrators
 from kdcal_core.tasks.decorators import require_classification
 from kdcal_core.text import counted, in_sentence
@@ -322,6 +323,7 @@ def _table(review: Review, name: str, digest: str) -> TableInfo:
         fix="Audit the new rows of a regression once they have outcomes.",
     ),
     settle=_settled,
+    edition="rows together",
     covers=lambda review: [review.event, review.event_class, list(open_doubts(review))],
 )
 def watch_table(sets: Sets, *, settings: WatchSettings) -> Watch:
@@ -356,10 +358,12 @@ def watch_table(sets: Sets, *, settings: WatchSettings) -> Watch:
     if settings.weighted_by == "features":
         roles = sets.reader.roles
         features = feature_frame(sets.frame(which, roles.features), roles), new.rows.inputs
+    together, alone = _together(sets, which, new)
     found = _measured(
-        review, which, old, new, of, state, settings, features, part_of(progress, 0.5, 1.0)
-    )
-    return replace(found, notes=(*notes, *found.notes))
+        review, which, old, new, of, state, settings, features, together,
+        part_of(progress, 0.5, 1.0),
+    )  # fmt: skip
+    return replace(found, notes=(*notes, *alone, *found.notes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,6 +386,27 @@ def _new_table(sets: Sets, settings: WatchSettings, progress: Progress) -> _Rows
         return _Rows.of(WatchedTable(MADE, "", 0, 0), made)
     file = settings.file or WatchedTable(settings.table, settings.digest, 0, 0)
     return _Rows.of(file, new_rows(sets.reader, settings.table, settings.digest, progress))
+
+
+def _together(sets: Sets, which: Which, new: _Rows) -> tuple[Dependence | None, tuple[str, ...]]:
+    """How the audited and then the new rows depend on one another; a note where that is unknown."""
+    roles = sets.reader.roles
+    column = roles.time or roles.cluster
+    if column is None:
+        return None, ()
+    name = new.known.name[:80]
+    try:
+        if new.rows.units is None:
+            raise InputError(
+                f"The table {name} lacks the column {column[:60]!r}",
+                fix="Give it, so that they are counted together.",
+            )
+        with in_file(new.known.name), in_rows_of(new.rows.units):
+            row_dependence(new.rows.units, roles)
+        both = pd.concat([sets.frame(which, (column,)), new.rows.units], ignore_index=True)
+        return row_dependence(both, roles), ()
+    except InputError as error:
+        return None, (f"All new and audited rows are counted as independent here. {error}",)
 
 
 def _earlier(
@@ -532,6 +557,7 @@ def _measured(
     earlier: WatchState | None,
     settings: WatchSettings,
     features: tuple[pd.DataFrame, pd.DataFrame | None] | None,
+    together: Dependence | None,
     progress: Progress,
 ) -> Watch:
     """All that is computed from the arrays."""
@@ -540,7 +566,7 @@ def _measured(
     score, new = (_score(one, event) for one in (audited.proba, proba))
     bins = freeze_bins(score) if earlier is None else earlier.bins
     progress(0.0, "Measuring drift")
-    shift = score_shift(score, new, bins=bins, seed=seed)
+    shift = score_shift(score, new, bins=bins, dependence=together, seed=seed)
     progress(0.3, "Estimating performance without labels")
     old_features, new_features = features or (None, None)
     estimated = label_free_performance(
@@ -551,12 +577,13 @@ def _measured(
         weighting=settings.weighted_by,
         features=old_features,
         new_features=new_features,
+        dependence=together,
         seed=seed,
     )
     progress(0.7, "Estimating the classes' shares")
     shares, why_not = None, ""
     try:
-        shares = label_shift(proba, audited.proba, audited.y, seed=seed)
+        shares = label_shift(proba, audited.proba, audited.y, dependence=together, seed=seed)
         shares = replace(shares, adjusted=shares.adjusted[:0])  # as large as the table, and unused
     except InputError as error:  # few rows; the other measures stay
         why_not = str(error)
@@ -567,7 +594,8 @@ def _measured(
     if there.any():
         progress(0.9, "Testing calibration on the labels")
         test = _tested(before, rows.rows, counts, event)
-        labels = _with_labels(proba[there], y[there], event, asked, seed)
+        of_labels = None if together is None else together.only(len(score) + np.flatnonzero(there))
+        labels = _with_labels(proba[there], y[there], event, asked, of_labels, seed)
     after = _after(before, rows, counts, test, event)
     results = (
         *judged(settings.limits, shift, estimated, event, labels, bool(there.all())),
@@ -608,21 +636,31 @@ def _hit(proba: FloatArray, y: IntArray, event: int | None) -> IntArray:
 
 
 def _with_labels(
-    proba: FloatArray, y: IntArray, event: int | None, asked: int | None, seed: int
+    proba: FloatArray,
+    y: IntArray,
+    event: int | None,
+    asked: int | None,
+    together: Dependence | None,
+    seed: int,
 ) -> WithLabels:
-    right = _hit(proba, y, None)
+    right, of_event = _hit(proba, y, None), _hit(proba, y, asked)
     score, hit = _score(proba, event), _hit(proba, y, event)
+    design = None if together is None else RowDesign(None, together)
+    area = None if asked is None else auc(proba[:, asked], of_event, sample_weight=design)
     return WithLabels(
-        accuracy=_share(right, "Accuracy", lower_is_better=False),
-        calibration_error=confidence_calibration_error(score, hit, seed=seed),
-        auc=None if asked is None else auc(proba[:, asked], (y == asked).astype(np.int64)),
-        rate=None if asked is None else _share(_hit(proba, y, asked), "Event rate"),
+        accuracy=_share(right, "Accuracy", together, lower_is_better=False),
+        calibration_error=confidence_calibration_error(score, hit, seed=seed, sample_weight=design),
+        auc=area,
+        rate=None if asked is None else _share(of_event, "Event rate", together),
     )
 
 
-def _share(flags: IntArray, name: str, lower_is_better: bool | None = None) -> Estimate:
-    value = float(flags.mean())
-    low, high = (float(one) for one in clopper_pearson(value, len(flags), 0.95))
+def _share(
+    flags: IntArray, name: str, together: Dependence | None, lower_is_better: bool | None = None
+) -> Estimate:
+    value, hit = float(flags.mean()), flags.astype(np.float64)
+    rows = effective_size(hit - value, np.ones(len(flags)), together)
+    low, high = (float(one) for one in clopper_pearson(value, rows, 0.95))
     return Estimate(
         name=name,
         label=name,

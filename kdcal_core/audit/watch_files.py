@@ -222,6 +222,7 @@ def _calibrated(
             "model": files.model,
             "outputs": [list(pair) for pair in files.outputs or ()],
             "output_kind": files.output_kind,
+            "units": files.time or files.cluster,
         },
         seconds=_SECONDS,
         progress=progress,

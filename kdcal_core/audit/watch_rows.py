@@ -48,6 +48,8 @@ class NewRows:
     inputs : DataFrame or None
         The columns that describe these rows, where they are known; only of a new table, not of
         those before it.
+    units : DataFrame or None
+        Their column of clusters or times, as of ``inputs``.
     """
 
     proba: FloatArray
@@ -56,6 +58,7 @@ class NewRows:
     fine: bool
     n: int
     inputs: pd.DataFrame | None = None
+    units: pd.DataFrame | None = None
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
@@ -106,7 +109,9 @@ def new_rows(
             known = bool(roles.features) and set(roles.features) <= set(frame.columns)
             inputs = feature_frame(frame, roles) if known else pd.DataFrame(proba)
     kept = None if labelled or not set(roles.features) <= set(inputs.columns) else inputs
-    return NewRows(proba, y, row_keys(inputs), are_fine(inputs), n, kept)
+    column = roles.time or roles.cluster
+    units = None if labelled or column not in frame.columns else frame[[column]]
+    return NewRows(proba, y, row_keys(inputs), are_fine(inputs), n, kept, units)
 
 
 def calibrated_rows(
@@ -119,6 +124,7 @@ def calibrated_rows(
     model: str | None = None,
     outputs: Sequence[Sequence[str]] = (),
     output_kind: OutputKind | None = None,
+    units: str | None = None,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Write a calibrator's output for a table, with its target and features if it has them.
@@ -133,11 +139,13 @@ def calibrated_rows(
         Columns that describe the rows.
     name : str
         The table's name in errors.
+    units : str, optional
+        The column of clusters or times.
     """
     with in_file(name):
         names = TableBlocks(data).names
         stated = {column for _, column in outputs}
-        keep = [one for one in (target, *features) if one in names and one not in stated]
+        keep = [one for one in (target, *features, units) if one in names and one not in stated]
         return score_table(
             calibrator,
             data,

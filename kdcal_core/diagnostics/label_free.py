@@ -232,8 +232,8 @@ def label_free(
     * the sampling of new rows: they are resampled, for ``population``.
 
     With features the ratio comes from gradient boosted trees by cross-fitting, and is not fitted
-    anew; clusters are held out whole. For the draws, scores are merged into at most 256 cells. The calibration error is that of
-    the audited rows with weights w, with its own interval.
+    anew; clusters are held out whole. For the draws, scores are merged into at most 256 cells. The
+    calibration error is that of the audited rows with weights w, with its own interval.
 
     Of dependent rows, each source counts as many fewer rows as its design effect says: that of the
     audited outcomes about the curve; that of the chances of the new rows; and, for outcomes of new

@@ -19,8 +19,16 @@ from kdcal_core.diagnostics.calibration_test import target_test
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.shift import check_draws
 from kdcal_core.diagnostics.targets import check_level, check_seed, targets
+from kdcal_core.diagnostics.unit_changes import UnitChanges
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import holm
+from kdcal_core.statistics import (
+    Dependence,
+    RowDesign,
+    holm,
+    independent_rows,
+    pooled,
+    small_sample_factor,
+)
 from kdcal_core.text import p_text
 
 DRAWS = 200
@@ -40,6 +48,7 @@ _TOLERANCE = 1e-9
 _MOST_DRAWN = 10_000  # rows behind the draws
 _SHUFFLED = 5_000  # rows are shuffled up to this many; above, means are normal
 _SHUFFLES = 1_999
+_MOST_GROUPS = 2_000  # of dependent rows, that are drawn together
 _CLIP = 1e-6
 
 
@@ -99,6 +108,7 @@ def label_shift(
     proba: Any,
     y: Any,
     *,
+    dependence: Dependence | None = None,
     level: float = 0.95,
     n_draws: int = DRAWS,
     seed: int = 0,
@@ -113,6 +123,8 @@ def label_shift(
         Those of the audited rows, which the calibrator was not fitted on.
     y : (n,) array-like of int
         True classes of the audited rows, 0 to K - 1.
+    dependence : Dependence, optional
+        Of the n + m rows, the audited ones first, so that a cluster may have rows in both tables.
     level : float
     n_draws, seed : int
         Draws behind the intervals, and the seed of all draws.
@@ -145,7 +157,9 @@ def label_shift(
 
     The test compares mean posteriors by Hotelling's distance. It is the score test of the same
     likelihood. Rows are shuffled between the tables, so its level is exact; above 5,000 rows it is
-    chi-square. It also refuses changes other than of shares.
+    chi-square. It also refuses changes other than of shares. Of dependent rows, clusters or blocks
+    of times are resampled, and each one's part of the difference of the means is multiplied by a
+    random normal number (the wild bootstrap; Shao 2010).
 
     Examples
     --------
@@ -178,8 +192,11 @@ def label_shift(
             fix="Leave the class out of both tables.",
         )
     prior, convergence = _most_likely(new / audited_prior)
-    moved, held = _drawn(new, proba, y, n_draws, np.random.default_rng([seed, 0]))
-    p_values = holm([target_test(one, seed) for one in targets(proba, y, None, "class")])
+    together = None if dependence is None or dependence.alone else dependence
+    held_together = None if together is None else together.only(slice(None, len(proba)))
+    moved, held = _drawn(new, proba, y, together, n_draws, np.random.default_rng([seed, 0]))
+    design = None if held_together is None else RowDesign(None, held_together)
+    p_values = holm([target_test(one, seed) for one in targets(proba, y, design, "class")])
     poor = tuple(int(k) for k in np.flatnonzero(p_values <= POOR))
     how = f"percentile bootstrap of both tables and of the calibration, {n_draws:,} draws"
 
@@ -213,7 +230,7 @@ def label_shift(
         prior=prior,
         audited_prior=audited_prior,
         adjusted=adjusted_posteriors(new, audited_prior, prior),
-        p_value=_mean_test(new, proba, np.random.default_rng([seed, 1])),
+        p_value=_mean_test(new, proba, together, np.random.default_rng([seed, 1])),
         convergence=convergence,
         calibration_p_values=p_values,
         miscalibrated=poor,
@@ -280,21 +297,30 @@ def _most_likely(
 
 
 def _drawn(
-    new: FloatArray, proba: FloatArray, y: IntArray, n_draws: int, rng: np.random.Generator
+    new: FloatArray,
+    proba: FloatArray,
+    y: IntArray,
+    together: Dependence | None,
+    n_draws: int,
+    rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
     """Bootstrap draws of new and of audited shares, (n_draws, K) each, about the estimates."""
-    parameters = _calibration_doubt(proba, y, n_draws, rng)
+    n = len(proba)
+    own = [None if together is None else together.only(at) for at in (slice(n, None), slice(n))]
+    parameters = _calibration_doubt(proba, y, own[1], n_draws, rng)
     seed = int(rng.integers(2**31))
     # the means are those of all rows: draws from a part of them deviate from the part's own
-    parts = [rows[at_most(len(rows), _MOST_DRAWN, seed)] for rows in (new, proba)]
+    kept = [at_most(len(rows), _MOST_DRAWN, seed) for rows in (new, proba)]
+    parts = [rows[at] for rows, at in zip((new, proba), kept, strict=True)]
+    own = [None if one is None else one.only(at) for one, at in zip(own, kept, strict=True)]
     logs = [np.log(np.maximum(part, _CLIP)) for part in parts]
     held = parts[1].mean(axis=0)
     centre, _ = _most_likely(parts[0] / held)
     moved, audited = np.empty((2, n_draws, new.shape[1]))
     for b, (slope, offsets) in enumerate(zip(parameters[:, 0], parameters[:, 1:], strict=True)):
         unseen, seen = (
-            _softmax(log[rng.integers(len(log), size=len(log))] * (1.0 + slope) + offsets)
-            for log in logs
+            _softmax(log[_resample(len(log), one, rng)] * (1.0 + slope) + offsets)
+            for log, one in zip(logs, own, strict=True)
         )
         audited[b] = seen.mean(axis=0)
         moved[b], _ = _most_likely(unseen / audited[b], centre, 1e-6)
@@ -302,8 +328,20 @@ def _drawn(
     return moved - centre + prior, audited - held + proba.mean(axis=0)
 
 
+def _resample(n: int, together: Dependence | None, rng: np.random.Generator) -> IntArray:
+    """Positions of rows drawn with replacement, alone or by clusters or blocks of times."""
+    if together is None:
+        return rng.integers(n, size=n)
+    found = independent_rows(n, 1, _MOST_GROUPS, rng, together)
+    return np.repeat(np.arange(n), found.times[0].astype(np.int64)[found.group])
+
+
 def _calibration_doubt(
-    proba: FloatArray, y: IntArray, n_draws: int, rng: np.random.Generator
+    proba: FloatArray,
+    y: IntArray,
+    together: Dependence | None,
+    n_draws: int,
+    rng: np.random.Generator,
 ) -> FloatArray:
     """Draws of a slope (minus 1) and of K offsets of the log posteriors, (n_draws, 1 + K).
 
@@ -320,6 +358,9 @@ def _calibration_doubt(
     information[1:, 1:] = np.diag(proba.sum(axis=0)) - proba.T @ proba
     # a weak pull to 0, because offsets matter only up to a constant and a class may be rare
     inverse = np.linalg.inv(information + 0.5 * np.eye(1 + k))
+    if together is not None:
+        units = len(np.unique(together.unit))
+        score = pooled(score.T, together).T * small_sample_factor(units, together.lags) ** 0.5
     root = inverse @ np.linalg.cholesky(score.T @ score + 0.5 * np.eye(1 + k))
     return np.asarray(rng.normal(size=(n_draws, 1 + k)) @ root.T)
 
@@ -329,7 +370,9 @@ def _softmax(logits: FloatArray) -> FloatArray:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def _mean_test(new: FloatArray, proba: FloatArray, rng: np.random.Generator) -> float:
+def _mean_test(
+    new: FloatArray, proba: FloatArray, together: Dependence | None, rng: np.random.Generator
+) -> float:
     """p value of equal mean posteriors of both tables."""
     both = np.concatenate([new, proba])
     m, n = len(new), len(proba)
@@ -341,6 +384,12 @@ def _mean_test(new: FloatArray, proba: FloatArray, rng: np.random.Generator) -> 
     scaled = centred @ (vectors[:, kept] / np.sqrt(values[kept]))
     # the pooled rows have mean 0, so the new rows' sum alone shows the difference
     seen = float(np.square(scaled[:m].sum(axis=0)).sum())
+    if together is not None:
+        rows = np.concatenate([scaled[m:], scaled[:m]])
+        change = rows[n:].mean(axis=0) - rows[:n].mean(axis=0)
+        by_chance = UnitChanges.of_means(rows, n, together).drawn(_SHUFFLES, rng)
+        drawn, seen = np.square(by_chance).sum(axis=1), float(np.square(change).sum())
+        return (1 + int((drawn >= seen * (1.0 - 1e-9)).sum())) / (1 + _SHUFFLES)
     if m + n > _SHUFFLED:
         scale = m * n / (m + n - 1.0)
         return float(chi2.sf(seen / scale, int(kept.sum())))

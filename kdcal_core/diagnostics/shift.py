@@ -322,9 +322,10 @@ def score_shift(
     cells = PooledCells.of(audited, new, _UNIT_CELLS)
     place = PooledCells.places(audited, new, _UNIT_CELLS)
     in_bins = bin_index(np.concatenate([audited, new]), bins.edges)
-    together = tuple(
-        UnitChanges.of(one, size, len(audited), dependence)
-        for one, size in ((place, len(cells.new)), (in_bins, len(counts)))
+    n = len(audited)
+    together = (
+        UnitChanges.of(place, len(cells.new), n, dependence),
+        UnitChanges.of(in_bins, len(counts), n, dependence),
     )
     return shift_of_cells(exact, cells, bins, counts, level, n_draws, seed, together=together)
 

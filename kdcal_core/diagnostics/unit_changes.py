@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,6 +49,43 @@ class UnitChanges:
         >>> found.drawn(3, np.random.default_rng(0)).shape
         (3, 2)
         """
+
+        def counted(own: Dependence, rows: slice) -> FloatArray:
+            place, cells = own.unit * size + cell[rows], own.n_units * size
+            return np.bincount(place, minlength=cells).reshape(own.n_units, size).astype(float)
+
+        return cls._of_tables(counted, n, dependence)
+
+    @classmethod
+    def of_means(cls, values: FloatArray, n: int, dependence: Dependence) -> UnitChanges:
+        """The same of the means of values (n + m, C) in place of the shares of cells.
+
+        Raises
+        ------
+        InputError
+            As for :meth:`of`.
+
+        Examples
+        --------
+        >>> wards = Dependence.of("cluster", np.repeat(np.arange(8), 5))
+        >>> found = UnitChanges.of_means(np.tile([[0.0], [1.0]], (20, 1)), 20, wards)
+        >>> found.drawn(3, np.random.default_rng(0)).shape
+        (3, 1)
+        """
+
+        def summed(own: Dependence, rows: slice) -> FloatArray:
+            columns = [
+                np.bincount(own.unit, weights=one[rows], minlength=own.n_units) for one in values.T
+            ]
+            return np.stack(columns, axis=1)
+
+        return cls._of_tables(summed, n, dependence)
+
+    @classmethod
+    def _of_tables(
+        cls, sums: Callable[[Dependence, slice], FloatArray], n: int, dependence: Dependence
+    ) -> UnitChanges:
+        """From the sums (U, C) over the rows of every unit in a table."""
         few = dependence.coarser(_MOST_UNITS)
         parts, depend = [], []
         for rows in (slice(None, n), slice(n, None)):
@@ -58,10 +96,9 @@ class UnitChanges:
                     "units differ",
                     fix="Count its rows as independent, or give rows of several.",
                 )
-            count = np.bincount(own.unit * size + cell[rows], minlength=few.n_units * size)
-            count = count.reshape(few.n_units, size)
-            each = count.sum(axis=1, keepdims=True)
-            away = (count - each * (count.sum(axis=0) / each.sum())) / each.sum()
+            total = sums(own, rows)
+            each = np.bincount(own.unit, minlength=few.n_units)[:, None]
+            away = (total - each * (total.sum(axis=0) / each.sum())) / each.sum()
             wider = t_quantile(0.95, units - 1) / normal_quantile(0.95)
             parts.append(wider * small_sample_factor(units, own.lags) ** 0.5 * away)
             depend.append(replace(own, unit=np.arange(few.n_units)))

@@ -720,3 +720,55 @@ def test_the_rows_of_a_made_table_are_shuffled() -> None:
     assert np.count_nonzero(known[1:] != known[:-1]) > 0.3 * len(known) * 0.5
     again, _ = made_shift(rows, 0, 0)
     np.testing.assert_array_equal(again, made_shift(rows, 0, 0)[0])
+
+
+def of_patients(seed: int, n_patients: int, mean: float = 0.0, rows: int = 10) -> pd.DataFrame:
+    """Rows of patients: each patient's odds are alike, and so are the outcomes."""
+    rng = np.random.default_rng(seed)
+    n = n_patients * rows
+    odds = np.repeat(rng.normal(mean, 1.2, n_patients), rows) + rng.normal(0.0, 0.6, n)
+    chance = np.repeat(rng.random(n_patients), rows)
+    p = 1.0 / (1.0 + np.exp(-odds))
+    named = [f"{seed}-{one}" for one in np.repeat(np.arange(n_patients), rows)]
+    y = np.where(chance < p, "yes", "no")
+    return pd.DataFrame({"proba_no": 1.0 - p, "proba_yes": p, "y": y, "patient": named})
+
+
+def test_patients_of_both_tables_are_counted_where_both_name_them(tmp_path: Path) -> None:
+    written(of_patients(0, 60), tmp_path / "old.csv")
+    rows = NamedFiles(target="y", predictions=str(tmp_path / "old.csv"))
+    new = of_patients(1, 40)
+    asked = written(new, tmp_path / "new.csv")
+    found, alone = (
+        run_watch(AuditConfig("x", files, event="yes"), asked)
+        for files in (replace(rows, cluster="patient"), rows)
+    )
+    assert not [one for one in found.notes if "independent" in one]
+    for test, other in zip(found.shift.tests, alone.shift.tests, strict=True):
+        assert test.estimate.value == other.estimate.value
+        assert (test.estimate.expected or 0.0) > 1.5 * (other.estimate.expected or np.inf)
+    assert found.labels is not None
+    assert alone.labels is not None
+    for one, other in (
+        (found.labels.accuracy, alone.labels.accuracy),
+        (found.labels.calibration_error, alone.labels.calibration_error),
+        (found.estimated.predictions.rate.rows, alone.estimated.predictions.rate.rows),
+    ):
+        assert one.high - one.low > 1.3 * (other.high - other.low)
+    jsonschema.validate(watch_json(found), SCHEMA)
+
+    nameless = written(new.drop(columns="patient"), tmp_path / "nameless.csv")
+    config = AuditConfig("x", replace(rows, cluster="patient"), event="yes")
+    lacking = run_watch(config, nameless)
+    assert [one for one in lacking.notes if "independent" in one and "'patient'" in one]
+    assert lacking.shift.tests == alone.shift.tests
+
+
+def test_a_new_table_of_one_day_is_counted_by_rows_and_says_so(tmp_path: Path) -> None:
+    old, new = table(5, 400), table(6, 60)
+    old["day"], new["day"] = np.arange(400) // 10, 40
+    files = NamedFiles(target="y", predictions=str(written(old, tmp_path / "old.csv")), time="day")
+    found = run_watch(AuditConfig("x", files), written(new, tmp_path / "new.csv"))
+    (note,) = [one for one in found.notes if "independent" in one]
+    assert "one time" in note
+    assert "new.csv" in note

@@ -9,7 +9,12 @@ import pandas as pd
 import pytest
 from scipy.special import expit, ndtr
 
-from kdcal_core.diagnostics import label_free, label_free_performance, score_shift
+from kdcal_core.diagnostics import (
+    label_free,
+    label_free_performance,
+    label_shift,
+    score_shift,
+)
 from kdcal_core.diagnostics.score_weights import feature_ratios
 from kdcal_core.diagnostics.unit_changes import UnitChanges
 from kdcal_core.errors import InputError
@@ -187,3 +192,42 @@ def test_clusters_are_held_out_of_the_fit_that_tells_the_tables_apart() -> None:
     apart, whole = (feature_ratios(old, new, 0, one) for one in (None, each))
     assert np.abs(np.log(apart.audited)).mean() > 1.0
     assert np.abs(np.log(whole.audited)).mean() < 0.3
+
+
+def two_classes(odds: np.ndarray) -> np.ndarray:
+    p = expit(odds)
+    return np.column_stack([1.0 - p, p])
+
+
+def test_shares_of_classes_allow_for_clusters() -> None:
+    rng, refused, width = np.random.default_rng(9), np.zeros(2), np.zeros(2)
+    for run in range(60):
+        old, new = (two_classes(2.0 * clustered(rng, 40, 0.3)) for _ in range(2))
+        y = (rng.random(400) < old[:, 1]).astype(int)
+        for k, together in enumerate((None, clusters(80))):
+            found = label_shift(new, old, y, dependence=together, n_draws=2 if run else 40)
+            refused[k] += found.p_value <= 0.05
+            width[k] += 0 if run else found.changes[1].high - found.changes[1].low
+    assert refused[1] <= 60 * 0.05 + 2.5 * (60 * 0.05 * 0.95) ** 0.5
+    assert refused[0] > refused[1]
+    assert width[1] > 1.2 * width[0]
+
+
+def test_shares_that_changed_are_found_in_clusters_and_in_time() -> None:
+    rng = np.random.default_rng(10)
+    old, new = (two_classes(2.0 * clustered(rng, 40, 0.2) + mean) for mean in (0.0, 1.5))
+    y = (rng.random(400) < old[:, 1]).astype(int)
+    for together in (clusters(80), Dependence.of("time", np.arange(800) // ROWS)):
+        found = label_shift(new, old, y, dependence=together, n_draws=40)
+        assert found.p_value < 0.02
+        assert found.changes[1].low > 0.0
+        assert found.changes[1].low <= found.changes[1].value <= found.changes[1].high
+
+
+def test_shares_of_clusters_of_one_row_equal_those_of_rows() -> None:
+    rng = np.random.default_rng(11)
+    old, new = two_classes(rng.normal(size=60)), two_classes(rng.normal(size=40))
+    y = (rng.random(60) < old[:, 1]).astype(int)
+    each = Dependence.of("cluster", np.arange(100))
+    one, other = (label_shift(new, old, y, dependence=d, n_draws=9) for d in (each, None))
+    assert (one.shares, one.changes, one.p_value) == (other.shares, other.changes, other.p_value)
