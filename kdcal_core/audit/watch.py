@@ -618,10 +618,26 @@ def _measured(
         labels=labels,
         test=test,
         results=results,
-        notes=(*copies, *_notes(review, audited.weight is not None, table, of)),
+        notes=(
+            *copies,
+            *([] if test is None else _test_alone(together)),
+            *_notes(review, audited.weight is not None, table, of),
+        ),
         state=after,
         exit_code=exit_code(worst(results), settings.undecided),
         seed=seed,
+    )
+
+
+def _test_alone(together: Dependence | None) -> tuple[str, ...]:
+    """A note that the sequential test knows no dependence, where there is any."""
+    if together is None or together.alone:
+        return ()
+    near = "of one" if together.kind == "cluster" else "near in"
+    return (
+        "The sequential test counts every row as independent of those before it. Where the outcomes "
+        f"of rows {near} {together.column[:60]} are alike, it may signal for calibrated "
+        "probabilities more often than its level says.",
     )
 
 

@@ -239,7 +239,10 @@ def label_free(
     audited outcomes about the curve; that of the chances of the new rows; and, for outcomes of new
     rows, that of the audited outcomes' correlation with the new table's clusters or times. All of
     a curve has the design effect of its mean. The noise of the audited scores' ratio counts with
-    the outcomes' effect too.
+    the outcomes' effect too. With 40 audited clusters of 10 rows and 40 new ones, and correlations
+    of .2 of scores and outcomes, intervals at 95% held the rate of the rows in 60 of 60 runs and
+    that of the population in 59 (as if rows were independent: 57 and 52); with 10 new clusters of
+    20 rows in 55 and 57 (45 and 46).
 
     Measured coverage is in ``tests/benchmarks/RESULTS.md``.
 

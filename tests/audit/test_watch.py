@@ -743,7 +743,9 @@ def test_patients_of_both_tables_are_counted_where_both_name_them(tmp_path: Path
         run_watch(AuditConfig("x", files, event="yes"), asked)
         for files in (replace(rows, cluster="patient"), rows)
     )
-    assert not [one for one in found.notes if "independent" in one]
+    (note,) = [one for one in found.notes if "independent" in one]
+    assert note.startswith("The sequential test")
+    assert not [one for one in alone.notes if "independent" in one]
     for test, other in zip(found.shift.tests, alone.shift.tests, strict=True):
         assert test.estimate.value == other.estimate.value
         assert (test.estimate.expected or 0.0) > 1.5 * (other.estimate.expected or np.inf)
@@ -761,6 +763,7 @@ def test_patients_of_both_tables_are_counted_where_both_name_them(tmp_path: Path
     config = AuditConfig("x", replace(rows, cluster="patient"), event="yes")
     lacking = run_watch(config, nameless)
     assert [one for one in lacking.notes if "independent" in one and "'patient'" in one]
+    assert not [one for one in lacking.notes if one.startswith("The sequential test")]
     assert lacking.shift.tests == alone.shift.tests
 
 
