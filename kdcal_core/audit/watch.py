@@ -635,7 +635,7 @@ def _test_alone(together: Dependence | None) -> tuple[str, ...]:
         return ()
     near = "of one" if together.kind == "cluster" else "near in"
     return (
-        "The sequential test counts every row as independent of those before it. Where the outcomes "
+        "The sequential test takes every row as independent of those before it. Where outcomes "
         f"of rows {near} {together.column[:60]} are alike, it may signal for calibrated "
         "probabilities more often than its level says.",
     )
