@@ -775,3 +775,26 @@ def test_a_new_table_of_one_day_is_counted_by_rows_and_says_so(tmp_path: Path) -
     (note,) = [one for one in found.notes if "independent" in one]
     assert "one time" in note
     assert "new.csv" in note
+
+
+def test_patients_are_counted_behind_a_calibrator(tmp_path: Path) -> None:
+    fitted = written(of_patients(7, 60), tmp_path / "fit.csv")
+    old = written(of_patients(8, 60), tmp_path / "old.csv")
+    new = written(of_patients(9, 40), tmp_path / "new.csv")
+    out = str(tmp_path / "own.kdcal")
+    words = ["calibrate", "--calibrator", "platt", "--predictions", str(fitted), "--target", "y"]
+    assert main([*words, "--out", out]) == 0
+    files = NamedFiles(target="y", predictions=str(old), cluster="patient")
+    found = run_watch(AuditConfig("x", files, event="yes", calibrator=out), new)
+    assert "clusters" in found.shift.wasserstein.estimate.interval
+
+    workspace = Workspace(tmp_path / "reviews")
+    review = scored_review(workspace, files)
+    review = add_watched(workspace, review.id, new, "new.csv")
+    settings = WatchSettings(table="new.csv", method="platt")
+    asked = watch_table.request(workspace, review, settings)
+    folder = tmp_path / "by-review"
+    folder.mkdir()
+    run_here(asked.target, asked.kwargs, folder=folder)
+    page = watch_table.read(folder)
+    assert "clusters" in page.shift.wasserstein.estimate.interval
