@@ -213,4 +213,5 @@ def features_of(
     ]
     if len(numeric) > n_features:
         numeric = [name for name in numeric if simple(name) not in IDS]
-    return tuple(numeric)
+    inputs = [name for name in numeric if not why_no_input(simple(name), frame[name])]
+    return tuple(inputs if len(numeric) > n_features <= len(inputs) else numeric)

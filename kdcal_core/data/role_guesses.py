@@ -78,8 +78,9 @@ def guess_roles(
         order.
     n_features : int, optional
         Number of input columns of a model without names: the numeric columns without another role
-        become the features, and where there are more of them, those that look like row numbers are
-        left out. Without a model all columns that describe the rows do, text of few values too.
+        become the features, and where there are more of them, those that number or name the rows,
+        or what several rows belong to, are left out. Without a model all columns that describe the
+        rows do, text of few values too.
     task : str, optional
         What the model does, or what the user chose. Without it the columns decide: those of a
         predictive distribution, or a target of many numbers and no probabilities, indicate a
@@ -132,7 +133,7 @@ def _guess_classification(
     target: str | None,
 ) -> Roles:
     taken = set(feature_names or ()) & set(frame.columns)
-    found = target or named(frame, _TARGETS, taken)
+    found = target or _named_target(frame, taken, classifier=bool(classes or n_features))
     known = tuple(classes) if classes else _classes_in(frame, found)
     outputs, kind = _outputs(frame, known, taken, found)
     taken |= {column for _, column in outputs}
@@ -343,6 +344,19 @@ def is_share(frame: pd.DataFrame, column: str) -> bool:
     values = values[~np.isnan(values)]
     inside = (values > 0) & (values < 1)
     return bool(inside.any() and (inside | (values == 0) | (values == 1)).all())
+
+
+def _named_target(frame: pd.DataFrame, taken: set[str], *, classifier: bool) -> str | None:
+    """The first column that is named as a target; for a classifier one that may hold classes.
+
+    An income in francs beside a default that is yes or no is an input of a model without names.
+    """
+    passed = set(taken)
+    name = named(frame, _TARGETS, passed)
+    while classifier and name is not None and not _may_be_classes(frame[name]):
+        passed.add(name)
+        name = named(frame, _TARGETS, passed)
+    return name or named(frame, _TARGETS, taken)
 
 
 def _target_among(

@@ -213,7 +213,7 @@ def _class_roles(
         return replace(plain, outputs=outputs, output_kind=kind, class_by=by)
     for column in model.feature_names or ():
         need(table, column, "The model needs a column that the table does not have")
-    return replace(plain, features=model.feature_names or _others(given, table, guessed))
+    return replace(plain, features=model.feature_names or _others(given, table, model, guessed))
 
 
 def _said(given: NamedFiles, table: TableInfo) -> tuple[tuple[str, str], ...]:
@@ -237,12 +237,20 @@ def _named(given: NamedFiles, outputs: tuple[tuple[str, str], ...]) -> tuple[tup
     return tuple(zip(given.classes, columns, strict=True))
 
 
-def _others(given: NamedFiles, table: TableInfo, guessed: Roles) -> tuple[str, ...]:
-    """For a model that names no columns: all columns without another role."""
+def _others(
+    given: NamedFiles, table: TableInfo, model: ModelInfo, guessed: Roles
+) -> tuple[str, ...]:
+    """For a model that names no columns: all columns without another role.
+
+    Of more than it takes, those that the app guesses.
+    """
     taken = {given.target, given.weight, given.cluster, given.time}
     taken |= {guessed.split, guessed.predicted}
     taken |= {column for _, column in guessed.outputs}
-    return tuple(name for name in table.column_names if name not in taken)
+    free = tuple(name for name in table.column_names if name not in taken)
+    if len(free) <= model.n_features:
+        return free
+    return tuple(name for name in free if name in guessed.features)
 
 
 def _refuse_unread(review: Review, given: NamedFiles) -> None:

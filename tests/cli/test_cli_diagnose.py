@@ -383,3 +383,20 @@ def test_evaluation_rows_of_the_calibration_set_are_warned_of(
     texts(doubt)
     assert doubt.startswith("100 rows")
     assert " ".join(out.split()).startswith(f"Warning: {doubt}")
+
+
+def test_a_model_that_names_no_columns_leaves_text_and_names_of_rows_aside(
+    run: Run, tmp_path: Path
+) -> None:
+    folder = SAMPLES / "xor_network"
+    frame = pd.read_parquet(folder / "calibration.parquet")
+    words = ["diagnose", "--model", folder / "model.onnx", "--target", "class", "--json", "-"]
+    code, plain, err = run(*words, "--data", folder / "calibration.parquet")
+    assert (code, err) == (0, "")
+    frame.insert(0, "customer_id", np.arange(len(frame)) // 2)
+    frame.insert(1, "branch", np.where(np.arange(len(frame)) % 3, "north", "south"))
+    frame.to_parquet(tmp_path / "rows.parquet")
+    code, out, err = run(*words, "--data", tmp_path / "rows.parquet")
+    assert (code, err) == (0, "")
+    measured = [json.loads(text)["sets"][0]["estimates"] for text in (plain, out)]
+    assert measured[0] == measured[1]

@@ -346,7 +346,11 @@ def test_without_a_model_whatever_describes_the_rows_is_an_input() -> None:
     )
     assert guess_roles(frame).features == ("age", "region", "member")
     # a model that names no columns takes numbers, and one that names them takes these
-    assert guess_roles(frame, n_features=2).features == ("customer_id", "age", "member")
+    assert guess_roles(frame, n_features=3).features == ("customer_id", "age", "member")
+    assert guess_roles(frame, n_features=2).features == ("age", "member")
+    # without what numbers the rows there are too few: nothing is left out
+    only = frame[["customer_id", "y"]].assign(account_id=np.arange(N))
+    assert guess_roles(only, n_features=1).features == ("customer_id", "account_id")
     assert guess_roles(frame, feature_names=("comment", "age")).features == ("comment", "age")
 
 
@@ -387,6 +391,26 @@ def test_anything_less_is_no_guess(changed: dict[str, np.ndarray]) -> None:
 def test_a_models_input_is_never_taken_for_its_output() -> None:
     frame = pd.DataFrame({"age": RNG.random(N), "p_bad": RNG.random(N), "label": labels(0, 1)})
     assert guess_roles(frame, n_features=2).features == ("age", "p_bad")
+
+
+def test_a_model_of_classes_reads_many_numbers_and_predicts_the_column_of_few_values() -> None:
+    frame = pd.DataFrame(
+        {
+            "customer_id": np.repeat(np.arange(N // 2), 2),
+            "branch": labels("north", "south", "west"),
+            "income": 1000.0 + np.arange(N),
+            "age": RNG.integers(18, 80, N),
+            "default": labels("no", "yes"),
+        }
+    )
+    for classes in (None, ("0", "1"), ("no", "yes")):
+        roles = guess_roles(frame, classes=classes, n_features=3)
+        assert (roles.target, roles.features) == ("default", ("customer_id", "income", "age"))
+    customers = np.arange(3 * N) // 2  # enough of them to see that several rows belong to each
+    larger = pd.concat([frame] * 3, ignore_index=True).assign(customer_id=customers)
+    assert guess_roles(larger, n_features=2).features == ("income", "age")
+    # without another column of that kind the name decides, and the scoring says what is wrong
+    assert guess_roles(frame.drop(columns="default"), n_features=3).target == "income"
 
 
 def test_a_known_target_decides_what_is_guessed_besides() -> None:
