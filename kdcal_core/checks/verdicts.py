@@ -224,7 +224,7 @@ def rows_for(counted: Estimate, limit: Limit) -> int | None:
 
 def _rounded(rows: float) -> int:
     """Rows with two digits, rounded up."""
-    digits = 10.0 ** (math.floor(math.log10(max(rows, 1.0))) - 1)
+    digits = 10 ** max(len(str(int(rows))) - 2, 0)
     return int(math.ceil(round(rows / digits, 6)) * digits)
 
 

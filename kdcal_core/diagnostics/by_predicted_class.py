@@ -112,10 +112,11 @@ def confusion_finding(
     """The predicted class that is right less often than the others, if chance does not explain it.
 
     Every class with ten predictions or more is compared with all others by Fisher's one-sided
-    exact test, corrected for the number of classes tested (Bonferroni). The sentence also names
-    the true class of most of its errors, if equal shares do not explain it at the same level. With
-    row weights the tests use Kish's effective number of predictions, and for dependent rows that
-    number over their design effect.
+    exact test, corrected for the number of classes tested (Bonferroni). Where rarer classes are
+    predicted too, the sentence speaks only of those tested. It also names the true class of most
+    errors, if equal shares do not explain it at the same level. With row weights the tests use
+    Kish's effective number of predictions, and for dependent rows that number over their design
+    effect.
 
     Examples
     --------
@@ -124,8 +125,8 @@ def confusion_finding(
     >>> confusion_finding(confusion(predicted, true, 2), ("cat", "dog"))
     'A prediction of class cat is right 50% of the time (20 of 40), the others 100%.'
     >>> confusion_finding(confusion([0, 0, 0, 1], [0, 1, 1, 1], 2), ("cat", "dog"))
-    'No predicted class is right less often than the others beyond chance; of all 4 predictions \
-50% are right (7% to 93%).'
+    'No class predicted for 10 rows or more is right less often than the others beyond chance; of \
+all 4 predictions 50% are right (7% to 93%).'
     """
     total, right = result.joint.sum(axis=0), result.joint.diagonal()
     whole, hits = float(total.sum()), float(right.sum())
@@ -144,10 +145,13 @@ def confusion_finding(
         low, high = clopper_pearson(hits / whole, rows.sum(), level)
         width = float(high - low)
         rate, least, most = (number_text(float(v), width, True) for v in (hits / whole, low, high))
+        compared = "predicted class"
+        if len(looked) < len(predicted):
+            compared = f"class predicted for {LEAST_ROWS} rows or more"
         lead = (
             f"All predictions are of {names[worst]}"
             if len(predicted) == 1
-            else "No predicted class is right less often than the others beyond chance"
+            else f"No {compared} is right less often than the others beyond chance"
         )
         are = f"{rate} are right ({least} to {most})"
         return f"{lead}; of all {whole:,.0f} predictions {are}."

@@ -90,6 +90,11 @@ def test_the_rows_named_would_decide(value: float, limit: Limit) -> None:
     assert verdict_of(barely, limit) == "not enough evidence"
 
 
+def test_fewer_rows_than_there_are_never_decide() -> None:
+    few = Estimate("Gap", "Gap", 0.49, 0.03, 0.68, 7)
+    assert rows_needed(few, Limit(-0.05, 0.05)) == 8  # 7 (0.46 / 0.44)^2, rounded up
+
+
 @pytest.mark.parametrize("n", [20, 100, 182])
 def test_the_rows_named_would_decide_on_a_share_that_was_never_seen(n: int) -> None:
     from kdcal_core.statistics import clopper_pearson

@@ -167,6 +167,17 @@ def test_one_wrong_row_of_a_rare_class_is_no_finding(texts):
     assert "type 213" not in text
 
 
+def test_a_class_of_few_predictions_is_not_said_to_be_as_right_as_the_others():
+    """Of 7 rows predicted as a rare event 1 was right, and the sentence cleared that class."""
+    predicted = np.repeat([0, 1], [300, 7])
+    true = predicted.copy()
+    true[:30], true[-6:] = 1, 0
+    said = confusion_finding(confusion(predicted, true, 2), ("no", "yes"))
+    assert said.startswith("No class predicted for 10 rows or more is right less often")
+    twice = confusion(np.tile(predicted, 2), np.tile(true, 2), 2)  # with 14 rows it is named
+    assert confusion_finding(twice, ("no", "yes")).startswith("A prediction of class yes is right")
+
+
 def test_few_confusions_are_chance():
     """Classes that are right equally often are named in about one run of twenty."""
     named = 0
@@ -183,7 +194,7 @@ def test_weights_are_no_rows_in_a_confusion(texts):
     weight = np.where(np.arange(440) < 1, 500.0, 1.0)
     heavy = confusion(predicted, true, 2, sample_weight=weight)
     assert heavy.effective[0] < 2.0
-    assert confusion_finding(heavy).startswith("No predicted class")
+    assert confusion_finding(heavy).startswith("No class predicted for 10 rows or more")
     texts(confusion_finding(confusion(predicted, true, 2)), "without weights")
 
 
