@@ -31,7 +31,7 @@ if review is not None:
             parts.keep_verdict(review, which, judged)
         with above:
             parts.verdict(judged)
-            parts.what_next(judged, further, compared)
+            parts.what_next(review, judged, further, compared)
         with listed:
             parts.checks(judged, compared)
         with after:

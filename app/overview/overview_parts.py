@@ -23,7 +23,7 @@ from kdcal_core.checks import (
     next_step,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, View, Which, note_verdict, set_question
+from kdcal_core.review import Review, View, Which, note_verdict, set_question, undeclared_groups
 from kdcal_core.tasks import set_reliability, verdict_edition
 from kdcal_core.text import escape_label, escape_markdown
 
@@ -135,10 +135,12 @@ def picture(review: Review, which: Which) -> None:
             )
 
 
-def what_next(checked: CheckedReview, further: Answer, compared: Baseline) -> None:
+def what_next(review: Review, checked: CheckedReview, further: Answer, compared: Baseline) -> None:
     """What to do, in a paragraph."""
     running = further.running or not compared.complete
-    said = [next_step(checked, complete=not running and further.measured is not None)]
+    complete = not running and further.measured is not None
+    undeclared = undeclared_groups(review, declared(review))
+    said = [next_step(checked, complete=complete, undeclared=undeclared)]
     if running:
         said.append("Further checks are running.")
     elif further.measured is None:

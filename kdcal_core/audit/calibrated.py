@@ -18,7 +18,7 @@ from kdcal_core.checks import (
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models import Features
-from kdcal_core.review import PARTS, Review, ReviewData, Which
+from kdcal_core.review import PARTS, Review, ReviewData, Which, undeclared_groups
 from kdcal_core.tasks import EqualSets, Sets, evidence_of, review_task
 from kdcal_core.tasks.decorators import require_scored
 
@@ -111,7 +111,11 @@ def of_sources(
     return replace(
         content,
         headline=headline(content.checked, "The calibrated model"),
-        next_step=next_step(content.checked, keep="the model with this calibrator"),
+        next_step=next_step(
+            content.checked,
+            keep="the model with this calibrator",
+            undeclared=undeclared_groups(calibrated.source, settings.groups),
+        ),
         subject=replace(subject, event=judged.event, tables=tables, doubts=doubts),
         calibrator=calibrated.facts,
     )

@@ -61,7 +61,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs.builds import files_digest, installed
 from kdcal_core.progress import part_of
 from kdcal_core.regression import RECALIBRATORS
-from kdcal_core.review import PARTS, Limit, Review, Which, open_doubts
+from kdcal_core.review import PARTS, Limit, Review, Which, open_doubts, undeclared_groups
 from kdcal_core.store import encode
 from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks import (
@@ -275,7 +275,7 @@ def content_of(
         measured=measured,
         checked=checked,
         headline=headline(checked),
-        next_step=next_step(checked),
+        next_step=next_step(checked, undeclared=undeclared_groups(review, settings.groups)),
         estimates=estimates,
         charts=charts,
         baseline=settings.baseline,

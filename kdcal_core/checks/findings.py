@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from kdcal_core.checks.check import in_form, limit_text
 from kdcal_core.checks.verdicts import CheckedReview, CheckResult, JudgedPart
@@ -101,7 +102,8 @@ def evidence_text(result: CheckResult, part: JudgedPart) -> str:
     """Why the evidence is not enough, and how many rows would be; empty for other verdicts."""
     if part.verdict != "not enough evidence":
         return ""
-    here = result.check.place and part.is_place
+    largest = max((one.estimate.n for one in result.parts), default=0)
+    here = part.is_place and (result.check.place or (part.name and part.estimate.n < largest))
     kind = f"of this part, which has {part.estimate.n:,}," if here else "of the same kind"
     rows = f"About {counted(part.rows_needed or 0, 'row')} {kind} would decide."
     if part.spared:
@@ -130,7 +132,11 @@ def result_text(result: CheckResult) -> str:
 
 
 def next_step(
-    checked: CheckedReview, *, complete: bool = True, keep: str = "the model as it is"
+    checked: CheckedReview,
+    *,
+    complete: bool = True,
+    keep: str = "the model as it is",
+    undeclared: Sequence[str] = (),
 ) -> str:
     """What to do now, and what the best of the repairs that were tried gains.
 
@@ -144,6 +150,9 @@ def next_step(
         Whether every check has been made. Before, rows that may be missing are not asked for.
     keep : str
         What is kept where nothing has to be done.
+    undeclared : sequence of str
+        Columns by which groups could be declared. They are named where a check of groups has no
+        answer.
 
     Examples
     --------
@@ -151,6 +160,7 @@ def next_step(
     'Nothing. Keep the model as it is, and check again on new rows.'
     """
     failed, unsure = checked.of("fail"), checked.of("not enough evidence")
+    groups = _groups_text(checked, undeclared)
     local = next((one for one in failed if one.check.place and one.worst.is_place), None)
     step = ""
     if local is not None:
@@ -166,12 +176,23 @@ def next_step(
             "Give what the checks without an answer need, or take them out of those that must be "
             "answered."
         )
-    elif complete:
+    elif complete and not groups:
         step = f"Nothing. Keep {keep}, and check again on new rows."
     repair = _repair_text(checked)
     if local is not None and repair:
         repair = f"Over all rows, {in_sentence(repair)}"
-    return " ".join(filter(None, (step, repair)))
+    return " ".join(filter(None, (step, groups, repair)))
+
+
+def _groups_text(checked: CheckedReview, undeclared: Sequence[str]) -> str:
+    """That no group is judged, and by which columns groups could be; empty without any."""
+    asked = any(one.check.place == "in" and one.verdict is None for one in checked.results)
+    if not (asked and undeclared):
+        return ""
+    return (
+        f"Declare the groups that matter, for instance by {listed(undeclared, _MOST, last='or')}, "
+        "which the model does not read: no group is judged yet."
+    )
 
 
 def _place_text(result: CheckResult) -> str:

@@ -80,6 +80,7 @@ from kdcal_core.review.review import (
     input_columns,
     left_out,
     left_out_words,
+    undeclared_groups,
 )
 from kdcal_core.review.samples import Sample, samples, start_sample
 from kdcal_core.review.signature import KEY_SUFFIXES, SIGNATURE_SUFFIXES, add_signature
@@ -187,4 +188,5 @@ __all__ = [
     "split_table",
     "start_sample",
     "swap_classes",
+    "undeclared_groups",
 ]

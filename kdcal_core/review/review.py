@@ -5,7 +5,7 @@ The record also lists the columns that describe the rows, and those left out, wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -327,6 +327,27 @@ def group_columns(review: Review) -> list[str]:
         name
         for name in (tables[0].column_names if tables else ())
         if name not in stated and all(name in table.column_names for table in tables)
+    ]
+
+
+def undeclared_groups(review: Review, declared: Sequence[str] = ()) -> list[str]:
+    """Columns of words that a model does not read, where no groups are declared.
+
+    Its faults in such groups show in no region of its inputs.
+
+    Parameters
+    ----------
+    declared : sequence of str
+        The columns whose groups are judged.
+    """
+    table = review.tables.get("calibration")
+    if declared or review.model is None or table is None:
+        return []
+    read, free = {*(review.roles or Roles()).features}, {*group_columns(review)}
+    return [
+        one.name
+        for one in table.columns
+        if one.name in free - read and one.kind in ("text", "boolean") and not one.no_input
     ]
 
 

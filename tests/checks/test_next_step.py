@@ -148,3 +148,30 @@ def test_the_remedy_of_coverage_is_that_of_its_side(side: float, word: str) -> N
     change = replace(held, value=-held.value)  # against a baseline, a difference of its own side
     part = replace(result.parts[0], estimate=change, now=held)
     assert replace(result, parts=(part,)).remedy == result.remedy
+
+
+def test_groups_that_nobody_declared_are_asked_for() -> None:
+    unasked = CheckResult("KC008", None, Limit(), (), "No groups are declared.")
+    passed = found("KC001", "pass", ("", GAP))
+    branch = (
+        "Declare the groups that matter, for instance by branch, which the model does not read: "
+        "no group is judged yet."
+    )
+
+    def step(*results: CheckResult, undeclared: tuple[str, ...] = ("branch",)) -> str:
+        return next_step(CheckedReview(results, 0.95, 900), undeclared=undeclared)
+
+    assert step(passed, unasked) == branch
+    assert step(passed, unasked, undeclared=()).startswith("Nothing. Keep")
+    failed = found("KC001", "fail", ("", GAP))
+    assert step(failed, unasked) == f"{CHECKS['KC001'].remedy} {branch}"
+    # where groups are judged, or not asked about, nothing is said of them
+    for results in ([passed], [passed, found("KC008", "pass", ("north", GAP))]):
+        assert step(*results).startswith("Nothing. Keep")
+
+
+def test_the_rows_of_one_predicted_class_are_called_a_part() -> None:
+    gap = Estimate("Confidence gap", "Confidence gap", 0.49, 0.03, 0.68, 7)
+    two = found("KC005", "not enough evidence", ("yes", gap), ("no", replace(gap, n=2993)), rows=8)
+    assert evidence_text(two, two.worst) == "About 8 rows of this part, which has 7, would decide."
+    assert "of the same kind" in evidence_text(two, two.parts[1])

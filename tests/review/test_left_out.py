@@ -11,6 +11,7 @@ import pytest
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
+    ColumnInfo,
     ReviewReader,
     Workspace,
     add_table,
@@ -22,6 +23,7 @@ from kdcal_core.review import (
     score,
     set_roles,
     start_sample,
+    undeclared_groups,
 )
 
 pytestmark = pytest.mark.usefixtures("work_here")
@@ -111,6 +113,24 @@ def test_roles_without_features_leave_out_what_names_rows(workspace):
 
 def test_of_a_model_nothing_is_left_out(workspace):
     assert left_out(start_sample(workspace, "xor_forest")) == {}
+
+
+def test_words_that_a_model_does_not_read_could_be_groups(workspace):
+    review = start_sample(workspace, "xor_forest")
+    assert undeclared_groups(review) == []
+    table = review.tables["calibration"]
+    words = ColumnInfo("branch", "text", 0, 2, ("north", "south"))
+    names = ColumnInfo("loan", "text", 0, 900, (), no_input="nearly every row has another value")
+    numbers = ColumnInfo("amount", "number", 0, 900, ())
+    table = replace(table, columns=(*table.columns, words, names, numbers))
+    one = replace(review, tables={"calibration": table})
+    assert undeclared_groups(one) == ["branch"]
+    assert undeclared_groups(one, ("amount",)) == []
+    # an evaluation set without the column cannot be divided by it
+    both = {"calibration": table, "evaluation": review.tables["calibration"]}
+    assert undeclared_groups(replace(one, tables=both)) == []
+    # bare predictions are searched along every such column
+    assert undeclared_groups(replace(one, model=None)) == []
 
 
 def test_a_target_that_is_known_decides_the_rest(workspace):
