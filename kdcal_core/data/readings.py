@@ -445,8 +445,8 @@ class _Classification(_Reader):
 
     def _class_names(self, roles: Roles) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
         """The labels as names of a model's classes where its file only counts them."""
-        n = self.n_classes
-        if self.classes or n is None or roles.target is None:
+        n = len(self.classes) or self.n_classes
+        if n is None or roles.target is None or self.classes not in ((), _counted(n)):
             return (), ()
         labels = classes_of(self.frame[roles.target])
         if len(labels) != n or class_columns(self.frame[[roles.target]], set(), _counted(n)):
@@ -457,7 +457,8 @@ class _Classification(_Reader):
             return orders[said], ()
         doubt = Doubt(
             "classes",
-            f"The model's file does not name its {n} classes, and the labels are "
+            f"The model's file {'only counts' if self.classes else 'does not name'} its {n} "
+            "classes, and the labels are "
             f"{listed([repr(label[:40]) for label in labels], _MOST_CHOICES)}. In which order "
             "does the model give their probabilities? Libraries sort the labels, unless they were "
             "told another order.",

@@ -533,6 +533,20 @@ def test_a_model_that_names_no_classes_asks_for_their_order() -> None:
     assert read_columns(table, classes=("no", "yes"), n_classes=2, n_features=1).doubts == ()
 
 
+def test_a_model_that_counts_its_classes_asks_which_labels_they_are() -> None:
+    """A scikit-learn model fitted to 0 and 1, and a table that says no and yes."""
+    table, counted = frame(age=AGE, y=yes_no(EVENT)), ("0", "1")
+    found = read_columns(table, classes=counted, n_classes=2, n_features=1)
+    assert [choice.words for choice in found.doubts[0].choices] == ["no then yes", "yes then no"]
+    assert found.doubts[0].sentence.startswith("The model's file only counts its 2 classes, and")
+    answers = {"classes": "natural"}
+    settled = read_columns(table, classes=counted, n_features=1, answers=answers)
+    assert (settled.classes, settled.doubts) == (("no", "yes"), ())
+    # labels that are 0 and 1 need no question, and other names than numbers are no count
+    assert read_columns(frame(age=AGE, y=EVENT), classes=counted, n_features=1).doubts == ()
+    assert read_columns(table, classes=("bad", "good"), n_features=1).doubts == ()
+
+
 def test_an_index_that_the_model_reads_stays() -> None:
     found = read_columns(frame(index=np.arange(N), y=EVENT), feature_names=("index",))
     assert (found.roles.features, found.notes) == (("index",), ())
