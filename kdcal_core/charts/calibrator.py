@@ -19,6 +19,8 @@ from kdcal_core.text import escape_html
 
 _NAME = 44
 _SCORES = (0.5, 0.7, 0.9)
+_LOW_SCORES = (0.05, 0.1, 0.2)  # of a rare event, whose rows lie far below one half
+_LOW = 0.3  # nearly all of them do where 95% state less
 _NEAR = 0.05  # rows this near to a score show its calibrated value
 _FEWEST = 10
 _FEW_JUDGED = 200  # with fewer rows to judge on, finding no difference says little
@@ -150,7 +152,7 @@ def calibrator_map_regions(found: CalibratorMap) -> pd.DataFrame:
             "Rows": [line.n for line in found.lines],
         }
     )
-    for score in _SCORES:
+    for score in _scores(found):
         table[f"{score:.0%} becomes"] = [_at(found, i, score) for i in range(len(found.lines))]
     return table
 
@@ -170,22 +172,33 @@ def calibrator_map_words(found: CalibratorMap) -> str:
     """
     if not found.lines:
         return _rows_words(found)
+    scores = _scores(found)
+    digits = 1 if scores is _LOW_SCORES else 0
     if len(found.lines) == 1:
-        parts = [f"{at:.0%} becomes {_at(found, 0, at):.0%}" for at in _SCORES]
+        parts = [f"{at:.0%} becomes {_at(found, 0, at):.{digits}%}" for at in scores]
         return f"A stated {parts[0]}, {parts[1]} and {parts[2]}."
-    values = np.array([[_at(found, i, at) for at in _SCORES] for i in range(len(found.lines))])
+    values = np.array([[_at(found, i, at) for at in scores] for i in range(len(found.lines))])
     lowest, highest = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     at = int(np.argmax(highest - lowest))
     one = "class" if found.shape == "classes" else "region"
     if highest[at] - lowest[at] < 0.005:
-        parts = [f"{score:.0%} becomes {y:.0%}" for score, y in zip(_SCORES, highest, strict=True)]
+        pairs = zip(scores, highest, strict=True)
+        parts = [f"{score:.0%} becomes {y:.{digits}%}" for score, y in pairs]
         return f"In every {one} a stated {parts[0]}, {parts[1]} and {parts[2]}."
     kind = "for predictions of" if found.shape == "classes" else "where"
     low, high = np.nanargmin(values[:, at]), np.nanargmax(values[:, at])
     return (
-        f"A stated {_SCORES[at]:.0%} becomes {values[low, at]:.0%} {kind} {found.lines[low].name}, "
-        f"and {values[high, at]:.0%} {kind} {found.lines[high].name}."
+        f"A stated {scores[at]:.0%} becomes {values[low, at]:.{digits}%} {kind} "
+        f"{found.lines[low].name}, and {values[high, at]:.{digits}%} {kind} "
+        f"{found.lines[high].name}."
     )
+
+
+def _scores(found: CalibratorMap) -> tuple[float, ...]:
+    """The scores whose calibrated values are named: low ones where nearly all rows state them."""
+    if found.shape == "classes" or not len(found.rows_x):
+        return _SCORES
+    return _LOW_SCORES if np.quantile(found.rows_x, 0.95) < _LOW else _SCORES
 
 
 def _at(found: CalibratorMap, line: int, score: float) -> float:
@@ -194,8 +207,8 @@ def _at(found: CalibratorMap, line: int, score: float) -> float:
 
 def _rows_words(found: CalibratorMap) -> str:
     parts = []
-    for score in _SCORES:
-        near = found.rows_y[np.abs(found.rows_x - score) <= _NEAR]
+    for score in _scores(found):
+        near = found.rows_y[np.abs(found.rows_x - score) <= min(_NEAR, score / 5)]
         if len(near) >= _FEWEST:
             low, high = np.quantile(near, [0.1, 0.9])
             parts.append(f"about {score:.0%} become {low:.0%} to {high:.0%}")

@@ -6,6 +6,7 @@ import numpy as np
 from texts.snapshot import Texts
 
 from kdcal_core.calibration import ConfidenceCurve
+from kdcal_core.charts.calibrator import calibrator_map_words
 from kdcal_core.charts.confidence import (
     bandwidth_alt,
     bandwidth_words,
@@ -15,6 +16,7 @@ from kdcal_core.charts.confidence import (
 from kdcal_core.charts.methods import losses_words
 from kdcal_core.charts.reliability import histogram_words
 from kdcal_core.diagnostics import HistogramAnchor, ScoreHistogram, top_label_losses
+from kdcal_core.diagnostics.calibrator_map import CalibratorMap, MapLine
 
 EDGES = np.linspace(0, 1, 11)
 
@@ -95,3 +97,18 @@ def test_losses_words_tell_clear_from_unclear(texts: Texts) -> None:
     near = {"uncalibrated": np.full(n, 0.701), "confidence": np.full(n, 0.7)}
     losses = top_label_losses(near, np.zeros(n, int), y, n_classes=2, rows="evaluation set")
     assert "clearly" not in losses_words(losses, list(near))
+
+
+def test_a_calibrator_of_a_rare_event_is_told_at_scores_that_rows_have() -> None:
+    grid, rows = np.linspace(0.0, 1.0, 101), np.linspace(0.01, 0.25, 400)
+
+    def told(lines: tuple[MapLine, ...], stated: np.ndarray) -> str:
+        y = np.tile(grid / 2, (len(lines), 1))
+        found = CalibratorMap("event", lines, len(lines), grid, y, stated, stated / 2)
+        return calibrator_map_words(found)
+
+    one = (MapLine("yes", 400),)
+    assert told(one, rows) == "A stated 5% becomes 2.5%, 10% becomes 5.0% and 20% becomes 10.0%."
+    assert told(one, np.r_[rows, np.full(40, 0.8)]).startswith("A stated 50% becomes 25%")
+    # without lines, of the rows near each score
+    assert told((), rows).startswith("Rows that state about 5% become 2% to 3%, about 10% become")
