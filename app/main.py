@@ -16,7 +16,7 @@ def main() -> None:
     server_process.begin()
     from app.shared import account, in_browser, jobs_badge, sign_in
     from app.shared.navigation import pages
-    from app.shared.session import open_task, reporting_errors
+    from app.shared.session import note_page, open_task, reporting_errors
 
     # before the navigation, which would fetch the icon of a page from elsewhere
     st.set_page_config(page_icon=str(ASSETS / "mark.svg"), layout="wide")
@@ -29,6 +29,7 @@ def main() -> None:
         in_browser.show()
         return
     shown = st.navigation(pages(open_task()), expanded=True)
+    note_page()
     st.set_page_config(page_title=f"{shown.title} - kdcal")
     if shown.url_path:  # the first page has none, and needs little until there is a review
         server_process.ready_for_all_pages()

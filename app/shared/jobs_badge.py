@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.shared import waiting
+from app.shared import session, waiting
 from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.text import escape_markdown
 
@@ -32,6 +32,8 @@ def show() -> None:
 
 def _follow(owners: tuple[str, ...]) -> None:
     jobs().seen(owners)
+    if session.page_left():
+        return
     active = _active(owners)
     if not set(st.session_state[_SHOWN]) <= {job.id for job in active}:
         st.rerun()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.shared import in_browser, sign_in
 from kdcal_core.data import Task
@@ -22,7 +23,28 @@ from kdcal_core.review import (
 from kdcal_core.text import escape_markdown
 
 _KEY = "review"
+_PAGE = "page_shown"
 _log = logging.getLogger(__name__)
+
+
+def note_page() -> None:
+    """Note which page this run shows, for `page_left`."""
+    st.session_state[_PAGE] = _page_of_run()
+
+
+def page_left() -> bool:
+    """Whether this run of a fragment was asked for by a page that has been left meanwhile.
+
+    A page's timer may still ask for one run after another page was chosen. To run everything again
+    from there would show the page that was left, and the click on the other would be lost.
+    """
+    now = _page_of_run()
+    return bool(st.session_state.get(_PAGE, now) != now)
+
+
+def _page_of_run() -> str | None:
+    context = get_script_run_ctx()
+    return context.page_script_hash if context is not None else None
 
 
 def open_task() -> Task | None:

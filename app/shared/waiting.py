@@ -133,6 +133,8 @@ def follow(job_id: str) -> None:
 
 @st.fragment(run_every=0.5)
 def _follow(job_id: str) -> None:
+    if session.page_left():
+        return
     job = jobs().get(job_id)
     if job is None or job.finished:
         st.rerun()

@@ -13,6 +13,7 @@ from app_pages import plain
 from streamlit.testing.v1 import AppTest
 from texts.snapshot import Texts
 
+from app.shared import jobs_badge, session
 from kdcal_core.jobs import JobSnapshot, default_root, job_key, jobs
 from kdcal_core.jobs.outcome import unwatched
 from kdcal_core.jobs.records import new_id
@@ -154,6 +155,25 @@ def test_it_polls_only_while_a_job_is_active(
     jobs().wait(job, 60)
     app.run()
     assert len(polled) == 1
+
+
+def test_each_page_is_noted_before_its_timers_may_ask(app: AppTest, review: str) -> None:
+    noted = [app.switch_page(page).run().session_state["page_shown"] for page in PAGES]
+    assert len(set(noted)) == len(PAGES)
+    assert all(noted)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_the_timer_of_a_page_that_was_left_shows_no_page_again(
+    review: str, monkeypatch: pytest.MonkeyPatch, left: bool
+) -> None:
+    """Else a click on another page would be lost where a job ends at that moment."""
+    again: list[bool] = []
+    monkeypatch.setattr(st, "rerun", lambda: again.append(True))
+    monkeypatch.setattr(st, "session_state", {"jobs_in_badge": ["a job that has ended"]})
+    monkeypatch.setattr(session, "page_left", lambda: left)
+    jobs_badge._follow((review,))
+    assert again == ([] if left else [True])
 
 
 def test_how_the_last_job_ended_is_said_in_words(app: AppTest, review: str) -> None:
