@@ -32,7 +32,6 @@ from kdcal_core.audit import (
     compare_audits,
     content_bytes,
     export_project,
-    gate,
     import_project,
     read_content,
     receipt_project,
@@ -40,6 +39,7 @@ from kdcal_core.audit import (
     trends,
     verify,
 )
+from kdcal_core.audit.gate_baselines import first_alike
 from kdcal_core.audit.record import id_of
 from kdcal_core.audit.report import html_report, markdown_report
 from kdcal_core.audit.signing import ENTRY, Signed, digest
@@ -181,7 +181,7 @@ def test_a_content(small: AuditContent, review: Review) -> None:
         if content is not None:
             read += 1
             everything_of(content, small, page=at % 4 == 0)
-        baseline = tried(gate._first_alike, [partial(bytes, stored)], review, review.event)
+        baseline = tried(first_alike, [partial(bytes, stored)], review, review.event)
         if baseline is not None:
             judge_checks(small.measured, limits, baseline=baseline.measured)
     assert read > TRIES // 4

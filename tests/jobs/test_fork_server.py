@@ -62,11 +62,13 @@ def test_a_worker_is_a_process_of_its_own_without_files_of_others(server):
     try:
         for worker in (first, second):
             assert os.getsid(worker.pid) == worker.pid
-            names = sorted(os.listdir(f"/proc/{worker.pid}/fd"), key=int)  # noqa: PTH208
+            opened = Path(f"/proc/{worker.pid}/fd")
+            names = sorted((one.name for one in opened.iterdir()), key=int)
             assert names[:3] == ["0", "1", "2"]
             # what is open besides: the pipe that was standard output, and nothing of the others
-            targets = {os.readlink(f"/proc/{worker.pid}/fd/{name}") for name in names}  # noqa: PTH115
-            assert len(targets) <= 3
+            targets = {os.readlink(opened / name) for name in names}  # noqa: PTH115
+            importing = {one for one in targets if one.endswith((".so", ".py", ".pyc"))}
+            assert len(targets - importing) <= 3
             assert not [one for one in targets if one.startswith(("socket:", "anon_inode:"))]
             assert b"A_SECRET" not in Path(f"/proc/{worker.pid}/environ").read_bytes()
         assert first.pid != second.pid
