@@ -33,7 +33,7 @@ from kdcal_core.jobs import prepare_workers, run_limited
 
 # what the workers of the app import: the core's tasks, what opens a scikit-learn model, and what
 # runs compiled kernels
-WORKERS_IMPORT = ("kdcal_core.tasks", "skops.io", "numba")
+WORKERS_IMPORT = ("kdcal_core.tasks", "kdcal_core.skops_library", "numba")
 # what the first page imports, and what all others do, which takes much longer
 FIRST_IMPORT = ("kdcal_core.review", "app.load.load_parts", "app.load.kept_reviews")
 OTHERS_IMPORT = ("kdcal_core.audit", "app.load.fitness_card", "app.overview.overview_parts")
@@ -91,7 +91,8 @@ def _started(work: Any, name: str) -> threading.Thread:
 
 
 def _prepare_all() -> None:
-    """Import what pages need, then prepare the workers, which would slow the first page down."""
+    """Import what pages need and, beside it on another core, what workers do."""
+    prepare_workers(_installed())
     for name, modules in (("first", FIRST_IMPORT), ("others", OTHERS_IMPORT)):
         try:
             for module in modules:
@@ -102,10 +103,14 @@ def _prepare_all() -> None:
     _prepare()
 
 
+def _installed() -> list[str]:
+    """What workers import, without what a team that reviews only predictions leaves out."""
+    return [one for one in WORKERS_IMPORT if "skops" not in one or find_spec("skops")]
+
+
 def _prepare() -> None:
     """What the first user would otherwise wait for: imports of workers, and compiled kernels."""
-    here = [one for one in WORKERS_IMPORT if find_spec(one.partition(".")[0])]  # not each has skops
-    prepare_workers(here, seconds=60)
+    prepare_workers(_installed(), seconds=60)
     try:
         run_limited("kdcal_core.tasks.kernels:compile_kernels", {}, what="Compiling kernels")
     except InputError as error:

@@ -42,6 +42,7 @@ _POLL = 0.05  # seconds between two checks of the time and of cancelled()
 _GRACE = 5.0  # seconds a worker has to end after its answer
 ASK_GRACE = 1.0  # seconds a worker has to stop by itself when it is asked to
 _TERM_GRACE = 0.3  # seconds it then has to end after the signal
+_PREPARATION = 20.0  # seconds a worker waits at most for imports that have begun
 _NEARLY = 0.9  # of its memory limit: a process killed above it ran out of memory
 
 _SIGNALS = {
@@ -63,8 +64,9 @@ _preparing = threading.Lock()
 def prepare_workers(modules: Sequence[str], *, seconds: float = 0.0) -> bool:
     """Import modules once, in a process from which all further workers are forked.
 
-    For programs that start many workers: each then starts in hundredths of a second. Until the
-    imports are done, and on systems without it, each worker imports them itself.
+    For programs that start many workers: each then starts in hundredths of a second. Those that are
+    asked for earlier wait for the imports, which they would otherwise do beside them. On systems
+    that cannot fork, each worker imports the modules itself.
 
     Parameters
     ----------
@@ -198,6 +200,8 @@ def run_limited(
 @contextlib.contextmanager
 def _worker() -> Iterator[WorkerProcess]:
     """A worker process in its own session; it is killed with all its children at the end."""
+    if _fork_server is not None:
+        _fork_server.wait(_PREPARATION)
     with _alive_lock:
         process = _started(worker_environment(concurrent=long_places()))
         _alive.add(process)

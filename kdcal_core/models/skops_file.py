@@ -457,9 +457,9 @@ def _check_sizes(infos: list[zipfile.ZipInfo], packed: int) -> None:
 
 def _checked(members: dict[str, bytes], progress: Progress) -> tuple[dict[str, Any], _SchemaCheck]:
     """The schema rewritten from checked entries, and the check with their types and arrays."""
-    import skops
-    from skops.io._protocol import PROTOCOL
+    from kdcal_core.skops_library import skops
 
+    PROTOCOL = skops.io._protocol.PROTOCOL
     text = members.get("schema.json", b"")
     if len(text) > _MAX_SCHEMA_BYTES:
         raise InputError(f"The model's schema holds {len(text):,} bytes, too many to read")
@@ -762,7 +762,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _save(model: Any, path: Path, n_features: int) -> str:
-    import skops.io
+    from kdcal_core.skops_library import skops
 
     skops.io.dump(model, path)
     return ""
