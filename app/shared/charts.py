@@ -12,10 +12,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import pandas as pd
 import plotly.graph_objects as go
-import plotly.io
 import streamlit as st
 
 from app.shared import sign_in
+from app.shared.drawn_figures import DrawnFigure
 from app.shared.emphasis import quiet
 from app.shared.labels import words_of
 from kdcal_core.charts import FEW_PANELS, PANEL_WIDTH, Chart, Panels, cited_in
@@ -74,40 +74,15 @@ def _drawn(
     del digest  # only the cache's key
     made = _make(*_args, **_kwargs)
     if isinstance(made, go.Figure):
-        return _Ready.of(made)
-    return replace(made, figure=_Ready.of(made.figure), panels=_ready_panels(made.panels))
+        return DrawnFigure.of(made)
+    return replace(made, figure=DrawnFigure.of(made.figure), panels=_ready_panels(made.panels))
 
 
 def _ready_panels(panels: Panels | None) -> Panels | None:
     if panels is None:
         return None
-    legend = None if panels.legend is None else _Ready.of(panels.legend)
-    return replace(panels, figures=tuple(map(_Ready.of, panels.figures)), legend=legend)
-
-
-class _Ready(go.Figure):  # type: ignore[misc]
-    """A figure that is not changed: the form that Streamlit needs in every run is made once.
-
-    Streamlit gives plotly a copy of every figure just after it was drawn, and plotly takes copies
-    of arrays for new data unless they have the same ``datarevision``: each would be drawn twice.
-    """
-
-    _ready: dict[str, Any]
-
-    @classmethod
-    def of(cls, figure: go.Figure) -> _Ready:
-        """The figure itself, just drawn, because plotly would check every value of a copy again."""
-        sent = figure.to_dict()
-        content = plotly.io.to_json(sent, validate=False).encode()
-        sent["layout"]["datarevision"] = hashlib.sha256(content).hexdigest()[:16]
-        figure.__class__ = cls
-        ready: _Ready = figure
-        ready._ready = sent
-        return ready
-
-    def to_dict(self) -> dict[str, Any]:
-        """The data sent to the browser; shared, and must not be changed."""
-        return self._ready
+    legend = None if panels.legend is None else DrawnFigure.of(panels.legend)
+    return replace(panels, figures=tuple(map(DrawnFigure.of, panels.figures)), legend=legend)
 
 
 def dragged(make: Callable[P, Chart], mode: str, *args: P.args, **kwargs: P.kwargs) -> Chart:

@@ -66,10 +66,20 @@ def test_what_is_sent_is_what_was_drawn() -> None:
     found = reliability(np.column_stack([1 - p, p]), (rng.random(500) < p).astype(int))
     plain = reliability_figure(found.curves[0], dark=False)
     kept = drawn_once(reliability_figure, found.curves[0], dark=False)
-    for _ in range(2):
-        sent = json.loads(plotly.io.to_json(kept.to_dict(), validate=False))
-        assert sent["layout"].pop("datarevision")
-        assert sent == json.loads(plain.to_json())
+    first, again = (json.loads(plotly.io.to_json(kept, validate=False)) for _ in range(2))
+    assert first == again
+    assert first["layout"]["datarevision"]
+    for sent, trace in zip(go.Figure(first).data, plain.data, strict=True):
+        assert sent.to_plotly_json().keys() == trace.to_plotly_json().keys()
+        for name in ("x", "y", "name", "customdata", "text"):
+            assert_equal_or_missing(sent[name], trace[name])
+
+
+def assert_equal_or_missing(sent: object, drawn: object) -> None:
+    """The same values, where JSON has null for what is no number."""
+    assert np.array_equal(pd.isna(np.array(sent)), pd.isna(np.array(drawn)))
+    there = ~pd.isna(np.array(sent))
+    np.testing.assert_array_equal(np.array(sent)[there], np.array(drawn)[there])
 
 
 def test_the_browser_draws_a_figure_again_only_if_it_is_another() -> None:

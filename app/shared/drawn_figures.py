@@ -1,0 +1,83 @@
+"""The form of a figure that a browser draws once.
+
+Streamlit gives plotly a copy of every figure just after it was drawn, with the width that the page
+then has. plotly draws a copy again if it may differ: it compares lists with ``datarevision``, but
+takes packed arrays and templates for new ones. Lists are therefore sent, and a layout without a
+template.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import plotly.io
+
+
+class DrawnFigure(go.Figure):  # type: ignore[misc]
+    """A figure that is not changed: the form that is sent to the browser is made once."""
+
+    _sent: dict[str, Any]
+
+    @classmethod
+    def of(cls, figure: go.Figure) -> DrawnFigure:
+        """The figure itself, just drawn, because plotly would check every value of a copy again."""
+        sent: dict[str, Any] = _as_lists(figure.to_dict())
+        sent["layout"] = _without_template(sent["layout"], sent["data"])
+        content = plotly.io.to_json(sent, validate=False).encode()
+        sent["layout"]["datarevision"] = hashlib.sha256(content).hexdigest()[:16]
+        figure.__class__ = cls
+        drawn: DrawnFigure = figure
+        drawn._sent = sent
+        return drawn
+
+    def to_dict(self) -> dict[str, Any]:
+        """The data sent to the browser; shared, and must not be changed."""
+        return self._sent
+
+
+def _as_lists(value: Any) -> Any:
+    """A part of a figure with lists in place of packed arrays."""
+    if isinstance(value, dict):
+        if "bdata" in value:
+            return _unpacked(value)
+        return {key: _as_lists(part) for key, part in value.items()}
+    return [_as_lists(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _unpacked(packed: dict[str, Any]) -> list[Any]:
+    values = np.frombuffer(base64.b64decode(packed["bdata"]), packed["dtype"])
+    if values.dtype == np.float32:  # 0.1, not 0.10000000149011612
+        values = values.astype(str).astype(float)
+    shape = [int(n) for n in str(packed.get("shape", "-1")).split(",")]
+    unpacked: list[Any] = values.reshape(shape).tolist()
+    return unpacked
+
+
+def _without_template(layout: dict[str, Any], traces: list[dict[str, Any]]) -> dict[str, Any]:
+    """The layout with what its template says wherever it says nothing itself."""
+    said = layout.get("template", {}).get("layout", {})
+    axes = {_axis(trace.get(f"{way}axis", way)) for trace in traces for way in "xy"}
+    axes |= {key for key in layout if _is_axis(key)}
+    filled = {key: value for key, value in said.items() if not _is_axis(key)}
+    filled |= {axis: said[axis[:5]] for axis in axes if axis[:5] in said}
+    return _merged(filled, {key: value for key, value in layout.items() if key != "template"})
+
+
+def _is_axis(key: str) -> bool:
+    return key.startswith(("xaxis", "yaxis"))
+
+
+def _axis(reference: str) -> str:
+    """The layout's name of an axis: "y2" is "yaxis2"."""
+    return f"{reference[0]}axis{reference[1:]}"
+
+
+def _merged(below: Any, above: Any) -> Any:
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    merged = {key: _merged(below[key], above[key]) for key in below.keys() & above.keys()}
+    return {**below, **above, **merged}

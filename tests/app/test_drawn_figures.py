@@ -1,0 +1,57 @@
+"""Figures in the form that a browser draws once: lists, and a layout without a template."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import plotly.io
+
+from app.shared.drawn_figures import DrawnFigure
+from kdcal_core.charts.chart import new_figure, template
+
+
+def sent(figure: go.Figure) -> dict:
+    return json.loads(plotly.io.to_json(DrawnFigure.of(figure), validate=False))
+
+
+def test_arrays_are_sent_as_lists_of_the_same_numbers() -> None:
+    whole = np.arange(6, dtype=np.int64)
+    fine = np.linspace(0, 1, 6)
+    coarse = np.array([[0.1, 0.2], [0.3, np.nan]], dtype=np.float32)
+    figure = go.Figure(
+        [
+            go.Scatter(x=whole, y=fine, customdata=np.column_stack([whole, fine])),
+            go.Heatmap(z=coarse),
+        ]
+    )
+    line, heat = sent(figure)["data"]
+    assert line["x"] == [0, 1, 2, 3, 4, 5]
+    assert line["y"] == fine.tolist()
+    assert line["customdata"] == np.column_stack([whole, fine]).tolist()
+    assert heat["z"] == [[0.1, 0.2], [0.3, None]]
+
+
+def test_the_template_is_said_by_the_layout_itself() -> None:
+    figure = new_figure(False, height=300)
+    figure.add_bar(y=[1.0], xaxis="x3", yaxis="y2")
+    figure.update_layout(
+        title={"text": "A", "x": 0.5}, xaxis={"title_text": "score"}, margin={"l": 5}
+    )
+    layout, said = sent(figure)["layout"], template(False).layout.to_plotly_json()
+    assert "template" not in layout
+    assert layout["title"] == {**said["title"], "text": "A", "x": 0.5}
+    assert layout["margin"] == {**said["margin"], "l": 5}
+    assert layout["xaxis"]["title"] == {**said["xaxis"]["title"], "text": "score"}
+    assert layout["xaxis"]["gridcolor"] == said["xaxis"]["gridcolor"]
+    assert layout["xaxis3"] == said["xaxis"]  # axes that only a trace names
+    assert layout["yaxis2"] == said["yaxis"]
+    assert layout["legend"] == said["legend"]
+
+
+def test_a_figure_of_another_content_has_another_revision() -> None:
+    def revision(last: float) -> str:
+        return sent(go.Figure(go.Scatter(y=np.array([0.0, last]))))["layout"]["datarevision"]
+
+    assert revision(1.0) == revision(1.0) != revision(2.0)
