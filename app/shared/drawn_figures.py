@@ -64,7 +64,9 @@ def _without_template(layout: dict[str, Any], traces: list[dict[str, Any]]) -> d
     axes |= {key for key in layout if _is_axis(key)}
     filled = {key: value for key, value in said.items() if not _is_axis(key)}
     filled |= {axis: said[axis[:5]] for axis in axes if axis[:5] in said}
-    return _merged(filled, {key: value for key, value in layout.items() if key != "template"})
+    own = {key: value for key, value in layout.items() if key != "template"}
+    merged: dict[str, Any] = _merged(filled, own)
+    return merged
 
 
 def _is_axis(key: str) -> bool:
