@@ -63,7 +63,12 @@ def _without_template(layout: dict[str, Any], traces: list[dict[str, Any]]) -> d
     axes = {_axis(trace.get(f"{way}axis", way)) for trace in traces for way in "xy"}
     axes |= {key for key in layout if _is_axis(key)}
     filled = {key: value for key, value in said.items() if not _is_axis(key)}
-    filled |= {axis: said[axis[:5]] for axis in axes if axis[:5] in said}
+    counted = {_axis(_along(trace)) for trace in traces if trace["type"] in ("bar", "box")}
+    for axis in axes:
+        if axis[:5] in said:
+            # as plotly decides where a template says the colour, and not where a layout does
+            lines = {"showline": False, "showgrid": axis not in counted}
+            filled[axis] = {**lines, **said[axis[:5]]}
     own = {key: value for key, value in layout.items() if key != "template"}
     merged: dict[str, Any] = _merged(filled, own)
     return merged
@@ -71,6 +76,13 @@ def _without_template(layout: dict[str, Any], traces: list[dict[str, Any]]) -> d
 
 def _is_axis(key: str) -> bool:
     return key.startswith(("xaxis", "yaxis"))
+
+
+def _along(trace: dict[str, Any]) -> str:
+    """The axis along which bars stand side by side."""
+    way = "y" if trace.get("orientation") == "h" else "x"
+    reference: str = trace.get(f"{way}axis", way)
+    return reference
 
 
 def _axis(reference: str) -> str:

@@ -45,9 +45,25 @@ def test_the_template_is_said_by_the_layout_itself() -> None:
     assert layout["margin"] == {**said["margin"], "l": 5}
     assert layout["xaxis"]["title"] == {**said["xaxis"]["title"], "text": "score"}
     assert layout["xaxis"]["gridcolor"] == said["xaxis"]["gridcolor"]
-    assert layout["xaxis3"] == said["xaxis"]  # axes that only a trace names
-    assert layout["yaxis2"] == said["yaxis"]
+    # axes that only a trace names, without lines that plotly would draw where a layout has colours
+    assert layout["xaxis3"] == {**said["xaxis"], "showline": False, "showgrid": False}
+    assert layout["yaxis2"] == {**said["yaxis"], "showline": False, "showgrid": True}
     assert layout["legend"] == said["legend"]
+
+
+def test_grids_are_those_that_plotly_chooses_with_a_template() -> None:
+    figure = new_figure(False, height=300)
+    figure.add_scatter(y=[1.0, 2.0])
+    figure.add_bar(x=[1.0], y=["a"], orientation="h", xaxis="x2", yaxis="y2")
+    figure.add_box(y=[1.0, 2.0], xaxis="x3", yaxis="y3")
+    figure.add_bar(y=[1.0], xaxis="x4", yaxis="y4")
+    figure.update_layout(xaxis4={"showgrid": True, "showline": True})
+    layout = sent(figure)["layout"]
+    shown = {axis for axis in layout if axis[1:5] == "axis" and layout[axis]["showgrid"]}
+    assert shown == {"xaxis", "yaxis", "xaxis2", "yaxis3", "xaxis4", "yaxis4"}
+    assert [axis for axis in layout if axis[1:5] == "axis" and layout[axis]["showline"]] == [
+        "xaxis4"
+    ]
 
 
 def test_a_figure_of_another_content_has_another_revision() -> None:
