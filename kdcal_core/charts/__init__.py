@@ -12,6 +12,17 @@ from kdcal_core.charts.calibrator import (
     gain_further,
     judged_reliability_chart,
 )
+from kdcal_core.charts.changed_estimates import (
+    FIRST_LINES,
+    ComparedKind,
+    changed_words,
+    changes_chart,
+    changes_table,
+    direction_text,
+    ordered_changes,
+    several_words,
+    signed_text,
+)
 from kdcal_core.charts.chart import FEW_PANELS, PANEL_WIDTH, Chart, Panels, cut
 from kdcal_core.charts.comparison import (
     against_model,
@@ -33,6 +44,7 @@ from kdcal_core.charts.confidence import (
     noise_chart,
     shrinkage_words,
 )
+from kdcal_core.charts.confusion import confusion_chart
 from kdcal_core.charts.coverage import coverage_by_chart, coverage_chart, quantile_reliability_chart
 from kdcal_core.charts.cumulative import cumulative_chart
 from kdcal_core.charts.decisions import cost_chart, net_benefit_chart
@@ -143,14 +155,11 @@ from kdcal_core.charts.regression_lab import (
     surfaces_chart,
 )
 from kdcal_core.charts.reliability import (
-    ScorePanel,
-    confusion_chart,
     largest_curves,
     reliability_by_class_chart,
     reliability_chart,
-    score_panels_chart,
-    scores_chart,
 )
+from kdcal_core.charts.score_histograms import ScorePanel, score_panels_chart, scores_chart
 from kdcal_core.charts.score_split import split_chart
 from kdcal_core.charts.sequential_test import (
     e_process_chart,
@@ -159,24 +168,8 @@ from kdcal_core.charts.sequential_test import (
     gap_chart,
     gap_words,
 )
-from kdcal_core.charts.versions import (
-    FIRST_LINES,
-    ComparedKind,
-    Trend,
-    TrendPoint,
-    changed_words,
-    changes_chart,
-    changes_table,
-    direction_text,
-    ordered_changes,
-    several_words,
-    signed_text,
-    trend_chart,
-    trend_table,
-    trend_words,
-    version_curves_chart,
-    version_quantiles_chart,
-)
+from kdcal_core.charts.trend import Trend, TrendPoint, trend_chart, trend_table, trend_words
+from kdcal_core.charts.versions import version_curves_chart, version_quantiles_chart
 from kdcal_core.charts.watch import (
     MOST_CLASSES,
     class_shares_chart,

@@ -1,13 +1,9 @@
-"""Reliability diagrams, score histograms and confusion tables, with the words beside them.
-
-Scores by label have one panel each for training rows, held-out rows and calibrated held-out rows.
-"""
+"""Reliability diagrams, overall and class by class, with the words beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,18 +19,12 @@ from kdcal_core.charts.chart import (
     square,
     unit_axis,
 )
-from kdcal_core.charts.marks import PanelTitle, boxes, identity, new_panels, ribbon, tiers
+from kdcal_core.charts.marks import boxes, identity, ribbon, tiers
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
-from kdcal_core.diagnostics import confusion_finding, reliability_finding
-from kdcal_core.diagnostics.by_predicted_class import Confusion
+from kdcal_core.diagnostics import reliability_finding
 from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
-from kdcal_core.diagnostics.score_histograms import EDGES, FAR, ScoreHistogram, ScoreSpread
-from kdcal_core.text import counted, escape_html, in_sentence
+from kdcal_core.text import counted, in_sentence
 
-ConfusionTable = Literal["joint", "confusion", "reverse"]
-
-MAX_CELL_TEXT = 15
-MAX_TICKS = 25
 MAX_PANELS = 20
 
 _OF_CONFIDENCE = """
@@ -70,20 +60,6 @@ over-confident. **Blue**: under-confident. Points from fewer than 20 rows are ho
 contain the points of a perfectly calibrated model in 95% of all samples. Salamon et al. (sections
 III and VI) make them by predicted class: only rows predicted as the class count, right ones against
 wrong ones. For the question "One class against the rest" every row counts in every diagram.
-"""
-SCORES = """
-How sure the model is when it is right (above) and when it is wrong (below). The two axes of counts
-differ, because errors are rarer. Salamon et al. (section V) compute confidence from these two, as
-the share of right rows among all rows at one score.
-"""
-CONFUSION = r"""
-Rows of the table are true classes, columns predicted ones (Salamon et al., Fig. 1).
-
-* **Counts**: the number of rows; coloured by the square root, so that rare errors are visible.
-* **By true class**: each row adds up to 1. The diagonal is the share of a class that is found.
-* **By predicted class** (reverse confusion): each column adds up to 1. The diagonal is
-  $\text{Conf}_1$, the probability that a prediction of this class is right (Eq. 1). A user of the
-  prediction needs this one, and it is often the lower of the two.
 """
 
 
@@ -145,49 +121,6 @@ def largest_curves(found: Reliability) -> list[ReliabilityCurve]:
     some = [curve for curve in found.curves if curve.n]
     curves = sorted(some, key=lambda curve: -curve.n)[:MAX_PANELS]
     return sorted(curves, key=lambda curve: curve.label or 0)
-
-
-def scores_chart(histogram: ScoreHistogram, *, dark: bool) -> Chart:
-    """Scores of right and of wrong predictions."""
-    words = histogram_words(histogram)
-    return Chart(
-        score_histogram_figure(histogram, dark=dark),
-        finding=words,
-        alt=words,
-        how_to_read=SCORES,
-        table=lambda: pd.DataFrame(
-            {
-                "bin_low": histogram.edges[:-1],
-                "bin_high": histogram.edges[1:],
-                "right": histogram.correct,
-                "wrong": histogram.wrong,
-            }
-        ),
-        name="scores",
-    )
-
-
-_CONFUSION_NAMES: dict[ConfusionTable, str] = {
-    "joint": "confusion table",
-    "confusion": "confusion by true class",
-    "reverse": "confusion by predicted class",
-}
-
-
-def confusion_chart(
-    confusion: Confusion, which: ConfusionTable, class_names: Sequence[str], *, dark: bool
-) -> Chart:
-    """One of the three tables of true and predicted classes."""
-    return Chart(
-        confusion_figure(confusion, which, class_names, dark=dark),
-        finding=confusion_finding(confusion, class_names),
-        alt=confusion_alt(confusion, which, class_names),
-        how_to_read=CONFUSION,
-        table=lambda: pd.DataFrame(getattr(confusion, which), columns=list(class_names)).assign(
-            true_class=list(class_names)
-        ),
-        name=_CONFUSION_NAMES[which],
-    )
 
 
 _SEEN = 0.002  # narrower areas are just a line
@@ -326,118 +259,6 @@ def _band(curve: ReliabilityCurve, colours: Palette, **axes: Any) -> go.Scatter:
         name="Consistency band",
         **axes,
     )
-
-
-def score_histogram_figure(
-    histogram: ScoreHistogram, *, dark: bool, x_title: str = "Stated confidence"
-) -> go.Figure:
-    """Scores of right predictions above and of wrong ones below, each on its own axis."""
-    colours = palette(dark)
-    figure = new_figure(dark, height=360)
-    middle = (histogram.edges[:-1] + histogram.edges[1:]) / 2
-    facts = np.column_stack([histogram.edges[:-1], histogram.edges[1:]])
-    halves = (
-        (histogram.correct, "Right", colours.right, "y", [0.54, 1.0]),
-        (histogram.wrong, "Wrong", colours.wrong, "y2", [0.0, 0.46]),
-    )
-    for count, name, colour, axis, domain in halves:
-        figure.add_trace(
-            go.Bar(
-                x=middle,
-                y=count,
-                width=np.diff(histogram.edges),
-                marker={"color": colour, "line": {"width": 0}},
-                name=f"{name}: {count.sum():,.0f} rows",
-                xaxis="x",
-                yaxis=axis,
-                customdata=facts,
-                hovertemplate=(
-                    "Scores %{customdata[0]:.2f} to %{customdata[1]:.2f}<br>"
-                    f"%{{y:,.0f}} rows<extra>{name}</extra>"
-                ),
-            )
-        )
-        figure.update_layout(
-            {
-                axis.replace("y", "yaxis"): {
-                    "domain": domain,
-                    "title_text": f"Rows {name.lower()}",
-                    "nticks": 4,
-                    "rangemode": "tozero",
-                }
-            }
-        )
-    unit_axis(figure, "xaxis", x_title, anchor="y2")
-    return figure
-
-
-_READING = {
-    "joint": "{:,.0f} rows",
-    "confusion": "{:.1%} of the true class",
-    "reverse": "{:.1%} of the predicted class",
-}
-
-
-def confusion_figure(
-    confusion: Confusion,
-    which: ConfusionTable,
-    class_names: Sequence[str],
-    *,
-    dark: bool,
-) -> go.Figure:
-    """One of the three tables of Salamon et al., Fig. 1, as a heat table; rows true, columns
-    predicted.
-
-    Counts are coloured by their square root, so that errors are visible beside the diagonal. With
-    up to 15 classes the cells contain numbers; with more, hovering shows them.
-    """
-    values = getattr(confusion, which)
-    names = [escape_html(name, limit=16) for name in class_names]
-    where = np.arange(len(names))
-    colours = palette(dark)
-    cells = "{:,.0f}" if which == "joint" else "{:.2f}"
-    figure = new_figure(dark, height=max(340, min(130 + 34 * len(names), 760)))
-    figure.add_trace(
-        go.Heatmap(
-            x=where,
-            y=where,
-            z=np.sqrt(values),
-            zmin=0,
-            zmax=None if which == "joint" else 1,
-            colorscale=[list(stop) for stop in colours.sequential],
-            text=[[_cell(value, cells) for value in row] for row in values],
-            hovertext=[
-                [
-                    f"true {true}, predicted {guess}<br>{_cell(value, _READING[which])}"
-                    for guess, value in zip(names, row, strict=True)
-                ]
-                for true, row in zip(names, values, strict=True)
-            ],
-            texttemplate="%{text}" if len(names) <= MAX_CELL_TEXT else "",
-            hovertemplate="%{hovertext}<extra></extra>",
-            xgap=1,
-            ygap=1,
-            showscale=False,
-        )
-    )
-    step = -(-len(names) // MAX_TICKS)
-    ticks: dict[str, Any] = {
-        "tickvals": where[::step],
-        "ticktext": names[::step],
-        "showgrid": False,
-    }
-    figure.update_layout(
-        xaxis={**ticks, "title_text": "Predicted class", "side": "top"},
-        yaxis={**ticks, "title_text": "True class", "autorange": "reversed"},
-        margin={"t": 76, "b": 12},
-    )
-    square(figure)
-    return figure
-
-
-def _cell(value: float, form: str) -> str:
-    """A cell's number; empty for 0, so that errors stand out."""
-    return form.format(value) if value > 0 else ""
 
 
 _HOLLOW = 1.0  # width of a line below which its marks are hollow
@@ -626,39 +447,6 @@ def _outcomes(curve: ReliabilityCurve, colours: Palette, of_class: bool) -> list
     ]
 
 
-def histogram_words(histogram: ScoreHistogram) -> str:
-    """How sure the model is when it is wrong, and when it is right."""
-    wrong, right = histogram.wrong.sum(), histogram.correct.sum()
-    if wrong == 0:
-        return f"All {right:,.0f} predictions are right: there are no errors."
-    if right == 0:
-        return f"All {wrong:,.0f} predictions are wrong."
-    middle = (histogram.edges[:-1] + histogram.edges[1:]) / 2
-    sure = histogram.edges[:-1] >= 0.9 - 1e-9
-    n_sure = histogram.wrong[sure].sum()
-    return (
-        f"Wrong predictions were stated with {middle @ histogram.wrong / wrong:.0%} confidence on "
-        f"average, right ones with {middle @ histogram.correct / right:.0%}; {n_sure:,.0f} of "
-        f"{wrong:,.0f} errors have a confidence above 90%."
-    )
-
-
-def confusion_alt(confusion: Confusion, which: str, class_names: Sequence[str]) -> str:
-    """Alternative text of one of the three tables."""
-    values = getattr(confusion, which)
-    form = "{:,.0f}" if which == "joint" else "{:.2f}"
-    diagonal = ", ".join(
-        f"{name} {form.format(value)}"
-        for name, value in zip(class_names[:10], np.diag(values), strict=False)
-    )
-    title = {
-        "joint": "Row counts by true and predicted class",
-        "confusion": "Shares of each true class by predicted class",
-        "reverse": "Shares of each predicted class by true class",
-    }[which]
-    return f"{title}. On the diagonal: {diagonal}."
-
-
 def _alt_by_class(curves: Sequence[ReliabilityCurve], class_names: Sequence[str]) -> str:
     """Alternative text of the diagrams of several classes: at most five of them."""
     said = [
@@ -681,115 +469,3 @@ def reliability_alt(curve: ReliabilityCurve) -> str:
         for at in shown
     )
     return f"Reliability diagram of {counted(curve.n, 'row')}: {bins}."
-
-
-_TICKS = (0.01, 0.1, 0.5, 0.9, 0.99)
-
-SCORES_BY_LABEL = r"""
-The distribution of the scores of both labels, on the scale of log odds (Durfee et al., Fig. 1). An
-over-confident model separates its training rows far better than fresh rows: the two histograms are
-far apart in the left panel and overlap in the next. Calibration moves the scores back to what fresh
-rows support. The outermost bars include everything beyond 0.1% and 99.9%.
-"""
-
-
-@dataclass(frozen=True, eq=False)
-class ScorePanel:
-    """The scores of some rows; ``name`` is our own name for the rows."""
-
-    name: str
-    spread: ScoreSpread
-
-
-def score_panels_chart(panels: Sequence[ScorePanel], *, dark: bool) -> Chart:
-    """Scores of the rows of a class and of the others, panel by panel."""
-    words = _score_words([one.name for one in panels], [one.spread.certain for one in panels])
-    return Chart(
-        score_panels_figure(panels, dark=dark, labels=("Other rows", "Rows of the class")),
-        finding=words,
-        alt=words,
-        how_to_read=SCORES_BY_LABEL,
-        table=lambda: score_panels_table(panels),
-        name="scores by label",
-    )
-
-
-def score_panels_figure(
-    panels: Sequence[ScorePanel], *, dark: bool, labels: tuple[str, str]
-) -> go.Figure:
-    """Histograms of scores by label on one scale of log odds (Durfee et al., Fig. 1).
-
-    ``labels`` name the rows that are not of the class, and those that are: our own text.
-    """
-    colours = palette(dark)
-    titles = [PanelTitle(one.name, counted(one.spread.n, "row")) for one in panels]
-    odds = np.log(np.array(_TICKS) / (1.0 - np.array(_TICKS)))
-    shares = [(one.spread.other, one.spread.mine) for one in panels]
-    top = 1.06 * max((float(max(a.max(), b.max())) for a, b in shares), default=1.0)
-    figure = new_panels(
-        titles,
-        dark,
-        columns=3,
-        height=230,
-        x_title="Stated probability, on the scale of log odds",
-        y_title="Share of the label's rows",
-        x_axis={
-            "range": [-FAR, FAR],
-            "tickvals": odds,
-            "ticktext": [f"{one:.0%}" for one in _TICKS],
-        },
-        y_axis={"range": [0, top], "tickformat": ".0%", "nticks": 5},
-    )
-    middle = (EDGES[:-1] + EDGES[1:]) / 2
-    inks = (colours.classes[0], colours.classes[4])
-    for at, both in enumerate(shares):
-        for name, share, ink in zip(labels, both, inks, strict=True):
-            figure.add_trace(
-                go.Bar(
-                    x=middle,
-                    y=share,
-                    width=np.diff(EDGES),
-                    marker={"color": faded(ink, 0.5), "line": {"color": ink, "width": 0.6}},
-                    name=name,
-                    legendgroup=name,
-                    showlegend=at == 0,
-                    hovertemplate=f"%{{y:.1%}} of the rows<extra>{name}</extra>",
-                    **panel(at),
-                )
-            )
-    figure.update_layout(barmode="overlay")
-    return figure
-
-
-def score_panels_table(panels: Sequence[ScorePanel]) -> pd.DataFrame:
-    """The histograms, for download."""
-    edges = 1.0 / (1.0 + np.exp(-EDGES))
-    return pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "rows": one.name,
-                    "bin_low": edges[:-1],
-                    "bin_high": edges[1:],
-                    "share_other": one.spread.other,
-                    "share_class": one.spread.mine,
-                }
-            )
-            for one in panels
-        ],
-        ignore_index=True,
-    )
-
-
-def _score_words(names: Sequence[str], shares: Sequence[tuple[float, float]]) -> str:
-    """How many rows of each label have a nearly certain probability, panel by panel.
-
-    ``shares`` are the share of negatives stated below 0.01 and that of positives stated above 0.99.
-    """
-    parts = "; ".join(
-        f"{name.lower()} {low:.0%} and {high:.0%}"
-        for name, (low, high) in zip(names, shares, strict=True)
-    )
-    return (
-        f"Rows of the other class stated below 1%, and rows of the class stated above 99%: {parts}."
-    )

@@ -16,17 +16,13 @@ import pytest
 
 from kdcal_core import calibration, charts, diagnostics
 from kdcal_core.charts.confidence import bandwidth_figure, confidence_curve_figure, noise_figure
+from kdcal_core.charts.confusion import confusion_figure
 from kdcal_core.charts.local_map import local_map_figure
 from kdcal_core.charts.marks import tiers
 from kdcal_core.charts.methods import losses_figure, method_cloud
 from kdcal_core.charts.palette import TRANSPARENT, palette
-from kdcal_core.charts.reliability import (
-    confusion_figure,
-    reliability_alt,
-    reliability_figure,
-    score_histogram_figure,
-    small_multiples,
-)
+from kdcal_core.charts.reliability import reliability_alt, reliability_figure, small_multiples
+from kdcal_core.charts.score_histograms import score_histogram_figure
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import top_label_losses
 from kdcal_core.errors import InputWarning

@@ -34,7 +34,7 @@ from kdcal_core.charts.regions import (
     tree_alt,
     tree_words,
 )
-from kdcal_core.charts.reliability import score_panels_figure, score_panels_table
+from kdcal_core.charts.score_histograms import score_panels_figure, score_panels_table
 from kdcal_core.diagnostics import (
     ScoreSpread,
     describe_regions,

@@ -14,7 +14,7 @@ from kdcal_core.charts.confidence import (
     noise_words,
 )
 from kdcal_core.charts.methods import losses_words
-from kdcal_core.charts.reliability import histogram_words
+from kdcal_core.charts.score_histograms import histogram_words
 from kdcal_core.diagnostics import HistogramAnchor, ScoreHistogram, top_label_losses
 from kdcal_core.diagnostics.calibrator_map import CalibratorMap, MapLine
 
