@@ -24,7 +24,7 @@ from kdcal_core.progress import Progress
 
 # where files are read, where the jobs of pages are carried out, two commands, gates, and watches
 USERS = (
-    "kdcal_core.review.steps",
+    "kdcal_core.review.changes",
     "kdcal_core.models.model_signature",
     "kdcal_core.review.samples",
     "kdcal_core.jobs.carrier",

@@ -6,6 +6,7 @@ Nothing here depends on the screen: the app and the command line call the same s
 """
 
 from kdcal_core.data.labels import default_event
+from kdcal_core.review.added_files import add_model, add_table
 from kdcal_core.review.arrivals import (
     TABLE_SUFFIXES,
     Arrival,
@@ -86,8 +87,6 @@ from kdcal_core.review.samples import Sample, samples, start_sample
 from kdcal_core.review.signature import KEY_SUFFIXES, SIGNATURE_SUFFIXES, add_signature
 from kdcal_core.review.steps import (
     DIVIDED,
-    add_model,
-    add_table,
     create_review,
     note_verdict,
     read_review,

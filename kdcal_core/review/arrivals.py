@@ -18,6 +18,22 @@ from kdcal_core.data.readings import Reading
 from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
+from kdcal_core.review.added_files import (
+    inspect,
+    read_model_file,
+    read_table_file,
+    with_predictions,
+    with_reading,
+    with_table,
+)
+from kdcal_core.review.changes import (
+    Cancelled,
+    change_review,
+    head_of,
+    one_file_at_a_time,
+    remove_file,
+    unscored,
+)
 from kdcal_core.review.further_tables import check_aside
 from kdcal_core.review.requirements import (
     check_columns,
@@ -29,21 +45,7 @@ from kdcal_core.review.requirements import (
 )
 from kdcal_core.review.review import WHICH, Review, TableInfo
 from kdcal_core.review.signature import add_signature, signed_part, verify_again
-from kdcal_core.review.steps import (
-    Cancelled,
-    change_review,
-    head_of,
-    inspect,
-    one_file_at_a_time,
-    read_again,
-    read_model_file,
-    read_table_file,
-    remove_file,
-    unscored,
-    with_predictions,
-    with_reading,
-    with_table,
-)
+from kdcal_core.review.steps import read_again
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.text import counted
 
@@ -167,7 +169,7 @@ def add_files(
         the features but not the target is taken for foreign rows. Where its name says that it is a
         set, it is kept without a place, and the review asks about it.
     progress, cancelled
-        As for `kdcal_core.review.steps.add_model`.
+        As for `kdcal_core.review.add_model`.
 
     Raises
     ------

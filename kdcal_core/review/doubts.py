@@ -7,8 +7,9 @@ from dataclasses import replace
 from kdcal_core.data.labels import doubts_of_roles, swapped
 from kdcal_core.data.schema import CONFIDENCES, Roles
 from kdcal_core.errors import InputError
+from kdcal_core.review.changes import change_review
 from kdcal_core.review.review import Review, TableInfo
-from kdcal_core.review.steps import change_review, set_roles
+from kdcal_core.review.steps import set_roles
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.text import in_sentence
 

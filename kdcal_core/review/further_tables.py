@@ -14,6 +14,8 @@ from typing import BinaryIO
 from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
+from kdcal_core.review.added_files import read_upload
+from kdcal_core.review.changes import Cancelled, change_review, one_file_at_a_time
 from kdcal_core.review.requirements import (
     check_foreign,
     check_training,
@@ -21,7 +23,6 @@ from kdcal_core.review.requirements import (
     without_place_note,
 )
 from kdcal_core.review.review import Review, TableInfo
-from kdcal_core.review.steps import Cancelled, change_review, one_file_at_a_time, read_upload
 from kdcal_core.review.workspace import Workspace
 
 

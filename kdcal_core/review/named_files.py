@@ -15,17 +15,11 @@ from kdcal_core.data.role_guesses import output_kind_named
 from kdcal_core.data.schema import Family
 from kdcal_core.errors import InputError
 from kdcal_core.models import ModelInfo
+from kdcal_core.review.added_files import add_model, add_table
 from kdcal_core.review.further_tables import add_foreign, add_training
 from kdcal_core.review.review import Review, TableInfo
 from kdcal_core.review.signature import SignedPart, add_signature
-from kdcal_core.review.steps import (
-    add_model,
-    add_table,
-    create_review,
-    score,
-    set_roles,
-    set_task,
-)
+from kdcal_core.review.steps import create_review, score, set_roles, set_task
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.text import listed
 

@@ -21,9 +21,9 @@ from kdcal_core.jobs import Cancelled, job_key, run_limited
 from kdcal_core.jobs.records import Results
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.progress import Progress
+from kdcal_core.review.changes import decode_set, decode_table
 from kdcal_core.review.review import WHICH, Review, TableInfo
 from kdcal_core.review.sealed_files import check_folder, copy_sealed
-from kdcal_core.review.steps import decode_set, decode_table
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.store import decode
 from kdcal_core.store.disk import digest_of, locked
@@ -227,14 +227,16 @@ def _opened(
         _remove_stale(workspace.root)
         draft = workspace.root / f"draft-{secrets.token_hex(8)}"
         try:
-            reply = _run(sample, source, store.begin(draft), files, asides, progress, cancelled)
+            reply = ask_worker(
+                sample, source, store.begin(draft), files, asides, progress, cancelled
+            )
             store.keep(key, draft, reply)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         return reply, store.files(key)
 
 
-def _run(
+def ask_worker(
     sample: Sample,
     source: Path,
     place: Path,

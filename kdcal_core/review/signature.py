@@ -9,8 +9,8 @@ from typing import BinaryIO, Literal
 
 from kdcal_core.errors import InputError
 from kdcal_core.models.model_signature import verified_signature
+from kdcal_core.review.changes import change_review
 from kdcal_core.review.review import Review, SignatureInfo
-from kdcal_core.review.steps import change_review
 from kdcal_core.review.workspace import Workspace
 
 SignedPart = Literal["signature", "signature_key"]

@@ -17,7 +17,7 @@ from texts.pages import visible as plain
 
 from kdcal_core.audit import BEYOND_SCORES, UNLIKE
 from kdcal_core.review import DIVIDED, Workspace, read_review, start_sample
-from kdcal_core.review.steps import change_review
+from kdcal_core.review.changes import change_review
 
 PAGE = "watch"
 SAMPLES = Path(__file__).parents[2] / "sample_data"

@@ -31,7 +31,8 @@ from kdcal_core.audit import (
 from kdcal_core.cli import main
 from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace, read_review
-from kdcal_core.review.steps import add_table, create_review
+from kdcal_core.review.added_files import add_table
+from kdcal_core.review.steps import create_review
 
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "digits_predictions"
 

@@ -13,7 +13,8 @@ from workerless import working_here
 from kdcal_core.audit.files import Files
 from kdcal_core.audit.signing import digest
 from kdcal_core.review import ReviewReader, Workspace
-from kdcal_core.review.steps import add_table, create_review
+from kdcal_core.review.added_files import add_table
+from kdcal_core.review.steps import create_review
 from kdcal_core.store.disk import PART
 
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "digits_predictions"

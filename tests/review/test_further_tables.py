@@ -18,6 +18,7 @@ from kdcal_core.review import (
     add_table,
     add_training,
     add_watched,
+    changes,
     create_review,
     identity,
     move_table,
@@ -27,7 +28,6 @@ from kdcal_core.review import (
     score,
     set_roles,
     start_sample,
-    steps,
 )
 from kdcal_core.review.samples import samples_root
 
@@ -143,7 +143,7 @@ def test_what_no_longer_fits_new_roles_is_dropped_and_reported(workspace, review
 
 def test_a_table_added_while_scoring_stays_and_the_scores_count(workspace, review, monkeypatch):
     set_roles(workspace, review.id, replace(ROLES, features=("a",)))
-    run = steps.run_limited
+    run = changes.run_limited
 
     def run_and_add(target, *args, **kwargs):
         reply = run(target, *args, **kwargs)
@@ -151,7 +151,7 @@ def test_a_table_added_while_scoring_stays_and_the_scores_count(workspace, revie
             add_foreign(workspace, review.id, csv(rows()), "far.csv")
         return reply
 
-    monkeypatch.setattr(steps, "run_limited", run_and_add)
+    monkeypatch.setattr(changes, "run_limited", run_and_add)
     now = score(workspace, review.id)
     assert now.ready
     assert list(now.foreign) == ["far.csv"]

@@ -20,12 +20,12 @@ from kdcal_core.review import (
     Workspace,
     add_model,
     add_table,
+    changes,
     create_review,
     read_review,
     score,
     set_roles,
     split_table,
-    steps,
 )
 from kdcal_core.review.samples import samples_root
 
@@ -346,7 +346,7 @@ def test_files_added_at_once_know_of_each_other(workspace, review_id, first):
 
 
 def test_a_step_that_waits_for_another_can_be_cancelled(workspace, review_id):
-    with steps.one_file_at_a_time(workspace, review_id, None), pytest.raises(Cancelled):
+    with changes.one_file_at_a_time(workspace, review_id, None), pytest.raises(Cancelled):
         add_model(*(workspace, review_id, DIGITS / "model.onnx", "m.onnx"), cancelled=lambda: True)
     assert everything(workspace, review_id) == ["review.json"]
 
@@ -438,7 +438,7 @@ def test_a_failed_score_keeps_the_scores_before(workspace, review_id, monkeypatc
     def broken(*args, **kwargs):
         raise InputError("It broke")
 
-    monkeypatch.setattr(steps, "run_limited", broken)
+    monkeypatch.setattr(changes, "run_limited", broken)
     with pytest.raises(InputError, match="It broke"):
         score(workspace, review_id)
     assert read_review(workspace, review_id) == scored
@@ -447,14 +447,14 @@ def test_a_failed_score_keeps_the_scores_before(workspace, review_id, monkeypatc
 
 def test_a_change_while_scoring_throws_the_result_away(workspace, review_id, monkeypatch):
     load_predictions(workspace, review_id, predictions())
-    run = steps.run_limited
+    run = changes.run_limited
 
     def meanwhile(*args, **kwargs):
         reply = run(*args, **kwargs)
         set_roles(workspace, review_id, replace(ROLES, output_kind="logit"))
         return reply
 
-    monkeypatch.setattr(steps, "run_limited", meanwhile)
+    monkeypatch.setattr(changes, "run_limited", meanwhile)
     with pytest.raises(InputError, match="changed meanwhile"):
         score(workspace, review_id)
     assert not read_review(workspace, review_id).scored
@@ -484,7 +484,7 @@ def test_cancel_leaves_no_trace(workspace, review_id):
     ],
 )
 def test_a_hostile_reply_is_refused(workspace, review_id, monkeypatch, reply):
-    monkeypatch.setattr(steps, "run_limited", lambda *args, **kwargs: reply)
+    monkeypatch.setattr(changes, "run_limited", lambda *args, **kwargs: reply)
     with pytest.raises(InputError, match="malformed reply"):
         add_table(workspace, review_id, "calibration", io.BytesIO(b"x"), "t.csv")
     assert everything(workspace, review_id) == ["review.json"]
@@ -494,14 +494,14 @@ def test_a_hostile_reply_cannot_name_files(workspace, review_id, monkeypatch):
     load_predictions(workspace, review_id, predictions())
     outside = workspace.root / "precious"
     outside.write_text("kept")
-    run = steps.run_limited
+    run = changes.run_limited
 
     def hostile(*args, **kwargs):
         reply = run(*args, **kwargs)
         reply["calibration"]["folder"] = "../precious"
         return reply
 
-    monkeypatch.setattr(steps, "run_limited", hostile)
+    monkeypatch.setattr(changes, "run_limited", hostile)
     score(workspace, review_id)
     assert ReviewReader(workspace, review_id).scored("calibration").n_rows == 60
     set_roles(workspace, review_id, replace(ROLES, output_kind="logit"))
@@ -567,12 +567,12 @@ def test_progress_reaches_one(workspace, review_id):
 
 
 def test_what_the_reader_warns_of_stands_in_the_notes(workspace, review_id, monkeypatch):
-    run = steps.run_limited
+    run = changes.run_limited
 
     def warning(*args, **kwargs):
         return {**run(*args, **kwargs), "notes": ["It is of another version."]}
 
-    monkeypatch.setattr(steps, "run_limited", warning)
+    monkeypatch.setattr(changes, "run_limited", warning)
     review = add_model(workspace, review_id, DIGITS / "model.onnx", "m.onnx")
     assert review.notes == ("It is of another version.",)
 
