@@ -150,9 +150,11 @@ from kdcal_core.audit.versions import (
     trends,
     verdicts_beside,
 )
-from kdcal_core.audit.watch import Watch, WatchSettings, watch_table, why_no_features
+from kdcal_core.audit.watch import watch_table
 from kdcal_core.audit.watch_files import run_watch
 from kdcal_core.audit.watch_limits import BEYOND_SCORES, UNLIKE, WatchResult
+from kdcal_core.audit.watch_result import Watch
+from kdcal_core.audit.watch_settings import WatchSettings, why_no_features
 from kdcal_core.audit.watch_state import (
     WatchState,
     read_state,

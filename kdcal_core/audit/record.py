@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import os
 import secrets
 import socket
@@ -16,16 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.audit.beginning import Begun
-from kdcal_core.audit.bounds import (
-    LONGEST_ID,
-    require_name,
-    require_short,
-    require_visible_names,
-)
+from kdcal_core.audit.bounds import LONGEST_ID, require_name, require_short, require_visible_names
 from kdcal_core.audit.content import AuditContent, content_bytes, failures, read_content
 from kdcal_core.audit.database import Database, as_input, folder_gone
 from kdcal_core.audit.events import (
-    EVENTS,
     KEY,
     AuditDrafted,
     Entry,
@@ -54,6 +47,7 @@ from kdcal_core.audit.project import (
     require_role,
     require_signer,
 )
+from kdcal_core.audit.record_lines import followed, read_entry
 from kdcal_core.audit.signing import (
     ENTRY,
     KEY_FILE,
@@ -69,7 +63,7 @@ from kdcal_core.audit.signing import (
 from kdcal_core.errors import InputError
 from kdcal_core.review import KnownResults, Limit, root_of_audits
 from kdcal_core.review.known_results import utc_now
-from kdcal_core.store import decode, encode
+from kdcal_core.store import encode
 from kdcal_core.store.disk import locked, make_folder
 
 RECEIPT = "https://kdcal.org/receipt/v1"
@@ -172,7 +166,7 @@ class Record:
         """
         with self._lock:
             known = self._known.get(project_id)
-            found = _followed(project_id, known, partial(self.database.read, project_id))
+            found = followed(project_id, known, partial(self.database.read, project_id))
             if found is None:
                 raise InputError(
                     "There is no such project", fix="Choose one of the list, or create it."
@@ -246,7 +240,7 @@ class Record:
         with self.database.writing(project_id) as writing:
             with self._lock:
                 known = self._known.get(project_id)
-            project = _followed(project_id, known, writing.lines)
+            project = followed(project_id, known, writing.lines)
             if project is not None and signer.public["keyid"] not in project.keys:
                 raise _not_admitted(project)
             if project is not None:
@@ -609,81 +603,6 @@ def _not_admitted(project: Project) -> InputError:
         fix="Write it to a file with 'kdcal audit key', and admit it with 'kdcal audit admit' on a "
         "machine whose key may, or name that machine's key in KDCAL_SIGNING_KEY.",
     )
-
-
-def _followed(
-    project_id: str, known: Project | None, read: Callable[[int], tuple[tuple[int, Signed], ...]]
-) -> Project | None:
-    """The project as stored, from what was known of it if that is still there."""
-    if known is not None:
-        lines = read(known.number - 1)
-        if lines and (lines[0][0], digest(lines[0][1].payload)) == (known.number, known.head):
-            return _with_lines(project_id, known, lines[1:])
-    return _with_lines(project_id, None, read(0))  # also after a backup was restored
-
-
-def _with_lines(
-    project_id: str, known: Project | None, lines: tuple[tuple[int, Signed], ...]
-) -> Project | None:
-    """The project after further lines, whose chain is checked; their signatures are `verify`'s."""
-    for number, signed in lines:
-        if known is not None and signed.key not in known.keys:
-            raise InputError(
-                f"Entry {number} of the record is signed by a key that nobody admitted",
-                fix="Run 'kdcal audit verify', and restore the database from a backup.",
-            )
-        before = known.number if known else 0
-        entry = read_entry(signed.payload)
-        head = known.head if known else None
-        if (entry.number, entry.project) != (number, project_id) or (
-            (before + 1, head) != (number, entry.previous)
-        ):
-            raise InputError(
-                f"The record of the project was altered at entry {number}",
-                fix="Run 'kdcal audit verify', and restore the database from a backup.",
-            )
-        if known is not None:
-            require_signer(known, entry.who, signed.key)
-        known = after(known, happened_of(entry), project_id)
-        known = replace(known, number=number, head=digest(signed.payload))
-    return known
-
-
-def read_entry(payload: bytes) -> Entry:
-    """A line of the record.
-
-    Raises
-    ------
-    InputError
-        If it is not one, or of a newer kdcal.
-    """
-    try:
-        return decode(Entry, json.loads(payload.decode()))
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise InputError(
-            "A line of the record cannot be read: it was altered, or a newer kdcal wrote it",
-            fix="Install the newest kdcal, or restore the database from a backup.",
-        ) from error
-
-
-def happened_of(entry: Entry) -> Happened:
-    """The event of a line.
-
-    Raises
-    ------
-    InputError
-        As `read_entry`.
-    """
-    kind = EVENTS.get(entry.what)
-    try:
-        if kind is None:
-            raise TypeError(entry.what)
-        return Happened(entry.number, entry.when, entry.who, decode(kind, entry.body))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise InputError(
-            f"Entry {entry.number} says {entry.what[:40]!r}, which this kdcal does not know",
-            fix="Install the newest kdcal, or restore the database from a backup.",
-        ) from error
 
 
 @cache

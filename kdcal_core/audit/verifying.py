@@ -10,7 +10,8 @@ from typing import Any
 from kdcal_core.audit.content import AuditContent, read_content
 from kdcal_core.audit.events import AuditDrafted, Entry, KeyAdded, ProjectCreated
 from kdcal_core.audit.project import Project, after, require_signer
-from kdcal_core.audit.record import RECEIPT, Record, happened_of, read_entry
+from kdcal_core.audit.record import RECEIPT, Record
+from kdcal_core.audit.record_lines import happened_of, read_entry
 from kdcal_core.audit.signing import Signed, check_key, digest, key_there, read_statement
 from kdcal_core.errors import InputError, NewerVersionError
 from kdcal_core.text import counted, listed

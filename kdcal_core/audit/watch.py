@@ -10,18 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.audit.config import Undecided, WatchLimits, WeightedBy
 from kdcal_core.audit.gate import exit_code
-from kdcal_core.audit.watch_limits import (
-    WatchResult,
-    WithLabels,
-    check_limits,
-    judged,
-    judged_by_density,
-    signal,
-    worst,
-)
+from kdcal_core.audit.watch_limits import WithLabels, judged, signal, worst
+from kdcal_core.audit.watch_result import Watch
 from kdcal_core.audit.watch_rows import UNLABELLED, NewRows, new_rows
+from kdcal_core.audit.watch_settings import WatchSettings, settled, watched_of
 from kdcal_core.audit.watch_state import (
     Watched,
     WatchedTable,
@@ -31,20 +24,11 @@ from kdcal_core.audit.watch_state import (
     in_long_runs,
     with_counted,
 )
-from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.checks import Verdict
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, feature_frame, row_dependence
 from kdcal_core.data.equal_rows import are_fine, row_keys
 from kdcal_core.diagnostics import (
-    ComparedMeasure,
     Estimate,
-    LabelFree,
-    LabelFreePerformance,
-    LabelShift,
-    ScoreCounts,
-    ScoreShift,
     SequentialCalibration,
-    UnknownChange,
     auc,
     confidence_calibration_error,
     freeze_bins,
@@ -58,261 +42,17 @@ from kdcal_core.diagnostics import (
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Review, ReviewData, TableInfo, Which, open_doubts
+from kdcal_core.review import Review, ReviewData, Which, open_doubts
 from kdcal_core.review.scoring import in_file, in_rows_of
 from kdcal_core.statistics import Dependence, RowDesign, clopper_pearson, effective_size
-from kdcal_core.tasks import Sets, review_task, usable_calibrators
+from kdcal_core.tasks import Sets, review_task
 from kdcal_core.tasks.decorators import require_classification
-from kdcal_core.text import counted, in_sentence
+from kdcal_core.text import counted
 
 MADE = "made shift"
 """Name of the table that is made of the review's own rows."""
 
 _MADE_LEAST = 0.2  # chance that the row with the lowest score is in the made table
-_RULER = WatchLimits()
-
-
-@dataclass(frozen=True, eq=False)
-class WatchSettings:
-    """What is watched in a review.
-
-    Attributes
-    ----------
-    table : str or None
-        Name of the new table among `Review.watched`; None for a table that is made of evaluation
-        rows and held against the calibration set, which shows what a shift looks like.
-    digest : str
-        Its digest, filled in if empty.
-    method : str or None
-        Key of a calibrator that reads nothing but probabilities. It is fitted on the calibration
-        set, and its output stands in place of the model's: on the audited rows held out from the
-        fit, or cross-fitted.
-    earlier : tuple of (name, digest)
-        New tables of the review that came before, whose labels the sequential test counts first.
-    title : str
-        Untrusted text.
-    limits : WatchLimits
-    undecided : {"own", "pass", "fail"}
-        As of `AuditConfig`.
-    state : WatchState or None
-        After the tables before these.
-    of : Watched or None
-        What is watched, where files outside of the review say so.
-    file : WatchedTable or None
-        The file from which the new table was made, where it is not the table itself.
-    weighted_by : {"scores", "features"}
-        As of `AuditConfig`; features are the columns of inputs, of a new table that has them
-        (`why_no_features`). The weights are of rows, so a calibrated version has the same ones as
-        the model, and the estimates are of its probabilities.
-    seed : int
-    """
-
-    table: str | None = None
-    digest: str = ""
-    method: str | None = None
-    earlier: tuple[tuple[str, str], ...] = ()
-    title: str = ""
-    limits: WatchLimits = _RULER
-    undecided: Undecided = "own"
-    state: WatchState | None = None
-    of: Watched | None = None
-    file: WatchedTable | None = None
-    weighted_by: WeightedBy = "scores"
-    seed: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Watch:
-    """A new table against the audited rows.
-
-    Attributes
-    ----------
-    title : str
-    which : {"calibration", "evaluation"}
-        The audited set.
-    n_audited : int
-    table : WatchedTable
-        The new one.
-    event : str
-        The class whose probability is the watched score; empty for the confidence.
-    asked_event : str
-        The class of ``estimated.event``; empty with more than two classes.
-    classes : tuple of str
-        Untrusted text.
-    shift : ScoreShift
-    scores : ScoreCounts
-        Of the watched score.
-    estimated : LabelFreePerformance
-    shares : LabelShift or None
-    why_no_shares : str
-    labels : WithLabels or None
-        None if no new row has a label.
-    test : SequentialCalibration or None
-        Over all labelled rows since the state began; None if none of this table counts.
-    unknown : UnknownChange or None
-        Rows that lie where the model has seen hardly any data; None where that was not asked.
-    results : tuple of WatchResult
-    notes : tuple of str
-        Untrusted text.
-    state : WatchState
-    exit_code : int
-    seed : int
-    """
-
-    title: str
-    which: Which
-    n_audited: int
-    table: WatchedTable
-    event: str
-    asked_event: str
-    classes: tuple[str, ...]
-    shift: ScoreShift
-    scores: ScoreCounts
-    estimated: LabelFreePerformance
-    shares: LabelShift | None
-    why_no_shares: str
-    labels: WithLabels | None
-    test: SequentialCalibration | None
-    results: tuple[WatchResult, ...]
-    notes: tuple[str, ...]
-    state: WatchState
-    exit_code: int
-    seed: int
-    unknown: UnknownChange | None = None
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst of all results; "pass" if nothing has a limit."""
-        return worst(self.results)
-
-    @property
-    def measures(self) -> tuple[ComparedMeasure, ...]:
-        """Accuracy, AUROC and rate of the event if there is one, and the calibration error."""
-        known, of_event, error = self.labels, self.estimated.event, self.watched
-        correct = self.estimated.predictions.rate
-        accuracy = None if known is None else known.accuracy
-        found = [ComparedMeasure("Accuracy", correct.audited, correct.rows, accuracy)]
-        if of_event is not None:
-            area, rate = (None, None) if known is None else (known.auc, known.rate)
-            found += [
-                ComparedMeasure(f"{what} of {self.asked_event}", one.audited, one.rows, labels)
-                for what, one, labels in (
-                    ("AUROC", of_event.auc, area),
-                    ("Rate", of_event.rate, rate),
-                )
-            ]
-        new = error.calibration_error
-        labels = None if known is None else known.calibration_error
-        return (*found, ComparedMeasure("Calibration error", error.audited_error, new, labels))
-
-    @property
-    def watched(self) -> LabelFree:
-        """The estimates of the watched score."""
-        of_event = self.estimated.event
-        return of_event if self.event and of_event is not None else self.estimated.predictions
-
-
-def with_unknown(watch: Watch, unknown: UnknownChange, most: float, undecided: Undecided) -> Watch:
-    """The watch with a limit on the rows that lie where the model has seen hardly any data."""
-    results = (*watch.results, judged_by_density(unknown, most))
-    return replace(
-        watch,
-        unknown=unknown,
-        results=results,
-        exit_code=exit_code(worst(results), undecided),
-    )
-
-
-def watched_of(review: Review, method: str | None = None) -> Watched:
-    """What a review watches: its model, or its predictions, on its judged rows, or a calibrator."""
-    which: Which = "evaluation" if review.has_evaluation else "calibration"
-    fitted_on = review.tables["calibration"].digest
-    return Watched(
-        model=review.model.digest if review.model else "",
-        calibrator="" if method is None else f"{method} fitted on {fitted_on}",
-        audited=review.tables[which].digest,
-        classes=review.classes,
-        event="" if review.event is None else review.classes[review.event],
-    )
-
-
-def why_no_features(review: Review, table: str | None) -> str:
-    """Why the audited rows cannot be weighted by features for a new table; empty if they can.
-
-    Parameters
-    ----------
-    table : str or None
-        As of `WatchSettings`.
-
-    Returns
-    -------
-    str
-        As the end of a sentence. May hold untrusted text.
-    """
-    columns = () if review.roles is None else review.roles.features
-    if table is None:
-        return "the new table is made of scores alone"
-    if not columns:
-        return "no column describes the rows of both tables"
-    there = set(review.watched[table].column_names) if table in review.watched else set(columns)
-    if lacking := [one for one in columns if one not in there]:
-        return f"the new table lacks the column {lacking[0][:60]!r}"
-    return ""
-
-
-def _settled(review: Review, settings: WatchSettings) -> WatchSettings:
-    """The settings with the new table's digest; refuse a state and limits that do not fit."""
-    check_limits(settings.limits, review.event_class)
-    _check_method(review, settings.method)
-    by_features = settings.weighted_by == "features"
-    if by_features and (why_not := why_no_features(review, settings.table)):
-        raise InputError(
-            f"The audited rows cannot be weighted by features, because {why_not}",
-            fix="Watch the model on its inputs, or weight by scores.",
-            file=settings.table,
-        )
-    of = settings.of or watched_of(review, settings.method)
-    if settings.table is None:
-        if not review.has_evaluation:
-            raise InputError(
-                "The review has no evaluation set of which a new table could be made",
-                fix="Give a new table.",
-            )
-        return replace(settings, of=replace(of, audited=review.tables["calibration"].digest))
-    table = _table(review, settings.table, settings.digest)
-    for name, digest in settings.earlier:
-        _table(review, name, digest)
-    file = settings.file or WatchedTable(table.name, table.digest, 0, 0)
-    if settings.state is not None:
-        check_continues(settings.state, of, settings.limits.alpha, file)
-    return replace(settings, digest=table.digest, of=of, file=file)
-
-
-def _check_method(review: Review, method: str | None) -> None:
-    """Refuse a calibrator that the review cannot use, or that reads more than probabilities."""
-    if method is None:
-        return
-    if method not in CALIBRATORS:
-        raise InputError(f"There is no calibrator {method[:60]!r}", fix="Choose another one.")
-    why_not = usable_calibrators(review).get(method)
-    if CALIBRATORS[method].needs:
-        why_not = "It reads more than probabilities."
-    if why_not:
-        label = CALIBRATORS[method].label
-        raise InputError(
-            f"{label} cannot be watched: {in_sentence(why_not)}".rstrip("."),
-            fix="Choose a calibrator that reads nothing but probabilities.",
-        )
-
-
-def _table(review: Review, name: str, digest: str) -> TableInfo:
-    """The review's new table of this name and, unless that is not yet known, of this digest."""
-    table = review.watched.get(name)
-    if table is None or digest not in ("", table.digest):
-        raise InputError(
-            "The new table is no longer part of the review", fix="Add it again.", file=name
-        )
-    return table
 
 
 @review_task(
@@ -322,7 +62,7 @@ def _table(review: Review, name: str, digest: str) -> TableInfo:
         "watching is for a classification",
         fix="Audit the new rows of a regression once they have outcomes.",
     ),
-    settle=_settled,
+    settle=settled,
     edition="rows together",
     covers=lambda review: [review.event, review.event_class, list(open_doubts(review))],
 )

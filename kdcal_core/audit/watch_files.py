@@ -8,7 +8,9 @@ from pathlib import Path
 
 from kdcal_core.audit.config import AuditConfig
 from kdcal_core.audit.gate_files import judged_files, made_apart, verified, with_question
-from kdcal_core.audit.watch import Watch, WatchSettings, watch_table, with_unknown
+from kdcal_core.audit.watch import watch_table
+from kdcal_core.audit.watch_result import Watch, with_unknown
+from kdcal_core.audit.watch_settings import WatchSettings
 from kdcal_core.audit.watch_state import Watched, WatchedTable, check_continues, read_state
 from kdcal_core.diagnostics import UnknownChange
 from kdcal_core.errors import InputError

@@ -8,8 +8,8 @@ from typing import Any
 from kdcal_core import __version__
 from kdcal_core.audit.gate_words import finite, limit_json
 from kdcal_core.audit.junit import Case, junit_text
-from kdcal_core.audit.watch import Watch
 from kdcal_core.audit.watch_limits import WatchResult
+from kdcal_core.audit.watch_result import Watch
 from kdcal_core.charts import (
     e_process_words,
     measures_words,
