@@ -11,13 +11,10 @@ from kdcal_core.evaluation.distribution_measures import (
 )
 from kdcal_core.evaluation.held_out import HeldOut, Judge, held_out_answers
 from kdcal_core.evaluation.judged_recalibrators import (
-    GRID,
     MODEL,
-    STATED,
     JudgedRecalibrators,
     RecalibratorScores,
     RepairChoice,
-    RowAnswers,
     Space,
     choose_neighbours,
     judge_recalibrators,
@@ -41,6 +38,7 @@ from kdcal_core.evaluation.ranks import (
     critical_difference,
     relative_improvement,
 )
+from kdcal_core.evaluation.row_answers import GRID, STATED, RowAnswers
 from kdcal_core.evaluation.versions import (
     VersionMeasure,
     changed_measures,

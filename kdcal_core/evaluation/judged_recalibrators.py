@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdcal_core.blocks import cores, on_all_cores
 from kdcal_core.data import FloatArray, IntArray, at_most, fit_and_held, stratified_folds
@@ -29,15 +28,12 @@ from kdcal_core.diagnostics.regression.coverage import Coverage
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
 from kdcal_core.diagnostics.regression.fault import Fault
 from kdcal_core.diagnostics.regression.uniformity import UniformityTest
-from kdcal_core.distributions import PredictiveDistribution, RegressionSet, central_levels, even
+from kdcal_core.distributions import PredictiveDistribution, RegressionSet
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation.distribution_measures import (
-    regression_scores,
-    row_measures,
-    row_scores,
-)
+from kdcal_core.evaluation.distribution_measures import regression_scores, row_measures
 from kdcal_core.evaluation.held_out import Judge
 from kdcal_core.evaluation.methods import FIT_ERRORS, why_it_failed
+from kdcal_core.evaluation.row_answers import STATED, Keep, KeptAnswers, RowAnswers
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression import (
     RECALIBRATORS,
@@ -57,15 +53,9 @@ from kdcal_core.statistics import RowDesign
 from kdcal_core.text import in_sentence
 
 MODEL = "model"
-STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Nominal levels of the central intervals that are kept for every row."""
-GRID = np.round(np.arange(1, 200) / 200, 3)
-"""Levels of the quantiles that are kept for the shown rows, (199,)."""
 MOST_SHOWN = 5_000
 """Maximum number of rows whose distribution is kept; of more rows a random sample is drawn."""
 
-Keep = Callable[[NDArray[Any]], NDArray[Any]]
-"""Stores an array of answers, for example on disk, and returns what replaces it."""
 
 _BLOCK_ROWS = 5_000  # of all threads together
 _RECOMMENDED = "recommended"
@@ -140,40 +130,6 @@ class RecalibratorScores:
     fit_seconds: float
     predict_seconds: float
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class RowAnswers:
-    """One method's answers for the judged rows, of shape (n,) unless another is given.
-
-    Attributes
-    ----------
-    pit : float64
-        Randomised where the distributions have jumps.
-    mean, std, crps : float64
-    low, high : (n, 5) float64
-        Central intervals at the levels `STATED`.
-    quantiles : (r, 199) float32
-        Quantiles of the shown rows at the levels `GRID`.
-    """
-
-    pit: FloatArray
-    mean: FloatArray
-    std: FloatArray
-    crps: FloatArray
-    low: FloatArray
-    high: FloatArray
-    quantiles: np.ndarray[tuple[int, int], np.dtype[np.float32]]
-
-    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Limits of the central interval at one of the levels `STATED`, (n,) each."""
-        at = STATED.index(level)
-        return self.low[:, at], self.high[:, at]
-
-    def missed(self, y: FloatArray, level: float) -> IntArray:
-        """-1 where the outcome lies below the interval, 1 where above, 0 inside, (n,)."""
-        low, high = self.interval(level)
-        return (y > high).astype(np.int64) - (y < low)
 
 
 @dataclass(frozen=True)
@@ -292,7 +248,7 @@ def judge_recalibrators(
     methods: list[RecalibratorScores] = []
     answers: dict[str, RowAnswers] = {}
     failed: dict[str, str] = {}
-    model: _KeptAnswers | None = None
+    model: KeptAnswers | None = None
     given = {"seed": seed, **(settings or {})}
     keys = (MODEL, *dict.fromkeys(keys))
     for at, key in enumerate(keys):
@@ -446,9 +402,9 @@ def _answered(
     n_folds: int | None,
     seed: int,
     progress: Progress,
-) -> tuple[_KeptAnswers, tuple[float, float], list[str]]:
+) -> tuple[KeptAnswers, tuple[float, float], list[str]]:
     """One method's answers for all judged rows, the seconds to fit and predict, and its reasons."""
-    answers = _KeptAnswers(np.asarray(rows.judged.y), rows.shown, rows.scale, seed)
+    answers = KeptAnswers(np.asarray(rows.judged.y), rows.shown, rows.scale, seed)
     fitting = predicting = 0.0
     reasons: list[str] = []
     done, title = 0, _title(spec)
@@ -479,7 +435,7 @@ def _answer(
     rows: _Rows,
     spec: RecalibratorSpec | None,
     fitted: Recalibrator | None,
-    answers: _KeptAnswers,
+    answers: KeptAnswers,
     block: IntArray,
 ) -> None:
     """One method's answers for some of the judged rows."""
@@ -518,8 +474,8 @@ def _fitted(
 def _scores(
     rows: _Rows,
     spec: RecalibratorSpec | None,
-    answers: _KeptAnswers,
-    model: _KeptAnswers | None,
+    answers: KeptAnswers,
+    model: KeptAnswers | None,
     seconds: tuple[float, float],
     notes: tuple[str, ...],
     seed: int,
@@ -564,7 +520,7 @@ def _scores(
 
 
 def _differences(
-    answers: _KeptAnswers, model: _KeptAnswers, weight: FloatArray | RowDesign | None
+    answers: KeptAnswers, model: KeptAnswers, weight: FloatArray | RowDesign | None
 ) -> dict[str, Estimate]:
     scores = {one.key: (answers.scores[one.key], model.scores[one.key]) for one in row_measures()}
     titles = {one.key: one.title for one in row_measures()}
@@ -585,84 +541,3 @@ def _local_test(pit: FloatArray, rows: _Rows) -> tuple[int, int]:
 
 def _is_finite(estimate: Estimate) -> bool:
     return bool(np.isfinite([estimate.value, estimate.low, estimate.high]).all())
-
-
-class _KeptAnswers:
-    """What measures need from n distributions at their outcomes, filled in block by block.
-
-    It has the methods of a `PredictiveDistribution`, but answers only for these outcomes. The
-    diagnostics can thus measure any number of rows without holding their distributions in memory.
-
-    Parameters
-    ----------
-    y : (n,)
-        Outcomes.
-    shown : (r,) int, ascending
-        Rows whose quantiles are kept.
-    scale : float
-        Scale of the scores of `row_scores`.
-    seed : int
-        Seed of the randomised PIT values, which equal those of `randomised_pit` on all rows at
-        once.
-    """
-
-    def __init__(self, y: FloatArray, shown: IntArray, scale: float, seed: int) -> None:
-        self._y, self._shown, self._scale = y, shown, scale
-        self._seed = seed
-        self.has_density = True
-        n, levels = len(y), len(STATED)
-        self._foot, self._top = np.empty(n), np.empty(n)
-        self._mean, self._std = np.empty(n), np.empty(n)
-        self._low, self._high = np.empty((n, levels)), np.empty((n, levels))
-        self.scores = {one.key: np.empty(n) for one in row_measures()}
-        self._quantiles = np.empty((len(shown), len(GRID)), dtype=np.float32)
-
-    def __len__(self) -> int:
-        return len(self._y)
-
-    def fill(self, rows: IntArray, distribution: PredictiveDistribution) -> None:
-        """Store the answers of these rows' distributions, given in the rows' order."""
-        y = self._y[rows]
-        if not distribution.has_density:
-            self.has_density = False
-        self._foot[rows] = distribution.pit(y, np.zeros(len(y)))
-        self._top[rows] = distribution.pit(y, np.ones(len(y)))
-        self._mean[rows], self._std[rows] = distribution.mean(), distribution.std()
-        low, high = zip(*map(central_levels, STATED), strict=True)
-        ends = distribution.ppf(np.array([low + high]))
-        self._low[rows], self._high[rows] = ends[:, : len(STATED)], ends[:, len(STATED) :]
-        for name, values in row_scores(distribution, y, scale=self._scale).items():
-            self.scores[name][rows] = values
-        places = np.searchsorted(self._shown, rows)
-        there = np.flatnonzero(np.isin(rows, self._shown))
-        if len(there):
-            self._quantiles[places[there]] = distribution[there].ppf(GRID[None, :])
-
-    @property
-    def pit(self) -> FloatArray:
-        """PIT values of all rows, once all are filled in."""
-        return even(self._foot, self._top, self._seed)
-
-    def kept(self, keep: Keep) -> RowAnswers:
-        """The answers that a result stores, with every array as ``keep`` returns it."""
-        crps = self.scores["crps"]
-        arrays = (self.pit, self._mean, self._std, crps, self._low, self._high, self._quantiles)
-        return RowAnswers(*(keep(values) for values in arrays))
-
-    # the methods of a PredictiveDistribution
-
-    def mean(self) -> FloatArray:
-        return self._mean
-
-    def std(self) -> FloatArray:
-        return self._std
-
-    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        at = STATED.index(level)
-        return self._low[:, at], self._high[:, at]
-
-    def crps(self, y: FloatArray) -> FloatArray:
-        return self.scores["crps"]
-
-    def log_density(self, y: FloatArray) -> FloatArray:
-        return -self.scores["log_score"]
