@@ -39,12 +39,13 @@ from kdcal_core.diagnostics import (
     sequential_calibration,
     start_watch,
 )
+from kdcal_core.diagnostics.estimate import share_estimate
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, ReviewData, Which, open_doubts
 from kdcal_core.review.scoring import in_file, in_rows_of
-from kdcal_core.statistics import Dependence, RowDesign, clopper_pearson, effective_size
+from kdcal_core.statistics import Dependence, RowDesign, effective_size
 from kdcal_core.tasks import Sets, review_task
 from kdcal_core.tasks.decorators import require_classification
 from kdcal_core.text import counted
@@ -416,18 +417,7 @@ def _share(
 ) -> Estimate:
     value, hit = float(flags.mean()), flags.astype(np.float64)
     rows = effective_size(hit - value, np.ones(len(flags)), together)
-    low, high = (float(one) for one in clopper_pearson(value, rows, 0.95))
-    return Estimate(
-        name=name,
-        label=name,
-        value=value,
-        low=low,
-        high=high,
-        n=len(flags),
-        interval="Clopper-Pearson",
-        percent=True,
-        lower_is_better=lower_is_better,
-    )
+    return share_estimate(name, name, value, rows, len(flags), lower_is_better=lower_is_better)
 
 
 def _notes(review: Review, weighted: bool, table: WatchedTable, of: Watched) -> tuple[str, ...]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from kdcal_core.statistics import clopper_pearson
 from kdcal_core.text import number_text
 
 CONFIDENCE_GAP, EVENT_GAP = "Confidence gap", "Probability minus rate"
@@ -61,6 +63,27 @@ class Estimate:
         """The largest magnitude of value and interval, which are written in the same form."""
         known = [abs(v) for v in (self.value, self.low, self.high) if math.isfinite(v)]
         return max(known, default=0.0)
+
+
+def share_estimate(
+    name: str, label: str, share: float, rows: float, n: int, level: float = 0.95, **given: Any
+) -> Estimate:
+    """A share of ``n`` rows, with Clopper-Pearson's interval for ``rows`` effective rows.
+
+    Parameters
+    ----------
+    **given
+        Further fields of :class:`Estimate`.
+
+    Examples
+    --------
+    >>> found = share_estimate("Share", "Share", 0.5, 10, 10)
+    >>> round(found.low, 3), round(found.high, 3)
+    (0.187, 0.813)
+    """
+    low, high = (float(end) for end in clopper_pearson(share, rows, level))
+    made: dict[str, Any] = {"interval": "Clopper-Pearson", "percent": True, **given}
+    return Estimate(name, label, float(share), low, high, n, level, **made)
 
 
 def of_event(estimate: Estimate) -> Estimate:

@@ -13,12 +13,11 @@ from scipy.special import betainc, gammaln, xlog1py, xlogy
 
 from kdcal_core.data import FloatArray, IntArray, check_proba, check_weight
 from kdcal_core.diagnostics.auc import area_interval, roc_area
-from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.targets import check_choice, check_level
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
     bounded_mean_interval,
-    clopper_pearson,
     dependence_of,
     effective_size,
     kish,
@@ -242,18 +241,8 @@ def unknown_share(unknown: Any, *, level: float = 0.95, sample_weight: Any = Non
     weight, hit = check_weight(sample_weight, len(below)), below.astype(np.float64)
     value = float(weight @ hit / weight.sum())
     rows = effective_size(hit - value, weight, dependence_of(sample_weight))
-    low, high = (float(v) for v in clopper_pearson(value, rows, level))
-    return Estimate(
-        name="Share of ordinary rows whose density lies below the floor",
-        label="Called unknown",
-        value=value,
-        low=low,
-        high=high,
-        n=len(below),
-        level=level,
-        interval="Clopper-Pearson",
-        percent=True,
-    )
+    name = "Share of ordinary rows whose density lies below the floor"
+    return share_estimate(name, "Called unknown", value, rows, len(below), level)
 
 
 def _after(weight: FloatArray, share: FloatArray) -> IntArray:

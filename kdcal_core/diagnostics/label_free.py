@@ -18,7 +18,7 @@ from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.auc import auc, roc_area
 from kdcal_core.diagnostics.calibration_error import confidence_calibration_error
-from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.score_weights import (
     Grid,
     RowRatios,
@@ -613,18 +613,8 @@ def _outside(
     flags = (new < score.min()) | (new > score.max()) | (weights.new > weights.audited.max())
     share = float(flags.mean())
     rows = effective_size(flags - share, np.ones(len(new)), dependence)
-    low, high = (float(one) for one in clopper_pearson(share, rows, level))
-    return Estimate(
-        name="Share of new rows unlike all audited rows",
-        label="Outside",
-        value=share,
-        low=low,
-        high=high,
-        n=len(new),
-        level=level,
-        interval="Clopper-Pearson",
-        percent=True,
-    )
+    name = "Share of new rows unlike all audited rows"
+    return share_estimate(name, "Outside", share, rows, len(new), level)
 
 
 def _share_text(one: Estimate) -> str:

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
-from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.statistics import (
     CLIP,
-    clopper_pearson,
     dependence_of,
     effective_size,
     quantile_interval,
@@ -148,16 +147,4 @@ def _share(
     lower_is_better: bool | None,
 ) -> Estimate:
     check_level(level)
-    low, high = clopper_pearson(rate, rows, level)
-    return Estimate(
-        name=name,
-        label=label,
-        value=rate,
-        low=float(low),
-        high=float(high),
-        n=n,
-        level=level,
-        interval="Clopper-Pearson",
-        percent=True,
-        lower_is_better=lower_is_better,
-    )
+    return share_estimate(name, label, rate, rows, n, level, lower_is_better=lower_is_better)

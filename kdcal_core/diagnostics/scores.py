@@ -14,7 +14,7 @@ import numpy as np
 
 from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.diagnostics.auc import Pairing
-from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.reliability import FineCells, fine_cells, isotonic_values
 from kdcal_core.diagnostics.targets import (
     Target,
@@ -30,7 +30,6 @@ from kdcal_core.statistics import (
     Dependence,
     bounded_mean_interval,
     brier_losses,
-    clopper_pearson,
     dependence_of,
     effective_size,
     kish,
@@ -115,19 +114,8 @@ def accuracy(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = No
 
 def accuracy_of(rate: float, rows: float, n: int, level: float) -> Estimate:
     """:func:`accuracy` from the share of right rows, the effective rows and the rows."""
-    low, high = clopper_pearson(rate, rows, level)
-    return Estimate(
-        name="Accuracy of the top label",
-        label="Accuracy",
-        value=rate,
-        low=float(low),
-        high=float(high),
-        n=n,
-        level=level,
-        interval="Clopper-Pearson",
-        percent=True,
-        lower_is_better=False,
-    )
+    name = "Accuracy of the top label"
+    return share_estimate(name, "Accuracy", rate, rows, n, level, lower_is_better=False)
 
 
 def log_loss(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:

@@ -15,7 +15,7 @@ from kdcal_core.diagnostics.calibration_error import (
     confidence_calibration_error,
     error_label,
 )
-from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
 from kdcal_core.diagnostics.regression import paired_difference
 from kdcal_core.diagnostics.regression.coverage import mean_estimate
@@ -53,7 +53,6 @@ from kdcal_core.evaluation.spread import (
 )
 from kdcal_core.statistics import (
     brier_losses,
-    clopper_pearson,
     dependence_of,
     effective_size,
     log_losses,
@@ -246,20 +245,8 @@ def _accuracy(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread]:
     rates = right @ judged.weight / judged.weight.sum()
     for rate, hit in zip(rates, right, strict=True):
         rows = effective_size(hit - rate, judged.weight, judged.dependence)
-        low, high = clopper_pearson(rate, rows, drawn.level)
-        shown.append(
-            Estimate(
-                name="Accuracy of the predicted class",
-                label="Accuracy",
-                value=float(rate),
-                low=float(low),
-                high=float(high),
-                n=len(judged.y),
-                level=drawn.level,
-                interval="Clopper-Pearson",
-                percent=True,
-            )
-        )
+        name = "Accuracy of the predicted class"
+        shown.append(share_estimate(name, "Accuracy", rate, rows, len(judged.y), drawn.level))
     return shown, of_means(right, judged.weight, 1.0, judged.dependence)
 
 

@@ -11,13 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray, check_weight
-from kdcal_core.diagnostics.estimate import Estimate, interval_text, value_text
+from kdcal_core.diagnostics.estimate import Estimate, interval_text, share_estimate, value_text
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
     Dependence,
-    clopper_pearson,
     dependence_of,
     effective_size,
     mean_interval,
@@ -285,7 +284,6 @@ def row_of_means(
     student : bool
         Whether their intervals are Student's and not normal.
     """
-    least, most = clopper_pearson(share, rows, level)
     text = f"{100 * stated:g}%"
     names = (
         (f"Mean width of the central {text} intervals", f"Width {text}"),
@@ -306,17 +304,14 @@ def row_of_means(
     )
     return CoverageRow(
         level=stated,
-        coverage=Estimate(
-            name=f"Coverage of the central {text} intervals",
-            label=f"Coverage {text}",
-            value=share,
-            low=float(least),
-            high=float(most),
-            n=n,
-            level=level,
-            interval="Clopper-Pearson",
+        coverage=share_estimate(
+            f"Coverage of the central {text} intervals",
+            f"Coverage {text}",
+            share,
+            rows,
+            n,
+            level,
             expected=stated,
-            percent=True,
             lower_is_better=None,
             expected_words="stated",
         ),
