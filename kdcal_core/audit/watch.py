@@ -45,7 +45,7 @@ from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, ReviewData, Which, open_doubts
 from kdcal_core.review.scoring import in_file, in_rows_of
-from kdcal_core.statistics import Dependence, RowDesign, effective_size
+from kdcal_core.statistics import Dependence, design_of, effective_size
 from kdcal_core.tasks import Sets, review_task
 from kdcal_core.tasks.decorators import require_classification
 from kdcal_core.text import counted
@@ -402,7 +402,7 @@ def _with_labels(
 ) -> WithLabels:
     right, of_event = _hit(proba, y, None), _hit(proba, y, asked)
     score, hit = _score(proba, event), _hit(proba, y, event)
-    design = None if together is None else RowDesign(None, together)
+    design = design_of(None, together)
     area = None if asked is None else auc(proba[:, asked], of_event, sample_weight=design)
     return WithLabels(
         accuracy=_share(right, "Accuracy", together, lower_is_better=False),

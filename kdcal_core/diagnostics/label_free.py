@@ -43,6 +43,7 @@ from kdcal_core.statistics import (
     bin_dependence,
     clopper_pearson,
     design_effect,
+    design_of,
     effective_size,
     kish,
 )
@@ -566,7 +567,7 @@ def _audited(target: Target, level: float) -> tuple[Estimate, Estimate]:
 
 def _error(target: Target, weight: FloatArray | None, level: float, seed: int) -> Estimate:
     hit = target.hit.astype(np.int64)
-    design = weight if target.dependence is None else RowDesign(weight, target.dependence)
+    design = design_of(weight, target.dependence)
     return confidence_calibration_error(
         target.score, hit, level=level, seed=seed, sample_weight=design
     )

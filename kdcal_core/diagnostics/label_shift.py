@@ -23,7 +23,7 @@ from kdcal_core.diagnostics.unit_changes import UnitChanges
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
     Dependence,
-    RowDesign,
+    design_of,
     holm,
     independent_rows,
     pooled,
@@ -197,7 +197,7 @@ def label_shift(
     together = None if dependence is None or dependence.alone else dependence
     held_together = None if together is None else together.only(slice(None, len(proba)))
     moved, held = _drawn(new, proba, y, together, n_draws, np.random.default_rng([seed, 0]))
-    design = None if held_together is None else RowDesign(None, held_together)
+    design = design_of(None, held_together)
     p_values = holm([target_test(one, seed) for one in targets(proba, y, design, "class")])
     poor = tuple(int(k) for k in np.flatnonzero(p_values <= POOR))
     how = f"percentile bootstrap of both tables and of the calibration, {n_draws:,} draws"

@@ -21,6 +21,7 @@ from kdcal_core.statistics import (
     bin_dependence,
     dependence_of,
     design_effect,
+    design_of,
     effective_size,
 )
 from kdcal_core.text import formatted
@@ -58,9 +59,7 @@ class Target:
     @property
     def design(self) -> FloatArray | RowDesign:
         """Weights and dependence, as a ``sample_weight``."""
-        if self.dependence is None:
-            return self.weight
-        return RowDesign(self.weight, self.dependence)
+        return design_of(self.weight, self.dependence)
 
 
 def targets(

@@ -26,7 +26,7 @@ from kdcal_core.evaluation.spread import Spread
 from kdcal_core.offers import offer
 from kdcal_core.once import Once
 from kdcal_core.progress import Progress
-from kdcal_core.statistics import Dependence, Resamples, RowDesign, dependence_of
+from kdcal_core.statistics import Dependence, Resamples, RowDesign, dependence_of, design_of
 
 T = TypeVar("T")
 Group = Literal["inside", "outside", "ranking", "speed"]
@@ -162,9 +162,7 @@ class Judged:
     @property
     def design(self) -> FloatArray | RowDesign:
         """Weights and dependence of the judged rows, as a ``sample_weight``."""
-        if self.dependence is None:
-            return self.weight
-        return RowDesign(self.weight, self.dependence)
+        return design_of(self.weight, self.dependence)
 
     @property
     def n_classes(self) -> int:

@@ -29,6 +29,7 @@ from kdcal_core.progress import Progress
 from kdcal_core.statistics import (
     RowDesign,
     dependence_of,
+    design_of,
     holm,
     kish,
     t_quantile_of_rows,
@@ -198,13 +199,11 @@ def compare_forecasts(
     ['RMSE', 'Quantile error', 'Wasserstein']
     """
     weight = check_weight(before.weight, before.n_rows)
-    design: FloatArray | RowDesign = weight
     if not np.array_equal(before.y, after.y) or not np.array_equal(
         weight, check_weight(after.weight, after.n_rows)
     ):
         raise _other_rows()
-    if (together := after.grouping or before.grouping) is not None:
-        design = RowDesign(weight, together)
+    design = design_of(weight, after.grouping or before.grouping)
     rows, scores = [], []
     for one in (before, after):
         parts = row_scores(one.distribution, one.y, scale=scale)

@@ -7,7 +7,7 @@ estimate only says which parts of it each row contributes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ __all__ = [
     "bin_dependence",
     "dependence_of",
     "design_effect",
+    "design_of",
     "independent_rows",
     "lags_for",
     "of_rows",
@@ -32,6 +33,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Weight = TypeVar("Weight", bound="FloatArray | None")
 
 
 def lags_for(n_times: int) -> int:
@@ -223,7 +225,12 @@ class DesignedRows:
 
         Functions that are given ``weight`` instead treat the rows as independent.
         """
-        return self.weight if self.grouping is None else RowDesign(self.weight, self.grouping)
+        return design_of(self.weight, self.grouping)
+
+
+def design_of(weight: Weight, dependence: Dependence | None) -> Weight | RowDesign:
+    """Weights and dependence as a ``sample_weight``: the weights alone for independent rows."""
+    return weight if dependence is None else RowDesign(weight, dependence)
 
 
 def dependence_of(sample_weight: Any) -> Dependence | None:

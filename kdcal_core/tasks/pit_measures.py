@@ -45,7 +45,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MEASURES, regression_scores
 from kdcal_core.regression.spaces import LAYER, PREDICTION
 from kdcal_core.review import Part, Review, Which
-from kdcal_core.statistics import Dependence, RowDesign, of_rows
+from kdcal_core.statistics import Dependence, design_of, of_rows
 from kdcal_core.tasks.decorators import (
     BOTH_SETS,
     LARGE,
@@ -277,8 +277,7 @@ class PitPlaces:
 
     def group(self, rows: IntArray) -> PitGroup:
         """Results for some of the m rows, at least one."""
-        every = self.weight if self.dependence is None else RowDesign(self.weight, self.dependence)
-        pit, weight = self.pit[rows], of_rows(every, rows)
+        pit, weight = self.pit[rows], of_rows(design_of(self.weight, self.dependence), rows)
         low, high, y = self.low[rows], self.high[rows], self.y[rows]
         return PitGroup(
             self.rows[rows],

@@ -21,7 +21,7 @@ from kdcal_core.diagnostics.regression.pit_curves import checked_pit
 from kdcal_core.diagnostics.targets import Target, check_level, targets
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import Condition, PartitionTree
-from kdcal_core.statistics import Dependence, RowDesign, dependence_of, effective_size, holm
+from kdcal_core.statistics import Dependence, dependence_of, design_of, effective_size, holm
 
 _BY_STATED = "saddlepoint of the rows' own stated probabilities"
 _NO_ROWS = "not defined: no rows"
@@ -145,7 +145,7 @@ def by_pit(
 
     def judge(place: Place, rows: IntArray, share: float, found_at: float) -> Region:
         mine = None if together is None else together.only(rows)
-        parts = fault_parts(pit[rows], level, _design(weight[rows], mine))
+        parts = fault_parts(pit[rows], level, design_of(weight[rows], mine))
         fault = named_fault(parts, adjusted_p=0.0)
         away = pit[rows] - np.average(pit[rows], weights=weight[rows])
         rows_ = effective_size(away, weight[rows], mine)
@@ -376,7 +376,7 @@ def pit_described(
     """Regions judged by the PIT values of ``rows``."""
     pits, weights = pit[rows], weight[rows]
     some = None if together is None else together.only(rows)
-    whole = fault_parts(pits, level, _design(weights, some))
+    whole = fault_parts(pits, level, design_of(weights, some))
     return RegionSearch(
         tree=tree,
         regions=judged(
@@ -423,7 +423,3 @@ def _places(
         return regions.astype(np.int64), [Place(k, words[k], tree.rule(k)) for k in range(count)]
     words = given or [f"region {k + 1}" for k in range(count)]
     return regions.astype(np.int64), [Place(k, words[k]) for k in range(count)]
-
-
-def _design(weight: FloatArray, together: Dependence | None) -> FloatArray | RowDesign:
-    return weight if together is None else RowDesign(weight, together)

@@ -18,10 +18,10 @@ from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import central_intervals
 from kdcal_core.statistics import (
     Dependence,
-    RowDesign,
     bounded_mean_interval,
     clopper_pearson,
     dependence_of,
+    design_of,
 )
 from kdcal_core.text import counted
 
@@ -171,7 +171,7 @@ def fault_parts(
         smooth, roots = _smooth_of_units(weight * np.stack(parts), together)
     inside = np.abs(centred) <= HELD / 2.0
     held = min(float(weight @ inside), 1.0)
-    design = weight if together is None else RowDesign(weight, together)
+    design = design_of(weight, together)
     rest = kolmogorov_smirnov(values, sample_weight=design).p_value
     held_p = _share_p(held, share_rows(inside, weight, HELD, together))
     return FaultParts(
