@@ -12,10 +12,11 @@ import streamlit as st
 
 from app.compare import compare_settings
 from app.compare import compare_text as text
-from app.shared import job_results, navigation, session, tiles
+from app.shared import job_results, navigation, tiles
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.equal_notes import copies, show_note
+from app.shared.one_of import one_of
 from app.shared.tables import show_table
 from kdcal_core.charts import (
     against_model,
@@ -31,7 +32,6 @@ from kdcal_core.charts import (
     split_chart,
 )
 from kdcal_core.diagnostics import Estimate, estimate_text
-from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Against, Comparison, Group
 from kdcal_core.review import Review
 from kdcal_core.tasks import ComparisonRun, compare_calibrators
@@ -82,10 +82,8 @@ def compared(review: Review) -> View | None:
     row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     with row, job_results.settings_card(review, "compare"):
         settings, button = compare_settings.choose(review), st.empty()
-    try:
-        asked = compare_calibrators.request(session.workspace(), review.id, settings)
-    except InputError as error:
-        st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+    asked = job_results.request(compare_calibrators, review, settings)
+    if asked is None:
         return None
     job = job_results.asked_for(
         asked, review, button, label="Compare", name="compare", will_show=text.WILL_SHOW
@@ -114,18 +112,14 @@ def _view(review: Review, run: ComparisonRun, row: Any) -> View | None:
 
 
 def _group(groups: Sequence[Group]) -> Group:
-    group: Group = st.segmented_control(
+    return one_of(
         "What matters",
-        options=groups,
-        default=groups[0],
-        required=True,
-        format_func=text.GROUPS.__getitem__,
+        {one: text.GROUPS[one] for one in groups},
+        groups[0],
         key="compare_group",
-        persist_state="session",
         label_visibility="collapsed",
         width="content",
     )
-    return group
 
 
 def _measure(found: Comparison, group: Group) -> str:
@@ -199,14 +193,11 @@ def paired(view: View) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.subheader("Paired differences, row by row", anchor=False)
-            against: Against = st.segmented_control(
+            against = one_of(
                 "Compared with",
-                options=list(AGAINST),
-                default="model",
-                required=True,
-                format_func=AGAINST.__getitem__,
+                AGAINST,
+                "model",
                 key="compare_against",
-                persist_state="session",
                 label_visibility="collapsed",
             )
         show(

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app.compare import compare_text as text
 from app.shared.emphasis import quiet
+from app.shared.one_of import one_of
 from app.shared.question_choice import Asked, choose_question
 from kdcal_core.calibration import CALIBRATOR_FAMILIES, CALIBRATORS, Family
 from kdcal_core.evaluation import Judge
@@ -73,17 +74,7 @@ def _judge(review: Review) -> Judge:
     if not review.has_evaluation:
         st.caption(text.NO_EVALUATION)
         return "cross-fitted"
-    judge: Judge = st.segmented_control(
-        "Judged by",
-        options=list(JUDGES),
-        default="evaluation",
-        required=True,
-        format_func=JUDGES.__getitem__,
-        key="compare_judge",
-        help=text.JUDGE,
-        **_KEPT,
-    )
-    return judge
+    return one_of("Judged by", JUDGES, "evaluation", key="compare_judge", help=text.JUDGE)
 
 
 def _more(usable: Mapping[str, str | None]) -> tuple[int, int]:

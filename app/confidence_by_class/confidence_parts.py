@@ -12,6 +12,7 @@ import streamlit as st
 from app.shared import set_results, tiles
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import quiet
+from app.shared.one_of import one_of
 from app.shared.question_choice import Asked, choose_question
 from app.shared.sections import sections
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve, methods_by_class
@@ -302,18 +303,14 @@ def _bandwidth() -> str | float:
 def _histogram_rows(review: Review) -> Which:
     if not review.has_evaluation:
         return FIT
-    which: Which = st.segmented_control(
+    return one_of(
         "Histogram from",
-        options=["calibration", "evaluation"],
-        default="calibration",
-        required=True,
-        format_func={"calibration": "Calibration", "evaluation": "Evaluation"}.__getitem__,
+        {"calibration": "Calibration", "evaluation": "Evaluation"},
+        "calibration",
         key="anchor_rows",
-        persist_state="session",
         help="The curve is fitted on the calibration set. The evaluation set tests it on fresh "
         "rows.",
     )
-    return which
 
 
 def _notes(name: str, notes: tuple[str, ...]) -> None:

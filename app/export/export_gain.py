@@ -11,7 +11,7 @@ from app.export import export_results as found
 from app.export import export_settings
 from app.export import export_text as text
 from app.export.export_results import View
-from app.shared import job_results, navigation, session, tiles
+from app.shared import job_results, navigation, tiles
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.group_choice import declared
 from app.shared.tables import show_table
@@ -23,7 +23,6 @@ from kdcal_core.charts import (
     gain_further,
     judged_reliability_chart,
 )
-from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Gain
 from kdcal_core.review import Review
 from kdcal_core.tasks import export_calibrator
@@ -40,10 +39,8 @@ def exported(review: Review, row: Any) -> View | None:
     if settings is None:
         st.info(text.NO_COLUMNS, icon=":material/info:")
         return None
-    try:
-        asked = export_calibrator.request(session.workspace(), review.id, settings)
-    except InputError as error:
-        st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+    asked = job_results.request(export_calibrator, review, settings)
+    if asked is None:
         return None
     job = job_results.fitted_when_asked(asked, review.id, button, text.WILL_SHOW)
     run = None if job is None else found.run_of(job)

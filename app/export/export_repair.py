@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.export.export_text import file_name, model_rows, origin_rows
-from app.shared import job_results, session, sign_in, tiles, waiting
+from app.export.export_text import file_name, model_rows, origin_rows, score_line
+from app.shared import job_results, sign_in, tiles, waiting
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
 from app.shared.sections import sections
@@ -22,7 +21,6 @@ from kdcal_core.charts import (
     recalibration_finding,
     recalibrator_title,
 )
-from kdcal_core.diagnostics import Estimate, estimate_text, value_text
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MODEL, RepairChoice
 from kdcal_core.regression import RECALIBRATORS, RecalibratorCard
@@ -114,10 +112,8 @@ def _exported(review: Review, row: Any) -> RepairView | None:
     with row, job_results.settings_card(review, "export_repair", label="Repair"):
         settings = _choose(review)
     button = row.empty()
-    try:
-        asked = export_repair.request(session.workspace(), review.id, settings)
-    except InputError as error:
-        st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+    asked = job_results.request(export_repair, review, settings)
+    if asked is None:
         return None
     job = job_results.fitted_when_asked(asked, review.id, button, WILL_SHOW)
     run = None if job is None else job_results.result_of(job, export_repair)
@@ -237,15 +233,13 @@ def _answer(view: RepairView) -> None:
     with beside:
         tiles.estimate_column(
             [after[one] for one in shown],
-            notes=[_note(before.get(one), record.repair.differences.get(one)) for one in shown],
+            notes=[
+                tiles.before_and_change(before.get(one), record.repair.differences.get(one))
+                for one in shown
+            ],
         )
     for note in (_judged(view), *view.run.card.notes):
         st.caption(escape_markdown(note, 600))
-
-
-def _note(before: Estimate | None, change: Estimate | None) -> str:
-    text = "" if before is None else f"{value_text(before)} before"
-    return text if change is None else f"{text}; change {estimate_text(change, chance=False)}"
 
 
 def _judged(view: RepairView) -> str:
@@ -291,7 +285,7 @@ def _how_to_use(view: RepairView) -> None:
             st.code(_python(name, card, reads_rows=reads), language="python", wrap_lines=True)
         with command:
             st.markdown("On the command line, for tables of any length:")
-            st.code(_score(name, card), language="bash", wrap_lines=True)
+            st.code(score_line(name, card, "new_forecasts.csv"), language="bash", wrap_lines=True)
         rows = _WITH_ROWS if view.run.record.space is not None else _NO_ROWS
         model = _NO_MODEL if view.review.model is None else _MODEL
         st.markdown(USE.replace("@ROWS@", rows).replace("@MODEL@", model))
@@ -315,15 +309,6 @@ def _python(name: str, card: RecalibratorCard, *, reads_rows: bool) -> str:
         f"repair = load_recalibrator({name!r})\n"
         f"found = repair.predict(forecasts{inputs})  # found.mean(), .std(), .interval(0.9)\n"
     )
-
-
-def _score(name: str, card: RecalibratorCard) -> str:
-    words = ["kdcal", "score", "--calibrator", name]
-    if card.model is None:
-        words += ["--predictions", "new_forecasts.csv"]
-    else:
-        words += ["--model", card.model.name, "--data", "new_rows.csv"]
-    return shlex.join([*words, "--out", "scored.csv"])
 
 
 def _card(view: RepairView) -> None:

@@ -184,11 +184,11 @@ def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool) -> str:
     )
 
 
-def score_line(name: str, card: CalibratorCard) -> str:
+def score_line(name: str, card: Card, predictions: str = "new_predictions.csv") -> str:
     """The command that scores a table."""
     words = ["kdcal", "score", "--calibrator", name]
     if card.model is None:
-        words += ["--predictions", "new_predictions.csv"]
+        words += ["--predictions", predictions]
     else:
         words += ["--model", card.model.name, "--data", "new_rows.csv"]
     return shlex.join([*words, "--out", "scored.csv"])

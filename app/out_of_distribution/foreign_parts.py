@@ -99,7 +99,7 @@ def kernel_density(review: Review) -> tuple[Fit | None, bool]:
     try:
         fit = graph_results.fitted(review, WILL_SHOW)
     except InputError as error:
-        st.info(escape_markdown(f"{error.what}. {error.fix}", 1500), icon=":material/info:")
+        session.info_box(error)
         return None, True
     return fit, fit is not None
 

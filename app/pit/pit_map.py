@@ -15,6 +15,7 @@ from app.pit.pit_picks import Box, Pick
 from app.shared import pit_results, session, set_results
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
+from app.shared.one_of import one_of
 from app.shared.pit_results import Judged
 from kdcal_core.charts import (
     FAULT_TITLES,
@@ -243,20 +244,16 @@ def _size(n: int) -> int:
 
 
 def _tool() -> Tool:
-    tool: Tool = st.segmented_control(
+    return one_of(
         "Pick by",
-        options=list(TOOLS),
-        default="click",
-        required=True,
-        format_func=TOOLS.__getitem__,
+        TOOLS,
+        "click",
         key="pit_tool",
-        persist_state="session",
         label_visibility="collapsed",
         width="content",
         help="A click on a mark picks its row and neighbours; dragging zooms, and a double click "
         "zooms out. A box picks all rows in it.",
     )
-    return tool
 
 
 def _places(judged: Judged, space: str, k: int, across: str, up: str) -> PitPlaces | None:

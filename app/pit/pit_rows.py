@@ -9,6 +9,7 @@ import streamlit as st
 from app.pit.pit_map import LocalView, group_rows
 from app.shared import pit_results, set_results
 from app.shared.charts import csv_button, drawn_once, is_dark, show
+from app.shared.one_of import one_of
 from app.shared.pit_results import Judged
 from app.shared.row_tables import column_format, most_text, pit_answers
 from app.shared.tables import show_table
@@ -56,17 +57,13 @@ def intervals(judged: Judged, view: LocalView | None) -> None:
 def _group(names: list[str]) -> str:
     if len(names) == 1:
         return names[0]
-    chosen: str = st.segmented_control(
+    return one_of(
         "Rows",
-        options=names,
-        default=ALL,
-        required=True,
-        format_func=lambda name: "All rows" if name == ALL else f"In {name}",
+        {name: "All rows" if name == ALL else f"In {name}" for name in names},
+        ALL,
         key=f"pit_rows_group_{len(names)}",
-        persist_state="session",
         help="All rows of the set, or those of a place picked on the map.",
     )
-    return chosen
 
 
 def _level() -> float:

@@ -15,6 +15,7 @@ from app.shared import graph_results, graph_settings, job_results, navigation, s
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.graph_results import Fit, Version
+from app.shared.one_of import one_of
 from kdcal_core.charts import (
     MapPoints,
     PosteriorPanel,
@@ -103,7 +104,7 @@ def fitted_graph(review: Review) -> Fit | None:
     try:
         return graph_results.fitted(review, OFFER)
     except InputError as error:
-        st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+        session.info_box(error)
         return None
 
 
@@ -135,19 +136,15 @@ def controls(review: Review) -> tuple[GridSettings, int]:
 
 
 def _axes() -> Literal["features", "principal"]:
-    axes: Literal["features", "principal"] = st.segmented_control(
+    return one_of(
         "Axes",
-        options=list(AXES),
-        default="principal",
-        required=True,
-        format_func=AXES.__getitem__,
+        AXES,
+        "principal",
         key="map_axes",
-        persist_state="session",
         width="content",
         help="Principal axes show most of how rows differ in two dimensions. Two features are "
         "easier to read, but the others have to be fixed.",
     )
-    return axes
 
 
 def _feature(label: str, key: str, review: Review, names: tuple[str, ...]) -> str:

@@ -11,10 +11,11 @@ from app.recalibration import recalibration_results as found
 from app.recalibration import recalibration_settings
 from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import Finished, View
-from app.shared import job_results, navigation, session, tiles
+from app.shared import job_results, navigation, tiles
 from app.shared.box_selection import Box
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
+from app.shared.one_of import one_of
 from kdcal_core.charts import (
     PAPERS,
     better_model_words,
@@ -25,7 +26,6 @@ from kdcal_core.charts import (
     recalibrator_title,
 )
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MODEL, STATED, meanings
 from kdcal_core.review import Review
 from kdcal_core.tasks import AXES, MEAN, OUTCOME, recalibrate, repair_keys, space_title
@@ -48,10 +48,8 @@ def recalibrated(review: Review) -> View | None:
     row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     with row, job_results.settings_card(review, "recalibration"):
         settings, button = recalibration_settings.choose(review), st.empty()
-    try:
-        asked = recalibrate.request(session.workspace(), review.id, settings)
-    except InputError as error:
-        st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+    asked = job_results.request(recalibrate, review, settings)
+    if asked is None:
         return None
     job = job_results.asked_for(
         asked, review, button, label="Recalibrate", name="recalibration", will_show=text.WILL_SHOW
@@ -70,18 +68,15 @@ def _view(review: Review, key: str, run: Finished, row: Any) -> View | None:
         return None
     best = run.record.choice.key
     titles = {one.key: recalibrator_title(one.key, one.title) for one in run.record.methods}
-    chosen = row.segmented_control(
-        "Method in the pictures below",
-        options=methods,
-        default=best if best in methods else methods[0],
-        required=True,
-        format_func=titles.__getitem__,
-        key=f"recalibration_shown_{key[:16]}",
-        persist_state="session",
-        label_visibility="collapsed",
-        width="content",
-    )
-    assert chosen is not None
+    with row:
+        chosen = one_of(
+            "Method in the pictures below",
+            {one: titles[one] for one in methods},
+            best if best in methods else methods[0],
+            key=f"recalibration_shown_{key[:16]}",
+            label_visibility="collapsed",
+            width="content",
+        )
     return View(review, key, run, chosen)
 
 
@@ -117,7 +112,9 @@ def _tiles(view: View) -> None:
     changes = {**method.differences, "rmse": None}
     tiles.estimate_column(
         [method.scores.rows[key] for key in shown],
-        notes=[text.tile_note(model.scores.rows.get(key), changes.get(key)) for key in shown],
+        notes=[
+            tiles.before_and_change(model.scores.rows.get(key), changes.get(key)) for key in shown
+        ],
     )
 
 

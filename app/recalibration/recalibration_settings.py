@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.recalibration import recalibration_text as text
 from app.shared.emphasis import quiet
+from app.shared.one_of import one_of
 from kdcal_core.charts import PAPERS, recalibrator_title
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import Review
@@ -39,15 +40,12 @@ def choose(review: Review) -> RecalibrationSettings:
     )
     left, middle, right = st.columns([1.4, 1, 1], vertical_alignment="bottom", gap="medium")
     with left:
-        how = st.segmented_control(
+        how = one_of(
             "Neighbours",
-            options=list(HOW),
-            default="choose",
-            required=True,
-            format_func=HOW.__getitem__,
+            HOW,
+            "choose",
             key="recalibration_how",
             help="For the methods that use neighbours.",
-            **_KEPT,
         )
     space, k, radius = space_names(review)[0], RecalibrationSettings().k, None
     if how != "choose":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kdcal_core.diagnostics import Estimate, estimate_text, value_text
 from kdcal_core.evaluation import RecalibratorScores
 from kdcal_core.tasks import RecalibrationRecord, space_title
 
@@ -83,12 +82,6 @@ def local_finding(model: RecalibratorScores, method: RecalibratorScores, space: 
         f"{model.looked_at:,} neighbourhoods were found wrong beyond chance, "
         f"{f'{method.needed:,}' if method.needed else 'none'} after the repair."
     )
-
-
-def tile_note(before: Estimate | None, change: Estimate | None) -> str:
-    """The note under a tile: the value before, and the paired change."""
-    text = "" if before is None else f"{value_text(before)} before"
-    return text if change is None else f"{text}; change {estimate_text(change, chance=False)}"
 
 
 def outside_notes(outside: int) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import streamlit as st
 
 from app.shared import set_results, tiles
 from app.shared.charts import drawn_once, is_dark, show
+from app.shared.one_of import one_of
 from app.shared.question_choice import Asked, choose_kind, choose_label, question_fold
 from app.shared.tables import show_estimates, show_table
 from kdcal_core.charts import (
@@ -175,18 +176,14 @@ def further(
 
 
 def _strategy() -> Strategy:
-    strategy: Strategy = st.segmented_control(
+    return one_of(
         "Width of the bins",
-        options=list(STRATEGIES),
-        default="uniform",
-        required=True,
-        format_func=STRATEGIES.__getitem__,
+        STRATEGIES,
+        "uniform",
         key="reliability_strategy",
-        persist_state="session",
         help="Equal width shows where on the scale the model errs; equal rows gives every bin "
         "the same certainty.",
     )
-    return strategy
 
 
 def multiples(review: Review, which: Which, drawn: Drawn) -> None:
@@ -244,15 +241,8 @@ def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> No
         )
     with right.container(border=True, height="stretch"):
         st.subheader("Which classes are confused", anchor=False)
-        table: Literal["joint", "confusion", "reverse"] = st.segmented_control(
-            "Table",
-            options=list(TABLES),
-            default="reverse",
-            required=True,
-            format_func=TABLES.__getitem__,
-            key="confusion_table",
-            persist_state="session",
-            label_visibility="collapsed",
+        table = one_of(
+            "Table", TABLES, "reverse", key="confusion_table", label_visibility="collapsed"
         )
         show(
             drawn_once(confusion_chart, found.confusion, table, review.classes, dark=is_dark()),

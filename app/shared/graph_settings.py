@@ -12,6 +12,7 @@ import numpy as np
 import streamlit as st
 
 from app.shared.emphasis import quiet
+from app.shared.one_of import one_of
 from kdcal_core.calibration import LEAST_LOG_FLOOR, PAPERS_LOG_FLOOR
 from kdcal_core.text import escape_markdown, listed
 
@@ -47,16 +48,7 @@ class Further:
 
 def distance_choice(review_id: str) -> Distance:
     """The distance of the fit; another one is fitted at once, as a job."""
-    chosen: Distance = st.segmented_control(
-        "Distance between regions",
-        options=list(DISTANCES),
-        default="geodesic",
-        required=True,
-        format_func=DISTANCES.__getitem__,
-        key=distance_key(review_id),
-        **_KEPT,
-    )
-    return chosen
+    return one_of("Distance between regions", DISTANCES, "geodesic", key=distance_key(review_id))
 
 
 def distance_key(review_id: str) -> str:

@@ -14,7 +14,7 @@ from app.shared.kept import by_digest
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.review import Review
-from kdcal_core.tasks import Request, Task
+from kdcal_core.tasks import Request, ReviewTask, Task
 
 T = TypeVar("T")
 _AGAIN = "compute_again"  # the key of the job whose damaged result is to be computed again
@@ -101,6 +101,15 @@ def fold_settings(review: Review, name: str, asked: Request) -> None:
     kept[review.id] = asked.key
     if first:
         st.rerun()
+
+
+def request(task: ReviewTask[Any], review: Review, settings: Any) -> Request | None:
+    """The job of a review's task; where it cannot run, None, and the page says why."""
+    try:
+        return task.request(session.workspace(), review.id, settings)
+    except InputError as error:
+        session.info_box(error)
+        return None
 
 
 def asked_for(

@@ -159,6 +159,11 @@ def reporting_errors() -> Iterator[None]:
         )
 
 
+def info_box(error: InputError) -> None:
+    """Why a page cannot compute something of this review, and what to do about it."""
+    st.info(escape_markdown(f"{error.what}. {error.fix}", 1500), icon=":material/info:")
+
+
 def error_box(error: InputError) -> None:
     """What is wrong, where, and how to fix it; every name in it escaped."""
     where = f" ({escape_markdown(error.where, 300)})" if error.where else ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
+from app.shared.one_of import one_of
 from kdcal_core.review import Review, Which
+
+_SETS: dict[Which, str] = {"calibration": "Calibration set", "evaluation": "Evaluation set"}
 
 
 def choose_set(review: Review, page: str) -> Which:
@@ -14,15 +15,11 @@ def choose_set(review: Review, page: str) -> Which:
     """
     if not review.has_evaluation:
         return "calibration"
-    chosen: Which = st.segmented_control(
+    return one_of(
         "Rows",
-        options=["calibration", "evaluation"],
-        default="evaluation",
-        required=True,
-        format_func={"calibration": "Calibration set", "evaluation": "Evaluation set"}.__getitem__,
+        _SETS,
+        "evaluation",
         key=f"{page}_set",
-        persist_state="session",
         label_visibility="collapsed",
         help="Both are held-out rows. Calibrators are fitted on the calibration set.",
     )
-    return chosen

@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kdcal_core.diagnostics import (
     Estimate,
+    estimate_text,
     interval_text,
     reference_text,
     rows_text,
@@ -35,6 +36,12 @@ def answer(*, square: bool = False) -> tuple[DeltaGenerator, DeltaGenerator]:
         return picture.container(border=True, height="stretch"), tiles
     line = st.container(horizontal=True, gap="small")
     return line.container(border=True, width=SQUARE_WIDTH), line.container()
+
+
+def before_and_change(before: Estimate | None, change: Estimate | None) -> str:
+    """The note under a tile: the value before, and the paired change."""
+    text = "" if before is None else f"{value_text(before)} before"
+    return text if change is None else f"{text}; change {estimate_text(change, chance=False)}"
 
 
 def estimate_row(estimates: Sequence[Estimate], *, notes: Sequence[str] | None = None) -> None:
