@@ -594,11 +594,7 @@ def parameters(text: str) -> tuple[tuple[str, str], ...]:
     >>> parameters("mean=mu, 0.5=the median")
     (('mean', 'mu'), ('0.5', 'the median'))
     """
-    pairs = [part.partition("=") for part in text.split(",")]
-    found = tuple((name.strip(), column.strip()) for name, _, column in pairs)
-    if not all(name and column for name, column in found):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list like mean=mu,std=sigma")
-    return found
+    return _pairs([part.partition("=") for part in text.split(",")], text, "mean=mu,std=sigma")
 
 
 def setting(text: str) -> tuple[str, str]:
@@ -623,10 +619,15 @@ def outputs(text: str) -> tuple[tuple[str, str], ...]:
     >>> outputs("<=50K=p_low, >50K=p_high")
     (('<=50K', 'p_low'), ('>50K', 'p_high'))
     """
-    pairs = [part.rpartition("=") for part in text.split(",")]
-    found = tuple((name.strip(), column.strip()) for name, _, column in pairs)
+    return _pairs([part.rpartition("=") for part in text.split(",")], text, "0=p_no,1=p_yes")
+
+
+def _pairs(
+    parts: list[tuple[str, str, str]], text: str, example: str
+) -> tuple[tuple[str, str], ...]:
+    found = tuple((name.strip(), column.strip()) for name, _, column in parts)
     if not all(name and column for name, column in found):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list like 0=p_no,1=p_yes")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list like {example}")
     return found
 
 

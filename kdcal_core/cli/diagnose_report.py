@@ -394,19 +394,22 @@ def report(measured: Measured, source: str, share: float) -> str:
     share : float
         Level of the intervals.
     """
-    scored = measured.scored
-    interval = f"{100 * share:g}% interval"
-    head = (
-        f"{scored.name.capitalize()} set: {printable(source, 80)}, "
-        f"{counted(scored.n_rows, 'row')}, {len(scored.classes)} classes"
-    )
+    scored, interval = measured.scored, f"{100 * share:g}% interval"
     parts = [
-        "\n".join([head, *map(printable, (*measured.findings, *measured.notes))]),
+        _head(measured, source, f"{len(scored.classes)} classes"),
         estimates_table(measured.estimates, interval),
         _by_class(measured.by_class, scored.classes, interval),
         _diagram(measured.diagram, interval, _asked(measured)),
     ]
     return "\n\n".join(parts)
+
+
+def _head(measured: Measured | MeasuredRegression, source: str, kind: str) -> str:
+    """What was measured on which rows, the findings and the notes."""
+    scored = measured.scored
+    table = f"{scored.name.capitalize()} set: {printable(source, 80)}"
+    first = f"{table}, {counted(scored.n_rows, 'row')}, {kind}"
+    return "\n".join([first, *map(printable, (*measured.findings, *measured.notes))])
 
 
 def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
@@ -472,24 +475,10 @@ def _said_and_seen(curve: ReliabilityCurve, j: int) -> tuple[str, str, str, str]
 
 
 def regression_report(measured: MeasuredRegression, source: str, share: float) -> str:
-    """One set's results, ready to print.
-
-    Parameters
-    ----------
-    measured : MeasuredRegression
-    source : str
-        Name of the table. Untrusted text.
-    share : float
-        Level of the intervals.
-    """
-    scored = measured.scored
+    """One set's results, ready to print; arguments as for :func:`report`."""
     interval = f"{100 * share:g}% interval"
-    head = (
-        f"{scored.name.capitalize()} set: {printable(source, 80)}, "
-        f"{counted(scored.n_rows, 'row')}, regression ({scored.distribution.family})"
-    )
     parts = [
-        "\n".join([head, *map(printable, (*measured.findings, *measured.notes))]),
+        _head(measured, source, f"regression ({measured.scored.distribution.family})"),
         estimates_table(tuple(measured.scores.rows.values()), interval),
         _coverage(measured.coverage, interval),
         _tests(measured.tests),

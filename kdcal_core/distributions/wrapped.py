@@ -27,7 +27,53 @@ from kdcal_core.errors import InputError
 NODES = 512
 
 
-class Mapped(PredictiveDistribution):
+class ThroughMap(PredictiveDistribution):
+    """F~ = R(F^): a base's distribution function through maps R of probabilities.
+
+    A subclass has the maps at ``knots`` and ``values``, in ``_map``, and weighted samples or
+    quantiles that stand for the distribution, in ``_nodes``.
+    """
+
+    base: PredictiveDistribution
+    knots: FloatArray
+    values: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    @property
+    def continuous(self) -> bool:
+        return self.base.continuous
+
+    @property
+    def has_density(self) -> bool:
+        return self.base.has_density
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Knots and values, and the base's arrays under its family, such as "normal.mean"."""
+        inner = {f"{self.base.family}.{name}": one for name, one in self.base.arrays().items()}
+        return {"knots": self.knots, "values": self.values, **inner}
+
+    def _map(self, probability: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def _nodes(self) -> Weighted:
+        raise NotImplementedError
+
+    def _cdf(self, y: FloatArray) -> FloatArray:
+        return self._map(self.base._cdf(y))
+
+    def _cdf_left(self, y: FloatArray) -> FloatArray:
+        return self._map(self.base._cdf_left(y))
+
+    def _crps(self, y: FloatArray) -> FloatArray:
+        return self._nodes()._crps(y)
+
+    def _mean(self) -> FloatArray:
+        return self._nodes()._mean()
+
+
+class Mapped(ThroughMap):
     """F~ = R o F^: the base's distribution function through one map R for all rows.
 
     This is isotonic recalibration (Torres et al., section 2).
@@ -62,35 +108,16 @@ class Mapped(PredictiveDistribution):
     """
 
     family: ClassVar[str] = "mapped"
-    base: PredictiveDistribution
-    knots: FloatArray
-    values: FloatArray
 
     def __init__(self, base: PredictiveDistribution, knots: ArrayLike, values: ArrayLike) -> None:
         self.base = base
         self.knots, self.values = numbers_of(knots, "Knots"), numbers_of(values, "Values")
         check_map(self.knots, self.values)
 
-    def __len__(self) -> int:
-        return len(self.base)
-
     def __getitem__(self, rows: Rows) -> Self:
         chosen = object.__new__(type(self))
         chosen.base, chosen.knots, chosen.values = self.base[rows], self.knots, self.values
         return chosen
-
-    @property
-    def continuous(self) -> bool:
-        return self.base.continuous
-
-    @property
-    def has_density(self) -> bool:
-        return self.base.has_density
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Knots and values, and the base's arrays under its family, such as "normal.mean"."""
-        inner = {f"{self.base.family}.{name}": one for name, one in self.base.arrays().items()}
-        return {"knots": self.knots, "values": self.values, **inner}
 
     @property
     def _width(self) -> int:
@@ -109,12 +136,6 @@ class Mapped(PredictiveDistribution):
         lowest = self.knots[np.searchsorted(self.values, 0.0, side="right") - 1]
         return np.where(p == 0, lowest, answer)
 
-    def _cdf(self, y: FloatArray) -> FloatArray:
-        return self._map(self.base._cdf(y))
-
-    def _cdf_left(self, y: FloatArray) -> FloatArray:
-        return self._map(self.base._cdf_left(y))
-
     def _ppf(self, p: FloatArray) -> FloatArray:
         return self.base._ppf(self._inverse(p))
 
@@ -125,12 +146,6 @@ class Mapped(PredictiveDistribution):
         place = np.searchsorted(self.knots, self.base._cdf(y), side="right") - 1
         slope = (np.diff(self.values) / np.diff(self.knots))[np.minimum(place, len(self.knots) - 2)]
         return np.log(slope) + self.base._log_density(y)
-
-    def _crps(self, y: FloatArray) -> FloatArray:
-        return self._nodes()._crps(y)
-
-    def _mean(self) -> FloatArray:
-        return self._nodes()._mean()
 
     def _std(self) -> FloatArray:
         reaches_the_ends = self.values[1] > 0 or self.values[-2] < 1

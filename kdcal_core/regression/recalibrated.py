@@ -6,10 +6,10 @@ They are used as a step function or smoothed.
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc, ndtr, ndtri
 
 from kdcal_core.data.schema import FloatArray
@@ -18,6 +18,7 @@ from kdcal_core.distributions.distribution import Rows
 from kdcal_core.distributions.parametric import LOG_ROOT_TWO_PI
 from kdcal_core.distributions.piecewise import count_up_to, pick
 from kdcal_core.distributions.sampled import SMALLEST
+from kdcal_core.distributions.wrapped import ThroughMap
 from kdcal_core.regression.recalibrators import PIT_EDGE
 
 STRIP = 2.0**-8
@@ -170,7 +171,7 @@ MOST_NODES = 2**22
 """Quantiles of all rows together that are kept for mean, standard deviation and CRPS."""
 
 
-class SmoothedRecalibrated(PredictiveDistribution):
+class SmoothedRecalibrated(ThroughMap):
     """F~_j = R_j(F^_j), where R_j is a smooth distribution of the neighbours' PIT values.
 
     The weighted sample of Torres et al. ends at the most extreme of its k neighbours, so intervals
@@ -229,9 +230,6 @@ class SmoothedRecalibrated(PredictiveDistribution):
             knots[rows], values[rows] = _smooth(sampled.pits[rows], weights, bandwidth)
         return cls(sampled.base, knots, values)
 
-    def __len__(self) -> int:
-        return len(self.base)
-
     def __getitem__(self, rows: Rows) -> Self:
         if len(self.knots) == 1:
             chosen = type(self)(self.base[rows], self.knots, self.values)
@@ -242,35 +240,14 @@ class SmoothedRecalibrated(PredictiveDistribution):
         return chosen
 
     @property
-    def continuous(self) -> bool:
-        return self.base.continuous
-
-    @property
-    def has_density(self) -> bool:
-        return self.base.has_density
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Knots and values of R_j on the probit scale, and the base's arrays under its family."""
-        inner = {f"{self.base.family}.{name}": one for name, one in self.base.arrays().items()}
-        return {"knots": self.knots, "values": self.values, **inner}
-
-    @property
     def _width(self) -> int:
         return self.base._width + KNOTS + NODES
 
-    def _cdf(self, y: FloatArray) -> FloatArray:
-        return self._map(self.base._cdf(y))
-
-    def _cdf_left(self, y: FloatArray) -> FloatArray:
-        return self._map(self.base._cdf_left(y))
-
-    def _map(self, level: FloatArray) -> FloatArray:
-        probit = _probit(level)
+    def _map(self, probability: FloatArray) -> FloatArray:
+        probit = _probit(probability)
         _, value, slope, from_knot = self._piece(probit, self.knots)
-        mapped: FloatArray = np.where(
-            level <= 0, 0.0, np.where(level >= 1, 1.0, value + slope * from_knot)
-        )
-        return mapped
+        inner = np.where(probability >= 1, 1.0, value + slope * from_knot)
+        return np.where(probability <= 0, 0.0, inner)
 
     def _ppf(self, p: FloatArray) -> FloatArray:
         knot, _, slope, from_value = self._piece(p, self.values)
@@ -307,14 +284,8 @@ class SmoothedRecalibrated(PredictiveDistribution):
         self._keep_nodes()
         return super().crps(y)
 
-    def _mean(self) -> FloatArray:
-        return self._nodes()._mean()
-
     def _std(self) -> FloatArray:
         return self._nodes()._std()
-
-    def _crps(self, y: FloatArray) -> FloatArray:
-        return self._nodes()._crps(y)
 
     def _keep_nodes(self) -> None:
         """Compute the quantiles behind mean, standard deviation and CRPS once for all three."""
