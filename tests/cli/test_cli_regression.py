@@ -14,7 +14,7 @@ from scipy import stats
 from texts.snapshot import Texts
 
 from kdcal_core.cli import arguments, main
-from kdcal_core.cli.arguments import parameters
+from kdcal_core.cli.argument_types import parameters
 from kdcal_core.data import FAMILY_PARAMETERS, Family, Task
 from kdcal_core.distributions import FAMILIES
 
