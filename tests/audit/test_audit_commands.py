@@ -13,6 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from audit_words import said
 
 from kdcal_core.audit import read_content
 from kdcal_core.audit.config_file import config_of
@@ -52,13 +53,6 @@ def _there(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         folder = request.getfixturevalue("home")
         monkeypatch.chdir(folder)
         monkeypatch.setenv("KDCAL_HOME", str(folder / "home"))
-
-
-def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    capsys.readouterr()
-    assert main(["audit", *words]) == code
-    found = capsys.readouterr()
-    return found.out + found.err
 
 
 def test_the_gate_fails_on_the_model_and_passes_on_its_calibrated_output(home: Path) -> None:

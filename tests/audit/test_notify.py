@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from audit_people import ME
 from audit_place import Place
+from audit_words import said
 from notify_servers import Mails, Receiver, certificate, mail_server, receiver
 from standardwebhooks.webhooks import Webhook
 from urllib3.util import connection
@@ -46,7 +47,6 @@ from kdcal_core.audit.mail import send_mail
 from kdcal_core.audit.notices import Notice, mail_subject, mail_text
 from kdcal_core.audit.outbox import LEASE_SECONDS
 from kdcal_core.audit.sending import Undelivered
-from kdcal_core.cli import main
 from kdcal_core.errors import InputError
 from kdcal_core.review import NamedFiles
 
@@ -741,13 +741,6 @@ def test_words_hold_no_more_than_a_subject_s_length() -> None:
 
 
 # The command
-
-
-def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    capsys.readouterr()
-    assert main(["audit", *words]) == code
-    found = capsys.readouterr()
-    return found.out + found.err
 
 
 @pytest.fixture

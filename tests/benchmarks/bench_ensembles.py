@@ -82,6 +82,7 @@ def _judged(key: str, m: int, n: int, new: int, width: float, seed: int) -> list
 
 
 def two_peaks(n: int, seed: int) -> Drawn:
+    """Outcomes of two peaks under a normal of the right mean and spread."""
     rng = np.random.default_rng(seed)
     y = 2.5 * rng.choice([-1.0, 1.0], n) + 0.5 * rng.normal(size=n)
     return Normal(np.zeros(n), 2.55), y, rng.random((n, 2))

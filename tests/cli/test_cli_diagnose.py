@@ -18,25 +18,10 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, precision_score, roc_auc_score
 from texts.snapshot import Texts
 
-from kdcal_core.cli import main
-
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "sample_data"
 Run = Callable[..., tuple[int, str, str]]
 pytestmark = pytest.mark.usefixtures("work_here")
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: object) -> tuple[int, str, str]:
-        try:
-            code = main([str(word) for word in words])
-        except SystemExit as end:
-            code = int(end.code or 0)
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
 
 
 def sample_words(name: str) -> tuple[list[object], dict[str, Any]]:

@@ -15,26 +15,12 @@ from texts.snapshot import Texts
 
 from kdcal_core.calibration.export import load_calibrator, make_card, save_calibrator
 from kdcal_core.calibration.fitting import fit_calibrator
-from kdcal_core.cli import main
 from kdcal_core.data import Roles, ScoredSet
 from kdcal_core.models import ModelInfo
 
 Run = Callable[..., tuple[int, str, str]]
 pytestmark = pytest.mark.usefixtures("work_here")
 N = 400
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: object) -> tuple[int, str, str]:
-        try:
-            code = main([str(word) for word in words])
-        except SystemExit as end:
-            code = int(end.code or 0)
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
 
 
 def written(folder: Path, column: str = "p_default", **more: object) -> Path:

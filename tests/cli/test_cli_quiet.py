@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from commands import run
 
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.settings import settings_of
-from kdcal_core.cli import main
 from kdcal_core.cli.arguments import parser
 from kdcal_core.cli.terminal import progress_line, quieted, warn
 from kdcal_core.store.disk import digest_of
@@ -43,12 +43,6 @@ def rows(tmp_path: Path) -> Path:
     path = tmp_path / "rows.csv"
     pd.DataFrame({"p_no": 1 - p, "p_größer": p, "answer": answer}).to_csv(path, index=False)
     return path
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    code = main([str(word) for word in words])
-    said = capsys.readouterr()
-    return code, said.out, said.err
 
 
 def every_command() -> Iterator[tuple[str, ArgumentParser]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -13,7 +14,7 @@ import pytest
 from scipy import stats
 from texts.snapshot import Texts
 
-from kdcal_core.cli import arguments, main
+from kdcal_core.cli import arguments
 from kdcal_core.cli.argument_types import parameters
 from kdcal_core.data import FAMILY_PARAMETERS, Family, Task
 from kdcal_core.distributions import FAMILIES
@@ -25,16 +26,8 @@ pytestmark = pytest.mark.usefixtures("work_here")
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: object) -> tuple[int, str, str]:
-        try:
-            code = main(["diagnose", *(str(word) for word in words)])
-        except SystemExit as end:
-            code = int(end.code or 0)
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+def run(run: Run) -> Run:
+    return partial(run, "diagnose")
 
 
 def frame(n: int = 400) -> pd.DataFrame:

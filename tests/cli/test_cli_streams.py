@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from commands import run
 from texts.snapshot import Texts
 
 from kdcal_core.cli import main
@@ -33,12 +34,6 @@ def rows(tmp_path: Path) -> Path:
     path = tmp_path / "rows.csv"
     pd.DataFrame({"p_no": 1 - p, "p_yes": p, "answer": answer}).to_csv(path, index=False)
     return path
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    code = main([str(word) for word in words])
-    said = capsys.readouterr()
-    return code, said.out, said.err
 
 
 class Piped:

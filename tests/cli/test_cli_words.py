@@ -9,23 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import run
 from hypothesis import given
 from hypothesis import strategies as st
 from texts.snapshot import Texts
 
 import kdcal_core
-from kdcal_core.cli import convert, main
+from kdcal_core.cli import convert
 from kdcal_core.cli.terminal import table, width
 from kdcal_core.text import printable
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    try:
-        code = main(words)
-    except SystemExit as end:
-        code = int(end.code or 0)
-    said = capsys.readouterr()
-    return code, said.out, said.err
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

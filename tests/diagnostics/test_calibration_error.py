@@ -4,6 +4,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from drawn_rows import draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from probcal.metrics import ece as probcal_ece
@@ -23,15 +24,6 @@ from kdcal_core.statistics import clopper_pearson
 from tests.benchmarks.bench_coverage import measure
 
 NORMS = ["l1", "l2", "max"]
-
-
-def draw(n, n_classes, seed, sharp=1.0):
-    rng = np.random.default_rng(seed)
-    odds = np.exp(2.0 * rng.normal(size=(n, n_classes)))
-    proba = odds / odds.sum(axis=1, keepdims=True)
-    y = (proba.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
-    stated = proba**sharp
-    return stated / stated.sum(axis=1, keepdims=True), y
 
 
 def brute_error(problems, norm, n_bins):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from drawn_rows import draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
@@ -27,15 +28,6 @@ from kdcal_core.diagnostics import (
     top_label_log_loss,
 )
 from kdcal_core.errors import InputError
-
-
-def draw(n, n_classes, seed, sharp=1.0):
-    rng = np.random.default_rng(seed)
-    odds = np.exp(2.0 * rng.normal(size=(n, n_classes)))
-    proba = odds / odds.sum(axis=1, keepdims=True)
-    y = (proba.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
-    stated = proba**sharp
-    return stated / stated.sum(axis=1, keepdims=True), y
 
 
 @pytest.mark.parametrize("weighted", [False, True])

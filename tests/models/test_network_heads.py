@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 from scipy.special import expit, softmax
 from sklearn.neural_network import MLPClassifier
+from unpacked_codes import bits_of
 
 from kdcal_core.errors import InputError
 from kdcal_core.models import (
@@ -29,15 +30,6 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(23, 36))
-
-
-def _bits(codes):
-    layers = []
-    for width, part in zip(codes.layer_widths, codes.layer_slices(), strict=True):
-        words = codes.words[:, part]
-        j = np.arange(width)
-        layers.append((words[:, j // 64] >> (j % 64).astype(np.uint64)) & np.uint64(1) == 1)
-    return layers
 
 
 class Attention(nn.Module):
@@ -147,8 +139,8 @@ def test_a_torch_encoder_with_a_head(how, name, tmp_path):
     np.testing.assert_allclose(model.head_input(X), seen.numpy(), atol=1e-5)
     codes = model.head_codes(X)
     assert codes.layer_widths == (9, 70)
-    np.testing.assert_array_equal(_bits(codes)[0], first.numpy() > 0)
-    np.testing.assert_array_equal(_bits(codes)[1], second.numpy() > 0)
+    np.testing.assert_array_equal(bits_of(codes)[0], first.numpy() > 0)
+    np.testing.assert_array_equal(bits_of(codes)[1], second.numpy() > 0)
     np.testing.assert_allclose(model.logits(X), logits, atol=1e-5)
     assert model.other_activations == named
     for one in (model.head_input(X[:1]), model.logits(X[:1])):
@@ -352,7 +344,7 @@ def test_an_onnx_encoder_with_a_head(make, end, tmp_path):
     logits = np.maximum(before, 0) @ w["W2"]
     assert isinstance(model, HasHead)
     np.testing.assert_allclose(model.head_input(X), seen, atol=1e-4)
-    (bits,) = _bits(model.head_codes(X))
+    (bits,) = bits_of(model.head_codes(X))
     np.testing.assert_array_equal(bits[np.abs(before) > 1e-4], (before > 0)[np.abs(before) > 1e-4])
     np.testing.assert_allclose(model.logits(X), logits, rtol=1e-4, atol=1e-3)
     np.testing.assert_allclose(softmax(model.logits(X), 1), model.predict_proba(X), atol=1e-5)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from scipy.special import expit, log_softmax, softmax
+from unpacked_codes import bits_of
 
 from kdcal_core.errors import InputError
 from kdcal_core.models.onnx_model import load
@@ -94,16 +95,6 @@ def _load(model, tmp_path, name="net.onnx"):
     return load(path, name=name)
 
 
-def _bits(codes):
-    """Unpack codes to one boolean array a layer, by the definition of the packing."""
-    layers = []
-    for width, part in zip(codes.layer_widths, codes.layer_slices(), strict=True):
-        words = codes.words[:, part]
-        j = np.arange(width)
-        layers.append((words[:, j // 64] >> (j % 64).astype(np.uint64)) & np.uint64(1) == 1)
-    return layers
-
-
 @pytest.fixture
 def X():  # noqa: N802
     return np.random.default_rng(1).normal(size=(150, 4))
@@ -119,7 +110,7 @@ def test_a_network_against_numpy(tmp_path, X, end, relu):
     np.testing.assert_allclose(model.predict_proba(X).sum(1), 1, atol=1e-12)
     codes = model.codes(X)
     assert codes.layer_widths == (70, 5)
-    for got, want in zip(_bits(codes), hidden, strict=True):
+    for got, want in zip(bits_of(codes), hidden, strict=True):
         np.testing.assert_array_equal(got, want > 0)
     embedding = model.embed(X)
     assert embedding.dtype == np.float64
@@ -143,7 +134,7 @@ def test_many_rows_are_streamed_in_blocks(tmp_path):
     net = Net([4, 8, 3])
     model = _load(_plain(net), tmp_path)
     np.testing.assert_allclose(model.predict_proba(X), softmax(net.forward(X)[0], 1), atol=1e-5)
-    np.testing.assert_array_equal(_bits(model.codes(X))[0], net.forward(X)[1][0] > 0)
+    np.testing.assert_array_equal(bits_of(model.codes(X))[0], net.forward(X)[1][0] > 0)
 
 
 @pytest.mark.parametrize("end", [None, "Sigmoid"])
@@ -189,7 +180,7 @@ def test_an_ensemble_of_networks(tmp_path, X, how):
     runs = [net.forward(X) for net in nets]
     mean = np.mean([softmax(logits.astype(float), 1) for logits, _ in runs], axis=0)
     np.testing.assert_allclose(model.predict_proba(X), mean, atol=1e-5)
-    for got, want in zip(_bits(model.codes(X)), [h for _, hs in runs for h in hs], strict=True):
+    for got, want in zip(bits_of(model.codes(X)), [h for _, hs in runs for h in hs], strict=True):
         np.testing.assert_array_equal(got, want > 0)
     last = np.concatenate([hidden[-1] for _, hidden in runs], axis=1)
     np.testing.assert_allclose(model.embed(X), last, rtol=1e-4, atol=1e-5)
@@ -216,7 +207,7 @@ def test_images_are_reshaped_from_their_columns(tmp_path):
     images = np.pad(X.reshape(9, 2, 4, 4), ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(images, (3, 3), axis=(2, 3))
     hidden = np.maximum(np.einsum("ncijkl,ockl->noij", windows, W), 0).reshape(9, -1)
-    np.testing.assert_array_equal(_bits(wrapped.codes(X))[0], hidden > 0)
+    np.testing.assert_array_equal(bits_of(wrapped.codes(X))[0], hidden > 0)
     np.testing.assert_allclose(wrapped.embed(X), hidden, atol=1e-4)
     np.testing.assert_allclose(wrapped.predict_proba(X), softmax(hidden @ V, 1), atol=1e-4)
 
@@ -343,7 +334,7 @@ def test_relus_inside_a_local_function_are_found(tmp_path, X):
     model = _model(nodes, inits, [_value("x", ["n", 4])], [_value(last, ["n", 3])],
                    functions=[body])  # fmt: skip
     wrapped = _load(model, tmp_path)
-    np.testing.assert_array_equal(_bits(wrapped.codes(X))[0], net.forward(X)[1][0] > 0)
+    np.testing.assert_array_equal(bits_of(wrapped.codes(X))[0], net.forward(X)[1][0] > 0)
 
 
 # Hostile and broken files

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, softmax
+from unpacked_codes import bits_of
 
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models.protocol import HasCodes
@@ -87,15 +88,6 @@ def _model(how, model, tmp_path, shape=(4,), **options):
     return wrap_module(model, input_shape=shape if len(shape) > 1 else None, **options)
 
 
-def _bits(codes):
-    layers = []
-    for width, part in zip(codes.layer_widths, codes.layer_slices(), strict=True):
-        words = codes.words[:, part]
-        j = np.arange(width)
-        layers.append((words[:, j // 64] >> (j % 64).astype(np.uint64)) & np.uint64(1) == 1)
-    return layers
-
-
 @pytest.fixture
 def X():  # noqa: N802
     return np.random.default_rng(1).normal(size=(150, 4)).astype(np.float32).astype(float)
@@ -120,8 +112,8 @@ def test_a_network_against_its_forward_pass(how, end, inplace, tmp_path, X):
     )
     codes = wrapped.codes(X)
     assert codes.layer_widths == (70, 5)
-    np.testing.assert_array_equal(_bits(codes)[0], first > 0)
-    np.testing.assert_array_equal(_bits(codes)[1], second > 0)
+    np.testing.assert_array_equal(bits_of(codes)[0], first > 0)
+    np.testing.assert_array_equal(bits_of(codes)[1], second > 0)
     assert wrapped.embed(X).dtype == np.float64
     np.testing.assert_allclose(wrapped.embed(X), second, atol=1e-6)
     assert wrapped.kind == "ReLU network (PyTorch), hidden layers of 70 and 5"
@@ -140,7 +132,7 @@ def test_an_ensemble(how, tmp_path, X):
             h for a, m in zip(layers, model.members, strict=True) for h in (a, torch.relu(m[2](a)))
         ]
     np.testing.assert_allclose(wrapped.predict_proba(X), proba, atol=1e-6)
-    for got, want in zip(_bits(wrapped.codes(X)), layers, strict=True):
+    for got, want in zip(bits_of(wrapped.codes(X)), layers, strict=True):
         np.testing.assert_array_equal(got, want.numpy() > 0)
     last = np.concatenate([h.numpy() for h in layers[1::2]], axis=1)
     np.testing.assert_allclose(wrapped.embed(X), last, atol=1e-6)
@@ -158,7 +150,7 @@ def test_images_are_reshaped_from_their_columns(how, tmp_path):
         images = torch.tensor(X, dtype=torch.float32).reshape(-1, 1, 8, 8)
         hidden = torch.relu(model.norm(model.conv(images))).flatten(1).numpy()
         proba = model(images).exp().numpy()
-    np.testing.assert_array_equal(_bits(wrapped.codes(X))[0], hidden > 0)
+    np.testing.assert_array_equal(bits_of(wrapped.codes(X))[0], hidden > 0)
     np.testing.assert_allclose(wrapped.embed(X), hidden, atol=1e-6)
     np.testing.assert_allclose(wrapped.predict_proba(X), proba, atol=1e-6)
 
@@ -262,7 +254,7 @@ def test_relus_under_other_names_are_found(act, X):
     model = Net()
     with torch.no_grad():
         want = model.a(torch.tensor(X, dtype=torch.float32)).numpy() > 0
-    np.testing.assert_array_equal(_bits(wrap_module(model).codes(X))[0], want)
+    np.testing.assert_array_equal(bits_of(wrap_module(model).codes(X))[0], want)
 
 
 @pytest.mark.parametrize("act", [nn.Tanh(), nn.LeakyReLU(), nn.Hardtanh(0, 6), nn.GELU()])

@@ -12,6 +12,7 @@ from kdcal_core.distributions import LogNormal, Normal, Weighted
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.regression import GlobalRecalibration, LocalRecalibration
 from kdcal_core.simulation import heteroscedastic
+from tests.benchmarks.bench_ensembles import two_peaks
 
 
 def algorithm_1(base, y, space, new, new_space, k=None, radius=None):
@@ -231,13 +232,6 @@ def test_no_warning_where_nothing_is_the_matter():
 def test_nobodys_choice_of_k_grows_with_the_root_of_the_rows(n, k):
     local = LocalRecalibration().fit(Normal(np.zeros(n), 1.0), np.zeros(n), np.arange(n))
     assert local.k_ == k
-
-
-def two_peaks(n, seed):
-    """Outcomes of two peaks under a normal of the right mean and spread."""
-    rng = np.random.default_rng(seed)
-    y = 2.5 * rng.choice([-1.0, 1.0], n) + 0.5 * rng.normal(size=n)
-    return Normal(np.zeros(n), 2.55), y, rng.random((n, 2))
 
 
 def test_smoothing_keeps_two_peaks_apart():
