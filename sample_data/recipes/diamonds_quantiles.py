@@ -16,7 +16,7 @@ N_KNOWN = 3_000
 
 
 def build(folder: Path) -> dict[str, Any]:
-    columns = diamonds.parse(diamonds.fetch())
+    columns = diamonds.fetched()
     price = columns["price"].astype(np.float64)
     X = np.column_stack([columns[name] for name in diamonds.FEATURES]).astype(np.float64)
     train, calibration, evaluation = split_rows(len(price), diamonds.SIZES, seed=4)

