@@ -97,6 +97,7 @@ UNIT_TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)
 STRIP_HEIGHT = 44
 PANEL_HEIGHT = 220
 WIDE_PANEL_HEIGHT = 270
+_COLUMNS = 4  # of a grid, at most
 COLUMN_GAP, ROW_GAP = 0.12, 0.2  # as shares of a panel
 LEGEND_LINE = 30
 
@@ -171,12 +172,9 @@ def template(dark: bool) -> go.layout.Template:
     )
 
 
-def new_figure(dark: bool, *, height: int, title: str | None = None) -> go.Figure:
-    """An empty figure in our look. The title is untrusted text and is escaped."""
-    figure = go.Figure(layout={"template": template(dark), "height": height})
-    if title:
-        figure.update_layout(title_text=escape_html(title))
-    return figure
+def new_figure(dark: bool, *, height: int) -> go.Figure:
+    """An empty figure in our look."""
+    return go.Figure(layout={"template": template(dark), "height": height})
 
 
 def unit_axis(figure: go.Figure, which: str, title: str = "", **more: object) -> None:
@@ -210,7 +208,6 @@ def new_grid(
     titles: Sequence[str],
     dark: bool,
     *,
-    columns: int = 4,
     x_title: str = "",
     y_title: str = "",
     strips: bool = False,
@@ -221,7 +218,7 @@ def new_grid(
     A trace with the axes of :func:`panel` is drawn in panel ``at``. The whole layout is set at
     once, because plotly checks it again at every change.
     """
-    columns = min(columns, max(len(titles), 1))
+    columns = min(_COLUMNS, max(len(titles), 1))
     rows = max(-(-len(titles) // columns), 1)
     high = PANEL_HEIGHT if columns > 3 else WIDE_PANEL_HEIGHT
     inside = rows * (high + STRIP_HEIGHT * strips)

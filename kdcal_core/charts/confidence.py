@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,8 @@ from kdcal_core.charts.chart import (
     unit_axis,
 )
 from kdcal_core.charts.marks import anchor_traces, boxes, identity, tiers
-from kdcal_core.charts.methods import HOVER, axis_titles, method_line
+from kdcal_core.charts.methods import HOVER, axis_titles
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
-from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import HistogramAnchor
 from kdcal_core.text import counted, formatted
 
@@ -187,27 +186,22 @@ def confidence_curve_figure(
     anchor: HistogramAnchor,
     *,
     dark: bool,
-    others: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
-    title: str | None = None,
     method: str = "kde_mon2",
 ) -> go.Figure:
     """Conf_KDE over its histogram, and below it the two densities that define it.
 
     A strip between them shows the right and wrong rows of each bin of the histogram. The densities
     are scaled by their row counts, so that their ratio is visible: confidence is green over green
-    plus orange (Salamon et al., Fig. 5, Eq. 9). ``others`` adds further methods as registry key ->
-    (scores, confidences), sorted by score.
+    plus orange (Salamon et al., Fig. 5, Eq. 9).
 
     If the calibrator shrinks the ratio towards a shared temperature, its output is the full line
     and the ratio alone the dotted one. Hovering shows how many rows support a score.
     """
     colours = palette(dark)
     colour, _, _ = method_style(method, colours)
-    figure = new_figure(dark, height=550, title=title)
+    figure = new_figure(dark, height=550)
     figure.add_trace(identity(colours))
     figure.add_traces(anchor_traces(anchor, colours))
-    for key, (score, confidence) in (others or {}).items():
-        figure.add_trace(method_line(key, score, confidence, colours))
     if curve.safe is not None:
         figure.add_trace(_alone(curve, colour))
     figure.add_traces(_curve(curve, anchor, colour))
@@ -233,7 +227,7 @@ def confidence_curve_figure(
             "ticktext": [f"{n:,}" for n in ticks],
         },
         legend=LEGEND_BELOW,
-        margin={"t": 12 if title is None else 72, "b": 104, "l": 52, "r": 8},
+        margin={"t": 12, "b": 104, "l": 52, "r": 8},
     )
     square(figure)
     return figure

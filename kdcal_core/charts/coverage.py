@@ -130,37 +130,23 @@ def coverage_by_figure(
     return figure
 
 
-def coverage_figure(
-    before: Coverage,
-    *,
-    dark: bool,
-    after: Coverage | None = None,
-    after_name: str = "Recalibrated",
-    after_by: str = "calibrated",
-) -> go.Figure:
+def coverage_figure(found: Coverage, *, dark: bool) -> go.Figure:
     """Observed minus stated coverage at each level, in percentage points, with exact intervals."""
     colours = palette(dark)
     figure = new_figure(dark, height=280)
-    shown = [(before, colours.model, "Model", "circle")]
-    if after is not None:
-        colour, _, symbol = method_style(after_by, colours)
-        shown.append((after, colour, escape_html(after_name, limit=40), symbol))
-    places = np.arange(len(before.rows), dtype=np.float64)
-    texts = [f"{row.level:.0%}" for row in before.rows]
-    for at, (result, colour, label, symbol) in enumerate(shown):
-        shift = _SHIFT * (2 * at - 1) if len(shown) > 1 else 0.0
-        levels = np.array([row.level for row in result.rows])
-        figure.add_traces(
-            _points(
-                places + shift,
-                [row.coverage for row in result.rows],
-                [f"{text} intervals" for text in texts],
-                colour,
-                label,
-                symbol,
-                less=levels,
-            )
+    places = np.arange(len(found.rows), dtype=np.float64)
+    texts = [f"{row.level:.0%}" for row in found.rows]
+    figure.add_traces(
+        _points(
+            places,
+            [row.coverage for row in found.rows],
+            [f"{text} intervals" for text in texts],
+            colours.model,
+            "Model",
+            "circle",
+            less=np.array([row.level for row in found.rows]),
         )
+    )
     figure.add_hline(y=0, line={"color": colours.truth, "width": 1, "dash": "4px,4px"})
     figure.update_layout(
         xaxis={

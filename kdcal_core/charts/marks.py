@@ -464,19 +464,18 @@ def distance_figure(
     prior: float,
     *,
     dark: bool,
-    data_radius: float = 1.0,
     band_words: str = "middle 80%",
 ) -> go.Figure:
     """Mean max confidence against distance from the data (Dey et al., Fig. 3; Fig. 1 of the earlier
     version).
 
-    ``x`` is the distance from the centre in units of the data's largest norm; the data end at
-    ``data_radius``. ``prior`` is the largest class prior, to which confidence should fall.
+    ``x`` is the distance from the centre in units of the data's largest norm, so the data end at 1.
+    ``prior`` is the largest class prior, to which confidence should fall.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=330)
     figure.add_traces(band_lines(lines, colours, "Distance {:,.3g}", "confidence", band_words))
-    last = max((float(line.x[-1]) for line in lines if line.x.size), default=data_radius)
+    last = max((float(line.x[-1]) for line in lines if line.x.size), default=1.0)
     figure.add_trace(
         go.Scatter(
             x=[0, last],
@@ -488,10 +487,10 @@ def distance_figure(
         )
     )
     figure.add_vrect(
-        x0=0, x1=data_radius, fillcolor=faded(colours.muted, 0.09), line_width=0, layer="below"
+        x0=0, x1=1.0, fillcolor=faded(colours.muted, 0.09), line_width=0, layer="below"
     )
     figure.add_annotation(
-        x=data_radius,
+        x=1.0,
         y=1.0,
         yref="paper",
         text="data end here",

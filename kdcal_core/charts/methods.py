@@ -125,7 +125,7 @@ def method_cloud(
             )
         )
     for key, (score, confidence) in (lines or {}).items():
-        figure.add_trace(method_line(key, score, confidence, colours))
+        figure.add_trace(_method_line(key, score, confidence, colours))
     if clouds:
         shown = max(len(rows) for rows in drawn.values())
         figure.add_annotation(
@@ -156,7 +156,7 @@ def _evenly(n: int, at_most: int) -> NDArray[np.int64]:
     return np.arange(n) if n <= at_most else np.linspace(0, n - 1, at_most).astype(np.int64)
 
 
-def method_line(
+def _method_line(
     key: str, score: FloatArray, confidence: FloatArray, colours: Palette
 ) -> go.Scatter:
     colour, dash, _ = method_style(key, colours)
@@ -197,18 +197,16 @@ def losses_figure(
     class_names: Sequence[str],
     *,
     dark: bool,
-    methods: Sequence[str] | None = None,
     beside: MethodLosses | None = None,
 ) -> go.Figure:
     """Mean log loss by predicted class and method, with intervals (Salamon et al., Figs. 17 to 19).
 
-    ``methods`` are the keys to draw, by default all. ``beside`` adds the losses on other rows as
-    hollow marks; their distance shows the noise, as in the paper. The axis is logarithmic, so equal
-    distances are equal ratios. It starts at a 300th of the largest loss, and smaller losses are
-    drawn at its edge.
+    ``beside`` adds the losses on other rows as hollow marks; their distance shows the noise, as in
+    the paper. The axis is logarithmic, so equal distances are equal ratios. It starts at a 300th of
+    the largest loss, and smaller losses are drawn at its edge.
     """
     colours = palette(dark)
-    keys = [key for key in losses.methods if methods is None or key in methods]
+    keys = losses.methods
     names = ["All rows", *(escape_html(name, limit=24) for name in class_names)]
     group = _ROW_HEIGHT * len(keys) + 16
     figure = new_figure(dark, height=130 + group * len(names))

@@ -151,9 +151,7 @@ def ecdf_chart(difference: EcdfDifference, *, dark: bool) -> Chart:
     )
 
 
-def pit_figure(
-    histogram: PitHistogram, *, dark: bool, kind: str = "none", who: str = "model"
-) -> go.Figure:
+def pit_figure(histogram: PitHistogram, *, dark: bool, kind: str = "none") -> go.Figure:
     """The PIT histogram (Torres et al., Fig. 1d) as a relative density, 1 if calibrated.
 
     Bars of calibrated distributions end inside the grey boxes; bars outside are strong, bars inside
@@ -161,7 +159,7 @@ def pit_figure(
     """
     colours = palette(dark)
     figure = new_figure(dark, height=320)
-    figure.add_traces(_histogram(histogram, colours, kind, who))
+    figure.add_traces(_histogram(histogram, colours, kind, "model"))
     figure.update_layout(
         xaxis=_pit_axis() | {"title_text": "PIT: position of the outcome in its distribution"},
         yaxis={
@@ -212,37 +210,25 @@ def pit_panels(panels: Sequence[PitPanel], *, dark: bool, columns: int = 3) -> g
     return figure
 
 
-def ecdf_figure(
-    model: EcdfDifference,
-    *,
-    dark: bool,
-    calibrated: EcdfDifference | None = None,
-    calibrated_by: str = "calibrated",
-) -> go.Figure:
-    """ECDF of the PIT values minus the uniform's, with its simultaneous band.
+def ecdf_figure(curve: EcdfDifference, *, dark: bool) -> go.Figure:
+    """ECDF of the PIT values minus the uniform's, with its simultaneous band around zero.
 
-    A line that leaves the band anywhere rejects uniformity at ``1 - level``. One band is drawn
-    around zero, the wider one, which is that of the curve with fewer rows.
+    A line that leaves the band anywhere rejects uniformity at ``1 - level``.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=300)
-    shown = [(model, colours.model, "Model")]
-    if calibrated is not None:
-        shown.append((calibrated, method_style(calibrated_by, colours)[0], "Recalibrated"))
-    widest = min((curve for curve, _, _ in shown), key=lambda curve: curve.n)
-    kept = _thinned(widest.levels)
+    kept = _thinned(curve.levels)
     figure.add_trace(
         ribbon(
-            widest.levels[kept],
-            widest.low[kept],
-            widest.high[kept],
+            curve.levels[kept],
+            curve.low[kept],
+            curve.high[kept],
             faded(colours.truth, 0.09),
-            name=f"Simultaneous {widest.level:.0%} band",
+            name=f"Simultaneous {curve.level:.0%} band",
         )
     )
     figure.add_trace(_level(0.0, colours, "Calibrated distribution"))
-    for curve, colour, name in shown:
-        figure.add_trace(_difference(curve, colour, name))
+    figure.add_trace(_difference(curve, colours.model, "Model"))
     figure.update_layout(
         xaxis=_pit_axis() | {"title_text": "PIT"},
         yaxis={"title_text": "Share below, minus expected", "nticks": 6},
@@ -401,20 +387,13 @@ def pit_panels_alt(panels: Sequence[PitPanel]) -> str:
     return " ".join(f"{shown.name}: {pit_alt(shown.histogram)}" for shown in panels)
 
 
-def ecdf_words(model: EcdfDifference, calibrated: EcdfDifference | None = None) -> str:
-    """Whether each line leaves the simultaneous band, and where it is furthest from zero."""
-    text = _ecdf_line(model, "The model's line")
-    if calibrated is None:
-        return f"{text}."
-    return f"{text}. {_ecdf_line(calibrated, 'Recalibrated, it')}."
-
-
-def _ecdf_line(curve: EcdfDifference, who: str) -> str:
+def ecdf_words(curve: EcdfDifference) -> str:
+    """Whether the line leaves the simultaneous band, and where it is furthest from zero."""
     worst = int(np.argmax(np.abs(curve.difference)))
     value = float(curve.difference[worst])
     stays = "leaves" if curve.outside.any() else "stays within"
     return (
-        f"{who} {stays} the {curve.level:.0%} band; it is furthest off at the "
+        f"The model's line {stays} the {curve.level:.0%} band; it is furthest off at the "
         f"{curve.levels[worst]:.2f} quantile, below which {100 * abs(value):.1f} points "
-        f"{'more' if value > 0 else 'fewer'} of the outcomes fall than stated"
+        f"{'more' if value > 0 else 'fewer'} of the outcomes fall than stated."
     )

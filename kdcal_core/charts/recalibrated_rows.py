@@ -231,7 +231,6 @@ def misses_figure(
     y_title: str,
     level: float = 0.95,
     rows: IntArray | None = None,
-    seed: int = 0,
 ) -> go.Figure:
     """The same rows on the same axes for each panel: hits faint grey, misses light red.
 
@@ -251,7 +250,7 @@ def misses_figure(
         Indices of these rows among all; by default they are all rows.
     """
     colours = palette(dark)
-    kept = drawn_rows(len(xy), len(panels), seed)
+    kept = drawn_rows(len(xy), len(panels))
     titles = [PanelTitle(shown.name, _share_missed(shown, level)) for shown in panels]
     figure = new_panels(
         titles, dark, columns=2, height=240, x_title=x_title, y_title=y_title, y_axis={"nticks": 6}
@@ -269,7 +268,7 @@ def misses_figure(
     return figure
 
 
-def drawn_rows(n: int, n_panels: int, seed: int = 0) -> NDArray[np.int64]:
+def drawn_rows(n: int, n_panels: int) -> NDArray[np.int64]:
     """Indices of the rows that are drawn, ascending: all, or a uniform sample of them.
 
     Examples
@@ -277,7 +276,7 @@ def drawn_rows(n: int, n_panels: int, seed: int = 0) -> NDArray[np.int64]:
     >>> drawn_rows(3, 2), drawn_rows(1_000_000, 2).size
     (array([0, 1, 2]), 2495)
     """
-    return at_most(n, (MAX_MARKS - _OTHERS) // max(n_panels, 1), seed)
+    return at_most(n, (MAX_MARKS - _OTHERS) // max(n_panels, 1), 0)
 
 
 def misses_table(
@@ -417,7 +416,6 @@ def truth_figure(
     *,
     dark: bool,
     rows: IntArray | None = None,
-    seed: int = 0,
 ) -> go.Figure:
     """Two squares, mean and standard deviation: correct estimates lie on the dashed diagonal.
 
@@ -430,7 +428,7 @@ def truth_figure(
     """
     colours = palette(dark)
     quantities = ["mean"] + (["std"] if truth.std is not None else [])
-    kept = drawn_rows(len(truth.mean), len(quantities) * max(len(estimates), 1), seed)
+    kept = drawn_rows(len(truth.mean), len(quantities) * max(len(estimates), 1))
     numbers = kept if rows is None else rows[kept]
     titles = [PanelTitle({"mean": "Mean", "std": "Standard deviation"}[key]) for key in quantities]
     figure = new_panels(

@@ -88,17 +88,14 @@ def recalibration_measures_chart(methods: Sequence[MeasuredRecalibration], *, da
 
 
 def recalibration_measures_figure(
-    methods: Sequence[MeasuredRecalibration],
-    *,
-    dark: bool,
-    measures: Sequence[str] | None = None,
+    methods: Sequence[MeasuredRecalibration], *, dark: bool
 ) -> go.Figure:
     """One panel per measure, one line per method: the value as a dot, its interval as a bar.
 
     The model's interval is a pale band through all lines; a dashed line is the stated value, if
-    there is one. ``measures`` are keys of `MEASURES`, by default all that are known.
+    there is one.
     """
-    shown = _shown(methods, measures)
+    shown = _shown(methods)
     figure = dot_panels(
         [one.label for one in methods], [MEASURES[key].title for key in shown], dark
     )
@@ -116,15 +113,9 @@ def recalibration_measures_figure(
     return figure
 
 
-def _shown(
-    methods: Sequence[MeasuredRecalibration], measures: Sequence[str] | None = None
-) -> list[str]:
+def _shown(methods: Sequence[MeasuredRecalibration]) -> list[str]:
     """The measures that at least one method has."""
-    return [
-        key
-        for key in (measures or MEASURES)
-        if any(key in method.scores.rows for method in methods)
-    ]
+    return [key for key in MEASURES if any(key in method.scores.rows for method in methods)]
 
 
 def recalibration_finding(model: RecalibratorScores, method: RecalibratorScores) -> str:
@@ -204,17 +195,14 @@ def recalibration_differences_chart(
 
 
 def recalibration_differences_figure(
-    methods: Sequence[MeasuredRecalibration],
-    *,
-    dark: bool,
-    measures: Sequence[str] | None = None,
+    methods: Sequence[MeasuredRecalibration], *, dark: bool
 ) -> go.Figure:
     """Paired differences from the model on the same rows, with their intervals.
 
     An interval that excludes 0 shows a difference beyond noise. The model, at 0, is left out.
     """
     others = [method for method in methods if method.key != "model"]
-    shown = _changed(methods, measures)
+    shown = _changed(methods)
     titles = [f"{MEASURES[key].title}: change" for key in shown]
     figure = dot_panels([one.label for one in others], titles, dark)
     colours = palette(dark)
@@ -225,14 +213,10 @@ def recalibration_differences_figure(
     return figure
 
 
-def _changed(
-    methods: Sequence[MeasuredRecalibration], measures: Sequence[str] | None = None
-) -> list[str]:
+def _changed(methods: Sequence[MeasuredRecalibration]) -> list[str]:
     """The measures whose change at least one method has."""
     others = [method for method in methods if method.key != "model"]
-    return [
-        key for key in (measures or MEASURES) if any(key in method.differences for method in others)
-    ]
+    return [key for key in MEASURES if any(key in method.differences for method in others)]
 
 
 def recalibration_measures_table(methods: Sequence[MeasuredRecalibration]) -> pd.DataFrame:
@@ -352,13 +336,13 @@ def _side(change: float) -> str:
     return "less" if change < 0 else "more"
 
 
-def differences_words(methods: Sequence[MeasuredRecalibration], measure: str = "crps") -> str:
-    """How many methods change the mean score beyond chance, and the one that lowers it most."""
-    title = MEASURES[measure].title
+def differences_words(methods: Sequence[MeasuredRecalibration]) -> str:
+    """How many methods change the CRPS beyond chance, and the one that lowers it most."""
+    title = MEASURES["crps"].title
     known = [
-        (one, one.differences[measure])
+        (one, one.differences["crps"])
         for one in methods
-        if one.key != "model" and measure in one.differences
+        if one.key != "model" and "crps" in one.differences
     ]
     if not known:
         return f"No change of {title} is defined here."

@@ -137,7 +137,6 @@ def reliability_figure(
     curve: ReliabilityCurve,
     *,
     dark: bool,
-    title: str | None = None,
     calibrated: ReliabilityCurve | None = None,
     calibrated_name: str = "Calibrated",
     calibrated_by: str = "calibrated",
@@ -176,7 +175,7 @@ def reliability_figure(
     colours = palette(dark)
     own, _, _ = method_style(drawn_as, colours)
     x_title, y_title = reliability_titles(of_class)
-    figure = new_figure(dark, height=360 if small else 545, title=title)
+    figure = new_figure(dark, height=360 if small else 545)
     figure.add_trace(_band(curve, colours))
     faults = [one.update(showlegend=False) for one in _faults(curve, colours)]  # named in place
     figure.add_traces(faults)
@@ -202,7 +201,7 @@ def reliability_figure(
         barmode="stack",
         bargap=0,
         legend=LEGEND_BELOW,
-        margin={"t": 12 if title is None else 72, "b": 104, "l": 52, "r": 8},
+        margin={"t": 12, "b": 104, "l": 52, "r": 8},
     )
     if small:
         figure.update_layout(showlegend=False, margin={"t": 8, "b": 40, "l": 48, "r": 8})

@@ -45,9 +45,7 @@ def scores_chart(histogram: ScoreHistogram, *, dark: bool) -> Chart:
     )
 
 
-def score_histogram_figure(
-    histogram: ScoreHistogram, *, dark: bool, x_title: str = "Stated confidence"
-) -> go.Figure:
+def score_histogram_figure(histogram: ScoreHistogram, *, dark: bool) -> go.Figure:
     """Scores of right predictions above and of wrong ones below, each on its own axis."""
     colours = palette(dark)
     figure = new_figure(dark, height=360)
@@ -84,7 +82,7 @@ def score_histogram_figure(
                 }
             }
         )
-    unit_axis(figure, "xaxis", x_title, anchor="y2")
+    unit_axis(figure, "xaxis", "Stated confidence", anchor="y2")
     return figure
 
 

@@ -16,7 +16,7 @@ from kdcal_core.charts.confidence import bandwidth_figure, confidence_curve_figu
 from kdcal_core.charts.coverage import coverage_by_figure, quantile_reliability_figure
 from kdcal_core.charts.methods import losses_figure, method_cloud
 from kdcal_core.charts.palette import VERSIONS, method_style, palette
-from kdcal_core.charts.pit import fault_colour, pit_figure
+from kdcal_core.charts.pit import fault_colour
 from kdcal_core.charts.predictive_density import predictive_density_figure
 from kdcal_core.charts.recalibration import recalibration_measures_figure
 from kdcal_core.charts.reliability import reliability_figure
@@ -217,7 +217,10 @@ def test_a_recalibrator_has_one_colour_on_every_page(key: str, dark: bool) -> No
             ),
             "Other",
         ),
-        "PIT": (pit_figure(pit_histogram(pit), dark=dark, who=key), "Outcomes, strong"),
+        "PIT": (
+            charts.pit_panels([charts.PitPanel("All", pit_histogram(pit), who=key)], dark=dark),
+            "Outcomes, strong",
+        ),
         "densities": (
             predictive_density_figure(
                 [charts.DensityPanel("Row 1", 1.0, (after,))],
@@ -228,7 +231,7 @@ def test_a_recalibrator_has_one_colour_on_every_page(key: str, dark: bool) -> No
             "Recalibrated",
         ),
         "measures": (
-            recalibration_measures_figure([measured], dark=dark, measures=["crps"]),
+            recalibration_measures_figure([measured], dark=dark),
             "",
         ),
     }

@@ -95,12 +95,12 @@ def test_every_method_has_a_look_of_its_own() -> None:
 
 
 def test_distance_shows_the_prior_and_where_data_end() -> None:
-    figure = distance_figure([line("model", 0.9)], 0.35, dark=False, data_radius=1.5)
+    figure = distance_figure([line("model", 0.9)], 0.35, dark=False)
     prior = next(trace for trace in figure.data if trace.name.startswith("Prior"))
     assert set(prior.y) == {0.35}
     assert prior.x[-1] == RADII[-1]
     (shade,) = figure.layout.shapes
-    assert (shade.x0, shade.x1) == (0, 1.5)
+    assert (shade.x0, shade.x1) == (0, 1)
     assert figure.layout.yaxis.range[0] < 0.35
 
 

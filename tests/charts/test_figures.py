@@ -73,7 +73,7 @@ def draw(scored: ScoredSet, kde: calibration.TopLabelKDE) -> Callable[[bool], di
 
     def all_figures(dark: bool) -> dict[str, go.Figure]:
         return {
-            "reliability": reliability_figure(overall, dark=dark, title=HOSTILE),
+            "reliability": reliability_figure(overall, dark=dark),
             "calibrated": reliability_figure(overall, dark=dark, calibrated=by_class[0]),
             "multiples": small_multiples(by_class, names, dark=dark),
             "scores": score_histogram_figure(diagnostics.score_histogram(proba, y), dark=dark),
@@ -81,9 +81,7 @@ def draw(scored: ScoredSet, kde: calibration.TopLabelKDE) -> Callable[[bool], di
                 which: confusion_figure(tables, which, names, dark=dark)
                 for which in ("joint", "confusion", "reverse")
             },
-            "curve": confidence_curve_figure(
-                curves[0], anchors[0], dark=dark, others={"isotonic": line}
-            ),
+            "curve": confidence_curve_figure(curves[0], anchors[0], dark=dark),
             "bandwidths": bandwidth_figure(curves, monotone, anchors, names, dark=dark),
             "noise": noise_figure(halves, names, dark=dark),
             "cloud": method_cloud(

@@ -146,7 +146,7 @@ def draw(
     return {
         "pit": pit_figure(one, dark=dark, kind="too low"),
         "panels": charts.pit_panels(panels, dark=dark),
-        "ecdf": ecdf_figure(ecdf(pit), dark=dark, calibrated=ecdf(fair)),
+        "ecdf": ecdf_figure(ecdf(pit), dark=dark),
         "map": local_map_figure(local(), picked=[ring, ring], identity=True, **titles),
         "misses": misses_figure(xy, sides, **titles),
         "coverage_by": coverage_by_figure(
@@ -157,9 +157,7 @@ def draw(
             after=[row(0.95), row(0.0)],
             after_name=HOSTILE,
         ),
-        "coverage": coverage_figure(
-            Coverage(levels, n, 1.0), dark=dark, after=Coverage(levels, n, 1.0), after_name=HOSTILE
-        ),
+        "coverage": coverage_figure(Coverage(levels, n, 1.0), dark=dark),
         "density": predictive_density_figure(
             [charts.DensityPanel(HOSTILE, float(y[at]), curves)], dark=dark, y_title=HOSTILE
         ),
@@ -173,7 +171,7 @@ def draw(
         "selection": neighbour_selection_figure(
             [curve], dark=dark, chosen=(HOSTILE, 100), model=estimate(50.0 * scale)
         ),
-        "two": pit_figure(two, dark=dark, who="local"),
+        "two": charts.pit_panels([charts.PitPanel("All", two, who="local")], dark=dark),
     }
 
 
@@ -318,9 +316,11 @@ def test_coverage_points_and_bars_are_the_estimates() -> None:
 
 def test_an_infinite_score_has_no_dot_and_the_others_stay() -> None:
     methods = [measured("model", infinite=True), measured("isotonic")]
-    figure = recalibration_measures_figure(methods, dark=False, measures=["log_score"])
-    (dots,) = figure.data
-    np.testing.assert_array_equal(dots.y, [1])
+    figure = recalibration_measures_figure(methods, dark=False)
+    shown = [key for key in MEASURES if key in methods[0].scores.rows]
+    dots = dict(zip(shown, figure.data, strict=True))
+    np.testing.assert_array_equal(dots["log_score"].y, [1])
+    np.testing.assert_array_equal(dots["crps"].y, [0, 1])
     assert next(iter(figure.layout.yaxis.ticktext)).startswith("model")
 
 
