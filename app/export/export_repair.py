@@ -130,7 +130,7 @@ def _compared(review: Review) -> RepairChoice | None:
     if job is None or job.state != "done" or job.folder is None:
         return None
     try:
-        return load_part(job.folder, "record", RecalibrationRecord, whole=True).choice
+        return load_part(job.folder, "record", RecalibrationRecord).choice
     except InputError:  # Recalibration reports it
         return None
 

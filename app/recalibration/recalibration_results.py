@@ -98,7 +98,7 @@ def run_of(job: JobSnapshot) -> tuple[str, Finished] | None:
 
 @by_digest
 def _finished(key: str, *, folder: Path) -> Finished:
-    return Finished(folder, load_part(folder, "record", RecalibrationRecord, whole=True))
+    return Finished(folder, load_part(folder, "record", RecalibrationRecord))
 
 
 def map_of(view: View, across: str, up: str, level: float) -> RecalibratedMap | None:

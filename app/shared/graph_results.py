@@ -132,12 +132,12 @@ def foreign_of(job: JobSnapshot) -> Foreign | None:
 
 @by_digest
 def _fit(key: str, *, folder: Path) -> Fit:
-    return Fit(key, folder, load_part(folder, "record", GraphRecord, whole=True))
+    return Fit(key, folder, load_part(folder, "record", GraphRecord))
 
 
 @by_digest
 def _foreign(key: str, *, folder: Path) -> Foreign:
-    return Foreign(key, folder, load_part(folder, "record", ForeignRecord, whole=True))
+    return Foreign(key, folder, load_part(folder, "record", ForeignRecord))
 
 
 def _offer(review: Review, asked: Request, will_show: str) -> bool:

@@ -116,15 +116,13 @@ def require_given(text: str, what: str) -> None:
         raise InputError(f"{what} needs a name", fix="Write one.")
 
 
-def require_name(text: str, what: str, name: str = "") -> None:
+def require_name(text: str, what: str) -> None:
     """Refuse a name that is empty, shows nothing or is very long.
 
     Parameters
     ----------
     what : str
         What it names, such as "A project".
-    name : str, optional
-        What the text itself is called.
 
     Examples
     --------
@@ -133,7 +131,7 @@ def require_name(text: str, what: str, name: str = "") -> None:
     kdcal_core.errors.InputError: The name of a project has 201 characters, and at most 200 are ...
     """
     require_given(text, what)
-    called = name or f"The name of {what[:1].lower()}{what[1:]}"
+    called = f"The name of {what[:1].lower()}{what[1:]}"
     require_short(text, called, LONGEST_NAME)
     _require_visible(text, called)
 

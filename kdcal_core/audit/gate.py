@@ -116,7 +116,9 @@ class AskedGate:
     begun: Begun
 
 
-def start_gate(config: AuditConfig, record: Record | None, who: Person | None) -> StartedGate:
+def start_gate(
+    config: AuditConfig, record: Record | None = None, who: Person | None = None
+) -> StartedGate:
     """Check what can be checked before a file is read; parameters and errors of `run_gate`."""
     require_name(config.title, "An audit")  # before hours of computing
     if config.project:

@@ -14,7 +14,6 @@ from xml.etree import ElementTree
 
 import kdcal_core
 from kdcal_core.audit.config import AuditConfig, read_config, read_toml
-from kdcal_core.audit.events import Person
 from kdcal_core.audit.gate import (
     AskedGate,
     Gate,
@@ -29,7 +28,6 @@ from kdcal_core.audit.gate import (
 )
 from kdcal_core.audit.gate_words import gate_json, gate_junit
 from kdcal_core.audit.junit import plain_xml
-from kdcal_core.audit.record import Record
 from kdcal_core.blocks import in_flight
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
@@ -177,8 +175,6 @@ def run_gates(
     configs: Sequence[NamedConfig],
     *,
     executor: Executor | None = None,
-    record: Record | None = None,
-    who: Person | None = None,
     progress: Progress | None = None,
 ) -> Generator[GateOutcome, None, None]:
     """Audit what each configuration names, in order.
@@ -190,8 +186,6 @@ def run_gates(
     ----------
     executor : concurrent.futures.Executor, optional
         By default one audit is computed after the other here.
-    record, who
-        As of `kdcal_core.audit.run_gate`.
 
     Yields
     ------
@@ -213,7 +207,7 @@ def run_gates(
     try:
         while done < n:
             while waiting and len(loading) < ahead:
-                loading.append(_started(waiting.popleft(), executor, record, who))
+                loading.append(_started(waiting.popleft(), executor))
             while loading and len(judging) < ahead:
                 judging.append(loading[0])  # first, so that an error ends it too
                 _asked(loading.popleft(), executor, share)
@@ -249,14 +243,12 @@ def _submitted(executor: Executor | None, function: Callable[..., T], *given: An
     return later
 
 
-def _started(
-    config: NamedConfig, executor: Executor | None, record: Record | None, who: Person | None
-) -> _Running:
+def _started(config: NamedConfig, executor: Executor | None) -> _Running:
     one = _Running(config)
 
     def start() -> None:
         asked = read_config(config.path)
-        one.started = start_gate(asked, record, who)
+        one.started = start_gate(asked)
         shared = getattr(executor, "folder", None)
         one.folder = str(one.stack.enter_context(gate_folder(shared)))
         one.loaded = _submitted(executor, load_gate, asked, one.folder)

@@ -157,7 +157,7 @@ def _unknown(
 ) -> UnknownChange:
     """The rows of the new table that lie where the model has seen hardly any data."""
     made = made_apart(fit, folder / "graph", part_of(progress, 0.0, 0.7), _WATCHING)
-    facts = load_part(made, "record", GraphRecord, whole=True).facts
+    facts = load_part(made, "record", GraphRecord).facts
     source = workspace.read(source.id)
     if table.name not in source.watched:
         source = add_watched(workspace, source.id, table, table.name)

@@ -102,15 +102,6 @@ def _signal_before(watch: Watch) -> str:
     )
 
 
-def failure_lines(watch: Watch) -> list[str]:
-    """A line for each result that does not pass."""
-    return [
-        f"{one.title}: {one.verdict}. {result_words(watch, one)}"
-        for one in watch.results
-        if one.verdict != "pass"
-    ]
-
-
 def weights_words(watch: Watch) -> str:
     """What audited rows were weighted by, and how many they then count as."""
     found = watch.watched

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -59,7 +59,6 @@ def sample_of_folder(
     folder: str | Path,
     into: Path,
     roots: Sequence[Path] | None = None,
-    cancelled: Callable[[], bool] | None = None,
 ) -> tuple[Path, FolderSize]:
     """Write some 20,000 rows of a folder's table, from all over it, to a Parquet file.
 
@@ -82,7 +81,6 @@ def sample_of_folder(
         kwargs,
         seconds=_SECONDS,
         folder=into,
-        cancelled=cancelled,
         what="Reading the folder",
         confined=True,
     )
@@ -97,7 +95,6 @@ def summary_of_folder(
     into: Path,
     roots: Sequence[Path] | None = None,
     progress: Progress | None = None,
-    cancelled: Callable[[], bool] | None = None,
     *,
     size: FolderSize | None = None,
     executor: Executor | None = None,
@@ -148,7 +145,6 @@ def summary_of_folder(
         seconds=_SECONDS,
         folder=into,
         progress=progress,
-        cancelled=cancelled,
         **_READING,
     )
     return load(into, ClassSummary)

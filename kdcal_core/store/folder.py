@@ -161,21 +161,13 @@ def load(folder: str | Path, kind: type[T]) -> T:
     """
     path = Path(folder)
     try:
-        content = _content(path)
-        if _digests(path) != content["files"]:
-            raise ValueError("other files")
-        return decode(kind, content["result"], NpyFolder(path))
+        return decode(kind, _checked(path), NpyFolder(path))
     except _DAMAGE as error:
         raise damaged() from error
 
 
-def load_part(folder: str | Path, field: str, kind: type[T], *, whole: bool = False) -> T:
-    """One field of a result, without decoding its other fields.
-
-    Parameters
-    ----------
-    whole : bool
-        Whether every file of the result must match its digest, as for `load`.
+def load_part(folder: str | Path, field: str, kind: type[T]) -> T:
+    """One field of a result, without decoding its other fields, after the same checks.
 
     Raises
     ------
@@ -184,12 +176,17 @@ def load_part(folder: str | Path, field: str, kind: type[T], *, whole: bool = Fa
     """
     path = Path(folder)
     try:
-        content = _content(path)
-        if whole and _digests(path) != content["files"]:
-            raise ValueError("other files")
-        return decode(kind, content["result"][field], NpyFolder(path))
+        return decode(kind, _checked(path)[field], NpyFolder(path))
     except _DAMAGE as error:
         raise damaged() from error
+
+
+def _checked(path: Path) -> Any:
+    """The result as JSON, after every file is checked against its digest."""
+    content = _content(path)
+    if _digests(path) != content["files"]:
+        raise ValueError("other files")
+    return content["result"]
 
 
 _DAMAGE = (
