@@ -9,13 +9,14 @@ from kdcal_core.data.array_checks import (
     digest_arrays,
     softmax_logits,
 )
+from kdcal_core.data.column_doubts import Choice, Doubt, Reading
 from kdcal_core.data.column_kinds import SEVERAL_ROWS
 from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
 from kdcal_core.data.labels import classes_of, encode_labels
 from kdcal_core.data.parquet_folder import allowed_roots
 from kdcal_core.data.pixel_columns import pixel_places
-from kdcal_core.data.readings import Choice, Doubt, Reading, read_columns
+from kdcal_core.data.readings import read_columns
 from kdcal_core.data.regression_columns import (
     FAMILY_PARAMETERS,
     POSITIVE_OUTCOMES,

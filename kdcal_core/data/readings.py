@@ -9,50 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from kdcal_core.data.column_kinds import (
-    is_number,
-    mostly_numbers,
-    named,
-    sampled,
-    simple,
-)
-from kdcal_core.data.labels import (
-    classes_of,
-    default_event,
-    encode_labels,
-    rank_area,
-    share_a_meaning,
-)
-from kdcal_core.data.regression_columns import (
-    Bounds,
-    Parameters,
-    bounds_in,
-    follows,
-    interval_levels,
-    is_outcome_name,
-    measured_columns,
-)
+from kdcal_core.data.column_doubts import MOST_CHOICES, Choice, ColumnReader, Doubt, Reading
+from kdcal_core.data.column_kinds import is_number, mostly_numbers, named, sampled, simple
+from kdcal_core.data.labels import classes_of, encode_labels, rank_area, share_a_meaning
+from kdcal_core.data.regression_reading import RegressionReader
 from kdcal_core.data.role_columns import output_matrix, used_columns
 from kdcal_core.data.role_guesses import class_columns, guess_roles, is_share, is_target_name
-from kdcal_core.data.schema import Family, FloatArray, Roles, Table, Task
+from kdcal_core.data.schema import Family, Roles, Table, Task
+from kdcal_core.data.target_words import target_shows
 from kdcal_core.errors import InputError
-from kdcal_core.text import formatted, listed
+from kdcal_core.text import listed
 
-About = Literal["target", "classes", "scale", "order", "level", "outputs"]
-
-LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # of an interval whose level no name says
-NO_LEVEL = "none"
-_MOST_CHOICES = 6
 _CLEARLY = 0.05  # of the area under the ROC curve: a smaller lead is often chance
 _DIVIDE = "Percentages: divide by 100"
-_LOOKED_AT = 20_000  # rows, evenly spread
 _CONFIDENCES = (
     *("confidence", "conf", "max_prob", "max_proba", "top_prob", "pred_prob", "certainty"),
     *("prediction_confidence", "confidence_score", "prediction_probability"),
@@ -61,60 +36,6 @@ _UNNAMED = re.compile(r"unnamed_\d+(_\d+)?")  # as pandas calls the index that i
 _INDEX = ("index", "level_0", "index_level_0")
 _NO_HEADER = re.compile(r"column_\d+")
 _TOLERANCE = 0.01
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One answer to a doubt.
-
-    Attributes
-    ----------
-    answer : str
-        What :func:`read_columns` takes. Untrusted text.
-    words : str
-        What it says, in a few words. Untrusted text.
-    shows : str
-        What the rows show where this is the answer; empty where nothing is known before a model
-        has read them. Untrusted text.
-    """
-
-    answer: str
-    words: str
-    shows: str = ""
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """A question about a table that only a person can answer.
-
-    Attributes
-    ----------
-    about : str
-        "target": which column; "classes": the order of a model's classes whose file does not name
-        them; "scale": percentages or not; "order": which column belongs to which class; "level":
-        that of an interval; "outputs": why there are none.
-    sentence : str
-        Untrusted text.
-    choices : tuple of Choice
-        Empty where the table cannot be read; the sentence then says what to change.
-    """
-
-    about: About
-    sentence: str
-    choices: tuple[Choice, ...] = ()
-
-
-@dataclass(frozen=True)
-class Reading:
-    """The roles of a table's columns, the open doubts about them, and notes in sentences.
-
-    ``classes`` are the names that an answer gave to the classes of a model without names.
-    """
-
-    roles: Roles
-    doubts: tuple[Doubt, ...] = ()
-    notes: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
 
 
 def read_columns(
@@ -174,116 +95,11 @@ def read_columns(
     said = dict(answers or {})
     roles = guess(said.get("target"))
     if roles.task == "regression":
-        reader: _Reader = _Regression(frame, said, guess, model)
+        reader: ColumnReader = RegressionReader(frame, said, guess, model)
     else:
         reader = _Classification(frame, said, guess, model, tuple(classes or ()), n_classes)
     found = reader.read(roles)
     return replace(found, notes=(*notes, *found.notes))
-
-
-def target_shows(
-    labels: pd.Series[Any],
-    names: Sequence[str] = (),
-    proba: FloatArray | None = None,
-    weight: FloatArray | None = None,
-    rows: str = "the rows",
-) -> str:
-    """What rows show if a column is their true class, in a few words; empty for one class.
-
-    Of two classes it is said of the default event.
-
-    Parameters
-    ----------
-    labels : Series of n labels
-        Without missing values.
-    names : sequence of K str
-        The classes of the columns of ``proba``.
-    proba : (n, K) array or None
-        The predictions; None if there are none.
-    weight : (n,) array or None
-        Row weights, above zero; None if all count the same.
-    rows : str
-        Which rows these are, in words.
-
-    Examples
-    --------
-    >>> labels = pd.Series(["no", "yes", "no", "yes"])
-    >>> target_shows(labels)
-    'class yes: 50.0% of the rows'
-    >>> target_shows(pd.Series(["left", "right", "right", "right"]))
-    'class left: 25.0% of the rows'
-    >>> target_shows(labels, ("no", "yes"), np.array([[0.9, 0.1], [0.2, 0.8]] * 2))
-    'class yes: 50.0% of the rows, mean prediction 45.0%, AUROC 1.000'
-    """
-    classes = classes_of(labels)
-    if len(classes) < 2:
-        return ""
-    y = encode_labels(labels, classes)
-    event = default_event(classes, np.bincount(y, minlength=2).tolist()) or classes[-1]
-    rate = f"class {event[:40]}: {event_shows(labels, event, weight=weight, rows=rows)}"
-    if len(classes) > 2:
-        rate = f"{len(classes)} classes"
-    if proba is None:
-        return rate
-    try:
-        y = encode_labels(labels, names)
-    except InputError:  # the names are those of another column
-        return rate
-    if len(names) > 2:
-        right = float(np.average(proba.argmax(axis=1) == y, weights=weight))
-        return f"{rate}, {right:.1%} of {rows} predicted right"
-    named = names[int(encode_labels(pd.Series([event]), names)[0])]
-    return f"class {event[:40]}: {event_shows(labels, named, names, proba, weight, rows)}"
-
-
-def event_shows(
-    labels: pd.Series[Any],
-    event: str,
-    names: Sequence[str] = (),
-    proba: FloatArray | None = None,
-    weight: FloatArray | None = None,
-    rows: str = "the rows",
-) -> str:
-    """How often a class is true and, with predictions, what they say of it, in a few words.
-
-    Parameters
-    ----------
-    labels : Series of n labels
-        Without missing values.
-    event : str
-        One of ``names``, or of the classes of the labels where there are none.
-    names, proba, weight, rows
-        As for :func:`target_shows`.
-
-    Examples
-    --------
-    >>> labels = pd.Series(["no", "yes", "no", "yes"])
-    >>> event_shows(labels, "no")
-    '50.0% of the rows'
-    >>> event_shows(labels, "yes", ("no", "yes"), np.array([[0.9, 0.1], [0.2, 0.8]] * 2))
-    '50.0% of the rows, mean prediction 45.0%, AUROC 1.000'
-    """
-    classes = tuple(names) or classes_of(labels)
-    at = classes.index(event)
-    is_event = encode_labels(labels, classes) == at
-    rate = f"{np.average(is_event, weights=weight):.1%} of {rows}"
-    if proba is None:
-        return rate
-    stated = proba[:, at]
-    area, _ = rank_area(stated, is_event)
-    if weight is not None:
-        area = _weighted_area(stated, is_event, weight)
-    mean = np.average(stated, weights=weight)
-    return f"{rate}, mean prediction {mean:.1%}, AUROC {area:.3f}"
-
-
-def _weighted_area(score: FloatArray, positive: NDArray[np.bool_], weight: FloatArray) -> float:
-    """Area under the ROC curve of weighted rows; one half where all rows are of one side."""
-    _, place = np.unique(score, return_inverse=True)
-    hit = np.bincount(place, weights=np.where(positive, weight, 0.0))
-    miss = np.bincount(place, weights=np.where(positive, 0.0, weight))
-    pairs = hit.sum() * miss.sum()
-    return float(hit @ (np.cumsum(miss) - 0.5 * miss) / pairs) if pairs else 0.5
 
 
 def index_columns(frame: pd.DataFrame) -> list[str]:
@@ -305,25 +121,7 @@ def index_columns(frame: pd.DataFrame) -> list[str]:
     ]
 
 
-class _Reader:
-    """What both tasks share: the frame without its index, the answers, the guess at roles."""
-
-    def __init__(
-        self, frame: pd.DataFrame, said: Mapping[str, str], guess: Any, model: bool
-    ) -> None:
-        self.frame = frame
-        self.said = said
-        self.guess = guess
-        self.model = model
-
-    def read(self, roles: Roles) -> Reading:
-        raise NotImplementedError
-
-    def _rows(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return frame.iloc[:: max(len(frame) // _LOOKED_AT, 1)]
-
-
-class _Classification(_Reader):
+class _Classification(ColumnReader):
     def __init__(
         self,
         frame: pd.DataFrame,
@@ -459,11 +257,11 @@ class _Classification(_Reader):
             "classes",
             f"The model's file {'only counts' if self.classes else 'does not name'} its {n} "
             "classes, and the labels are "
-            f"{listed([repr(label[:40]) for label in labels], _MOST_CHOICES)}. In which order "
+            f"{listed([repr(label[:40]) for label in labels], MOST_CHOICES)}. In which order "
             "does the model give their probabilities? Libraries sort the labels, unless they were "
             "told another order.",
             tuple(
-                Choice(answer, listed([name[:40] for name in one], _MOST_CHOICES, last="then"))
+                Choice(answer, listed([name[:40] for name in one], MOST_CHOICES, last="then"))
                 for answer, one in orders.items()
             ),
         )
@@ -484,7 +282,7 @@ class _Classification(_Reader):
                 Choice(
                     str(one.target), f"{str(one.target)[:60]} is the true class", self._shows(one)
                 )
-                for one in options[:_MOST_CHOICES]
+                for one in options[:MOST_CHOICES]
             ),
         )
 
@@ -611,8 +409,8 @@ class _Classification(_Reader):
         shown = [
             Choice(
                 answer,
-                " · ".join(f"{column[:40]}: {name[:40]}" for name, column in pairs[:_MOST_CHOICES])
-                + (", ..." if len(pairs) > _MOST_CHOICES else ""),
+                " · ".join(f"{column[:40]}: {name[:40]}" for name, column in pairs[:MOST_CHOICES])
+                + (", ..." if len(pairs) > MOST_CHOICES else ""),
                 self._shows(replace(read, outputs=pairs)),
             )
             for answer, pairs in options.items()
@@ -638,97 +436,9 @@ class _Classification(_Reader):
         return all(_NO_HEADER.fullmatch(str(name)) for name in self.frame.columns)
 
 
-class _Regression(_Reader):
-    def read(self, roles: Roles) -> Reading:
-        options = [] if "target" in self.said else self._targets(roles)
-        doubts = [self._target_doubt(roles, options)] if len(options) > 1 else []
-        if self.model or roles.family not in ("point", None):
-            return Reading(roles, tuple(doubts))
-        taken = {
-            name for name in (roles.target, roles.weight, roles.split, roles.true_mean) if name
-        }
-        bounds = bounds_in(self.frame, taken | {column for _, column in roles.parameters})
-        if not bounds:
-            return Reading(roles, tuple(doubts))
-        known = tuple(one for one in bounds if one.level is not None)
-        if known:
-            return _as_intervals(self.frame, roles, known, doubts)
-        (one, *_) = bounds
-        said = self.said.get("level")
-        if said == NO_LEVEL and roles.parameters:
-            return Reading(roles, tuple(doubts))
-        if said is not None and (level := _level(said)) is not None:
-            return _as_intervals(self.frame, roles, [replace(one, level=level)], doubts)
-        held = self._held(roles, one.lower, one.upper)
-        choices = [Choice(f"{level:g}", f"{level:.0%}") for level in LEVELS]
-        if roles.parameters:
-            point = roles.parameters[0][1]
-            choices.append(Choice(NO_LEVEL, f"Use {point[:40]} alone"))
-        doubt = Doubt(
-            "level",
-            f"The columns {one.lower[:60]!r} and {one.upper[:60]!r} are the ends of an interval, "
-            f"and no name says its level.{held} Which share of the outcomes was it made to hold?",
-            tuple(choices),
-        )
-        unread = replace(
-            roles,
-            family="quantiles",
-            parameters=(),
-            features=tuple(c for c in roles.features if c not in (one.lower, one.upper)),
-        )
-        return Reading(unread, (*doubts, doubt))
-
-    def _targets(self, roles: Roles) -> list[str]:
-        if roles.target is None:
-            return []
-        certain = is_outcome_name(roles.target)
-        if not (self.model or roles.parameters or certain):
-            return [roles.target]  # what the model gives is not there yet
-        taken = {*used_columns(roles)} - {roles.target}
-        if not self.model:
-            taken -= {*roles.features}
-        bounds = bounds_in(self.frame, set())
-        taken |= {name for one in bounds for name in (one.lower, one.upper)}
-        free = measured_columns(self.frame, taken)
-        if certain:
-            free = [name for name in free if is_outcome_name(name)]
-        return list(dict.fromkeys([roles.target, *free]))
-
-    def _target_doubt(self, roles: Roles, names: Sequence[str]) -> Doubt:
-        near = {
-            name: float("nan") if self.model else follows(self.frame, roles.parameters, name)
-            for name in names
-        }
-        ordered = [names[0], *sorted(names[1:], key=lambda name: -np.nan_to_num(abs(near[name])))]
-        others = listed([repr(name[:60]) for name in ordered[1:]], 3)
-        return Doubt(
-            "target",
-            f"The column {str(roles.target)[:60]!r} was taken for the outcome, and {others} could "
-            "be it too.",
-            tuple(
-                Choice(
-                    name,
-                    f"{name[:60]} is the outcome",
-                    f"correlation with the prediction {formatted(near[name], '.3f')}"
-                    if np.isfinite(near[name])
-                    else "",
-                )
-                for name in ordered[:_MOST_CHOICES]
-            ),
-        )
-
-    def _held(self, roles: Roles, lower: str, upper: str) -> str:
-        """How many of the outcomes lie in the interval."""
-        if roles.target is None or not mostly_numbers(self.frame[roles.target]):
-            return ""
-        low, y, high = sampled(self.frame, [lower, roles.target, upper]).T
-        inside = float(np.mean((low <= y) & (y <= high)))
-        return f" It holds {inside:.1%} of the outcomes."
-
-
 def _top_label_alone(confidence: str, predicted: str, labels: Sequence[str]) -> Doubt:
     """Why the confidence in the predicted class alone cannot be reviewed."""
-    named = listed([repr(f"p_{label[:40]}") for label in labels], _MOST_CHOICES)
+    named = listed([repr(f"p_{label[:40]}") for label in labels], MOST_CHOICES)
     return Doubt(
         "outputs",
         f"The column {confidence[:60]!r} holds the confidence in the predicted class "
@@ -759,45 +469,6 @@ def _no_header() -> Doubt:
         "The file has no header, and its rows do not show which columns hold the probabilities. "
         "Give the columns names in the file, or give each its role on the Load page.",
     )
-
-
-def _level(answer: str) -> float | None:
-    try:
-        level = float(answer)
-    except ValueError:
-        return None
-    return level if 0.0 < level < 1.0 else None
-
-
-def _as_intervals(
-    frame: pd.DataFrame, roles: Roles, bounds: Sequence[Bounds], doubts: Sequence[Doubt]
-) -> Reading:
-    """The ends of intervals as quantiles, and a point between all of them as the median."""
-    notes = []
-    found: dict[float, str] = {}
-    for one in bounds:
-        assert one.level is not None
-        found |= dict(zip(interval_levels(one.level), (one.lower, one.upper), strict=True))
-    ends = set(found.values())
-    if roles.family == "point":
-        ((_, point),) = roles.parameters
-        if all(_between(frame, one.lower, point, one.upper) for one in bounds):
-            found[0.5] = point
-            notes.append(f"{point!r} lies within every interval and was read as the median.")
-    parameters: Parameters = tuple((f"{level:.12g}", found[level]) for level in sorted(found))
-    features = tuple(name for name in roles.features if name not in ends)
-    read = replace(roles, family="quantiles", parameters=parameters, features=features)
-    for one in bounds:
-        assert one.level is not None
-        notes.append(f"{one.lower!r} and {one.upper!r} were read as a {one.level:.0%} interval.")
-    return Reading(read, tuple(doubts), tuple(notes))
-
-
-def _between(frame: pd.DataFrame, lower: str, point: str, upper: str) -> bool:
-    low, middle, high = (
-        pd.to_numeric(frame[name], errors="coerce") for name in (lower, point, upper)
-    )
-    return bool(((low <= middle) & (middle <= high)).all())
 
 
 def _counted(n: int) -> tuple[str, ...]:

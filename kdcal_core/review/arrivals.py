@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO, Literal, cast, get_args
 
-from kdcal_core.data.readings import Reading
+from kdcal_core.data.column_doubts import Reading
 from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress

@@ -10,7 +10,7 @@ import numpy as np
 
 from kdcal_core.data import IntArray, output_matrix, split_by_column, weight_column
 from kdcal_core.data.labels import default_event, encode_labels
-from kdcal_core.data.readings import event_shows, target_shows
+from kdcal_core.data.target_words import event_shows, target_shows
 from kdcal_core.errors import InputError
 from kdcal_core.review.reader import ReviewReader
 from kdcal_core.review.review import Review

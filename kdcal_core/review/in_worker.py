@@ -36,7 +36,7 @@ from kdcal_core.data import (
 )
 from kdcal_core.data.column_kinds import simple, why_no_input
 from kdcal_core.data.labels import odd_answers
-from kdcal_core.data.readings import target_shows
+from kdcal_core.data.target_words import target_shows
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, ModelInfo, Regressor, load_model, model_info
 from kdcal_core.progress import Progress, part_of, silent

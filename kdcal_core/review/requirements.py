@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from kdcal_core.data.readings import Doubt
+from kdcal_core.data.column_doubts import Doubt
 from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError

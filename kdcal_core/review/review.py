@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from kdcal_core.data.column_doubts import Doubt
 from kdcal_core.data.labels import default_event
-from kdcal_core.data.readings import Doubt
 from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import Roles, Task
 from kdcal_core.models.protocol import ModelInfo

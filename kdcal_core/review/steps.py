@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from kdcal_core.data.readings import Reading
+from kdcal_core.data.column_doubts import Reading
 from kdcal_core.data.schema import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
