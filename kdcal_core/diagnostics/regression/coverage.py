@@ -260,6 +260,30 @@ def _judged(
     averaged = [high - low, scores] + ([] if scale is None else [scores / scale])
     means = [mean_interval(values, weight, level, dependence=together) for values in averaged]
     rows = effective_size(inside.astype(np.float64) - share, weight, together)
+    return row_of_means(stated, share, rows, means, len(y), level, student=together is not None)
+
+
+def row_of_means(
+    stated: float,
+    share: float,
+    rows: float,
+    means: Sequence[tuple[float, float, float]],
+    n: int,
+    level: float,
+    *,
+    student: bool = False,
+) -> CoverageRow:
+    """The row of one stated level, from what was counted and averaged.
+
+    Parameters
+    ----------
+    share, rows : float
+        Share of outcomes inside, and effective rows.
+    means : sequence of (mean, low, high)
+        Of the width, of the interval score and, with a scale, of that over the scale.
+    student : bool
+        Whether their intervals are Student's and not normal.
+    """
     text = f"{100 * stated:g}%"
     names = (
         (f"Mean width of the central {text} intervals", f"Width {text}"),
@@ -275,8 +299,8 @@ def _judged(
         ),
     )
     width, score, *scaled = (
-        Estimate(name, label, *mean, len(y), level, "normal" if together is None else "t quantile")
-        for (name, label), mean in zip(names, means, strict=False)
+        Estimate(name, label, value, low, high, n, level, "t quantile" if student else "normal")
+        for (name, label), (value, low, high) in zip(names, means, strict=False)
     )
     return CoverageRow(
         level=stated,
@@ -285,7 +309,7 @@ def _judged(
             f"Coverage {text}",
             share,
             rows,
-            len(y),
+            n,
             level,
             expected=stated,
             lower_is_better=None,

@@ -177,6 +177,15 @@ def pit_histogram(
         counts = np.rint(counts)
     if (together := dependence_of(sample_weight)) is not None and bins > 1:
         effective = band_rows(values, weight, edges[1:-1], together, level, bins=True)
+    return histogram_of_counts(counts, n, effective, level, band)
+
+
+def histogram_of_counts(
+    counts: FloatArray, n: int, effective: float, level: float, band: BandKind
+) -> PitHistogram:
+    """:func:`pit_histogram` of rows that are counted already, (B,)."""
+    bins = len(counts)
+    edges = uniform_edges(bins)
     tail = (1.0 - level) / 2.0
     tail = tail / bins if band == "simultaneous" else tail
     rows = max(round(effective), 1)

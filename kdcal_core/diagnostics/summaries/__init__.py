@@ -26,16 +26,26 @@ from kdcal_core.diagnostics.summaries.class_questions import (
     summary_risk,
     summary_test,
 )
+from kdcal_core.diagnostics.summaries.class_shift import summary_shift
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary, ClassTally, summarise
+from kdcal_core.diagnostics.summaries.regression_summary import (
+    RegressionSummary,
+    summarise_regression,
+    summary_coverage,
+    summary_pit_histogram,
+    summary_regression_estimates,
+)
 from kdcal_core.diagnostics.summaries.score_grid import BINS
 
 __all__ = [
     "BINS",
     "ClassSummary",
     "ClassTally",
+    "RegressionSummary",
     "area_bound",
     "certain_rows",
     "summarise",
+    "summarise_regression",
     "summary_auroc",
     "summary_calibration_error",
     "summary_certain_and_wrong",
@@ -43,6 +53,7 @@ __all__ = [
     "summary_class_gaps",
     "summary_confidence_on_errors",
     "summary_confusion",
+    "summary_coverage",
     "summary_decisions",
     "summary_estimates",
     "summary_event_estimates",
@@ -50,10 +61,13 @@ __all__ = [
     "summary_gains_over_shares",
     "summary_gap",
     "summary_line",
+    "summary_pit_histogram",
     "summary_question_estimates",
     "summary_range",
+    "summary_regression_estimates",
     "summary_reliability",
     "summary_risk",
     "summary_scores",
+    "summary_shift",
     "summary_test",
 ]
