@@ -80,13 +80,13 @@ class View:
 def compared(review: Review) -> View | None:
     """A finished comparison; until then the page shows progress."""
     row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
-    with row, job_results.settings_card(review, "compare"):
+    with row, job_results.settings_card(review.id, "compare"):
         settings, button = compare_settings.choose(review), st.empty()
     asked = job_results.request(compare_calibrators, review, settings)
     if asked is None:
         return None
     job = job_results.asked_for(
-        asked, review, button, label="Compare", name="compare", will_show=text.WILL_SHOW
+        asked, review.id, button, label="Compare", name="compare", will_show=text.WILL_SHOW
     )
     run = None if job is None else job_results.result_of(job, compare_calibrators)
     if job is None or run is None:

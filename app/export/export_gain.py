@@ -33,7 +33,7 @@ TILES = ("log_loss", "ece_debiased", "auc", "accuracy")
 
 def exported(review: Review, row: Any) -> View | None:
     """A fitted calibrator, chosen in ``row``; until then the page shows progress."""
-    with row, job_results.settings_card(review, "export", label="Calibrator"):
+    with row, job_results.settings_card(review.id, "export", label="Calibrator"):
         settings = export_settings.choose(review)
     button = row.empty()
     if settings is None:
@@ -46,7 +46,7 @@ def exported(review: Review, row: Any) -> View | None:
     run = None if job is None else found.run_of(job)
     if run is None:
         return None
-    job_results.fold_settings(review, "export", asked)
+    job_results.fold_settings(review.id, "export", asked)
     return View(review, asked.key, run)
 
 

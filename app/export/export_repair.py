@@ -109,7 +109,7 @@ def page(review: Review) -> None:
 
 
 def _exported(review: Review, row: Any) -> RepairView | None:
-    with row, job_results.settings_card(review, "export_repair", label="Repair"):
+    with row, job_results.settings_card(review.id, "export_repair", label="Repair"):
         settings = _choose(review)
     button = row.empty()
     asked = job_results.request(export_repair, review, settings)
@@ -119,7 +119,7 @@ def _exported(review: Review, row: Any) -> RepairView | None:
     run = None if job is None else job_results.result_of(job, export_repair)
     if run is None:
         return None
-    job_results.fold_settings(review, "export_repair", asked)
+    job_results.fold_settings(review.id, "export_repair", asked)
     return RepairView(review, run)
 
 

@@ -46,13 +46,18 @@ class Places:
 def recalibrated(review: Review) -> View | None:
     """A finished recalibration and the chosen method; until then the page shows progress."""
     row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
-    with row, job_results.settings_card(review, "recalibration"):
+    with row, job_results.settings_card(review.id, "recalibration"):
         settings, button = recalibration_settings.choose(review), st.empty()
     asked = job_results.request(recalibrate, review, settings)
     if asked is None:
         return None
     job = job_results.asked_for(
-        asked, review, button, label="Recalibrate", name="recalibration", will_show=text.WILL_SHOW
+        asked,
+        review.id,
+        button,
+        label="Recalibrate",
+        name="recalibration",
+        will_show=text.WILL_SHOW,
     )
     opened = None if job is None else found.run_of(job)
     if opened is None:

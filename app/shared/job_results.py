@@ -79,26 +79,26 @@ def fitted_when_asked(
     return None
 
 
-def settings_card(review: Review, name: str, label: str = "Settings") -> Any:
+def settings_card(owner: str, name: str, label: str = "Settings") -> Any:
     """Where the settings of `asked_for` stand: open at first, and a fold once there is a result.
 
     Parameters
     ----------
-    name : str
+    owner, name : str
         As of `asked_for`.
     label : str
         Of the fold.
     """
-    if review.id in st.session_state.get(f"{name}_last", {}):
+    if owner in st.session_state.get(f"{name}_last", {}):
         return st.popover(label, icon=":material/tune:", type=quiet())
     return st.container(border=True)
 
 
-def fold_settings(review: Review, name: str, asked: Request) -> None:
+def fold_settings(owner: str, name: str, asked: Request) -> None:
     """Note the job whose result is shown; the settings fold from the first one on."""
     kept = st.session_state.setdefault(f"{name}_last", {})
-    first = review.id not in kept
-    kept[review.id] = asked.key
+    first = owner not in kept
+    kept[owner] = asked.key
     if first:
         st.rerun()
 
@@ -113,29 +113,32 @@ def request(task: ReviewTask[Any], review: Review, settings: Any) -> Request | N
 
 
 def asked_for(
-    asked: Request, review: Review, place: Any, *, label: str, name: str, will_show: str
+    asked: Request, owner: str, place: Any, *, label: str, name: str, will_show: str
 ) -> JobSnapshot | None:
     """The job of these settings, or that of the last settings until it is started.
 
     Parameters
     ----------
+    owner : str
+        As of `finished`.
     place : container
         Place of the button that starts the job, with this ``label``.
     name : str
-        Name of the computation, which distinguishes the session's last jobs of a review.
+        Name of the computation, which distinguishes the session's last jobs of an owner.
     will_show : str
         What the page will show after the job. Our own text.
     """
     kept = st.session_state.setdefault(f"{name}_last", {})
-    if waiting.find(asked.key) is not None:
-        job = finished(asked, review.id)
+    again = st.session_state.get(_AGAIN) == asked.key  # a damaged result: computed without a click
+    if again or waiting.find(asked.key) is not None:
+        job = finished(asked, owner)
         if job is not None:
-            fold_settings(review, name, asked)
+            fold_settings(owner, name, asked)
         return job
     if place.button(label, key=f"{name}_start", type=emphasis(), icon=":material/play_arrow:"):
-        begin(asked, review.id)
+        begin(asked, owner)
         st.rerun()
-    former = kept.get(review.id)
+    former = kept.get(owner)
     last = None if former is None else waiting.find(former)
     if last is not None and last.state == "done":
         st.info(
