@@ -503,7 +503,7 @@ def distance_figure(
     lowest = min([prior, *(float(np.nanmin(line.low)) for line in lines if line.x.size)])
     figure.update_layout(
         xaxis={
-            "title_text": "Distance from the data's centre (1 = the farthest ordinary row)",
+            "title_text": "Distance (1 = the farthest ordinary row)",
             "range": [0, last],
         },
         yaxis={

@@ -36,8 +36,8 @@ _GAP = 0.035  # between panels, as a share of the width
 _HEIGHTS = {2: 310, 3: 270}  # of a panel, by the number of panels in a row; 200 for more
 _TOP, _BOTTOM = 64, 84  # around the panels: legend and titles; axis and colour bar
 _BAR = 0.3  # of the width
-_BETWEEN = 40  # pixels from a row of panels to the next
-_STACKED = 262  # height of a panel if there are several rows of them
+_BETWEEN = 46  # pixels from a row of panels to the next
+_STACKED = 161  # height of a panel if there are several rows of them
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 
 
@@ -294,6 +294,8 @@ def _layout(
         "dragmode": "select",
         "legend": {"y": 1 + 28 / (height - _TOP - _BOTTOM)},
     }
+    # a frame, because a map that ends white cannot be told from a white page
+    frame = {"showline": True, "mirror": True, "linecolor": palette(dark).grid, "showgrid": False}
     for at, place in enumerate(places):
         name = panel(at)
         x_axis, y_axis = name["xaxis"].replace("x", "xaxis"), name["yaxis"].replace("y", "yaxis")
@@ -302,7 +304,7 @@ def _layout(
             "anchor": name["yaxis"],
             "range": [x[0], x[-1]],
             "nticks": 4,
-            "showgrid": False,
+            **frame,
             "showticklabels": place.lowest,
             "constrain": "domain",
         }
@@ -311,7 +313,7 @@ def _layout(
             "anchor": name["xaxis"],
             "range": [y[0], y[-1]],
             "nticks": 5,
-            "showgrid": False,
+            **frame,
             "showticklabels": place.left == 0,
             "constrain": "domain",
             "constraintoward": "top",
@@ -396,7 +398,8 @@ def _bar_title(text: str, colours: Palette) -> dict[str, Any]:
 
 def _title(text: str, place: _Place, colours: Palette) -> dict[str, Any]:
     return {
-        "text": escape_html(text, limit=36),
+        # a method's long name in two lines, which fit above a narrow panel
+        "text": escape_html(text, limit=36).replace(", ", ",<br>"),
         "x": (place.left + place.right) / 2,
         "y": place.top,
         "xref": "paper",

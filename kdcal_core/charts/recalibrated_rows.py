@@ -209,11 +209,9 @@ def misses_chart(
     level: float,
     rows: IntArray | None = None,
 ) -> Chart:
-    """Hits and misses on a map, before and after; the parameters are those of `misses_figure`."""
+    """Hits and misses of intervals of a ``level`` on a map, before and after: `misses_figure`."""
     return Chart(
-        misses_figure(
-            xy, panels, dark=dark, x_title=x_title, y_title=y_title, level=level, rows=rows
-        ),
+        misses_figure(xy, panels, dark=dark, x_title=x_title, y_title=y_title, rows=rows),
         finding=misses_words(panels, level),
         alt=misses_alt(panels, x_title, y_title, level),
         how_to_read=MISSES,
@@ -229,7 +227,6 @@ def misses_figure(
     dark: bool,
     x_title: str,
     y_title: str,
-    level: float = 0.95,
     rows: IntArray | None = None,
 ) -> go.Figure:
     """The same rows on the same axes for each panel: hits faint grey, misses light red.
@@ -244,14 +241,12 @@ def misses_figure(
         Places of the rows on the map.
     x_title, y_title : str
         Untrusted, like the panels' names.
-    level : float
-        Level of the intervals.
     rows : (m,) int array, optional
         Indices of these rows among all; by default they are all rows.
     """
     colours = palette(dark)
     kept = drawn_rows(len(xy), len(panels))
-    titles = [PanelTitle(shown.name, _share_missed(shown, level)) for shown in panels]
+    titles = [PanelTitle(shown.name, _share_missed(shown)) for shown in panels]
     figure = new_panels(
         titles, dark, columns=2, height=240, x_title=x_title, y_title=y_title, y_axis={"nticks": 6}
     )
@@ -294,8 +289,8 @@ def misses_table(
     return table
 
 
-def _share_missed(shown: Misses, level: float) -> str:
-    return f"{shown.missed:,} of {shown.n:,} missed: {shown.share:.1%}, stated {1 - level:.0%}"
+def _share_missed(shown: Misses) -> str:
+    return f"{shown.missed:,} of {shown.n:,} missed: {shown.share:.1%}"
 
 
 def _marks(
@@ -432,19 +427,24 @@ def truth_figure(
     numbers = kept if rows is None else rows[kept]
     titles = [PanelTitle({"mean": "Mean", "std": "Standard deviation"}[key]) for key in quantities]
     figure = new_panels(
-        titles, dark, columns=2, height=340, x_title="True", y_title="Estimated", shared=""
+        titles, dark, columns=2, height=280, x_title="True", y_title="Estimated", shared=""
     )
     for at, quantity in enumerate(quantities):
         axes = panel(at)
         exact = np.asarray(getattr(truth, quantity))[kept]
         figure.add_trace(_diagonal(exact, colours, first=at == 0, **axes))
-        for shown in estimates:
+        for place, shown in enumerate(estimates):
             values = getattr(shown, quantity)
             if values is not None:
-                figure.add_trace(
-                    _points(exact, values[kept], numbers, shown, colours, first=at == 0, **axes)
-                )
+                trace = _points(exact, values[kept], numbers, shown, colours, first=at == 0, **axes)
+                # larger below smaller, so that equal estimates do not hide each other
+                trace.marker.size = 2.5 + 2 * (len(estimates) - place)
+                figure.add_trace(trace)
         square(figure, axes["xaxis"], axes["yaxis"])
+    # close to the titles, which are above, however narrow the page is
+    figure.update_yaxes(constraintoward="top")
+    figure.update_xaxes(nticks=5)
+    figure.update_layout(legend={"itemsizing": "constant"})
     return figure
 
 
@@ -477,7 +477,7 @@ def _points(
         x=exact,
         y=values,
         mode="markers",
-        marker={"color": faded(colour, 0.4), "symbol": symbol, "size": 4.5},
+        marker={"color": faded(colour, 0.4), "symbol": symbol},
         name=name,
         legendgroup=name,
         showlegend=first,

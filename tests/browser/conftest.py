@@ -152,7 +152,7 @@ HEIGHT = """() => Math.round(
 PICTURE = """() => {
   const page = document.querySelector("[data-testid='stMainBlockContainer']")
   const plot = document.querySelector(".js-plotly-plot")
-  const ticks = plot.querySelectorAll(".xtick text, .x2tick text")
+  const ticks = plot.querySelectorAll("[class^='xaxislayer'] [class$='tick'] text")
   const texts = ticks.length ? ticks : plot.querySelectorAll(".textpoint text")
   return Math.round(Math.max(...[...texts].map(one => one.getBoundingClientRect().bottom))
     - page.getBoundingClientRect().top)

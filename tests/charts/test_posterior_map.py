@@ -122,8 +122,10 @@ def test_the_rows_below_the_floor_are_counted(alpha: float, n: int) -> None:
     assert ("more stable" in text) == (below < 4)
 
 
-def grid_map(width: float, *, dark: bool = False, equal: bool = True, n: int = 2) -> go.Figure:
-    panels = [PosteriorPanel("p", np.zeros((3, 3))) for _ in range(n)]
+def grid_map(
+    width: float, *, dark: bool = False, equal: bool = True, n: int = 2, title: str = "p"
+) -> go.Figure:
+    panels = [PosteriorPanel(title, np.zeros((3, 3))) for _ in range(n)]
     points = MapPoints(np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.int64), ("a",))
     return posterior_map_figure(
         np.linspace(0, width, 3),
@@ -144,6 +146,14 @@ def test_a_flat_map_leaves_no_empty_space_and_a_tall_one_stays_in_the_first_scre
     flat, square, tall = (grid_map(width).layout.height for width in (20.0, 10.0, 8.0))
     assert flat < square == tall <= 460
     assert grid_map(20.0, equal=False).layout.height == square
+
+
+def test_a_map_that_ends_white_has_a_frame_and_a_long_name_two_lines() -> None:
+    figure = grid_map(10.0, title="Kernel density, geodesic")
+    for axis in (figure.layout.xaxis2, figure.layout.yaxis2):
+        assert axis.showline
+        assert axis.mirror
+    assert "Kernel density,<br>geodesic" in [one.text for one in figure.layout.annotations]
 
 
 def test_the_colours_are_named_once_and_take_no_width() -> None:

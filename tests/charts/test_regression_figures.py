@@ -271,6 +271,18 @@ def test_misses_draw_the_same_rows_before_and_after_in_their_true_shares() -> No
     assert any(f"{int((np.abs(y) > 1.96).sum()):,} of 200,000 missed" in text for text in said)
 
 
+def test_equal_estimates_do_not_hide_each_other_and_lie_below_their_titles() -> None:
+    mean = np.arange(9.0)
+    truth, *both = (charts.Moments(key, key, mean, mean) for key in ("truth", "model", "global"))
+    figure = truth_figure(truth, both, dark=False)
+    below, above = (
+        trace for trace in figure.data if trace.xaxis == "x" and trace.mode == "markers"
+    )
+    assert below.name == "model"
+    assert below.marker.size > above.marker.size
+    assert {figure.layout[each].constraintoward for each in ("yaxis", "yaxis2")} == {"top"}
+
+
 def test_a_triangle_points_to_the_side_of_the_outcome() -> None:
     y = np.array([-5.0, 0.0, 5.0])
     side = misses_of("m", y, np.full(3, -1.0), np.full(3, 1.0))
