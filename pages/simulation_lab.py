@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
-from app.simulation_lab import (
-    lab_results,
-    lab_run,
-    lab_settings,
-    lab_sizes,
-    lab_text,
-    regression_lab,
-)
-from kdcal_core.tasks import simulate
+from app.simulation_lab import classification_lab, lab_settings, regression_lab
+from app.simulation_lab.lab import Lab, show_lab
+from kdcal_core.data import Task
 
-st.title("Simulation lab")
-if lab_settings.task() == "regression":
-    st.caption(lab_text.REGRESSION_INTRODUCTION)
-    regression_lab.page()
-else:
-    st.caption(lab_text.INTRODUCTION)
-    settings = lab_settings.choose()
-    request = simulate.request(settings)
-    run = lab_results.result_of(request, simulate, lab_run.offer)
-    if run is not None:
-        lab_run.results(run, request.key)
-        lab_sizes.card(settings)
-        lab_run.ignored_feature()
-        lab_run.flaws()
+LABS: dict[Task, Lab[Any]] = {
+    "classification": classification_lab.LAB,
+    "regression": regression_lab.LAB,
+}
+
+with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    st.title("Simulation lab", width="content")
+    task = lab_settings.task()
+show_lab(LABS[task], task)

@@ -1,11 +1,7 @@
-"""The lab's jobs and results, cached for each run and setting of the graphs."""
+"""Results of the lab for classifications, cached for each run and setting of the graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
-from app.shared import job_results, waiting
 from app.shared.kept import by_digest
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.simulation import Simulated
@@ -15,29 +11,11 @@ from kdcal_core.tasks import (
     LabRun,
     LabSettings,
     Method,
-    Request,
-    Task,
     drawn_rows,
     fixed_answers,
     graph_answers,
     measured,
 )
-
-T = TypeVar("T")
-
-
-def result_of(request: Request, task: Task[T], offer: Callable[[], bool]) -> T | None:
-    """The result of a request's job; None until it is available, while the page shows progress.
-
-    Parameters
-    ----------
-    task : Task
-        The task of the request.
-    offer : callable
-        Draws the offer of a new job and returns whether it was accepted.
-    """
-    job = job_results.finished(request, waiting.EVERYBODY, offer=offer)
-    return None if job is None else job_results.result_of(job, task)
 
 
 def answers_of(run: LabRun, key: str, choice: GraphChoice) -> dict[Method, LabAnswers]:

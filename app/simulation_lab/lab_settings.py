@@ -1,25 +1,35 @@
-"""The settings of the simulation lab: the simulation with a preview, the model, the seed."""
+"""The settings of the simulation lab: the simulation, its rows, the model, the seed."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypedDict, TypeVar
 
 import streamlit as st
 
 from app.shared.charts import drawn_once, is_dark
+from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_results import glance_of
 from kdcal_core.charts import glance_figure
 from kdcal_core.data import Task
-from kdcal_core.simulation import CODED, SIMULATIONS
-from kdcal_core.tasks import LabSettings
+from kdcal_core.simulation import CODED, REGRESSION_SIMULATIONS, SIMULATIONS
+from kdcal_core.tasks import LabSettings, RegressionLabSettings, Regressor
 
 ROWS = (100, 200, 500, 1000, 2000, 5000, 10_000)
+REGRESSION_ROWS = (1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
 DIMENSIONS = (2, 5, 10, 20, 50, 100)
 TREES = (1, 10, 50, 100, 200, 500)
 WIDTHS = (10, 20, 50, 100, 200, 500, 1000)
 EPOCHS = (20, 50, 100, 200, 500)
+NEIGHBOURS = (None, 20, 50, 100, 200, 500, 1000)
 TASKS: dict[Task, str] = {"classification": "Classes", "regression": "Numbers"}
-MODELS = {"forest": "Random forest", "network": "ReLU network"}
+Classifier = Literal["forest", "network"]
+MODELS: dict[Classifier, str] = {"forest": "Random forest", "network": "ReLU network"}
+REGRESSORS: dict[Regressor, str] = {
+    "line": "Straight line",
+    "forest": MODELS["forest"],
+    "network": MODELS["network"],
+}
 OutputLayer = Literal["auto", "probability", "logit", "exclude"]
 OUTPUT_LAYERS: dict[OutputLayer, str] = {
     "auto": "Automatic",
@@ -29,6 +39,8 @@ OUTPUT_LAYERS: dict[OutputLayer, str] = {
 }
 # in the session across pages, and in the address for a reload or a colleague
 _KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+_COLUMN = 240  # pixels: three columns on the page, two in a fold
+K = TypeVar("K", bound=str)
 
 
 class _Shape(TypedDict, total=False):
@@ -41,70 +53,122 @@ class _Shape(TypedDict, total=False):
 
 def task() -> Task:
     """Whether a classification or a regression is simulated."""
-    chosen: Task | None = st.segmented_control(
-        "Task",
-        options=list(TASKS),
-        default="classification",
-        required=True,
-        format_func=TASKS.__getitem__,
-        key="lab_task",
-        label_visibility="collapsed",
-        **_KEPT,
-    )
-    return chosen or "classification"
+    return _one_of("Task", TASKS, "lab_task", label_visibility="collapsed", width="content")
 
 
-def choose() -> LabSettings:
-    """The settings in the card."""
-    with st.container(border=True):
-        simulation = st.segmented_control(
-            "Simulation",
-            options=list(SIMULATIONS),
-            default="gaussian_xor",
-            required=True,
-            format_func=lambda name: SIMULATIONS[name].title,
-            key="lab_simulation",
-            **_KEPT,
-        )
-        assert simulation is not None
-        picture, rows, model = st.columns([1, 1, 1], gap="large")
-        with rows:
+def classification() -> tuple[LabSettings, Any]:
+    """The settings of a simulated classification, and the place of the button that starts it."""
+    titles = {name: one.title for name, one in SIMULATIONS.items()}
+    simulation = _one_of("Simulation", titles, "lab_simulation")
+    with st.grid(3, min_column_width=_COLUMN) as cells:
+        with cells.cell():
             st.markdown(SIMULATIONS[simulation].sentence)
             coded = simulation in CODED and _coded()
-            n, n_features = _rows(simulation)
-            seed: int = st.number_input(
-                "Seed",
-                min_value=0,
-                max_value=2**31 - 1,
-                value=0,
-                key="lab_seed",
-                help="For the rows, the training, the split and the spheres: the same seed gives "
-                "the same result.",
-                **_KEPT,
+            n = _slide(
+                "Rows",
+                ROWS,
+                1000,
+                "lab_rows",
+                "The model is trained on seven tenths of them; the others are held out.",
             )
-        with model:
-            kind = st.segmented_control(
+            n_features = 2 if simulation != "trunk" else _dimensions()
+            seed = _seed()
+        with cells.cell():
+            kind = _one_of(
                 "Model",
-                options=list(MODELS),
-                default="forest",
-                required=True,
-                format_func=MODELS.__getitem__,
-                key="lab_model",
+                MODELS,
+                "lab_model",
                 help="The model whose confidence is judged. It is trained when you press Run.",
-                **_KEPT,
             )
             shape = _forest() if kind == "forest" else _network()
-        with picture:
+            button = st.empty()
+        with cells.cell():
             _glance(LabSettings(simulation, n_features=n_features, coded=coded))
-    return LabSettings(
-        simulation=simulation,
-        n=n,
-        n_features=n_features,
-        coded=coded,
-        model="forest" if kind == "forest" else "network",
-        seed=seed,
-        **shape,
+    settings = LabSettings(simulation, n, n_features, coded, kind, seed=seed, **shape)
+    return settings, button
+
+
+def regression() -> tuple[RegressionLabSettings, Any]:
+    """The settings of a simulated regression, and the place of the button that starts it."""
+    titles = {name: one.title for name, one in REGRESSION_SIMULATIONS.items()}
+    simulation = _one_of("Simulation", titles, "lab_regression")
+    chosen = REGRESSION_SIMULATIONS[simulation]
+    st.markdown(chosen.sentence + (text.LOGARITHMS if chosen.positive else ""))
+    with st.grid(2, min_column_width=_COLUMN) as cells:
+        with cells.cell():
+            n = _slide(
+                "Rows",
+                REGRESSION_ROWS,
+                10_000,
+                "lab_regression_rows",
+                "Eight tenths train the model, a tenth calibrates, a tenth is judged. Torres et "
+                "al. draw 100,000.",
+            )
+            k = _slide(
+                "Neighbours",
+                NEIGHBOURS,
+                None,
+                "lab_k",
+                "Of a row, for local recalibration. Automatic is twice the root of the number of "
+                "calibration rows.",
+                lambda one: "Automatic" if one is None else f"{one:,}",
+            )
+        with cells.cell():
+            model = _one_of(
+                "Model",
+                REGRESSORS,
+                "lab_regressor",
+                help="It states a mean, and one spread for all rows: that of its residuals on the "
+                "calibration rows.",
+            )
+            seed, button = _seed(), st.empty()
+    return RegressionLabSettings(simulation, n, model, k, seed), button
+
+
+def _one_of(label: str, options: Mapping[K, str], key: str, **more: Any) -> K:
+    chosen: K = st.segmented_control(
+        label,
+        options=list(options),
+        default=next(iter(options)),
+        required=True,
+        format_func=options.__getitem__,
+        key=key,
+        **more,
+        **_KEPT,
     )
+    return chosen
+
+
+def _slide(
+    label: str,
+    options: tuple[Any, ...],
+    value: int | None,
+    key: str,
+    help: str,
+    format_func: Callable[[Any], str] = "{:,}".format,
+) -> Any:
+    return st.select_slider(
+        label,
+        options=options,
+        value=value,
+        format_func=format_func,
+        key=key,
+        help=help,
+        **_KEPT,
+    )
+
+
+def _seed() -> int:
+    seed: int = st.number_input(
+        "Seed",
+        min_value=0,
+        max_value=2**31 - 1,
+        value=0,
+        key="lab_seed",
+        help="For the rows and all that is random afterwards: the same seed gives the same result.",
+        **_KEPT,
+    )
+    return seed
 
 
 def _coded() -> bool:
@@ -117,63 +181,32 @@ def _coded() -> bool:
     )
 
 
-def _rows(simulation: str) -> tuple[int, int]:
-    n: int = st.select_slider(
-        "Rows",
-        options=ROWS,
-        value=1000,
-        format_func="{:,}".format,
-        key="lab_rows",
-        help="The model is trained on seven tenths of them; the others are held out.",
-        **_KEPT,
-    )
-    if simulation != "trunk":
-        return n, 2
-    n_features: int = st.select_slider(
-        "Dimensions",
-        options=DIMENSIONS,
-        value=10,
-        key="lab_dimensions",
-        help="Each further dimension is less informative about the class.",
-        **_KEPT,
-    )
-    return n, n_features
+def _dimensions() -> int:
+    words = "Each further dimension is less informative about the class."
+    n_features: int = _slide("Dimensions", DIMENSIONS, 10, "lab_dimensions", words)
+    return n_features
 
 
 def _forest() -> _Shape:
-    n_trees: int = st.select_slider(
-        "Trees",
-        options=TREES,
-        value=500,
-        key="lab_trees",
-        help="Fully grown. The papers grow 500.",
-        **_KEPT,
-    )
-    return {"n_trees": n_trees}
+    return {
+        "n_trees": _slide("Trees", TREES, 500, "lab_trees", "Fully grown. The papers grow 500.")
+    }
 
 
 def _network() -> _Shape:
     layers: int = st.slider(
         "Hidden layers", min_value=1, max_value=6, value=4, key="lab_layers", **_KEPT
     )
-    width: int = st.select_slider(
-        "Units in each",
-        options=WIDTHS,
-        value=200,
-        format_func="{:,}".format,
-        key="lab_width",
-        help="The papers have four layers of 1,000.",
-        **_KEPT,
-    )
+    four = "The papers have four layers of 1,000."
+    width = _slide("Units in each", WIDTHS, 200, "lab_width", four)
     with st.popover("Training", icon=":material/tune:"):
-        epochs: int = st.select_slider(
+        epochs = _slide(
             "Epochs at most",
-            options=EPOCHS,
-            value=200,
-            key="lab_epochs",
-            help="Training ends earlier if the loss has not improved for ten epochs. Adam, "
+            EPOCHS,
+            200,
+            "lab_epochs",
+            "Training ends earlier if the loss has not improved for ten epochs. Adam, "
             "learning rate 0.0003, 32 rows per step.",
-            **_KEPT,
         )
         output_layer: OutputLayer = st.radio(
             "Output layer in the activation paths",
@@ -196,4 +229,4 @@ def _glance(settings: LabSettings) -> None:
         alt=f"{len(drawn.y)} rows of {which.title}. {which.sentence}",
     )
     flat = ", in their first two dimensions" if drawn.X.shape[1] > 2 else ""
-    st.caption(f"Preview: {len(drawn.y)} rows{flat}, whatever the number above.")
+    st.caption(f"Preview: {len(drawn.y)} rows{flat}, whatever the number of rows chosen.")

@@ -25,8 +25,8 @@ A line takes seconds, a network up to a few minutes. You can keep using the app 
 """
 REGRESSION_SIZES_LAST = (
     "{} runs, each with its own rows and its own model, with 100, 500 and 1,000 neighbours where "
-    "there are as many calibration rows. The numbers of rows and neighbours set above are not used "
-    "here."
+    "there are as many calibration rows. The numbers of rows and neighbours in the settings are "
+    "not used here."
 )
 EMPTY = """
 **Run** will draw the rows, train the model on seven tenths of them, build its kernel density
@@ -37,12 +37,11 @@ versions, and show
 * error, distance to the truth, calibration and log loss, each with its interval,
 
 with sliders for the kernel density version that take effect at once.
+
+A forest takes seconds. A network takes about a minute with the default settings, and up to half an
+hour for 10,000 rows and 1,000 units per layer. You can keep using the app meanwhile, and stop the
+run at any time.
 """
-LASTS = (
-    "A forest takes seconds. A network takes about a minute with the default settings, and up to "
-    "half an hour for 10,000 rows and 1,000 units per layer. You can keep using the app meanwhile, "
-    "and stop the run at any time."
-)
 UNITS = "1 is the distance of the farthest row; a polytope is a region of the model."
 SETTINGS = r"""
 The fit counts the rows of each class in each polytope of the model (a region with the same leaves,
@@ -73,7 +72,8 @@ of the farthest row need more. A row that falls back loses its confidence, but k
 """
 SIZES_LAST = (
     "{} runs, each with its own rows and its own model: about a minute for forests up to 1,000 "
-    "rows, many minutes for networks. The number of rows set above is not used here."
+    "rows, many minutes for networks. The number of rows in the settings is not "
+    "used here."
 )
 FLAWS = r"""
 The papers contradict each other and themselves in places. The simulations here are as follows:

@@ -68,19 +68,17 @@ from kdcal_core.charts.foreign import (
 )
 from kdcal_core.charts.groups import RepairedBy, groups_chart, groups_table
 from kdcal_core.charts.lab import (
-    LAB_BANDED,
     Compared,
-    MeasuredMethod,
     glance_figure,
     lab_blend_words,
     lab_distance_chart,
     lab_finding,
     lab_maps_chart,
     lab_measures_chart,
-    lab_sizes_chart,
-    sizes_words,
     switch_words,
 )
+from kdcal_core.charts.lab_measures import MeasuredMethod
+from kdcal_core.charts.lab_sizes import SizesPanel, sizes_chart
 from kdcal_core.charts.local_map import PickedNeighbourhood, local_map_chart, pit_findings
 from kdcal_core.charts.marks import BandLine
 from kdcal_core.charts.methods import losses_chart, methods_chart
@@ -148,8 +146,6 @@ from kdcal_core.charts.regions import (
     standing_out_words,
 )
 from kdcal_core.charts.regression_lab import (
-    SurfacePanel,
-    neighbour_boxes_chart,
     regression_lab_finding,
     regression_measures_chart,
     surfaces_chart,
@@ -189,7 +185,6 @@ __all__ = [
     "FAULT_TITLES",
     "FEW_PANELS",
     "FIRST_LINES",
-    "LAB_BANDED",
     "MOST_CLASSES",
     "PANEL_WIDTH",
     "PAPERS",
@@ -209,7 +204,7 @@ __all__ = [
     "RepairedBy",
     "RowIntervals",
     "ScorePanel",
-    "SurfacePanel",
+    "SizesPanel",
     "Trend",
     "TrendPoint",
     "against_model",
@@ -277,7 +272,6 @@ __all__ = [
     "lab_finding",
     "lab_maps_chart",
     "lab_measures_chart",
-    "lab_sizes_chart",
     "largest_curves",
     "lift_words",
     "local_map_chart",
@@ -293,7 +287,6 @@ __all__ = [
     "misses_chart",
     "mix_words",
     "moved_beyond_chance",
-    "neighbour_boxes_chart",
     "neighbour_selection_chart",
     "net_benefit_chart",
     "noise_chart",
@@ -338,7 +331,7 @@ __all__ = [
     "shift_words",
     "shrinkage_words",
     "signed_text",
-    "sizes_words",
+    "sizes_chart",
     "slice_words",
     "split_chart",
     "standing_out_words",

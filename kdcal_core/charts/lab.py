@@ -1,29 +1,24 @@
-"""The simulation lab: a preview of a simulation, maps, distance, measures, and findings."""
+"""The simulation lab for classifications: preview, maps, distance, measures, and findings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
-from kdcal_core.charts.chart import Chart, new_figure, panel, square, template
-from kdcal_core.charts.marks import BandLine, band_lines, distance_figure
-from kdcal_core.charts.palette import Palette, faded, method_style, palette
+from kdcal_core.charts.chart import Chart, new_figure, square
+from kdcal_core.charts.lab_measures import MeasuredMethod, measures_chart
+from kdcal_core.charts.marks import BandLine, distance_figure
+from kdcal_core.charts.palette import palette
 from kdcal_core.charts.posterior_map import MapPoints, PosteriorPanel, posterior_map_figure
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text, value_text
-from kdcal_core.evaluation import meanings
 from kdcal_core.text import listed
 
-_ROW_HEIGHT = 27
-_ABOVE_AND_BELOW = 74
-_GAP = 0.03  # between panels, as a share of the width
-_WIDE_GAP = 0.085  # the same if each panel has its own vertical axis
 NEAR_PRIOR = 0.02  # a confidence this close to the prior counts as the prior
 _CLOSE = 0.01  # an error this much larger counts as unchanged
 _FAR_OFF = 1.5  # at this multiple of the model's distance to the truth, confidence counts as lost
@@ -67,31 +62,15 @@ Click a name in the legend to hide its curve; double-click it to see that curve 
 
 
 INSIDE = r"""
-A dot is the value, its bar the 95% interval, and the pale band the model's interval. There are
-2,000 fresh rows. The model was trained, and the graphs were fitted, on seven tenths of the other
-rows. The other three tenths determine isotonic, sigmoid, the exponent and the floor (Dey et al.,
-section 3).
+There are 2,000 fresh rows. The model was trained, and the graphs were fitted, on seven tenths of
+the other rows. The other three tenths determine isotonic, sigmoid, the exponent and the floor (Dey
+et al., section 3).
 
 The Hellinger distance of probabilities $p$ and $q$ is
 $\sqrt{\tfrac12\sum_y(\sqrt{p_y}-\sqrt{q_y})^2}$. In the middle of *Circle* the formula knows the
 class, but no method can.
 
 """
-SIZES = r"""
-Each point is the median over the repetitions; each band goes from the first to the third quartile
-(Dey et al., Fig. 3; Fig. 1 of the earlier version). Each repetition draws new rows, trains a new
-model and judges it on fresh rows. Exponent and floor are chosen from the data each time; the
-sliders above have no effect here.
-"""
-
-
-@dataclass(frozen=True)
-class MeasuredMethod:
-    """A method's line in `interval_figure`: its style, its name, and one estimate per panel."""
-
-    key: str
-    label: str
-    estimates: tuple[Estimate, ...]
 
 
 @dataclass(frozen=True)
@@ -185,55 +164,9 @@ def lab_measures_chart(
 ) -> Chart:
     """Every measure of every method; ``titles`` name the measures, "error" among them, by key."""
     found = {one.key: dict(zip(titles, one.estimates, strict=True)) for one in methods}
-    return Chart(
-        interval_figure(list(titles.values()), methods, dark=dark),
-        finding=measures_words(found["model"], found["geodesic"]),
-        alt=measures_alt(
-            [one.label for one in methods], [found[one.key]["error"] for one in methods]
-        ),
-        how_to_read=INSIDE + meanings(titles),
-        table=lambda: measured_table(titles, methods),
-        name="measures",
-    )
-
-
-def measured_table(titles: Mapping[str, str], methods: Sequence[MeasuredMethod]) -> pd.DataFrame:
-    """One row for each method and measure."""
-    return pd.DataFrame(
-        [
-            {
-                "method": method.label,
-                "measure": title,
-                "name": estimate.name,
-                "value": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
-                "n": estimate.n,
-                "interval": estimate.interval,
-            }
-            for method in methods
-            for title, estimate in zip(titles.values(), method.estimates, strict=True)
-        ]
-    )
-
-
-def lab_sizes_chart(
-    panels: Mapping[str, Sequence[BandLine]],
-    table: pd.DataFrame,
-    words: str,
-    *,
-    target: tuple[str, float, str],
-    dark: bool,
-) -> Chart:
-    """Measures against the number of rows; ``words`` are those of `sizes_words`."""
-    return Chart(
-        sizes_figure(panels, dark=dark, target=target),
-        finding=words,
-        alt=f"Error, Hellinger distance and confidence far away against rows drawn. {words}",
-        how_to_read=SIZES,
-        table=lambda: table,
-        name="sizes",
-    )
+    words = measures_words(found["model"], found["geodesic"])
+    made = measures_chart(titles, methods, lead="error", how_to_read=INSIDE, dark=dark)
+    return replace(made, finding=words)
 
 
 def glance_figure(X: FloatArray, y: IntArray, *, dark: bool) -> go.Figure:
@@ -263,167 +196,6 @@ def glance_figure(X: FloatArray, y: IntArray, *, dark: bool) -> go.Figure:
     )
     square(figure)
     return figure
-
-
-def interval_figure(
-    measures: Sequence[str], methods: Sequence[MeasuredMethod], *, dark: bool
-) -> go.Figure:
-    """One panel per measure, one line per method: the value as a dot, its interval as a bar.
-
-    The model's interval is a pale band through all lines of a panel, for comparison.
-    """
-    colours = palette(dark)
-    width = (1.0 - _GAP * (len(measures) - 1)) / len(measures)
-    names = [method.label for method in methods]
-    bands: list[dict[str, Any]] = []
-    # set at once, because plotly checks the whole layout at every change
-    layout: dict[str, Any] = {
-        "template": template(dark),
-        "height": _ROW_HEIGHT * len(methods) + _ABOVE_AND_BELOW,
-        "showlegend": False,
-        "margin": {"l": 8, "r": 8, "t": 58, "b": 8},
-        "shapes": bands,
-    }
-    for at, measure in enumerate(measures):
-        axes = panel(at)
-        left = at * (width + _GAP)
-        layout[axes["xaxis"].replace("x", "xaxis")] = {
-            "domain": [left, left + width],
-            "anchor": axes["yaxis"],
-            "side": "top",
-            "title_text": measure,
-            "nticks": 4,
-        }
-        layout[axes["yaxis"].replace("y", "yaxis")] = {
-            "anchor": axes["xaxis"],
-            "categoryorder": "array",
-            "categoryarray": names[::-1],
-            "showticklabels": at == 0,
-            "showgrid": False,
-        }
-        bands += [
-            _models_band(method.estimates[at], axes, colours)
-            for method in methods
-            if method.key == "model"
-        ]
-    dots = [_dots(methods, at, colours) for at in range(len(measures))]
-    return go.Figure(data=dots, layout=layout)
-
-
-def sizes_figure(
-    panels: Mapping[str, Sequence[BandLine]],
-    *,
-    dark: bool,
-    target: tuple[str, float, str] | None = None,
-) -> go.Figure:
-    """Measures against the number of rows, one panel per measure, with one legend for all.
-
-    ``target`` is a panel, a value to compare with in it, and the name of that value.
-    """
-    colours = palette(dark)
-    figure = new_figure(dark, height=380)
-    width = (1.0 - _WIDE_GAP * (len(panels) - 1)) / len(panels)
-    for at, (measure, lines) in enumerate(panels.items()):
-        axes = panel(at)
-        left = at * (width + _WIDE_GAP)
-        for trace in band_lines(lines, colours, "{:,.0f} rows", measure.lower(), "quartiles"):
-            trace.update(**axes, showlegend=at == 0 and bool(trace.name) and trace.fill is None)
-            figure.add_trace(trace)
-        if target is not None and target[0] == measure:
-            figure.add_shape(target_line(target[1], axes, colours))
-            figure.add_annotation(_target_name(target, axes, colours))
-        figure.update_layout(
-            {
-                axes["xaxis"].replace("x", "xaxis"): {
-                    "domain": [left, left + width],
-                    "anchor": axes["yaxis"],
-                    "type": "log",
-                    "tickvals": list(lines[0].x) if lines else [],
-                    "ticktext": [f"{place:,.0f}" for place in lines[0].x] if lines else [],
-                    "title_text": "Rows drawn",
-                },
-                axes["yaxis"].replace("y", "yaxis"): {
-                    "anchor": axes["xaxis"],
-                    "title_text": measure,
-                    "nticks": 6,
-                },
-            }
-        )
-    figure.update_layout(margin={"t": 64, "b": 52})
-    return figure
-
-
-def target_line(value: float, axes: dict[str, str], colours: Palette) -> dict[str, Any]:
-    """A dashed line across a panel at the value to compare with, as a shape."""
-    return {
-        "type": "line",
-        "xref": f"{axes['xaxis']} domain",
-        "yref": axes["yaxis"],
-        "x0": 0,
-        "x1": 1,
-        "y0": value,
-        "y1": value,
-        "line": {"color": colours.truth, "width": 1, "dash": "4px,4px"},
-    }
-
-
-def _target_name(
-    target: tuple[str, float, str], axes: dict[str, str], colours: Palette
-) -> dict[str, Any]:
-    return {
-        "text": target[2],
-        "xref": f"{axes['xaxis']} domain",
-        "yref": axes["yaxis"],
-        "x": 1,
-        "y": target[1],
-        "xanchor": "right",
-        "yanchor": "bottom",
-        "showarrow": False,
-        "font": {"size": 12, "color": colours.muted},
-    }
-
-
-def _dots(methods: Sequence[MeasuredMethod], at: int, colours: Palette) -> go.Scatter:
-    """The methods of one panel."""
-    styles = [method_style(method.key, colours) for method in methods]
-    estimates = [method.estimates[at] for method in methods]
-    return go.Scatter(
-        x=[estimate.value for estimate in estimates],
-        y=[method.label for method in methods],
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [max(each.high - each.value, 0.0) for each in estimates],
-            "arrayminus": [max(each.value - each.low, 0.0) for each in estimates],
-            "color": colours.muted,
-            "thickness": 1.4,
-            "width": 0,
-        },
-        mode="markers",
-        marker={
-            "size": 9,
-            "color": [colour for colour, _, _ in styles],
-            "symbol": [symbol for _, _, symbol in styles],
-        },
-        text=[estimate_text(estimate) for estimate in estimates],
-        hovertemplate="%{y}<br>%{text}<extra></extra>",
-        **panel(at),
-    )
-
-
-def _models_band(estimate: Estimate, axes: dict[str, str], colours: Palette) -> dict[str, Any]:
-    return {
-        "type": "rect",
-        "xref": axes["xaxis"],
-        "yref": f"{axes['yaxis']} domain",
-        "x0": estimate.low,
-        "x1": estimate.high,
-        "y0": 0,
-        "y1": 1,
-        "fillcolor": faded(colours.model, 0.16),
-        "line": {"width": 0},
-        "layer": "below",
-    }
 
 
 def lab_finding(name: str, model: Compared, graph: Compared, *, radius: float, prior: float) -> str:
@@ -563,41 +335,6 @@ def measures_words(model: Mapping[str, Estimate], graph: Mapping[str, Estimate])
     return (
         "Inside the data, the kernel density version compared with the model: "
         f"{', '.join(parts)}; all other measures lie within the intervals."
-    )
-
-
-def measures_alt(labels: Sequence[str], errors: Sequence[Estimate]) -> str:
-    """Alternative text of the measures: the error of each method."""
-    values = ", ".join(
-        f"{label} {estimate_text(each)}" for label, each in zip(labels, errors, strict=True)
-    )
-    return f"Measures of each method with their intervals. Error: {values}."
-
-
-def sizes_words(
-    name: str,
-    rows: int,
-    repetitions: int,
-    model: Mapping[str, float],
-    graph: Mapping[str, float],
-) -> str:
-    """Medians of model and kernel density version at the largest size.
-
-    ``model`` and ``graph`` hold "error", "hellinger" and "confidence".
-
-    Examples
-    --------
-    >>> sizes_words("forest", 3162, 5, {"error": 0.051, "hellinger": 0.08, "confidence": 0.9},
-    ...             {"error": 0.052, "hellinger": 0.07, "confidence": 0.5})
-    'With 3,162 rows (median of 5 runs) the kernel density version has an error of 0.052 where \
-the forest has 0.051, a Hellinger distance of 0.070 where it has 0.080, and says 0.50 at radius 2 \
-where it says 0.90.'
-    """
-    return (
-        f"With {rows:,} rows (median of {repetitions:,} runs) the kernel density version has an "
-        f"error of {graph['error']:.3f} where the {name} has {model['error']:.3f}, a Hellinger "
-        f"distance of {graph['hellinger']:.3f} where it has {model['hellinger']:.3f}, and says "
-        f"{graph['confidence']:.2f} at radius 2 where it says {model['confidence']:.2f}."
     )
 
 

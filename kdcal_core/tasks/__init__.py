@@ -104,18 +104,16 @@ from kdcal_core.tasks.lab_measures import (
     GraphChoice,
     LabAnswers,
     Method,
-    SizesRun,
-    SizesSettings,
     data_box,
     distance_curves,
     fitted_position,
     fixed_answers,
     graph_answers,
     measured,
-    repeat,
     sure_outside,
     switch_distances,
 )
+from kdcal_core.tasks.lab_sizes import SizesRun, SizesSettings, repeat
 from kdcal_core.tasks.map_measures import (
     FEWEST,
     BoxJudged,
@@ -206,11 +204,8 @@ from kdcal_core.tasks.regression_lab import (
     LabDistributions,
     RegressionLabRun,
     RegressionLabSettings,
-    RegressionSizesRun,
-    RegressionSizesSettings,
     Regressor,
     Repaired,
-    repeat_regression,
     simulate_regression,
 )
 from kdcal_core.tasks.repair_file import (
@@ -351,8 +346,6 @@ __all__ = [
     "RegionsSettings",
     "RegressionLabRun",
     "RegressionLabSettings",
-    "RegressionSizesRun",
-    "RegressionSizesSettings",
     "Regressor",
     "RepairRecord",
     "RepairRun",
@@ -447,7 +440,6 @@ __all__ = [
     "repaired_decisions",
     "repaired_groups",
     "repeat",
-    "repeat_regression",
     "review_task",
     "row_closely",
     "rows_in_box",

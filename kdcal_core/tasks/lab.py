@@ -6,6 +6,7 @@ model is their forest or their ReLU network (Tables 3 and 4).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -313,18 +314,23 @@ class LabRun:
     test: LabRows
 
     @property
+    def settings(self) -> LabSettings:
+        """What was simulated."""
+        return self.record.settings
+
+    @property
     def axis(self) -> FloatArray:
         """Coordinates of the map along each axis; empty without a map."""
         return map_axis(self.record)
 
     def as_map(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the map's points (G * G, ...) as (G, G, ...), x2 first."""
-        side = self.record.settings.resolution
+        side = self.settings.resolution
         return values.reshape(side, side, *values.shape[1:])
 
     def by_radius(self, proba: FloatArray) -> FloatArray:
         """Probabilities on each sphere, (R, n, 2), from those on all spheres."""
-        return proba.reshape(len(self.record.settings.radii), -1, proba.shape[1])
+        return proba.reshape(len(self.settings.radii), -1, proba.shape[1])
 
 
 def map_axis(record: LabRecord) -> FloatArray:
@@ -334,13 +340,18 @@ def map_axis(record: LabRecord) -> FloatArray:
     return np.linspace(-record.edge, record.edge, record.settings.resolution)
 
 
+def check_one_of(what: str, chosen: str, names: Iterable[str]) -> None:
+    """Refuse a name that is not among these."""
+    names = [*names]
+    if chosen not in names:
+        raise InputError(
+            f"There is no {what} {chosen!r}", fix=f"Choose one of: {', '.join(names)}."
+        )
+
+
 def check_lab(settings: LabSettings) -> LabSettings:
     """Return the settings, or raise where one is out of range."""
-    if settings.simulation not in SIMULATIONS:
-        raise InputError(
-            f"There is no simulation {settings.simulation!r}",
-            fix=f"Choose one of: {', '.join(SIMULATIONS)}.",
-        )
+    check_one_of("simulation", settings.simulation, SIMULATIONS)
     check_ranges(settings, _RANGES)
     if not settings.radii:
         raise InputError("There is no radius", fix="Give at least one.")

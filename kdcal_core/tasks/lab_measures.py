@@ -1,17 +1,12 @@
-"""Every method's answers and measures in a simulation, once or over training sizes.
-
-The measures over sizes are one row of the papers' simulation figures (Dey et al., Fig. 3; Fig. 1 of
-the earlier version).
-"""
+"""Every method's answers and measures in a simulation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.calibration import KernelDensityGraph
@@ -26,19 +21,9 @@ from kdcal_core.diagnostics import (
     mean_max_confidence,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.progress import Progress, part_of
 from kdcal_core.simulation import SIMULATIONS
 from kdcal_core.statistics import clopper_pearson
-from kdcal_core.tasks.decorators import task
-from kdcal_core.tasks.lab import (
-    DISTANCES,
-    Distance,
-    LabRows,
-    LabRun,
-    LabSettings,
-    check_lab,
-    simulate,
-)
+from kdcal_core.tasks.lab import DISTANCES, Distance, LabRows, LabRun
 
 Method = Literal[
     "model",
@@ -227,7 +212,7 @@ def data_box(run: LabRun) -> tuple[float, float, float, float]:
 
     They are those of the simulation's square, or the range of the rows drawn.
     """
-    if SIMULATIONS[run.record.settings.simulation].in_box:
+    if SIMULATIONS[run.settings.simulation].in_box:
         return -1.0, 1.0, -1.0, 1.0
     low, high = run.X[:, :2].min(axis=0), run.X[:, :2].max(axis=0)
     return float(low[0]), float(high[0]), float(low[1]), float(high[1])
@@ -235,14 +220,14 @@ def data_box(run: LabRun) -> tuple[float, float, float, float]:
 
 def far_position(run: LabRun) -> int:
     """Index of the run's radius nearest to `FAR`."""
-    return int(np.argmin(np.abs(np.array(run.record.settings.radii) - FAR)))
+    return int(np.argmin(np.abs(np.array(run.settings.radii) - FAR)))
 
 
 def distance_curves(
     run: LabRun, answers: Mapping[Method, LabAnswers]
 ) -> dict[Method, DistanceCurve]:
     """Confidence against distance (Dey et al., Fig. 3), with the middle half of the points."""
-    settings = run.record.settings
+    settings = run.settings
     return {
         method: confidence_by_distance(
             run.by_radius(each.spheres.proba), settings.radii, seed=settings.seed
@@ -312,7 +297,7 @@ def _error(right: NDArray[np.bool_]) -> Estimate:
 
 
 def _hellinger_in_the_box(run: LabRun, answers: LabAnswers) -> Estimate:
-    boxed = SIMULATIONS[run.record.settings.simulation].in_box
+    boxed = SIMULATIONS[run.settings.simulation].in_box
     if run.grid is None or answers.grid is None or not boxed:
         return hellinger_distance(answers.test.proba, run.test.truth)
     inside = _inside(run, run.grid)
@@ -324,132 +309,3 @@ def _inside(run: LabRun, rows: LabRows) -> NDArray[np.bool_]:
     x, y = rows.X[:, 0], rows.X[:, 1]
     inside: NDArray[np.bool_] = (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
     return inside
-
-
-SIZES = (100, 316, 1000, 3162)
-_SEEDS_APART = 7919  # distance between the repetitions' seeds, so that no two share rows
-
-
-@dataclass(frozen=True)
-class SizesSettings:
-    """The simulation and how often it is repeated.
-
-    Attributes
-    ----------
-    lab : LabSettings
-        The simulation and the model. Its number of rows is ignored, and its seed is that of the
-        first repetition.
-    sizes : tuple of int
-        Rows drawn, ascending.
-    repetitions : int
-        Repetitions of each size; the papers have 10 and 45.
-    """
-
-    lab: LabSettings = field(default_factory=LabSettings)
-    sizes: tuple[int, ...] = SIZES
-    repetitions: int = 5
-
-
-@dataclass(frozen=True, eq=False)
-class SizesRun:
-    """Measures over training sizes.
-
-    Attributes
-    ----------
-    settings : SizesSettings
-    values : (S, R, M, E) float64
-        By size, repetition, method (in the order of `METHODS`) and measure (in that of
-        `LAB_MEASURES`).
-    """
-
-    settings: SizesSettings
-    values: FloatArray
-
-    @property
-    def sizes(self) -> FloatArray:
-        """Rows drawn, (S,)."""
-        return np.array(self.settings.sizes, dtype=np.float64)
-
-    def quartiles(self, method: Method, measure: str) -> FloatArray:
-        """First quartile, median and third quartile over the repetitions, (3, S)."""
-        at = list(METHODS).index(method), LAB_MEASURES.index(measure)
-        found: FloatArray = np.percentile(self.values[:, :, at[0], at[1]], [25, 50, 75], axis=1)
-        return found
-
-    def table(self) -> pd.DataFrame:
-        """One row for each size, repetition and method."""
-        sizes, repetitions, methods, measures = self.values.shape
-        index = pd.MultiIndex.from_product(
-            [self.settings.sizes, range(1, repetitions + 1), METHODS],
-            names=["rows", "repetition", "method"],
-        )
-        flat = self.values.reshape(sizes * repetitions * methods, measures)
-        return pd.DataFrame(flat, index, list(LAB_MEASURES)).reset_index()
-
-
-def check_sizes(sizes: tuple[int, ...]) -> None:
-    """Refuse sizes that are not ascending."""
-    if not sizes or list(sizes) != sorted(set(sizes)):
-        raise InputError(
-            "The sizes are not ascending numbers of rows", fix="Give each size once, in order."
-        )
-
-
-def _settled(settings: SizesSettings) -> SizesSettings:
-    check_sizes(settings.sizes)
-    if settings.repetitions < 1:
-        raise InputError(
-            f"repetitions is {settings.repetitions:,}", fix="Choose a whole number from 1 on."
-        )
-    for size in settings.sizes:
-        check_lab(replace(settings.lab, n=size))
-    # the sizes replace the number of rows, so with any number it is the same job
-    return replace(settings, lab=replace(settings.lab, n=settings.sizes[0]))
-
-
-def _title(arguments: dict[str, Any]) -> str:
-    settings: SizesSettings = arguments["settings"]
-    return f"{SIMULATIONS[settings.lab.simulation].title} over training sizes"
-
-
-@task(
-    _title, settle=_settled, edition=lambda: f"papers refitted, {[*METHODS]} by {[*LAB_MEASURES]}"
-)
-def repeat(settings: SizesSettings, progress: Progress) -> SizesRun:
-    """Repeat a simulation over sizes.
-
-    Raises
-    ------
-    InputError
-        For settings out of range.
-
-    Examples
-    --------
-    >>> repeat.request(SizesSettings()).title
-    'Gaussian XOR over training sizes'
-    """
-    values = np.empty((len(settings.sizes), settings.repetitions, len(METHODS), len(LAB_MEASURES)))
-    # the duration of a run is about proportional to its rows
-    ends = np.cumsum(np.repeat(settings.sizes, settings.repetitions)).astype(np.float64)
-    starts, total = np.concatenate([[0.0], ends[:-1]]), ends[-1]
-    for at, (size, repetition) in enumerate(np.ndindex(values.shape[:2])):
-        report = part_of(progress, starts[at] / total, ends[at] / total)
-        one = replace(
-            settings.lab,
-            n=settings.sizes[size],
-            seed=settings.lab.seed + _SEEDS_APART * repetition,
-            radii=(FAR,),
-        )
-        values[size, repetition] = _values(one, _numbered(report, one.n, repetition))
-    return SizesRun(settings, values)
-
-
-def _values(settings: LabSettings, progress: Progress) -> FloatArray:
-    run = simulate(settings, progress)
-    found = all_answers(run, GraphChoice())
-    rows = [measured(run, found[method], n_boot=1).values() for method in METHODS]
-    return np.array([[estimate.value for estimate in row] for row in rows])
-
-
-def _numbered(progress: Progress, n: int, repetition: int) -> Progress:
-    return lambda share, note: progress(share, f"{n:,} rows, run {repetition + 1}: {note}")

@@ -6,26 +6,21 @@ rows; where outcomes are positive it does so for their logarithm (their WSIR, se
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import RegressionScores, kl_divergence, squared_errors
 from kdcal_core.distributions import PredictiveDistribution, distribution_of, spread_of
-from kdcal_core.errors import InputError
 from kdcal_core.evaluation import regression_scores
-from kdcal_core.progress import Progress, silent
+from kdcal_core.progress import Progress
 from kdcal_core.regression import GlobalRecalibration, LocalRecalibration
 from kdcal_core.simulation import REGRESSION_SIMULATIONS, true_distribution
 from kdcal_core.tasks.decorators import check_ranges, task
-from kdcal_core.tasks.lab_measures import check_sizes
-
-if TYPE_CHECKING:
-    from sklearn.base import RegressorMixin
+from kdcal_core.tasks.lab import check_one_of
 
 Regressor = Literal["line", "forest", "network"]
 Repaired = Literal["truth", "model", "global", "local"]
@@ -121,15 +116,8 @@ class RegressionLabRun:
 
 def check_regression_lab(settings: RegressionLabSettings) -> RegressionLabSettings:
     """Return the settings, or raise where one is out of range."""
-    if settings.simulation not in REGRESSION_SIMULATIONS:
-        raise InputError(
-            f"There is no simulation {settings.simulation!r}",
-            fix=f"Choose one of: {', '.join(REGRESSION_SIMULATIONS)}.",
-        )
-    if settings.model not in _REGRESSORS:
-        raise InputError(
-            f"There is no model {settings.model!r}", fix=f"Choose one of: {', '.join(_REGRESSORS)}."
-        )
+    check_one_of("simulation", settings.simulation, REGRESSION_SIMULATIONS)
+    check_one_of("model", settings.model, _REGRESSORS)
     check_ranges(settings, _RANGES)
     return settings
 
@@ -165,7 +153,7 @@ def simulate_regression(settings: RegressionLabSettings, progress: Progress) -> 
     def by(key: Repaired, X: FloatArray) -> PredictiveDistribution:
         if key == "truth":
             return true_distribution(settings.simulation, X)
-        model = ready.model.on(X)
+        model = ready.model(X)
         if key == "model":
             return model
         return everywhere.predict(model) if key == "global" else local.predict(model, X)
@@ -194,28 +182,8 @@ def _judged(
     return LabDistributions(found.mean(), found.std(), *found.interval(0.95), scores, surface)
 
 
-@dataclass(frozen=True, eq=False)
-class _Stated:
-    """A trained model that states a mean, of the outcome or of its logarithm, and its spread."""
-
-    model: RegressorMixin
-    positive: bool
-    spread: float = 0.0
-
-    def fitted(self, X: FloatArray, y: FloatArray) -> _Stated:
-        """The same with the spread of these rows."""
-        return replace(self, spread=spread_of(self._family, self._columns(X), y))
-
-    def on(self, X: FloatArray) -> PredictiveDistribution:
-        return distribution_of(self._family, self._columns(X), spread=self.spread)
-
-    @property
-    def _family(self) -> Literal["point", "log_point"]:
-        return "log_point" if self.positive else "point"
-
-    def _columns(self, X: FloatArray) -> dict[str, FloatArray]:
-        name = "log_mean" if self.positive else "mean"
-        return {name: np.asarray(self.model.predict(X), dtype=np.float64)}
+_Rows = tuple[FloatArray, FloatArray]  # inputs and outcomes
+_Stated = Callable[[FloatArray], PredictiveDistribution]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,15 +206,24 @@ def _prepared(settings: RegressionLabSettings, progress: Progress) -> _Ready:
         *(np.split(each, ends) for each in (drawn.X, drawn.y)), strict=True
     )
     progress(0.1, "Training the model")
-    model = _trained(settings, *train).fitted(*calibration)
+    model = _trained(settings, train, calibration)
     X, y = calibration
-    return _Ready(model, len(train[1]), (model.on(X), y, X), *judged)
+    return _Ready(model, len(train[1]), (model(X), y, X), *judged)
 
 
-def _trained(settings: RegressionLabSettings, X: FloatArray, y: FloatArray) -> _Stated:
+def _trained(settings: RegressionLabSettings, rows: _Rows, calibration: _Rows) -> _Stated:
+    """A model that states a mean, of the outcome or of its logarithm, and its spread."""
     positive = REGRESSION_SIMULATIONS[settings.simulation].positive
+    family: Literal["point", "log_point"] = "log_point" if positive else "point"
     model = _REGRESSORS[settings.model](settings.seed)
-    return _Stated(model.fit(X, np.log(y) if positive else y), positive)
+    model.fit(rows[0], np.log(rows[1]) if positive else rows[1])
+
+    def columns(X: FloatArray) -> dict[str, FloatArray]:
+        mean = np.asarray(model.predict(X), dtype=np.float64)
+        return {"log_mean" if positive else "mean": mean}
+
+    spread = spread_of(family, columns(calibration[0]), calibration[1])
+    return lambda X: distribution_of(family, columns(X), spread=spread)
 
 
 def _line(seed: int) -> Any:
@@ -287,111 +264,28 @@ def _points(axes: FloatArray) -> FloatArray:
 
 NEIGHBOURS = (100, 500, 1000)
 """Numbers of neighbours of Torres et al., section 4.3."""
-_SEEDS_APART = 1000
 
 
-@dataclass(frozen=True)
-class RegressionSizesSettings:
-    """The sizes and repetitions of a simulated regression.
+def neighbour_measures(
+    settings: RegressionLabSettings, progress: Progress
+) -> Iterator[tuple[float, float]]:
+    """Distance from the truth and coverage by number of neighbours (Torres et al., Fig. 4).
 
-    Attributes
-    ----------
-    lab : RegressionLabSettings
-        Its numbers of rows and neighbours do not count; its seed is that of the first repetition.
-    sizes : tuple of int
-        Rows drawn, ascending.
-    repetitions : int
+    The mean squared error against the true mean and the share of outcomes inside the central 95%
+    intervals: of the model, then of local recalibration with each of `NEIGHBOURS`; NaN where there
+    are fewer calibration rows.
     """
-
-    lab: RegressionLabSettings = RegressionLabSettings()
-    sizes: tuple[int, ...] = (1000, 10_000)
-    repetitions: int = 5
-
-
-@dataclass(frozen=True, eq=False)
-class RegressionSizesRun:
-    """The distance from the truth and the coverage of many runs.
-
-    Attributes
-    ----------
-    settings : RegressionSizesSettings
-    mse, coverage : (S, R, 1 + K) float64
-        Mean squared error against the true mean, and share of outcomes inside the central 95%
-        intervals: of the model, then of local recalibration with each of `NEIGHBOURS`. NaN where
-        there are fewer calibration rows than neighbours.
-    """
-
-    settings: RegressionSizesSettings
-    mse: FloatArray
-    coverage: FloatArray
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """Names of the last axis."""
-        return ("Model", *(f"Local, k = {k:,}" for k in NEIGHBOURS))
-
-    def table(self) -> pd.DataFrame:
-        """One row for each size, repetition and method that was run."""
-        index = pd.MultiIndex.from_product(
-            [self.settings.sizes, range(1, self.settings.repetitions + 1), self.methods],
-            names=["rows", "repetition", "method"],
-        )
-        values = {"mse_truth": self.mse.ravel(), "coverage95": self.coverage.ravel()}
-        return pd.DataFrame(values, index).dropna().reset_index()
-
-
-def _settled(settings: RegressionSizesSettings) -> RegressionSizesSettings:
-    check_sizes(settings.sizes)
-    check_ranges(settings, {"sizes": _RANGES["n"], "repetitions": (1, 1000)})
-    # what does not count is fixed, so that with any value it is the same job
-    one = check_regression_lab(replace(settings.lab, n=settings.sizes[0], k=None))
-    return replace(settings, lab=one)
-
-
-@task(
-    lambda arguments: (
-        f"{REGRESSION_SIMULATIONS[arguments['settings'].lab.simulation].title} over training sizes"
-    ),
-    settle=_settled,
-)
-def repeat_regression(settings: RegressionSizesSettings, progress: Progress) -> RegressionSizesRun:
-    """Repeat a simulation of a regression over sizes and neighbours (Torres et al., Fig. 4).
-
-    Raises
-    ------
-    InputError
-        For settings out of range.
-
-    Examples
-    --------
-    >>> repeat_regression.request(RegressionSizesSettings()).title
-    'Widening parabola over training sizes'
-    """
-    shape = (len(settings.sizes), settings.repetitions, 1 + len(NEIGHBOURS))
-    mse, coverage = np.full(shape, np.nan), np.full(shape, np.nan)
-    shares = np.cumsum(np.repeat(settings.sizes, settings.repetitions)) / (
-        sum(settings.sizes) * settings.repetitions
-    )
-    for at, (size, repetition) in enumerate(np.ndindex(shape[:2])):
-        n = settings.sizes[size]
-        progress(shares[at - 1] if at else 0.0, f"{n:,} rows, run {repetition + 1}")
-        seed = settings.lab.seed + _SEEDS_APART * repetition
-        ready = _prepared(replace(settings.lab, n=n, seed=seed), silent)
-        truth = true_distribution(settings.lab.simulation, ready.X).mean()
-        for place, found in enumerate(_with_neighbours(ready, seed)):
-            if found is not None:
-                low, high = found.interval(0.95)
-                mse[size, repetition, place] = squared_errors(found, truth).mean()
-                coverage[size, repetition, place] = ((low <= ready.y) & (ready.y <= high)).mean()
-    return RegressionSizesRun(settings, mse, coverage)
-
-
-def _with_neighbours(ready: _Ready, seed: int) -> Iterator[PredictiveDistribution | None]:
-    """The model's distributions, then those of each number of neighbours, if it has the rows."""
+    ready = _prepared(settings, progress)
     before, outcomes, space = ready.calibration
-    model = ready.model.on(ready.X)
-    yield model
-    for k in NEIGHBOURS:
-        local = LocalRecalibration(k=k, smoothing="none", seed=seed)
-        enough = k <= len(outcomes)
-        yield local.fit(before, outcomes, space).predict(model, ready.X) if enough else None
+    model = ready.model(ready.X)
+    truth = true_distribution(settings.simulation, ready.X).mean()
+    for k in (None, *NEIGHBOURS):
+        found = model
+        if k is not None and k > len(outcomes):
+            yield np.nan, np.nan
+            continue
+        if k is not None:
+            local = LocalRecalibration(k=k, smoothing="none", seed=settings.seed)
+            found = local.fit(before, outcomes, space).predict(model, ready.X)
+        low, high = found.interval(0.95)
+        yield squared_errors(found, truth).mean(), ((low <= ready.y) & (ready.y <= high)).mean()

@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from conftest import SCREEN
 
 pytestmark = pytest.mark.browser
 
 SMALL = "simulation_lab?lab_rows=200&lab_trees=10"
+NUMBERS = (
+    "simulation_lab?lab_task=Numbers&lab_regression=Rosenbrock%27s+valley"
+    "&lab_regressor=Random+forest&lab_regression_rows=1%2C000"
+)
 
 
 def finding(app):
@@ -16,11 +21,21 @@ def finding(app):
 
 
 def test_the_lab_is_the_first_page_of_a_newcomer(app):
+    app.page.set_viewport_size(SCREEN)
     app.open(SMALL)
     app.page.get_by_role("button", name="Run", exact=True).click()
-    app.wait_for_text("The posterior of each method", seconds=180)
+    app.wait_for_text("Outside the data the forest claims", seconds=180)
     app.page.locator(".js-plotly-plot .heatmaplayer").first.wait_for(timeout=60_000)
     app.idle()
+    assert app.page.get_by_text("Simulation", exact=True).count() == 0  # the settings are folded
+    app.assert_short(
+        "In numbers",
+        "Exponent",
+        "Over-confidence and order",
+        "Errors in the papers",
+        "Training sizes",
+        "Distance",
+    )
     assert re.match(r"At radius 2 the forest (still )?says \d\d\.\d% \(\d\d\.\d% to", finding(app))
     app.assert_healthy()
     assert app.faults() == []
@@ -28,10 +43,16 @@ def test_the_lab_is_the_first_page_of_a_newcomer(app):
     app.assert_healthy()
 
     before = finding(app)
+    app.page.reload()  # the folded settings are still in the address
+    app.until(lambda: app.page.locator("h2").count() and finding(app) == before)
+    app.idle()
+    app.unfold("Settings of the kernel density version")
+    assert app.height() <= 3 * SCREEN["height"]
     app.page.get_by_role("button", name="As printed").click()
     app.wait_for_text("log b = −1 × 10⁻⁷")
     app.until(lambda: finding(app) != before)
     app.idle()
+    assert app.end_of_picture() <= SCREEN["height"]  # below the longest finding too
     app.page.get_by_role("button", name="Chosen by data").click()
     app.page.get_by_text("log b = −1 × 10⁻⁷").wait_for(state="detached")
     app.until(lambda: finding(app) == before)
@@ -42,6 +63,20 @@ def test_the_lab_is_the_first_page_of_a_newcomer(app):
     slider.locator("input[type=range]").press("ArrowRight")
     app.until(lambda: slider.inner_text() != was)
     app.idle()
+    app.assert_healthy()
+
+
+def test_a_regression_answers_within_the_first_screen(app):
+    app.page.set_viewport_size(SCREEN)
+    app.open(NUMBERS)
+    app.page.get_by_role("button", name="Run", exact=True).click()
+    app.wait_for_text("Root mean squared distance from the true mean", seconds=180)
+    app.page.locator(".js-plotly-plot .xtick").first.wait_for(timeout=60_000)
+    app.idle()
+    assert app.page.get_by_text("Simulation", exact=True).count() == 0  # the settings are folded
+    assert "mean squared error against the true mean" in finding(app)
+    app.assert_short("Surfaces", "Missed outcomes", "In numbers", "Training sizes")
+    assert app.faults_in_both() == {}
     app.assert_healthy()
 
 

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from kdcal_core.charts import BandLine, lab
-from kdcal_core.charts.lab import (
-    Compared,
-    MeasuredMethod,
-    glance_figure,
-    interval_figure,
-    sizes_figure,
-)
-from kdcal_core.charts.palette import method_style, palette
+from kdcal_core.charts import lab
+from kdcal_core.charts.lab import Compared, glance_figure
 from kdcal_core.diagnostics import DistanceCurve, Estimate
 
 
@@ -100,55 +90,7 @@ def test_how_much_the_model_counts_among_the_data():
 def test_alternative_texts_hold_numbers(texts):
     texts(lab.distance_alt(["Forest"], [curve(0.8, 0.9, 0.9)]))
     assert "radius 0" in lab.distance_alt([], [])
-    assert "Forest 0.100" in lab.measures_alt(["Forest"], [number(0.1)])
     assert "Spiral" in lab.maps_alt("forest", "Spiral", "Finding.")
-
-
-def methods(*values):
-    return [
-        MeasuredMethod(key, label, tuple(number(value + 0.1 * at) for at in range(2)))
-        for key, label, value in zip(("model", "geodesic"), ("Forest", "Graph"), values,
-                                     strict=True)
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_intervals_are_drawn_as_they_are(dark):
-    figure = interval_figure(["Error", "ECE"], methods(0.1, 0.2), dark=dark)
-    assert len(figure.data) == 2
-    errors = figure.data[0]
-    assert list(zip(errors.y, errors.x, strict=True)) == [("Forest", 0.1), ("Graph", 0.2)]
-    assert errors.error_x.array[0] == pytest.approx(0.01)
-    assert errors.marker.color[1] == method_style("kernel_density", palette(dark))[0]
-    assert [band.x0 for band in figure.layout.shapes] == pytest.approx([0.09, 0.19])
-    assert figure.layout.xaxis2.title.text == "ECE"
-    assert "#00000" not in figure.to_json()
-
-
-def test_an_interval_that_does_not_hold_its_value_draws_no_negative_stroke():
-    (one, two) = methods(0.1, 0.2)
-    odd = replace(one.estimates[0], low=0.15)
-    figure = interval_figure(["Error"], [replace(one, estimates=(odd,)), two], dark=False)
-    assert figure.data[0].error_x.arrayminus[0] == 0
-
-
-def line(key, values):
-    x = np.array([100.0, 1000.0])
-    middle = np.array(values)
-    return BandLine(key, key, x, middle, middle - 0.1, middle + 0.1)
-
-
-def test_sizes_have_one_legend_and_name_the_prior():
-    lines = [line("model", [0.3, 0.2]), line("geodesic", [0.4, 0.1])]
-    figure = sizes_figure(
-        {"Error": lines, "Confidence": lines}, dark=False, target=("Confidence", 0.5, "prior")
-    )
-    shown = [trace.name for trace in figure.data if trace.showlegend]
-    assert shown == ["model", "geodesic"]
-    assert {trace.xaxis for trace in figure.data} == {"x", "x2"}
-    assert [shape.yref for shape in figure.layout.shapes] == ["y2"]
-    assert list(figure.layout.xaxis.ticktext) == ["100", "1,000"]
-    json.loads(figure.to_json())
 
 
 def test_a_glance_shows_every_row_of_every_class():

@@ -9,18 +9,17 @@ import numpy as np
 import pytest
 
 from kdcal_core.errors import InputError
-from kdcal_core.tasks import LabSettings, lab_measures
+from kdcal_core.tasks import LabSettings, lab_sizes
 from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.lab import simulate
 from kdcal_core.tasks.lab_measures import (
     LAB_MEASURES,
     METHODS,
     GraphChoice,
-    SizesSettings,
     all_answers,
     measured,
-    repeat,
 )
+from kdcal_core.tasks.lab_sizes import REPEATED, SizesSettings, repeat
 
 LAB = LabSettings(n_trees=10, n_sphere=30, n_test=200, resolution=11)
 SMALL = SizesSettings(LAB, (40, 80), 3)
@@ -56,12 +55,8 @@ def test_progress_rises_and_names_size_and_run(done, text):
     assert text[-1][1].startswith("80 rows, run 3: ")
 
 
-def test_quartiles_and_table(done):
-    low, middle, high = done.quartiles("geodesic", "error")
-    at = done.values[:, :, list(METHODS).index("geodesic"), 0]
-    np.testing.assert_array_equal(middle, np.median(at, axis=1))
-    assert (low <= middle).all()
-    assert (middle <= high).all()
+def test_values_of_a_measure_and_table(done):
+    np.testing.assert_array_equal(done.of("ece"), done.values[..., LAB_MEASURES.index("ece")])
     table = done.table()
     assert len(table) == 2 * 3 * len(METHODS)
     row = table.query("rows == 80 and repetition == 2 and method == 'model'").iloc[0]
@@ -70,12 +65,13 @@ def test_quartiles_and_table(done):
 
 def test_a_result_of_other_measures_is_not_taken(monkeypatch):
     now = repeat.request(SMALL).key
-    monkeypatch.setattr(lab_measures, "LAB_MEASURES", LAB_MEASURES[1:])
+    fewer = replace(REPEATED[LabSettings], measures=LAB_MEASURES[1:])
+    monkeypatch.setitem(lab_sizes.REPEATED, LabSettings, fewer)
     assert repeat.request(SMALL).key != now
 
 
 def test_the_number_of_rows_of_the_lab_does_not_count():
-    other = replace(SMALL, lab=replace(LAB, n=5000))
+    other = replace(SMALL, lab=replace(LAB, n=5000, radii=(1.0,)))
     assert repeat.request(other).key == repeat.request(SMALL).key
     assert repeat.request(replace(SMALL, repetitions=4)).key != repeat.request(SMALL).key
 

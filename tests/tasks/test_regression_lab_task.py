@@ -14,9 +14,9 @@ from kdcal_core.store import load
 from kdcal_core.tasks import (
     RegressionLabRun,
     RegressionLabSettings,
-    RegressionSizesRun,
-    RegressionSizesSettings,
-    repeat_regression,
+    SizesRun,
+    SizesSettings,
+    repeat,
     simulate_regression,
 )
 from kdcal_core.tasks.decorators import carry_out
@@ -93,20 +93,26 @@ def test_settings_out_of_range_are_refused(wrong, said):
 
 
 def test_sizes_repeat_the_lab_with_each_number_of_neighbours(tmp_path):
-    settings = RegressionSizesSettings(sizes=(1000, 5000), repetitions=2)
-    found = run(repeat_regression, settings, tmp_path, RegressionSizesRun)
-    assert found.methods == ("Model", "Local, k = 100", "Local, k = 500", "Local, k = 1,000")
+    settings = SizesSettings(RegressionLabSettings(), sizes=(1000, 5000), repetitions=2)
+    found = run(repeat, settings, tmp_path, SizesRun)
+    assert found.settings.repeated.methods == {
+        "model": "Model",
+        "local_100": "Local, k = 100",
+        "local_500": "Local, k = 500",
+        "local_1000": "Local, k = 1,000",
+    }
     # 100 calibration rows allow 100 neighbours, 500 allow 500
-    assert np.isfinite(found.mse).sum(axis=2).tolist() == [[2, 2], [3, 3]]
+    mse, coverage = found.of("mse_truth"), found.of("coverage95")
+    assert np.isfinite(mse).sum(axis=2).tolist() == [[2, 2], [3, 3]]
     assert len(found.table()) == 10
     # all calibration rows as neighbours are little better than the model, fewer much better
-    assert (found.mse[1, :, 1] < 0.5 * found.mse[1, :, 0]).all()
-    assert ((found.coverage > 0.8) | np.isnan(found.coverage)).all()
+    assert (mse[1, :, 1] < 0.5 * mse[1, :, 0]).all()
+    assert ((coverage > 0.8) | np.isnan(coverage)).all()
 
 
 def test_what_sizes_do_not_use_does_not_count():
     lab = RegressionLabSettings(n=2000, k=50)
-    one = repeat_regression.request(RegressionSizesSettings(lab))
-    assert one.key == repeat_regression.request(RegressionSizesSettings()).key
+    one = repeat.request(SizesSettings(lab))
+    assert one.key == repeat.request(SizesSettings(RegressionLabSettings())).key
     with pytest.raises(InputError, match="ascending"):
-        repeat_regression.request(RegressionSizesSettings(sizes=(2000, 1000)))
+        repeat.request(SizesSettings(lab, sizes=(2000, 1000)))

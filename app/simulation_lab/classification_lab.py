@@ -1,26 +1,29 @@
-"""The parts of the page Simulation lab that show a finished run, from top to bottom."""
+"""The simulation lab for classifications: what a finished run shows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
+from app.shared import tiles
 from app.shared.charts import dragged, drawn_once, is_dark, show
-from app.shared.emphasis import emphasis, quiet
-from app.shared.tables import show_table
-from app.shared.tiles import estimate_row
+from app.shared.emphasis import quiet
+from app.simulation_lab import lab_settings
 from app.simulation_lab import lab_text as text
+from app.simulation_lab.lab import Lab, Sizes, file_of, show_measures
 from app.simulation_lab.lab_results import answers_of, measures_of
 from kdcal_core.calibration import KernelDensityGraph
 from kdcal_core.charts import (
+    Chart,
     Compared,
     MapPoints,
     MeasuredMethod,
     PosteriorPanel,
+    SizesPanel,
     cited_in,
     exponent_chart,
     feature_weight_chart,
@@ -29,9 +32,10 @@ from kdcal_core.charts import (
     lab_finding,
     lab_maps_chart,
     lab_measures_chart,
+    sizes_chart,
     switch_words,
 )
-from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text, value_text
+from kdcal_core.diagnostics import DistanceCurve, Estimate, value_text
 from kdcal_core.evaluation import MEASURES
 from kdcal_core.simulation import SIMULATIONS, auc_of_weight
 from kdcal_core.tasks import (
@@ -43,12 +47,13 @@ from kdcal_core.tasks import (
     PRINTED_LOG_FLOOR,
     GraphChoice,
     LabAnswers,
-    LabRows,
     LabRun,
     Method,
+    SizesRun,
     data_box,
     distance_curves,
     fitted_position,
+    simulate,
     sure_outside,
     switch_distances,
 )
@@ -60,48 +65,43 @@ LOG_FLOORS = (
     PRINTED_LOG_FLOOR,
 )
 VARIANCES = (1e-8, 1e-7, PAPER_VARIANCE_FLOOR, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+PRIOR = 0.5  # both classes are equally frequent in every simulation
 MAPPED: tuple[Method, ...] = ("model", "geodesic", "euclidean", "geodesic_paper")
 
 Answers = dict[Method, LabAnswers]
 Measures = dict[Method, dict[str, Estimate]]
 
 
-def offer() -> bool:
-    """What a run will show, and the button that starts it."""
-    with st.container(border=True):
-        run = st.button("Run", key="lab_run", type=emphasis(), icon=":material/play_arrow:")
-        st.markdown(text.EMPTY)
-        st.caption(text.LASTS)
-        return run
-
-
-def results(run: LabRun, key: str) -> None:
-    """All results of a finished run."""
+def _answer(run: LabRun, key: str) -> dict[str, Callable[[], None]]:
+    """The finding, the maps with the tiles beside them, and the settings that move both."""
     top = st.container()
     choice = _tune(run, f"lab_{key[:12]}")
     answers = answers_of(run, key, choice)
     measures = measures_of(run, key, choice, answers)
     with top:
-        _finding(run, measures)
-    if run.grid is not None:
-        _maps(run, run.grid, answers)
-    _distance(run, answers)
-    _measures(run, measures)
-    _selection(run, choice)
+        _finding(run, answers, measures)
+    return {
+        "Distance": partial(_distance, run, answers),
+        "In numbers": partial(_measures, run, measures),
+        "Exponent": partial(_selection, run, choice),
+        "Over-confidence and order": _ignored_feature,
+        "Errors in the papers": _flaws,
+    }
 
 
-def flaws() -> None:
+def _flaws() -> None:
     """Contradictions in the papers' texts, and how kdcal resolves them."""
-    with st.expander("Errors in the papers' texts", icon=":material/menu_book:"):
+    with st.container(border=True):
         st.markdown(text.FLAWS)
         st.caption(cited_in("Dey et al. and the earlier version"))
 
 
-def ignored_feature() -> None:
+def _ignored_feature() -> None:
     """Durfee et al., Fig. 2: an over-confident model gives a feature too little weight."""
     weights = np.linspace(0.0, 8.0, 161)
     curves = [auc_of_weight(weights, rows=rows) for rows in ("training", "held out")]
-    with st.expander("Why over-confidence costs order", icon=":material/balance:"):
+    with st.container(border=True):
+        st.subheader("Why over-confidence costs order", anchor=False)
         show(
             drawn_once(feature_weight_chart, weights, *curves, dark=is_dark()),
             key="lab_feature_weight",
@@ -109,24 +109,30 @@ def ignored_feature() -> None:
         )
 
 
-def _finding(run: LabRun, measures: Measures) -> None:
-    """The finding, the settings of the run, and four estimates beside those of the model."""
+def _finding(run: LabRun, answers: Answers, measures: Measures) -> None:
+    """The finding, the maps, and four estimates beside those of the model."""
     model, graph = measures["model"], measures["geodesic"]
     compared = [
         Compared(each["confidence"], each["error"], each["hellinger"]) for each in (model, graph)
     ]
     sentence = lab_finding(_name(run), *compared, radius=FAR, prior=_prior(run))
     st.header(sentence, anchor=False)
+    maps = _maps(run, answers)
+    picture, beside = tiles.answer()
+    with picture:
+        show(maps, key="lab_maps", of=file_of(run.settings), finding=False)
+    shown = ("confidence", "error", "hellinger", "ece")
+    with beside:
+        tiles.estimate_column(
+            [graph[each] for each in shown],
+            notes=[f"{value_text(model[each])} for the {_name(run)} itself" for each in shown],
+        )
+    st.markdown(maps.finding)
     record = run.record
     st.caption(
-        f"{SIMULATIONS[record.settings.simulation].title} · {len(run.y):,} rows, "
+        f"{SIMULATIONS[run.settings.simulation].title} · {len(run.y):,} rows, "
         f"{record.n_fit:,} to fit and {record.n_holdout:,} held out · {record.model} · seed "
-        f"{record.settings.seed} · tiles: the geodesic kernel density version"
-    )
-    shown = ("confidence", "error", "hellinger", "ece")
-    estimate_row(
-        [graph[each] for each in shown],
-        notes=[f"{value_text(model[each])} for the {_name(run)} itself" for each in shown],
+        f"{run.settings.seed} · estimates: the geodesic kernel density version"
     )
 
 
@@ -143,7 +149,7 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
     }
     for name, value in by_data.items():
         st.session_state.setdefault(name, value)
-    with st.container(border=True):
+    with st.expander("Settings of the kernel density version", icon=":material/tune:"):
         _presets(prefix, by_data)
         left, middle, right = st.columns(3, gap="large")
         with left:
@@ -191,9 +197,7 @@ def _presets(prefix: str, by_data: dict[str, Any]) -> None:
             "inside the data.",
         ),
     }
-    title, buttons = st.columns([1, 2.2], vertical_alignment="center")
-    title.subheader("The kernel density version", anchor=False)
-    with buttons.container(horizontal=True, horizontal_alignment="right"):
+    with st.container(horizontal=True):
         for at, (label, (values, icon, said)) in enumerate(presets.items()):
             st.button(
                 label,
@@ -209,12 +213,11 @@ def _presets(prefix: str, by_data: dict[str, Any]) -> None:
 
 def _exponent(run: LabRun, prefix: str) -> int | None:
     exponents = run.graphs["geodesic"].exponents
-    position: int = st.select_slider(
+    position: int = _slider(
         "Exponent of the kernel",
-        options=range(len(exponents)),
-        format_func=lambda at: f"{exponents[at]:.3g}",
-        key=f"{prefix}_exponent",
-        persist_state="session",
+        range(len(exponents)),
+        f"{prefix}_exponent",
+        lambda at: f"{exponents[at]:.3g}",
     )
     by_data = {name: fitted_position(graph) for name, graph in run.graphs.items()}
     st.caption(
@@ -226,30 +229,14 @@ def _exponent(run: LabRun, prefix: str) -> int | None:
 
 def _floor(graph: KernelDensityGraph, prefix: str) -> tuple[float | None, float | None]:
     """Share of the held-out rows, or log b; the other is None."""
-    which = st.segmented_control(
-        "Floor",
-        options=["data", "fixed"],
-        required=True,
-        format_func={"data": "From data", "fixed": "Fixed"}.__getitem__,
-        key=f"{prefix}_floor",
-        persist_state="session",
-        label_visibility="collapsed",
-    )
-    if which == "fixed":
-        log_b: float = st.select_slider(
-            "Floor, log b",
-            options=LOG_FLOORS,
-            format_func=_log_b,
-            key=f"{prefix}_log_b",
-            persist_state="session",
-        )
-        return None, log_b
-    share: float = st.select_slider(
+    names = {"data": "From data", "fixed": "Fixed"}
+    if _either("Floor", names, f"{prefix}_floor", label_visibility="collapsed") == "fixed":
+        return None, _slider("Floor, log b", LOG_FLOORS, f"{prefix}_log_b", _log_b)
+    share: float = _slider(
         "Floor: ordinary rows below it",
-        options=_with(ALPHAS, graph.floor_quantile),
-        format_func="{:.1%}".format,
-        key=f"{prefix}_share",
-        persist_state="session",
+        _with(ALPHAS, graph.floor_quantile),
+        f"{prefix}_share",
+        "{:.1%}".format,
         help=f"Share of ordinary rows that may count as unknown. {graph.n_holdout:,} held-out rows "
         f"cannot resolve a share below 1 in {graph.n_holdout + 1:,}.",
     )
@@ -257,12 +244,11 @@ def _floor(graph: KernelDensityGraph, prefix: str) -> tuple[float | None, float 
 
 
 def _variance(graph: KernelDensityGraph, prefix: str) -> float | None:
-    variance: float = st.select_slider(
+    variance: float = _slider(
         "Variance floor",
-        options=_with(VARIANCES, graph.variance_floor),
-        format_func=partial(formatted, form=".2g"),
-        key=f"{prefix}_variance",
-        persist_state="session",
+        _with(VARIANCES, graph.variance_floor),
+        f"{prefix}_variance",
+        partial(formatted, form=".2g"),
         help="In units in which the farthest row is at 1. The papers add 10⁻⁶.",
     )
     st.caption(f"By data: {formatted(graph.variance_floor, '.2g')}")
@@ -270,17 +256,35 @@ def _variance(graph: KernelDensityGraph, prefix: str) -> float | None:
 
 
 def _ratio_only(prefix: str) -> bool:
-    which = st.segmented_control(
+    which = _either(
         "Inside the data",
-        options=["blend", "ratio"],
-        required=True,
-        format_func={"blend": "With the model", "ratio": "Class ratio alone"}.__getitem__,
-        key=f"{prefix}_inside",
-        persist_state="session",
+        {"blend": "With the model", "ratio": "Class ratio alone"},
+        f"{prefix}_inside",
         help="Whether the class ratio of a polytope is blended with the model's own probability. "
         "The papers use the ratio alone.",
     )
     return which == "ratio"
+
+
+def _slider(
+    label: str, options: Sequence[Any], key: str, form: Callable[[Any], str], **more: Any
+) -> Any:
+    return st.select_slider(
+        label, options=options, format_func=form, key=key, persist_state="session", **more
+    )
+
+
+def _either(label: str, names: dict[str, str], key: str, **more: Any) -> str:
+    chosen: str = st.segmented_control(
+        label,
+        options=list(names),
+        required=True,
+        format_func=names.__getitem__,
+        key=key,
+        persist_state="session",
+        **more,
+    )
+    return chosen
 
 
 def _with(options: tuple[float, ...], fitted: float | None) -> list[float]:
@@ -288,15 +292,16 @@ def _with(options: tuple[float, ...], fitted: float | None) -> list[float]:
     return sorted({*options, *([] if fitted is None else [fitted])})
 
 
-def _maps(run: LabRun, grid: LabRows, answers: Answers) -> None:
+def _maps(run: LabRun, answers: Answers) -> Chart:
     """The papers' Fig. 8: the rows, the truth, and the posterior of each method."""
-    maps = {"True posterior": grid.truth}
+    assert run.grid is not None  # of every simulation that can be chosen here
+    maps = {"True posterior": run.grid.truth}
     for method in MAPPED:
         found = answers[method].grid
         assert found is not None
         maps[_title(run, method)] = found.proba
     methods: tuple[Method, ...] = ("model", "geodesic", "euclidean")
-    chart = drawn_once(
+    drawn: Chart = drawn_once(
         dragged,
         lab_maps_chart,
         "zoom",
@@ -304,15 +309,13 @@ def _maps(run: LabRun, grid: LabRows, answers: Answers) -> None:
         [PosteriorPanel(label, run.as_map(proba)[..., 1]) for label, proba in maps.items()],
         MapPoints(run.X[:, 0], run.X[:, 1], run.y, ("Class 0", "Class 1")),
         model=_name(run),
-        title=SIMULATIONS[run.record.settings.simulation].title,
+        title=SIMULATIONS[run.settings.simulation].title,
         sure=[sure_outside(run, answers[method]) for method in methods],
         prior=float(run.graphs["geodesic"].prior[1]),
         data_box=data_box(run),
         dark=is_dark(),
     )
-    with st.container(border=True):
-        st.subheader("The posterior of each method", anchor=False)
-        show(chart, key="lab_maps", of=_file(run))
+    return drawn
 
 
 def _distance(run: LabRun, answers: Answers) -> None:
@@ -322,7 +325,6 @@ def _distance(run: LabRun, answers: Answers) -> None:
         for method, curve in distance_curves(run, answers).items()
     }
     with st.container(border=True):
-        st.subheader("Confidence against distance", anchor=False)
         show(
             drawn_once(
                 lab_distance_chart,
@@ -332,53 +334,34 @@ def _distance(run: LabRun, answers: Answers) -> None:
                 dark=is_dark(),
             ),
             key="lab_distance",
-            of=_file(run),
+            of=file_of(run.settings),
         )
 
 
 def _measures(run: LabRun, measures: Measures) -> None:
     """All measures of all methods, as a picture and as a table."""
-    boxed = SIMULATIONS[run.record.settings.simulation].in_box
+    boxed = SIMULATIONS[run.settings.simulation].in_box
     titles = {each: MEASURES[each].title for each in measures["model"] if boxed or each != "box"}
     methods = [
         MeasuredMethod(method, _title(run, method), tuple(found[each] for each in titles))
         for method, found in measures.items()
     ]
-    with st.container(border=True):
-        st.subheader("Inside and outside, in numbers", anchor=False)
-        show(
-            drawn_once(lab_measures_chart, titles, methods, dark=is_dark()),
-            key="lab_measures",
-            of=_file(run),
-        )
-        with st.expander("As a table", icon=":material/table:"):
-            show_table(
-                pd.DataFrame(
-                    {
-                        "Method": [method.label for method in methods],
-                        **{
-                            title: [_with_interval(method.estimates[at]) for method in methods]
-                            for at, title in enumerate(titles.values())
-                        },
-                    }
-                ),
-                alt="The measures of each method with their intervals",
-            )
+    show_measures(lab_measures_chart, titles, methods, of=file_of(run.settings))
 
 
 def _selection(run: LabRun, choice: GraphChoice) -> None:
     """How the exponent was chosen."""
-    with st.expander("How the exponent is chosen", icon=":material/stacked_line_chart:"):
+    with st.container(border=True):
         found = choice.applied(run, "geodesic").selection()
-        show(drawn_once(exponent_chart, found, dark=is_dark()), key="lab_selection", of=_file(run))
-
-
-def _with_interval(estimate: Estimate) -> str:
-    return estimate_text(estimate, chance=False)
+        show(
+            drawn_once(exponent_chart, found, dark=is_dark()),
+            key="lab_selection",
+            of=file_of(run.settings),
+        )
 
 
 def _name(run: LabRun) -> str:
-    return run.record.settings.model
+    return run.settings.model
 
 
 def _title(run: LabRun, method: Method) -> str:
@@ -390,11 +373,46 @@ def _prior(run: LabRun) -> float:
     return float(run.graphs["geodesic"].prior.max())
 
 
-def _file(run: LabRun) -> str:
-    settings = run.record.settings
-    return f"{settings.simulation} {settings.n} {settings.model} seed {settings.seed}"
-
-
 def _log_b(value: float) -> str:
     """log b in a short form: −300, −1 × 10⁷, −1 × 10⁻⁷."""
     return formatted(value, ",.0f" if 1 <= abs(value) < 1e6 else ".3g")
+
+
+def _sizes(run: SizesRun) -> Chart:
+    """The papers' Fig. 3 over training sizes."""
+    repeated, name = run.settings.repeated, run.settings.lab.model
+    drawn: Chart = drawn_once(
+        sizes_chart,
+        run.settings.sizes,
+        {**repeated.methods, "model": name.capitalize()},
+        [
+            SizesPanel("Error", run.of("error")),
+            SizesPanel("Hellinger distance", run.of("hellinger")),
+            SizesPanel(
+                f"Confidence at radius {FAR:g}",
+                run.of("confidence"),
+                percent=True,
+                target=(PRIOR, "prior"),
+            ),
+        ],
+        run.table(),
+        lead=("model", "geodesic"),
+        dark=is_dark(),
+    )
+    return drawn
+
+
+LAB = Lab(
+    text.INTRODUCTION,
+    text.EMPTY,
+    lab_settings.classification,
+    simulate,
+    _answer,
+    Sizes(
+        sizes=(100, 316, 1000, 3162, 10_000),
+        most=1000,
+        lasts=text.SIZES_LAST,
+        chart=_sizes,
+        fewer={"n_sphere": 500, "resolution": 81},
+    ),
+)
