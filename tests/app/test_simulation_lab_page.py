@@ -174,7 +174,7 @@ def test_other_simulations_and_models(chosen: dict[str, Any]) -> None:
 def test_the_dark_theme_draws_with_its_own_colours(done: AppTest) -> None:
     dark = finish(lab(dark=True))
     for one, other in zip(specs(done), specs(dark), strict=True):
-        assert one["layout"]["template"] != other["layout"]["template"]
+        assert one["layout"]["font"]["color"] != other["layout"]["font"]["color"]
 
 
 @pytest.mark.usefixtures("real_workers")
