@@ -64,7 +64,7 @@ def _without_template(layout: dict[str, Any], traces: list[dict[str, Any]]) -> d
     axes |= {key for key in layout if _is_axis(key)}
     filled = {key: value for key, value in said.items() if not _is_axis(key)}
     counted = {_axis(_along(trace)) for trace in traces if trace["type"] in ("bar", "box")}
-    for axis in axes:
+    for axis in sorted(axes):
         if axis[:5] in said:
             # as plotly decides where a template says the colour, and not where a layout does
             lines = {"showline": False, "showgrid": axis not in counted}
@@ -91,7 +91,8 @@ def _axis(reference: str) -> str:
 
 
 def _merged(below: Any, above: Any) -> Any:
+    """``above``, in its own order, and then what only ``below`` says."""
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
-    merged = {key: _merged(below[key], above[key]) for key in below.keys() & above.keys()}
-    return {**below, **above, **merged}
+    own = {key: _merged(below.get(key), value) for key, value in above.items()}
+    return own | {key: value for key, value in below.items() if key not in above}

@@ -169,4 +169,4 @@ def test_no_calibrator_is_said_in_words(both: str) -> None:
 def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, both: str) -> None:
     dark = compared(launch(PAGE, both, dark=True))
     for one, other in zip(specs(page), specs(dark), strict=True):
-        assert one["layout"]["template"] != other["layout"]["template"]
+        assert one["layout"]["font"] != other["layout"]["font"]

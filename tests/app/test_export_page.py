@@ -344,4 +344,4 @@ def test_a_file_for_another_model_is_refused_and_the_page_goes_on(
 def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, review: str) -> None:
     dark = healthy(launch(PAGE, review, dark=True))
     for one, other in zip(specs(page), specs(dark), strict=True):
-        assert one["layout"]["template"] != other["layout"]["template"]
+        assert one["layout"]["font"] != other["layout"]["font"]

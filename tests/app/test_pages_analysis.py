@@ -66,7 +66,7 @@ def test_the_dark_theme_draws_with_its_own_colours(review_ids: dict[str, str], p
     light, dark = (specs(launch(page, review_ids["digits"], dark=dark)) for dark in (False, True))
     assert len(light) == len(dark)
     for one, other in zip(light, dark, strict=True):
-        assert one["layout"]["template"] != other["layout"]["template"]
+        assert one["layout"]["font"] != other["layout"]["font"]
 
 
 @pytest.mark.parametrize("page", PAGES)

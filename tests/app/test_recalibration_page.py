@@ -146,7 +146,7 @@ def test_a_dozen_rows_without_features_and_without_evaluation(
 def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, both: str) -> None:
     dark = healthy(launch(PAGE, both, dark=True))
     for one, other in zip(specs(page), specs(dark), strict=True):
-        assert one["layout"]["template"] != other["layout"]["template"]
+        assert one["layout"]["font"] != other["layout"]["font"]
 
 
 def test_a_finished_job_of_another_kind_is_no_recalibration(workspace: Workspace) -> None:
