@@ -209,9 +209,11 @@ def misses_chart(
     level: float,
     rows: IntArray | None = None,
 ) -> Chart:
-    """Hits and misses of intervals of a ``level`` on a map, before and after: `misses_figure`."""
+    """Hits and misses on a map, before and after; the parameters are those of `misses_figure`."""
     return Chart(
-        misses_figure(xy, panels, dark=dark, x_title=x_title, y_title=y_title, rows=rows),
+        misses_figure(
+            xy, panels, dark=dark, x_title=x_title, y_title=y_title, level=level, rows=rows
+        ),
         finding=misses_words(panels, level),
         alt=misses_alt(panels, x_title, y_title, level),
         how_to_read=MISSES,
@@ -227,6 +229,7 @@ def misses_figure(
     dark: bool,
     x_title: str,
     y_title: str,
+    level: float = 0.95,
     rows: IntArray | None = None,
 ) -> go.Figure:
     """The same rows on the same axes for each panel: hits faint grey, misses light red.
@@ -241,12 +244,14 @@ def misses_figure(
         Places of the rows on the map.
     x_title, y_title : str
         Untrusted, like the panels' names.
+    level : float
+        Level of the intervals.
     rows : (m,) int array, optional
         Indices of these rows among all; by default they are all rows.
     """
     colours = palette(dark)
     kept = drawn_rows(len(xy), len(panels))
-    titles = [PanelTitle(shown.name, _share_missed(shown)) for shown in panels]
+    titles = [PanelTitle(shown.name, _share_missed(shown, level)) for shown in panels]
     figure = new_panels(
         titles, dark, columns=2, height=240, x_title=x_title, y_title=y_title, y_axis={"nticks": 6}
     )
@@ -289,8 +294,8 @@ def misses_table(
     return table
 
 
-def _share_missed(shown: Misses) -> str:
-    return f"{shown.missed:,} of {shown.n:,} missed: {shown.share:.1%}"
+def _share_missed(shown: Misses, level: float) -> str:
+    return f"{shown.missed:,} of {shown.n:,} missed: {shown.share:.1%}, stated {1 - level:.0%}"
 
 
 def _marks(
