@@ -13,6 +13,7 @@ from kdcal_core.data.column_doubts import Choice, Doubt, Reading
 from kdcal_core.data.column_kinds import SEVERAL_ROWS
 from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import classes_of, encode_labels
 from kdcal_core.data.parquet_folder import allowed_roots
 from kdcal_core.data.pixel_columns import pixel_places
@@ -80,6 +81,7 @@ __all__ = [
     "Table",
     "Task",
     "allowed_roots",
+    "as_pandas",
     "at_most",
     "check_labels",
     "check_outcome",

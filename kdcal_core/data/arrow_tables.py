@@ -112,6 +112,10 @@ def _plain_column(column: pa.ChunkedArray, name: str, file: str | None) -> pa.Ch
     kind = _plain_type(column.type)
     if kind != column.type:
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], type=kind)
+    if types.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if types.is_dictionary(kind) and types.is_string_view(kind.value_type):
+        return column.cast(pa.dictionary(kind.index_type, pa.large_string()))
     if types.is_dictionary(kind) and not _is_text(kind.value_type):
         column = column.cast(kind.value_type)
         kind = column.type
