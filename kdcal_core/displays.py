@@ -22,7 +22,15 @@ from kdcal_core.charts import (
     regions_chart,
     reliability_chart,
 )
-from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_proba, classes_of, encode_labels
+from kdcal_core.data import (
+    FloatArray,
+    IntArray,
+    ScoredSet,
+    as_pandas,
+    check_proba,
+    classes_of,
+    encode_labels,
+)
 from kdcal_core.diagnostics import (
     DistanceCurve,
     find_regions,
@@ -368,6 +376,7 @@ class MMCDisplay(Display):
         **others
             Further classifiers by a key, such as ``graph=KernelDensityForest(...)``.
         """
+        X = as_pandas(X)
         centre = np.asarray(X, dtype=np.float64).mean(axis=0)
         curves = {
             key: max_confidence_by_distance(one.predict_proba, X, radii, n, seed, centre=centre)
@@ -386,7 +395,7 @@ def _classified(
     y: Any, proba: Any, classes: Sequence[Any] | None
 ) -> tuple[FloatArray, IntArray, tuple[str, ...]]:
     """Probabilities (n, K), class indices (n,) and names, from what people have at hand."""
-    stated = np.asarray(proba, dtype=np.float64)
+    stated = np.asarray(as_pandas(proba), dtype=np.float64)
     if stated.ndim == 1:
         stated = np.column_stack([1.0 - stated, stated])
     names = classes_of(y) if classes is None else tuple(map(str, classes))
@@ -408,6 +417,7 @@ def _event(event: Any, names: tuple[str, ...]) -> int | None:
 def _frame(X: Any) -> pd.DataFrame:
     if X is None:
         raise InputError("There are no inputs to search", fix="Give X, one row for each outcome.")
+    X = as_pandas(X)
     if isinstance(X, pd.DataFrame):
         return X
     values = np.asarray(X)

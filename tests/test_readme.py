@@ -16,8 +16,10 @@ import pandas as pd
 import pdoc
 import pytest
 import torch
+from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
+from kdcal_core import HeterogeneousCalibrator
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.cli import main
 from kdcal_core.cli.arguments import parser
@@ -121,6 +123,17 @@ def test_regions(names: dict[str, Any]) -> None:
     exec(example("find_regions"), names | frames)
 
 
+def test_frames_of_other_libraries(names: dict[str, Any]) -> None:
+    exec(example("polars"), names)
+    expected = HeterogeneousCalibrator("tree").fit(
+        names["proba_heldout"],
+        names["y_heldout"],
+        pd.DataFrame(names["X_heldout"], columns=["age", "dose"]),
+    )
+    stated = names["regions"].predict_proba(names["proba_heldout"], names["X_heldout"])
+    assert_array_equal(stated, expected.predict_proba(names["proba_heldout"], names["X_heldout"]))
+
+
 def test_a_regression(names: dict[str, Any]) -> None:
     X, X_new = (np.random.default_rng(seed).normal(size=(n, 2)) for seed, n in ((0, 800), (1, 300)))
     names |= {"X_calibration": X, "X_new": X_new, "y_calibration": X[:, 0], "y_new": X_new[:, 0]}
@@ -148,7 +161,7 @@ def test_the_guides_commands_and_the_file_they_write(
 
 def test_every_python_example_is_tried_above() -> None:
     tried = ("TopLabelKDE()", "KernelDensityNetwork(module)", "find_regions", "load_calibrator")
-    tried += ("LocalRecalibration", "CalibratedModel", "MMCDisplay")
+    tried += ("LocalRecalibration", "CalibratedModel", "MMCDisplay", "polars")
     for page, code in EXAMPLES:
         assert sum(word in code for word in tried) == 1, (page, code)
 

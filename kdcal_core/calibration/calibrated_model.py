@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from kdcal_core.calibration.calibrator_base import Calibrator
 from kdcal_core.calibration.calibrators import calibrator_entry
 from kdcal_core.calibration.fitting import Calibrated, calibrated, fit_calibrator
-from kdcal_core.data import FloatArray, ScoredSet
+from kdcal_core.data import FloatArray, ScoredSet, as_pandas
 from kdcal_core.errors import InputError
 
 
@@ -109,7 +109,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             If a class has too few rows for the folds, or the calibrator needs more.
         """
         self._validate_params()
-        X, y = indexable(X, column_or_1d(y, warn=True))
+        inputs = _frame(X)
+        X, y = indexable(X, column_or_1d(as_pandas(y), warn=True))
         check_classification_targets(y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         if len(y) == 0:
@@ -131,7 +132,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             name="calibration",
             weight=None if weight is None else weight[counted],
         )
-        inputs = _frame(_safe_indexing(X, counted))
+        if inputs is not None:
+            inputs = inputs.iloc[counted]
         self.calibrator_ = fit_calibrator(self._new_calibrator(), rows, inputs)
         return self
 
@@ -162,7 +164,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _calibrated(self, X: Any) -> Calibrated:
         check_is_fitted(self)
-        return calibrated(self.calibrator_, _probabilities(self.model_, X), _frame(X))
+        inputs = _frame(X)
+        return calibrated(self.calibrator_, _probabilities(self.model_, X), inputs)
 
     def _new_calibrator(self) -> Calibrator:
         if isinstance(self.calibrator, str):
@@ -231,6 +234,7 @@ def _indices(y: Any, classes: Any) -> Any:
 
 def _frame(X: Any) -> pd.DataFrame | None:
     """The features as a frame, for calibrators that read them."""
+    X = as_pandas(X)
     if isinstance(X, pd.DataFrame):
         return X
     if getattr(X, "ndim", 0) != 2 or not isinstance(X, np.ndarray):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from kdcal_core.calibration.calibrator_base import Calibrator, top_label
 from kdcal_core.calibration.calibrators import calibrator_entry
-from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_proba
+from kdcal_core.data import FloatArray, IntArray, ScoredSet, as_pandas, check_proba
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model
 from kdcal_core.progress import Progress
@@ -189,6 +189,7 @@ def _inputs(X: pd.DataFrame | None, n_rows: int) -> pd.DataFrame:
             "This calibrator reads the features of the rows, and none were given",
             fix="Give the rows' features, or choose a calibrator that reads only probabilities.",
         )
+    X = as_pandas(X)
     if len(X) != n_rows:
         raise InputError(
             f"There are features of {len(X):,} rows for the probabilities of {n_rows:,}",

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import RowDesign
@@ -250,6 +251,7 @@ def _as_float(
     """Float64 without a copy where possible; missing values of any kind become NaN."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
+    values = as_pandas(values)
     if isinstance(values, (pd.DataFrame, pd.Series, pd.Index)):
         values = _frame_values(values)
     array = np.asarray(values)
@@ -384,6 +386,7 @@ def _recognise(
 
 
 def _as_label_numbers(y: Any) -> NDArray[Any]:
+    y = as_pandas(y)
     if isinstance(y, pd.Series | pd.Index) and not isinstance(y.dtype, np.dtype):
         y = y.to_numpy(dtype=object)  # nullable, categorical and Arrow columns
     if isinstance(y, np.ma.MaskedArray):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.array_checks import refuse_rows
 from kdcal_core.data.column_kinds import is_number, simple
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.schema import FloatArray, IntArray, Roles
 from kdcal_core.errors import InputError
 from kdcal_core.text import listed
@@ -97,6 +98,7 @@ def classes_of(labels: Any) -> tuple[str, ...]:
 
 def _factorise(labels: Any) -> tuple[IntArray, list[Any]]:
     """Codes in order of first appearance, -1 where missing, and the distinct values."""
+    labels = as_pandas(labels)
     series = labels if isinstance(labels, pd.Series) else pd.Series(labels)
     codes, uniques = pd.factorize(series)
     return codes.astype(np.int64), list(uniques)

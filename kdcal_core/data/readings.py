@@ -17,6 +17,7 @@ import pandas as pd
 
 from kdcal_core.data.column_doubts import MOST_CHOICES, Choice, ColumnReader, Doubt, Reading
 from kdcal_core.data.column_kinds import is_number, mostly_numbers, named, sampled, simple
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import classes_of, encode_labels, rank_area, share_a_meaning
 from kdcal_core.data.regression_reading import RegressionReader
 from kdcal_core.data.role_columns import output_matrix, used_columns
@@ -75,7 +76,7 @@ def read_columns(
     >>> read_columns(frame, task="regression", answers={"level": "0.9"}).roles.parameters
     (('0.05', 'lower'), ('0.5', 'forecast'), ('0.95', 'upper'))
     """
-    whole = table.frame if isinstance(table, Table) else table
+    whole = table.frame if isinstance(table, Table) else as_pandas(table)
     index = [name for name in index_columns(whole) if name not in set(feature_names or ())]
     frame = whole.drop(columns=index)
     notes = tuple(f"The column {name!r} only numbers the rows: not used." for name in index)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kdcal_core.data.array_checks import check_proba, check_weight, refuse_rows, softmax_logits
 from kdcal_core.data.arrow_tables import plain_writing
 from kdcal_core.data.column_kinds import mostly_numbers
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import encode_labels
 from kdcal_core.data.regression_columns import (
     check_outcome,
@@ -334,7 +335,7 @@ def used_columns(roles: Roles) -> list[str]:
 def _opened(table: Table | pd.DataFrame, file: str | None) -> tuple[pd.DataFrame, str | None]:
     if isinstance(table, Table):
         return table.frame, file or table.name
-    return table, file
+    return as_pandas(table), file
 
 
 def _column(frame: pd.DataFrame, name: str, file: str | None) -> pd.Series[Any]:

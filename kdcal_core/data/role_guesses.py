@@ -20,6 +20,7 @@ from kdcal_core.data.column_kinds import (
     simple,
     split_named,
 )
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import ClassBy, class_of_column, classes_of, encode_labels
 from kdcal_core.data.regression_columns import guess_regression_roles, looks_like_regression
 from kdcal_core.data.schema import Family, Roles, Table, Task
@@ -112,7 +113,7 @@ def guess_roles(
     >>> roles.target, roles.outputs
     ('y', (('0', 'proba_0'), ('1', 'proba_1')))
     """
-    frame = table.frame if isinstance(table, Table) else table
+    frame = table.frame if isinstance(table, Table) else as_pandas(table)
     target = target if target in frame.columns else None
     model = n_features is not None or bool(feature_names) or bool(classes)
     if task == "regression":

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.schema import IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import Dependence
@@ -164,7 +165,7 @@ def split_by_column(
     >>> {which: rows.tolist() for which, rows in sets.items()}
     {'calibration': [0, 2], 'evaluation': [1]}
     """
-    codes, names = pd.factorize(frame[column].astype("string").str.strip().str.lower())
+    codes, names = pd.factorize(as_pandas(frame)[column].astype("string").str.strip().str.lower())
     sets = [_SET_OF_NAME.get(re.sub("[_ -]", "", str(name))) for name in names]
     fix = "Use the words train, calibration and evaluation, or take the role away from this column."
     if (codes < 0).any():

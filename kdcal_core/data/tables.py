@@ -45,6 +45,7 @@ from kdcal_core.data.csv_tables import (
     read_options,
     refuse_fault,
 )
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.schema import Table
 from kdcal_core.errors import InputError
 from kdcal_core.text import bytes_text
@@ -136,8 +137,10 @@ def read_table(
     return Table(frame, digest, file, notes)
 
 
-def table_from_frame(frame: pd.DataFrame, name: str = "table") -> Table:
+def table_from_frame(frame: Any, name: str = "table") -> Table:
     """A table of a frame in memory, without its index; the digest is that of its Arrow form.
+
+    The frame may be of pandas, polars, pyarrow or any other library that narwhals knows.
 
     Raises
     ------
@@ -151,6 +154,7 @@ def table_from_frame(frame: pd.DataFrame, name: str = "table") -> Table:
     >>> table_from_frame(pd.DataFrame({"x": [1, 2]}), "mine").n_rows
     2
     """
+    frame = as_pandas(frame)
     named = frame.set_axis([str(column) for column in frame.columns], axis=1)
     check_column_names(list(named.columns), name)
     if named.empty:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kdcal_core.data import (
     FloatArray,
     IntArray,
+    as_pandas,
     at_most,
     check_labels,
     check_proba,
@@ -222,6 +223,7 @@ def max_confidence_by_distance(
     [0.7, 0.7, 0.7]
     """
     radii, q = _checked_radii(radii), _checked_band(q)
+    X = as_pandas(X)
     matrix = _matrix(X)
     middle = _checked_centre(centre, matrix.shape[1])
     reach = float(np.linalg.norm(matrix - middle, axis=1).max())

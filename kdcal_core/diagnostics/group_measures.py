@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from kdcal_core.data import IntArray, ScoredSet
+from kdcal_core.data import IntArray, ScoredSet, as_pandas
 from kdcal_core.diagnostics.all_estimates import event_calibration_error
 from kdcal_core.diagnostics.calibration_error import confidence_calibration_error
 from kdcal_core.diagnostics.estimate import Estimate, estimate_text, value_text
@@ -97,6 +97,7 @@ def declared_divisions(frame: pd.DataFrame) -> list[Division]:
     >>> [list(names) for _, names in declared_divisions(table)]
     [['ward: A', 'ward: B'], ['sex: f', 'sex: m'], ['A, f', 'A, m', 'B, f', 'B, m']]
     """
+    frame = as_pandas(frame)
     crossed = crossed_groups(frame)
     if frame.shape[1] == 1:
         return [crossed]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray, as_pandas
 from kdcal_core.models.features import category_text, numeric_input, select_columns
 from kdcal_core.models.protocol import Features
 
@@ -131,6 +131,7 @@ def fit_coordinates(
     >>> fitted.transform(X).tolist()
     [[3.0, 0.0, 0.0, 1.0], [3.0, 1.0, 1.0, 0.0]]
     """
+    X = as_pandas(X)
     categories: dict[int, tuple[str | None, ...]] = {}
     if isinstance(X, pd.DataFrame) or np.asarray(X).dtype.kind not in "biuf":
         frame = _frame(X, n_features, feature_names)
@@ -174,6 +175,7 @@ def fit_coordinates(
 
 
 def _frame(X: Features, n_features: int, feature_names: tuple[str, ...] | None) -> pd.DataFrame:
+    X = as_pandas(X)
     is_frame = isinstance(X, pd.DataFrame)
     return select_columns(
         X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)),

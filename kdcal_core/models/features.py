@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, as_pandas
 from kdcal_core.errors import InputError
 from kdcal_core.models.protocol import Features
 from kdcal_core.text import counted, formatted, listed
@@ -60,6 +60,7 @@ def numeric_input(
     >>> numeric_input(frame, n_features=2, feature_names=["a", "b"]).tolist()
     [[0.5, 1.0], [1.5, 2.0]]
     """
+    X = as_pandas(X)
     if isinstance(X, pd.DataFrame):
         frame = select_columns(X, n_features=n_features, feature_names=feature_names)
         names = [str(name) for name in frame.columns]
@@ -319,11 +320,11 @@ def numbers_and_categories(
     ...                        categories={1: ["blue", "red"]}).tolist()
     [[1.5, 1.0], [nan, 0.0]]
     """
-    rows: Features = X
+    rows: Features = as_pandas(X)
     if categories:
-        is_frame = isinstance(X, pd.DataFrame)
+        is_frame = isinstance(rows, pd.DataFrame)
         frame = select_columns(
-            X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)),
+            rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows)),
             n_features=n_features,
             feature_names=feature_names if is_frame else None,
         )

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data import FloatArray, Task, check_proba
+from kdcal_core.data import FloatArray, Task, as_pandas, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.models.features import numbers_and_categories
 from kdcal_core.models.formats import Content, Format, Library
@@ -132,6 +132,7 @@ class LightGBMTrees:
         return LeafCodes(leaves.reshape(len(rows), -1).astype(np.int32))
 
     def _rows(self, X: Features) -> FloatArray:
+        X = as_pandas(X)
         return numbers_and_categories(
             self._spelled(X) if isinstance(X, pd.DataFrame) else X,
             n_features=self.n_features,

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data import Task
+from kdcal_core.data import Task, as_pandas
 from kdcal_core.errors import InputError
 from kdcal_core.models.features import (
     TOO_LARGE,
@@ -420,6 +420,7 @@ class Inputs:
         InputError
             Columns are missing or not of the type that the graph takes.
         """
+        X = as_pandas(X)
         if all(slot.dtype is not None for slot in self.slots):
             matrix = numeric_input(
                 X,

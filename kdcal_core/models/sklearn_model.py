@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from kdcal_core.data import FloatArray, Task, check_proba
+from kdcal_core.data import FloatArray, Task, as_pandas, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.models.features import numeric_input, select_columns
 from kdcal_core.models.output_meaning import (
@@ -128,6 +128,7 @@ class SklearnModel:
     def _prepare(self, X: Features) -> Any:
         """The input of the scikit-learn model: a frame where it was fitted on one."""
         rows: Any
+        X = as_pandas(X)
         if self.numeric:
             rows = numeric_input(
                 X,

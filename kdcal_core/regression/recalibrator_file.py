@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from kdcal_core import __version__
-from kdcal_core.data import FAMILY_PARAMETERS, Family
+from kdcal_core.data import FAMILY_PARAMETERS, Family, as_pandas
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Features, Regressor, load_model
@@ -228,6 +228,7 @@ class LoadedRecalibrator:
 
     def _frame(self, X: Features) -> pd.DataFrame:
         names = list(self.card.features)
+        X = as_pandas(X)
         frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, columns=names or None)
         lacking = [name for name in names if name not in frame.columns]
         if lacking:

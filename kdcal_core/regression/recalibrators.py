@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import Normal, PredictiveDistribution, randomised_pit
 from kdcal_core.errors import InputError, InputWarning
@@ -292,6 +293,7 @@ def count_outside(pit: FloatArray, *, stacklevel: int = 3) -> int:
 
 
 def _as_float(values: Any, what: str) -> FloatArray:
+    values = as_pandas(values)
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, moments
 from kdcal_core.errors import InputError
@@ -47,6 +48,7 @@ class SpaceOfRows:
         >>> space.of(Normal([5.0, 6.0], 1.0), frame).shape
         (2, 3)
         """
+        frame = as_pandas(frame)
         names = tuple(str(name) for name in frame.columns)
         coordinates = fit_coordinates(
             frame, n_features=len(names), feature_names=names, scale="standard"

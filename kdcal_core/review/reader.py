@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import IntArray, Roles, ScoredSet, Task
 from kdcal_core.errors import InputError
@@ -457,6 +458,11 @@ class ReviewData:
     training_y: IntArray | None = None
     model: Model | None = None
     foreign: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for part in ("inputs", "groups", "foreign"):
+            frames = {name: as_pandas(frame) for name, frame in getattr(self, part).items()}
+            object.__setattr__(self, part, frames)
 
     @property
     def training(self) -> tuple[pd.DataFrame, IntArray] | None:

@@ -42,7 +42,7 @@ from kdcal_core.calibration.graph.estimator import (
     estimator_from_parts,
     estimator_parts,
 )
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, as_pandas
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Features, HasLayers, Model, load_model, wrap_model
 from kdcal_core.models.file_marks import refuse_other_model
@@ -261,6 +261,7 @@ class LoadedCalibrator:
 
     def _table(self, X: Features, names: tuple[str, ...]) -> pd.DataFrame:
         """The rows with named columns; an array must have those of the fit in their order."""
+        X = as_pandas(X)
         if isinstance(X, pd.DataFrame):
             return X
         values = np.asarray(X)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from kdcal_core.calibration.graph.gaussians import Located
-from kdcal_core.data import FloatArray, IntArray, encode_labels
+from kdcal_core.data import FloatArray, IntArray, as_pandas, encode_labels
 from kdcal_core.data.array_checks import check_labels
 from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
 from kdcal_core.errors import InputError, InputWarning
@@ -88,6 +88,7 @@ def own_columns(X: Any, model: Model) -> Any:
     Other columns of a frame, such as the label or a key, must not make copies of a row differ or be
     written to a saved file.
     """
+    X = as_pandas(X)
     if not isinstance(X, pd.DataFrame):
         return np.asarray(X)
     return select_columns(X, n_features=model.n_features, feature_names=model.feature_names)
@@ -114,6 +115,7 @@ def class_indices(y: Any, classes: Sequence[str], n_rows: int) -> IntArray:
     >>> class_indices([1.0, 0.0], ("0", "1"), 2), class_indices([1, 0], ("no", "yes"), 2)
     (array([1, 0]), array([1, 0]))
     """
+    y = as_pandas(y)
     values = np.asarray(y) if not isinstance(y, pd.Series) else y
     if values.ndim != 1:
         raise InputError(

@@ -30,7 +30,7 @@ from kdcal_core.calibration.regions.region_layers import (
     RegionFit,
     averaged,
 )
-from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
+from kdcal_core.data import FloatArray, IntArray, as_pandas, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputError
 from kdcal_core.models import HasEmbedding, HasLayers
 from kdcal_core.progress import Progress, silent
@@ -43,6 +43,7 @@ def input_table(X: Any, n: int, columns: tuple[str, ...] | None = None) -> pd.Da
 
     The columns of an array are taken as those of the fit, in their order.
     """
+    X = as_pandas(X)
     if isinstance(X, pd.DataFrame):
         frame = X
     else:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2
 
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray, as_pandas
 from kdcal_core.data.binning import bin_index
 from kdcal_core.diagnostics.regression.coverage import (
     Coverage,
@@ -227,6 +227,7 @@ def crossed_groups(frame: pd.DataFrame, fewest: int = 30) -> tuple[IntArray, lis
     >>> names, np.bincount(labels).tolist()
     (['f, False', 'm, False', 'all others'], [40, 40, 40])
     """
+    frame = as_pandas(frame)
     words = [np.full(len(frame), "", dtype=object)]
     for at, name in enumerate(frame.columns):
         labels, names = column_regions(frame[name])
@@ -254,7 +255,7 @@ def column_regions(values: Any, bins: int = 5, levels: int = 12) -> tuple[IntArr
     >>> labels.tolist(), names
     ([0, 0, 2, 1], ['1 to 2', '4', 'missing'])
     """
-    column = pd.Series(values).reset_index(drop=True)
+    column = pd.Series(as_pandas(values)).reset_index(drop=True)
     if len(column) == 0 or bins < 1 or levels < 1:
         raise InputError(
             "The column has no rows, or fewer than one region is allowed",

@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.blocks import cores
+from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.splits import at_most
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.store import storable
@@ -505,6 +506,7 @@ def frame_of(
     X: pd.DataFrame | NDArray[Any], like: tuple[InputColumn, ...] | None, file: str | None
 ) -> pd.DataFrame:
     """The table with its columns in order."""
+    X = as_pandas(X)
     frame = X if isinstance(X, pd.DataFrame) else _frame_of_array(X, like, file)
     if not len(frame) or not frame.shape[1]:
         raise InputError(
