@@ -17,6 +17,7 @@ from kdcal_core.audit.beginning import (
 from kdcal_core.audit.config import (
     AuditConfig,
     WatchLimits,
+    config_of_tables,
     read_config,
 )
 from kdcal_core.audit.config_file import (
@@ -254,6 +255,7 @@ __all__ = [
     "compare_with_baseline",
     "compared_words",
     "config_of",
+    "config_of_tables",
     "config_text",
     "configured_channels",
     "content_bytes",

@@ -228,12 +228,19 @@ def read_config(path: Path) -> AuditConfig:
         write="Write one with 'kdcal audit init', and change that.",
     )
     try:
-        return _config(content, path.absolute().parent)
+        return config_of_tables(content, path.absolute().parent)
     except InputError as error:
         raise error.at(file=path.name) from error
 
 
-def _config(content: Mapping[str, Any], folder: Path) -> AuditConfig:
+def config_of_tables(content: Mapping[str, Any], folder: Path) -> AuditConfig:
+    """A configuration from the tables of its file, whose paths are relative to a folder.
+
+    Raises
+    ------
+    InputError
+        As of `read_config`.
+    """
     _known(content, _TABLES, "")
     audit = _table(content, "audit", _AUDIT)
     files = _table(content, "files", _FILES)
