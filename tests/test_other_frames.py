@@ -25,6 +25,7 @@ from kdcal_core import (
     InputError,
     KernelDensityForest,
     MMCDisplay,
+    PlattScaling,
     RegionsDisplay,
     ReliabilityDisplay,
     Roles,
@@ -42,7 +43,7 @@ from kdcal_core import (
     save_recalibrator,
     wrap_model,
 )
-from kdcal_core.calibration.export import make_card
+from kdcal_core.calibration.export import export_onnx, make_card
 from kdcal_core.data import check_roles, feature_frame, guess_roles, read_columns, target_labels
 from kdcal_core.diagnostics import crossed_groups, find_pit_regions, max_confidence_by_distance
 from kdcal_core.regression import LocalRecalibration, Normal, SpaceOfRows, recalibrator_card
@@ -210,6 +211,20 @@ def test_a_calibrator_from_a_file_takes_them(
     loaded = load_calibrator(tmp_path / "mine.kdcal")
     given = OTHERS[library](rows)
     assert_array_equal(loaded.predict_proba(proba, given), loaded.predict_proba(proba, rows))
+
+
+def test_an_onnx_model_with_a_calibrator_is_written_from_them(tmp_path: Path) -> None:
+    folder = SAMPLES / "adult_network"
+    X = pd.read_parquet(folder / "evaluation.parquet").head(200)
+    model = load_model(folder / "model.onnx")
+    proba = model.predict_proba(X)
+    platt = PlattScaling().fit(proba, proba.argmax(axis=1))
+    card = make_card("platt", platt, classes=model.classes, data={})
+    written = []
+    for name, rows in {"pandas": X, **{name: made(X) for name, made in OTHERS.items()}}.items():
+        export_onnx(platt, folder / "model.onnx", tmp_path / name, card, rows)
+        written.append((tmp_path / name).read_bytes())
+    assert written[0] == written[1] == written[2]
 
 
 @pytest.mark.parametrize("library", OTHERS)

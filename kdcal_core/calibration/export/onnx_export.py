@@ -22,7 +22,7 @@ from kdcal_core.calibration.export.onnx_regions import (
     regional_nodes,
 )
 from kdcal_core.calibration.fitting import calibrated, layer_inputs
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, as_pandas
 from kdcal_core.errors import InputError
 from kdcal_core.models import Model, load_model
 from kdcal_core.models.onnx_cost import read_model
@@ -144,6 +144,7 @@ def export_onnx(
             f"{calibrator.n_classes_:,}",
             fix="Give the model that it was fitted for.",
         )
+    X = as_pandas(X)
     rows = X[:_MOST_ROWS]
     graph = Graph(read_model(path, name=path.name))
     columns: Columns

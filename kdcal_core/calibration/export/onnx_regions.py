@@ -23,7 +23,7 @@ from kdcal_core.calibration.regions.boosted import Damped
 from kdcal_core.calibration.regions.column_partition import ColumnPartition
 from kdcal_core.calibration.regions.nonparametric_maps import HistogramMaps, IsotonicMaps
 from kdcal_core.calibration.regions.parametric_maps import LinearMaps, TemperatureMaps
-from kdcal_core.data import FloatArray, as_pandas
+from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models.onnx_graph import Inputs, Slot
 from kdcal_core.models.protocol import Features
@@ -87,7 +87,6 @@ class ModelColumns:
     @classmethod
     def of(cls, inputs: Inputs, rows: Features) -> ModelColumns:
         """Make it from rows as in :func:`export_onnx`; an array's columns are "column 1", ..."""
-        rows = as_pandas(rows)
         if not isinstance(rows, pd.DataFrame):
             values = np.asarray(rows)
             names = [f"column {i + 1}" for i in range(values.shape[1])]
