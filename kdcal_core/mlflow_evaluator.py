@@ -185,21 +185,28 @@ def _answer(task: str, model: Any, X: Any) -> Any:
 
 
 def _probabilities(answer: Any, y: Any, roles: Mapping[str, Any]) -> pd.DataFrame | None:
-    """A column for each class; None for an answer that is no probabilities.
+    """A column for each class; None for a single column of classes or of other numbers.
 
-    Without names, columns are the classes in MLflow's order, which is sorted, and a single column
-    is the last of two, or the event.
+    Columns without names are those of the sorted classes, as in MLflow. A single column is the
+    event's, or else that of the last of two classes.
     """
     names = list(map(str, roles.get("classes") or np.unique(y[~pd.isna(y)])))
     if isinstance(answer, pd.DataFrame) and answer.shape[1] == 1:
         answer = answer.iloc[:, 0]
     values = np.asarray(answer)
-    if values.dtype.kind not in "fiu" or set(np.unique(values)) <= {0, 1}:
-        return None
     if values.ndim == 2:
-        named = isinstance(answer, pd.DataFrame)
-        return pd.DataFrame(values, columns=list(map(str, answer)) if named else names)
-    if len(names) != 2 or values.min() < 0 or values.max() > 1:
+        if isinstance(answer, pd.DataFrame):
+            names = list(map(str, answer))
+        if values.shape[1] != len(names):
+            raise InputError(
+                f"The model gives {values.shape[1]} columns of probabilities, and the rows have "
+                f"{len(names)} classes",
+                fix="Name all classes in the order of the columns: roles.classes.",
+            )
+        return pd.DataFrame(values, columns=names)
+    if values.dtype.kind not in "fiu" or len(names) != 2 or set(np.unique(values)) <= {0, 1}:
+        return None
+    if values.min() < 0 or values.max() > 1:
         return None
     event = str(roles.get("event") or names[1])
     other = next(one for one in names if one != event)

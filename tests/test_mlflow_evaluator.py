@@ -25,6 +25,8 @@ mlflow = pytest.importorskip(
 from mlflow.models import EvaluationResult, MetricThreshold, evaluate  # noqa: E402
 from mlflow.models.evaluation.validation import ModelValidationFailedException  # noqa: E402
 
+from kdcal_core.mlflow_evaluator import _probabilities  # noqa: E402
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.skipif(
@@ -168,6 +170,21 @@ def test_a_function_may_give_probabilities() -> None:
     ]
     found = [judged(NEW, one)[0].metrics["kdcal/checks/KC101_Discrimination"] for one in answers]
     assert found[0] == found[1] == found[2] > 0.8
+
+
+def test_a_model_that_is_always_certain_is_judged() -> None:
+    certain = np.array([[1, 0], [0, 1]])
+    columns = _probabilities(certain, np.array(["b", "a"]), {})
+    assert columns is not None
+    assert columns.to_dict("list") == {"a": [1, 0], "b": [0, 1]}
+    assert _probabilities(certain[:, 1], np.array([1, 0]), {}) is None
+
+
+def test_columns_without_a_class_are_a_clear_error() -> None:
+    with pytest.raises(InputError, match="3 columns of probabilities"):
+        _probabilities(np.eye(3), np.array([0, 1, 1]), {})
+    named = _probabilities(np.eye(3), np.array([0, 1, 1]), {"classes": ["0", "1", "2"]})
+    assert list(named) == ["0", "1", "2"]
 
 
 def test_arrays_of_more_classes() -> None:
