@@ -23,7 +23,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Decision, Review, Which, set_decision
-from kdcal_core.tasks import RepairedDecisions, repaired_decisions, set_decisions
+from kdcal_core.tasks import RepairedDecisions, repaired_decisions, set_decisions, threshold_of
 from kdcal_core.text import escape_label, escape_markdown, in_sentence, printable
 
 _RARE = 0.05  # an event less frequent than this needs a finer scale of thresholds
@@ -92,14 +92,15 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
             icon=":material/info:",
         )
         return None
-    chosen = _decision(review, event).threshold
-    scale, key = _Scale.of(counts.rate, chosen), _slider(review, event)
+    decision = _decision(review, event)
+    threshold = threshold_of(counts, decision)
+    scale, key = _Scale.of(counts.rate, threshold), _slider(review, event)
     name = printable(review.classes[event], 60)
-    usual = 0.5 if counts.rate >= _RARE else counts.rate
-    # not as a default, because the button below the costs sets it too; another set's rows may have
-    # had a wider scale
-    known = st.session_state.get(key, 100.0 * (usual if chosen is None else chosen))
-    st.session_state[key] = scale.percent(known / 100.0)
+    # not as a default, because the button below the costs sets it too, and until somebody chooses
+    # a threshold it follows the costs and the set
+    if decision.threshold is not None:
+        threshold = st.session_state.get(key, 100.0 * threshold) / 100.0
+    st.session_state[key] = scale.percent(threshold)
     percent: float = st.slider(
         escape_label(f"Flag a row where the probability of {name} is at least", 120),
         min_value=scale.step,
@@ -112,7 +113,15 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
         args=(review.id, review.classes[event], key),
         width=420,
     )
+    if decision.threshold is None:
+        st.caption(f"No threshold is chosen yet. {_start_words(decision, name)}", width=250)
     return Decided(review, which, event, percent / 100.0, counts)
+
+
+def _start_words(decision: Decision, name: str) -> str:
+    if decision.costs:
+        return "This one follows from the costs below."
+    return f"This one is the share of {escape_markdown(name, 60)} rows."
 
 
 def _slider(review: Review, event: int) -> str:
@@ -128,12 +137,12 @@ class _Scale:
     decimals: int
 
     @classmethod
-    def of(cls, rate: float, chosen: float | None) -> _Scale:
-        """For an event of this rate, as far as the threshold that was chosen before."""
+    def of(cls, rate: float, threshold: float) -> _Scale:
+        """For an event of this rate, at least as far as a threshold."""
         rare = rate < _RARE
         step, decimals = (0.01, 2) if rare else (0.1, 1)
         top = max(float(np.ceil(rate * 20 * 100)), 1.0) if rare else 99.9
-        return cls(step, min(max(top, 100.0 * (chosen or 0.0)), 99.9), decimals)
+        return cls(step, min(max(top, 100.0 * threshold), 99.9), decimals)
 
     def percent(self, threshold: float) -> float:
         """The nearest place on the slider."""
@@ -247,7 +256,7 @@ def _cost(view: Decided) -> None:
         key="expected_cost",
         of=view.of,
     )
-    scale = _Scale.of(view.counts.rate, _decision(view.review, view.event).threshold)
+    scale = _Scale.of(view.counts.rate, view.threshold)
     percent = scale.percent(best.advised(costs))
     st.button(
         f"Use {scale.form % percent} as the threshold",

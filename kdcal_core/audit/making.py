@@ -61,7 +61,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs.builds import files_digest, installed
 from kdcal_core.progress import part_of
 from kdcal_core.regression import RECALIBRATORS
-from kdcal_core.review import PARTS, Limit, Review, Which, open_doubts, undeclared_groups
+from kdcal_core.review import PARTS, Decision, Limit, Review, Which, open_doubts, undeclared_groups
 from kdcal_core.store import encode
 from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks import (
@@ -81,6 +81,7 @@ from kdcal_core.tasks import (
     set_overview,
     set_pit_groups,
     set_reliability,
+    threshold_of,
 )
 from kdcal_core.tasks.decorators import require_scored
 from kdcal_core.tasks.foreign_measures import by_distance
@@ -413,8 +414,8 @@ def charts_of_counts(counts: ClassCounts, review: Review, event: int | None) -> 
         lambda dark: confusion_chart(counts.confusion, "joint", classes, dark=dark),
     )
     if (decisions := counts.decisions) is not None and event is not None:
-        kept = review.question.decisions.get(classes[event])
-        threshold = 0.5 if kept is None or kept.threshold is None else kept.threshold
+        kept = review.question.decisions.get(classes[event], Decision())
+        threshold = threshold_of(decisions, kept)
         yield (
             *("net_benefit", "Net benefit by threshold", "decisions"),
             lambda dark: net_benefit_chart(decisions, threshold, dark=dark),

@@ -19,11 +19,12 @@ from kdcal_core.diagnostics import (
     decision_table,
     estimate_text,
     expected_cost,
+    flagging_at,
     net_benefit,
     net_benefit_of_all,
     useful_thresholds,
 )
-from kdcal_core.text import escape_html, number_text
+from kdcal_core.text import counted, escape_html, number_text
 
 NET_BENEFIT = """
 **Horizontal axis**: the threshold. A row is flagged if its stated probability is at least that
@@ -47,6 +48,7 @@ outside the shaded thresholds, the probabilities are off: calibrate them first.
 """
 _POINTS = 240
 _SHOWN = 0.01  # share of rows still flagged at the right end of the axis
+_HARDLY = 0.01  # share of rows whose flags make a decision that is hardly one
 
 
 def net_benefit_chart(
@@ -153,8 +155,33 @@ def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, thresh
         other = f"but {ideal}, the best one for calibrated probabilities, does."
     return (
         f"A threshold of {_percent(best.threshold)} costs least: {estimate_text(best.cost)} per "
-        f"row. Thresholds from {ends} do not cost clearly more, {other}{chosen}"
+        f"row.{_hardly_words(counts, costs, best.threshold)} Thresholds from {ends} do not cost "
+        f"clearly more, {other}{chosen}"
     )
+
+
+def _hardly_words(counts: DecisionCounts, costs: Costs, threshold: float) -> str:
+    """Whether the cheapest threshold does little else than flagging every row or none."""
+    found = flagging_at(counts, costs, threshold)
+    rows = f"{found.share:.2%} of the rows"
+    if found.n is not None:
+        rows = f"{found.n:,} of {counted(counts.n, 'row')}"
+    for share, pays, trivial in (
+        (found.share, found.pays_over_none, "flagging none"),
+        (1.0 - found.share, found.pays_over_all, "flagging every row"),
+    ):
+        if share < 1e-9:
+            return f" It means {trivial}: with these costs the model does not pay."
+        if share <= _HARDLY and pays:
+            return f" It flags {rows}."
+        if share <= _HARDLY:
+            return (
+                f" It flags {rows}, nearly the same as {trivial}: with these costs the model does "
+                "not pay."
+            )
+        if not pays:
+            return f" It flags {rows}, which is not clearly cheaper than {trivial}."
+    return ""
 
 
 def _percent(share: float) -> str:

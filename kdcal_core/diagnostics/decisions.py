@@ -579,6 +579,57 @@ def cost_at(
     )
 
 
+@dataclass(frozen=True)
+class Flagging:
+    """What flagging by a threshold is worth beside flagging every row or none.
+
+    Attributes
+    ----------
+    share : float
+        Share of the rows that are flagged.
+    n : int or None
+        The flagged rows; None where rows have weights.
+    pays_over_none, pays_over_all : bool
+        Whether the mean cost is clearly less than that of flagging no row, or every row, by paired
+        intervals.
+    """
+
+    share: float
+    n: int | None
+    pays_over_none: bool
+    pays_over_all: bool
+
+
+def flagging_at(
+    counts: DecisionCounts, costs: Costs, threshold: float, *, level: float = 0.95
+) -> Flagging:
+    """How many rows a threshold flags, and whether that is cheaper than flagging all or none.
+
+    Examples
+    --------
+    >>> counts = decision_counts([0.1] * 60 + [0.9] * 40, [0] * 60 + [1] * 40)
+    >>> flagging_at(counts, Costs(), 0.5)
+    Flagging(share=0.4, n=40, pays_over_none=True, pays_over_all=True)
+    """
+    at = counts.at(threshold)
+    found, alarm, missed, quiet = costs.values
+    rows = counts.mass[:, at].sum()
+    over_none, over_all = (
+        _mean_of(counts, np.broadcast_to(np.array(value)[:, None], counts.mass.shape), level)
+        for value in (
+            (found - missed, alarm - quiet, 0.0, 0.0),
+            (0.0, 0.0, missed - found, quiet - alarm),
+        )
+    )
+    flagged = counts.mass[:2, at].sum()
+    return Flagging(
+        share=float(flagged / rows),
+        n=round(flagged) if np.array_equal(counts.mass, counts.square) else None,
+        pays_over_none=bool(over_none.high[at] < 0.0),
+        pays_over_all=bool(over_all.high[at] < 0.0),
+    )
+
+
 def decision_table(counts: DecisionCounts) -> pd.DataFrame:
     """Counts and net benefit at every hundredth, for a file."""
     at = np.arange(STEPS // 100 - 1, STEPS - 1, STEPS // 100)

@@ -26,6 +26,7 @@ from kdcal_core.tasks.decision_measures import (
     repaired_groups,
     set_decisions,
     set_groups,
+    threshold_of,
 )
 from kdcal_core.tasks.decorators import (
     Keep,
@@ -465,6 +466,7 @@ __all__ = [
     "table_of_box",
     "task",
     "thorough_checks",
+    "threshold_of",
     "true_means",
     "try_calibrator",
     "unknown_new_rows",

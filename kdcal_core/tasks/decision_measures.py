@@ -10,6 +10,7 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import (
     Band,
+    Costs,
     DecisionCounts,
     GroupTable,
     decision_counts,
@@ -19,7 +20,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import held_out_answers, methods_of
-from kdcal_core.review import PARTS, Which, review_data
+from kdcal_core.review import PARTS, Decision, Which, review_data
 from kdcal_core.tasks.decorators import Sets, require_scored, review_task, the_set
 
 
@@ -28,6 +29,26 @@ def set_decisions(sets: Sets, *, which: Which, event: int) -> DecisionCounts:
     """Rows by outcome and decision, at every threshold of one class's probability."""
     rows = sets.read(which)
     return decision_counts(rows.proba[:, event], rows.y == event, sample_weight=rows.design)
+
+
+def threshold_of(counts: DecisionCounts, decision: Decision) -> float:
+    """The chosen threshold; else what the costs imply; else the share of rows with the event.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics import decision_counts
+    >>> counts = decision_counts([0.1] * 9 + [0.9], [0] * 9 + [1])
+    >>> threshold_of(counts, Decision())
+    0.1
+    >>> threshold_of(counts, Decision(costs={"false_negative": 4.0}))
+    0.2
+    >>> threshold_of(counts, Decision(0.3, {"false_negative": 4.0}))
+    0.3
+    """
+    if decision.threshold is not None:
+        return decision.threshold
+    implied = Costs(**decision.costs).threshold if decision.costs else counts.rate
+    return float(counts.thresholds[counts.at(implied)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,6 +68,7 @@ def test_the_threshold_moves_every_number(review_id: str) -> None:
 
 def test_a_calibrated_version_stands_beside_the_model(review_id: str) -> None:
     at = shown(review_id)
+    at.slider[0].set_value(50.0).run()
     names = [one["name"] for one in specs(at)[0]["data"] if one.get("name")]
     assert names == ["Model as it is", "Flag every row", "Flag none"]
     at.selectbox[0].set_value("platt").run()
@@ -97,6 +98,20 @@ def test_costs_give_a_threshold_that_can_be_used(review_id: str) -> None:
     use.click().run()
     healthy(at)
     assert at.slider[0].value == pytest.approx(asked)
+
+
+def test_the_first_threshold_is_the_events_rate_or_what_costs_imply(review_id: str) -> None:
+    at = shown(review_id)
+    rate = 100.0 * float((too_sure(400, 1)["target"] == "yes").mean())
+    assert at.slider[0].value == pytest.approx(rate, abs=0.05)
+    assert "No threshold is chosen yet. This one is the share of yes rows." in words(at)
+    next(one for one in at.number_input if one.label == "Missed event").set_value(9.0).run()
+    assert healthy(at).slider[0].value == pytest.approx(10.0)
+    assert "No threshold is chosen yet. This one follows from the costs below." in words(at)
+    at.slider[0].set_value(30.0).run()
+    next(one for one in at.number_input if one.label == "Missed event").set_value(4.0).run()
+    assert healthy(at).slider[0].value == pytest.approx(30.0)
+    assert "No threshold is chosen" not in words(at)
 
 
 def test_costs_that_make_no_decision_are_named(review_id: str) -> None:

@@ -59,8 +59,8 @@ from kdcal_core.charts.palette import palette
 from kdcal_core.checks import CheckResult, JudgedPart, Verdict
 from kdcal_core.diagnostics import Estimate, has_interval
 from kdcal_core.errors import InputError
-from kdcal_core.review import Limit, ReviewReader, Workspace, score, start_sample
-from kdcal_core.tasks import Sets
+from kdcal_core.review import Decision, Limit, Review, ReviewReader, Workspace, score, start_sample
+from kdcal_core.tasks import Sets, set_decisions, threshold_of
 from kdcal_core.tasks.foreign import RADII
 
 ROOT = Path(__file__).parents[2]
@@ -675,3 +675,15 @@ def test_what_a_model_with_regions_states_far_away_is_kept(
     assert (table["percentile_10"] <= table["percentile_90"]).all()
     assert f"{confidence.iloc[-1]:.2f}" in far.finding
     assert "far_away" not in [one.key for one in forecasts.charts]
+
+
+def test_an_audit_draws_the_threshold_that_the_page_begins_at(
+    workspace: Workspace, review: Review, content: AuditContent
+) -> None:
+    settings = audit_settings(review)
+    assert settings.event is not None
+    sets = Sets(ReviewReader(workspace, review.id))
+    counts = set_decisions(sets, which=settings.which, event=settings.event)
+    chart = next(one for one in content.charts if one.key == "net_benefit")
+    line = json.loads(chart.light)["layout"]["shapes"][0]
+    assert line["x0"] == threshold_of(counts, Decision()) != 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from texts.snapshot import Texts
 
 from kdcal_core.calibration import ConfidenceCurve
@@ -13,9 +14,17 @@ from kdcal_core.charts.confidence import (
     confidence_words,
     noise_words,
 )
+from kdcal_core.charts.decisions import cost_words
 from kdcal_core.charts.methods import losses_words
 from kdcal_core.charts.score_histograms import histogram_words
-from kdcal_core.diagnostics import HistogramAnchor, ScoreHistogram, top_label_losses
+from kdcal_core.diagnostics import (
+    Costs,
+    HistogramAnchor,
+    ScoreHistogram,
+    best_threshold,
+    decision_counts,
+    top_label_losses,
+)
 from kdcal_core.diagnostics.calibrator_map import CalibratorMap, MapLine
 
 EDGES = np.linspace(0, 1, 11)
@@ -112,3 +121,45 @@ def test_a_calibrator_of_a_rare_event_is_told_at_scores_that_rows_have() -> None
     assert told(one, np.r_[rows, np.full(40, 0.8)]).startswith("A stated 50% becomes 25%")
     # without lines, of the rows near each score
     assert told((), rows).startswith("Rows that state about 5% become 2% to 3%, about 10% become")
+
+
+@pytest.mark.parametrize(
+    ("costs", "said"),
+    [
+        (
+            Costs(false_positive=20.0),
+            "It flags 3 of 2,000 rows, nearly the same as flagging none: with these costs the "
+            "model does not pay.",
+        ),
+        (
+            Costs(false_negative=500.0),
+            "It flags 1,990 of 2,000 rows, nearly the same as flagging every row: with these costs "
+            "the model does not pay.",
+        ),
+        (Costs(), ""),
+    ],
+)
+def test_a_cheapest_threshold_that_flags_nearly_none_or_all_says_so(
+    costs: Costs, said: str
+) -> None:
+    stated = np.repeat([0.01, 0.2, 0.6, 0.97], [10, 1487, 500, 3])
+    happened = np.zeros(2000)
+    happened[10:310] = happened[1500:1900] = happened[-3:] = 1.0
+    counts = decision_counts(stated, happened)
+    words = cost_words(counts, costs, best_threshold(counts, costs), 0.5)
+    assert said in words
+    assert bool(said) == ("It flags" in words)
+
+
+def test_a_threshold_that_flags_few_rows_of_a_rare_event_pays() -> None:
+    happened = np.repeat([0.0, 1.0], [9_940, 60])
+    counts = decision_counts(np.where(happened > 0, 0.9, 0.01), happened)
+    words = cost_words(counts, Costs(), best_threshold(counts, Costs()), 0.5)
+    assert "It flags 60 of 10,000 rows. Thresholds from" in words
+
+
+def test_a_cheapest_threshold_that_flags_no_row_says_so() -> None:
+    counts = decision_counts(np.repeat([0.1, 0.3], 50), np.tile([0, 0, 0, 1], 25))
+    costs = Costs(false_positive=9.0)
+    words = cost_words(counts, costs, best_threshold(counts, costs), 0.5)
+    assert "It means flagging none: with these costs the model does not pay." in words
