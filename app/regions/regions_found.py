@@ -20,7 +20,7 @@ from app.shared.tables import show_table
 from kdcal_core.charts import FAULTS, ordered_regions, regions_chart, regions_table
 from kdcal_core.diagnostics import Region, RegionSearch, estimate_text, value_text
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, left_out, left_out_words, samples
+from kdcal_core.review import Review, left_out_words, samples
 from kdcal_core.tasks import RegionQuestion
 from kdcal_core.text import escape_markdown, number_text, p_text
 
@@ -140,11 +140,9 @@ def _drawn(looked: Looked, asked: RegionQuestion, found: Found) -> View:
     )
     if search.tree is None:
         st.caption(text.standing(found.ranked))
-    for name, reason in looked.known.left_out.items():
-        st.caption(escape_markdown(f"{name} is left out. {reason}.", 300))
-    others = left_out(looked.review)
-    if others and (asked.purpose != "column" or not looked.inputs):
-        st.caption(escape_markdown(left_out_words(others), 600))
+    if asked.purpose != "column":
+        unsearched = left_out_words(looked.known.not_searched, "Not searched")
+        st.caption(escape_markdown(unsearched, 900))
     return view
 
 

@@ -374,8 +374,8 @@ def left_out(review: Review) -> dict[str, str]:
     }
 
 
-def left_out_words(columns: Mapping[str, str]) -> str:
-    """The columns left out, by reason; empty if all are used. Untrusted text.
+def left_out_words(columns: Mapping[str, str], what: str = "Not among the inputs") -> str:
+    """The columns left out of ``what``, by reason; empty if all are used. Untrusted text.
 
     Examples
     --------
@@ -386,7 +386,7 @@ def left_out_words(columns: Mapping[str, str]) -> str:
     for name, reason in columns.items():
         by_reason.setdefault(reason, []).append(name[:80])
     parts = [f"{listed(names)} ({reason})" for reason, names in by_reason.items()]
-    return f"Not among the inputs: {'; '.join(parts)}." if parts else ""
+    return f"{what}: {'; '.join(parts)}." if parts else ""
 
 
 def dependence_words(review: Review) -> str:

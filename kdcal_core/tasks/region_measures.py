@@ -18,7 +18,7 @@ import pandas as pd
 from kdcal_core.calibration.regions import Hierarchy, RegionFit, RegionMap, Scores, fit_maps
 from kdcal_core.calibration.regions.region_layers import region_fits
 from kdcal_core.data import IntArray, Roles, ScoredSet, target_labels, used_columns
-from kdcal_core.data.column_kinds import is_number
+from kdcal_core.data.column_kinds import is_number, simple, why_no_input
 from kdcal_core.diagnostics import (
     Estimate,
     Fault,
@@ -43,7 +43,7 @@ from kdcal_core.diagnostics.targets import Target, targets
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MODEL
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
-from kdcal_core.review import Part, Which, input_columns
+from kdcal_core.review import Part, Which, input_columns, left_out
 from kdcal_core.statistics import of_rows
 from kdcal_core.store import decode, load
 from kdcal_core.tasks.decorators import ALL_ROWS, Sets, review_task, the_set
@@ -97,14 +97,15 @@ class RegionColumns:
     ----------
     inputs : tuple of str
         Columns on which trees can be grown.
-    left_out : dict of str to str
-        Inputs on which no tree can be grown, with the reason.
+    not_searched : dict of str to str
+        Every other column but those of the target and the outputs, with the reason: no tree can
+        divide the rows by it.
     columns : tuple of str
         Columns that can define regions alone: the inputs, then those without a role.
     """
 
     inputs: tuple[str, ...]
-    left_out: dict[str, str]
+    not_searched: dict[str, str]
     columns: tuple[str, ...]
 
 
@@ -117,16 +118,38 @@ def _cut(arguments: dict[str, Any]) -> tuple[Part, ...]:
     return (*the_set(arguments), "training") if grown else the_set(arguments)
 
 
-@review_task("Regions: reading the columns", reads=the_set)
+@review_task("Regions: reading the columns", reads=the_set, edition="not searched")
 def region_columns(sets: Sets, *, which: Which) -> RegionColumns:
     """The columns of a set that can define regions, in trees and alone."""
     review = sets.reader.review
+    roles = review.roles or Roles()
     names = input_columns(review)
-    left_out = unusable_columns(sets.frame(which, tuple(names)))
-    inputs = tuple(name for name in names if name not in left_out)
-    taken = {*used_columns(review.roles or Roles()), *inputs}
+    frame = sets.frame(which, tuple(names))
+    unusable = unusable_columns(frame)
+    inputs = tuple(name for name in names if name not in unusable)
+    constant = [name for name in inputs if _is_constant(frame[name])]
+    taken = {*used_columns(roles), *inputs}
     others = [one.name for one in review.tables[which].columns if one.name not in taken]
-    return RegionColumns(inputs, left_out, (*inputs, *others))
+    beside = (
+        *(("Cluster", roles.cluster), ("Time", roles.time)),
+        *(("Split", roles.split), ("Weight", roles.weight)),
+    )
+    reasons = {
+        **left_out(review),
+        **{name: why_no_input(simple(name), frame[name]) or unusable[name] for name in unusable},
+        **dict.fromkeys(constant, "the same value in every row"),
+        **{name: f"its role is {role!r}" for role, name in beside if name is not None},
+    }
+    if review.model is not None:
+        reasons |= dict.fromkeys(others, "the model does not read it")
+    return RegionColumns(inputs, reasons, (*inputs, *others))
+
+
+def _is_constant(column: pd.Series[Any]) -> bool:
+    known = column.dropna()
+    if known.empty:
+        return True
+    return len(known) == len(column) and bool((known == known.iloc[0]).all())
 
 
 @dataclass(frozen=True, eq=False)

@@ -338,3 +338,42 @@ def test_results_do_not_grow_with_the_rows(opened, n: int) -> None:
     sets = replace(sets_of(opened), keep=keep)
     size = len(json.dumps(encode(regions_at_once(sets, **asked()))))
     assert size < 200_000
+
+
+def test_every_column_that_is_not_searched_is_named_with_the_reason(tmp_path) -> None:
+    n = 300
+    frame = table(n).assign(
+        **{"loan_id": range(n), "country": "NL", "note": [f"note {i}" for i in range(n)]},
+        visit=np.arange(n) // 3,
+        gaps=np.where(np.arange(n) % 2, np.nan, 1.0),
+    )
+    review = add_table(
+        workspace := Workspace(tmp_path),
+        create_review(workspace).id,
+        "calibration",
+        csv(frame),
+        "rows.csv",
+    )
+    assert review.roles is not None
+    features = ("side", "age", "country", "gaps")
+    set_roles(workspace, review.id, replace(review.roles, features=features, cluster="visit"))
+    made = workspace, score(workspace, review.id)
+    known = region_columns(sets_of(made), which="calibration")
+    assert known.inputs == features  # a missing value beside one other divides the rows
+    assert known.not_searched == {
+        "loan_id": "it numbers the rows",
+        "note": "nearly every row has another value",
+        "shop": "its role is 'Not used'",
+        "country": "the same value in every row",
+        "visit": "its role is 'Cluster'",
+    }
+
+
+def test_columns_that_the_model_does_not_read_are_named_too(tmp_path) -> None:
+    review = start_sample(workspace := Workspace(tmp_path), "adult")
+    assert review.roles is not None
+    stored = workspace.read(review.id)
+    less = replace(review.roles, features=review.roles.features[1:])
+    sets = Sets(ReviewReader(workspace, review.id, review=replace(stored, roles=less)), quiet)
+    known = region_columns(sets, which="calibration")
+    assert known.not_searched == {review.roles.features[0]: "the model does not read it"}
