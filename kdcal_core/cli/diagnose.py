@@ -21,6 +21,7 @@ from kdcal_core.cli.diagnose_report import (
 from kdcal_core.cli.review_of_options import (
     copies_words,
     doubts_words,
+    event_words,
     named_files,
     outputs_words,
     table_notes,
@@ -95,6 +96,9 @@ def _run(options: argparse.Namespace) -> Report:
         texts.insert(0, printable(f"Model: {review.model.name}, {review.model.kind}{signed}"))
     elif review.task == "classification":
         texts.insert(0, outputs_words(review))
+    if review.task == "classification":
+        event = event_of(review, named_files(options))
+        texts[0] = "\n".join(filter(None, (texts[0], event_words(review, event))))
     if words := dependence_words(review):
         if review.task == "classification":
             words = f"{words} The range in log odds treats rows as independent."

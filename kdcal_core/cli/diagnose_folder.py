@@ -14,7 +14,7 @@ from kdcal_core.cli.diagnose_report import (
     report,
     write_record,
 )
-from kdcal_core.cli.review_of_options import doubts_words, named_files, outputs_words
+from kdcal_core.cli.review_of_options import doubts_words, event_words, named_files, outputs_words
 from kdcal_core.cli.terminal import Report, check_out, progress_line, temporary_folder, warn
 from kdcal_core.data.parquet_folder import allowed_roots, parquet_files
 from kdcal_core.diagnostics import confusion_finding, headline_estimate, reliability_finding
@@ -134,9 +134,10 @@ def _text(
     doubts: tuple[str, ...],
 ) -> str:
     parts = listed([counted(size.files, "file"), counted(size.groups, "row group")])
+    read = f"{outputs_words(review)} {parts[0].upper()}{parts[1:]} were read."
     texts = [
         *(["\n".join(f"Warning: {doubt}" for doubt in doubts)] if doubts else []),
-        f"{outputs_words(review)} {parts[0].upper()}{parts[1:]} were read.",
+        "\n".join(filter(None, (read, event_words(review, measured.event)))),
         report(measured, printable(name, 80), level),
     ]
     return "\n\n".join(texts)

@@ -39,6 +39,20 @@ def outputs_words(review: Review) -> str:
     return printable(f"Columns {columns} hold the {many} of classes {classes}.", 500)
 
 
+def event_words(review: Review, event: int | None) -> str:
+    """The class whose probability is judged, or how to ask for one of two; else empty."""
+    if event is not None:
+        return printable(f"The results are about the probability of {review.classes[event]}.", 500)
+    if review.event_class is None:
+        return ""
+    name = review.classes[review.event_class]
+    return printable(
+        "The results are about the confidence in the predicted class. For the probability of "
+        f"{name}: --event {shlex.quote(name)}.",
+        500,
+    )
+
+
 def table_notes(review: Review, which: Which) -> tuple[str, ...]:
     """Notes on single columns from reading the table."""
     return tuple(note for note in review.tables[which].notes if note.startswith("Column "))

@@ -198,6 +198,12 @@ def test_an_event_is_asked_about_by_name(run: Run, spam: Path) -> None:
     assert first["Confidence gap"] != pytest.approx(first["Probability minus rate"])
     names = [one["name"] for one in found["estimates"]]
     assert len(names) == len(set(names))
+    assert "The results are about the probability of spam.\n" in out
+    without = run("diagnose", *words)[1]
+    assert (
+        "The results are about the confidence in the predicted class. For the probability of spam: "
+        "--event spam.\n" in without
+    )
     assert "event" not in diagnosed(run, spam.parent, *words)["sets"][0]
 
 

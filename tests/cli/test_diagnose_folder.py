@@ -63,6 +63,8 @@ def test_the_report_says_what_is_not_available(places, capsys):
     assert code == 0
     assert "parts, 3,000 rows" in out
     assert "2 files and 5 row groups were read" in out
+    assert "were read.\nThe results are about the confidence in the predicted class." in out
+    assert "--event yes.\n" in out
     assert "not available for a folder" in out
     assert "\nAccuracy" in out
 
