@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -10,6 +11,7 @@ import streamlit as st
 from app.shared import session, set_results
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.group_choice import choose_groups, declared
+from app.shared.sections import sections
 from app.shared.tables import show_table
 from app.shared.version_choice import choose_version
 from kdcal_core.charts import FAULTS, RepairedBy, groups_chart, regions_chart
@@ -24,7 +26,9 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.review import Review, Which, group_columns, set_question
 from kdcal_core.tasks import repaired_groups, set_groups, set_pit_groups
-from kdcal_core.text import escape_markdown, p_text
+from kdcal_core.text import escape_label, escape_markdown, p_text
+
+_GROUP_PIXELS = 170  # five intervals fit beside it on a screen of 1,366 pixels
 
 
 def choose_columns(review: Review) -> tuple[str, ...]:
@@ -148,16 +152,24 @@ def _repaired(
 
 def table(found: GroupTable, repaired: RepairedBy | None) -> None:
     """Every group in numbers, as the model and as the calibrated version state it."""
-    rows = [_row(one) for one in (*found.groups, found.overall)]
+    groups = (*found.groups, found.overall)
+    tables = {
+        "Measures": pd.DataFrame([_measures(one) for one in groups]),
+        "Evidence": pd.DataFrame([_evidence(one) for one in groups]),
+    }
     if repaired is not None:
         after = (*repaired.table.groups, repaired.table.overall)
-        for row, one in zip(rows, after, strict=True):
-            row |= _after(one, repaired.name)
+        name = f"With {escape_label(repaired.name, 40)}"
+        tables[name] = pd.DataFrame([_after(one) for one in after])
+    sections("groups_sections", {name: partial(_shown, name, one) for name, one in tables.items()})
+
+
+def _shown(name: str, rows: pd.DataFrame) -> None:
     show_table(
-        pd.DataFrame(rows),
-        key="groups_table",
+        rows,
+        key=f"groups_table_{name.partition(' ')[0].lower()}",
         column_config={
-            "Group": st.column_config.TextColumn(width="medium"),
+            "Group": st.column_config.TextColumn(width=_GROUP_PIXELS),
             "Rows": st.column_config.NumberColumn(format="localized"),
             "Smallest gap found": st.column_config.TextColumn(
                 help="The gap that four of five samples of this size would have shown, after the "
@@ -169,37 +181,47 @@ def table(found: GroupTable, repaired: RepairedBy | None) -> None:
                 "report it for each rating grade (ECB 2019); it is not corrected for all groups."
             ),
         },
-        alt="Every group with its rows, rate, gap, calibration error and AUC",
+        alt=f"Every group with its {', '.join(rows.columns[1:]).lower()}",
     )
-
-
-def _after(one: GroupMeasures, name: str) -> dict[str, object]:
-    return {
-        f"{name}: verdict": _verdict(one),
-        f"{name}: observed minus stated": estimate_text(one.gap, chance=False),
-        f"{name}: ECE": estimate_text(one.error, chance=False),
-    }
 
 
 def _verdict(one: GroupMeasures) -> str:
     return "within chance" if one.region.fault == "none" else one.region.fault
 
 
-def _row(one: GroupMeasures) -> dict[str, object]:
+def _of_group(one: GroupMeasures) -> dict[str, object]:
+    return {"Group": one.name, "Rows": one.region.n}
+
+
+def _measures(one: GroupMeasures) -> dict[str, object]:
     def said(estimate: Estimate) -> str:
         return estimate_text(estimate, chance=False)
 
-    region = one.region
     return {
-        "Group": one.name,
-        "Rows": region.n,
-        "Verdict": _verdict(one),
+        **_of_group(one),
         one.rate.label: said(one.rate),
-        "Stated": value_text(one.rate, region.stated),
+        "Stated": value_text(one.rate, one.region.stated),
         "Observed minus stated": said(one.gap),
         "ECE": said(one.error),
         "AUROC": said(one.area),
+    }
+
+
+def _evidence(one: GroupMeasures) -> dict[str, object]:
+    region = one.region
+    return {
+        **_of_group(one),
+        "Verdict": _verdict(one),
         "Smallest gap found": f"{min(region.minimum_detectable, 1.0):.3f}",
         "Corrected p value": p_text(region.adjusted_p),
         **({} if one.jeffreys is None else {"Jeffreys p value": p_text(one.jeffreys)}),
+    }
+
+
+def _after(one: GroupMeasures) -> dict[str, object]:
+    return {
+        **_of_group(one),
+        "Verdict": _verdict(one),
+        "Observed minus stated": estimate_text(one.gap, chance=False),
+        "ECE": estimate_text(one.error, chance=False),
     }

@@ -79,6 +79,10 @@ def test_columns_become_the_review_s_groups(workspace: Workspace, review_id: str
     table = at.dataframe[0].value
     assert table["Group"].iloc[-1] == "all rows"
     assert len(table) == 18
+    # five columns with intervals are as many as a screen of 1,366 pixels holds
+    assert list(table.columns) == [
+        *("Group", "Rows", "Event rate", "Stated", "Observed minus stated", "ECE", "AUROC")
+    ]
     # each column alone, then both together: every row lies in three groups
     assert table["Rows"].iloc[-1] == 400
     assert table["Rows"].iloc[:-1].sum() == 3 * 400
@@ -114,6 +118,13 @@ def test_a_calibrated_version_stands_beside_the_model(workspace: Workspace) -> N
     at.selectbox[0].set_value("platt").run()
     at = healthy(settle(at))
     assert "With Platt" in at.header[0].value
+    assert [one.label for one in at.tabs] == ["Measures", "Evidence", "With Platt"]
+    _, evidence, after = (one.value for one in at.dataframe)
+    assert list(evidence.columns[2:]) == [
+        *("Verdict", "Smallest gap found", "Corrected p value", "Jeffreys p value")
+    ]
+    assert list(after.columns[2:]) == ["Verdict", "Observed minus stated", "ECE"]
+    assert list(after["Group"]) == list(evidence["Group"])
     (figure,) = specs(at)
     assert [one["name"] for one in figure["data"] if one["showlegend"]] == [
         "Model as it is", "Platt",
