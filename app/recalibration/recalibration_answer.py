@@ -130,7 +130,8 @@ def _further_words(view: View) -> None:
     advice = recalibration_advice(record.methods, record.choice)
     st.markdown(f"{escape_markdown(local, 400)} {escape_markdown(advice, 600)}")
     outside = view.review.sets[view.judged.which].outside
-    notes = (text.how_judged(record), *method.notes, *text.outside_notes(outside))
+    noted = dict.fromkeys((*view.model.notes, *method.notes))
+    notes = (text.how_judged(record), *noted, *text.outside_notes(outside))
     st.caption(" ".join(escape_markdown(note, 400) for note in notes))
 
 

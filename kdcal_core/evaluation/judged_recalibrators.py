@@ -28,7 +28,7 @@ from kdcal_core.diagnostics.regression.coverage import Coverage
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
 from kdcal_core.diagnostics.regression.fault import Fault
 from kdcal_core.diagnostics.regression.uniformity import UniformityTest
-from kdcal_core.distributions import PredictiveDistribution, RegressionSet
+from kdcal_core.distributions import PredictiveDistribution, RegressionSet, resolution_note
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation.distribution_measures import regression_scores, row_measures
 from kdcal_core.evaluation.held_out import Judge
@@ -494,6 +494,8 @@ def _scores(
         name=_title(spec),
     )
     finite = {name: one for name, one in scores.rows.items() if _is_finite(one)}
+    if spec is None and (unresolved := resolution_note(judged.distribution)):
+        notes = (*notes, unresolved)
     none = int((answers.scores["log_score"] == np.inf).sum())
     if none:  # with one row no mean has an interval, whatever the densities
         outcomes = f"{none:,} outcomes lie" if none != 1 else "1 outcome lies"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kdcal_core.distributions import Normal, RegressionSet
+from kdcal_core.distributions import Normal, Quantiles, RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MODEL, Space, judge_recalibrators
 from kdcal_core.regression import RECALIBRATORS, cross_fitted
@@ -63,6 +63,16 @@ def test_one_row_shows_the_model_and_why_the_others_are_left_out() -> None:
     assert not any("density" in note for note in found.methods[0].notes)
     assert list(found.failed) == ["local", "global"]
     assert all("cannot be divided" in why for why in found.failed.values())
+
+
+def test_intervals_that_the_model_does_not_state_are_said_to_end_in_added_tails() -> None:
+    stated = Quantiles([0.05, 0.5, 0.95], np.tile([-1.6, 0.0, 1.6], (len(ROWS.y), 1)))
+    rows = RegressionSet(stated, ROWS.y, "", "calibration")
+    found = judge_recalibrators(["global"], rows, None, SPACE)
+    (note,) = found.methods[0].notes
+    assert "state central intervals up to 90%" in note
+    assert "normal tails that kdcal adds" in note
+    assert not judge_recalibrators(["global"], ROWS, None, SPACE).methods[0].notes
 
 
 def test_every_array_is_kept_before_the_next_fit() -> None:
