@@ -21,7 +21,13 @@ from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import classes_of, encode_labels, rank_area, share_a_meaning
 from kdcal_core.data.regression_reading import RegressionReader
 from kdcal_core.data.role_columns import output_matrix, used_columns
-from kdcal_core.data.role_guesses import class_columns, guess_roles, is_share, is_target_name
+from kdcal_core.data.role_guesses import (
+    class_columns,
+    guess_roles,
+    is_share,
+    is_stated_in,
+    is_target_name,
+)
 from kdcal_core.data.schema import Family, Roles, Table, Task
 from kdcal_core.data.target_words import target_shows
 from kdcal_core.errors import InputError
@@ -197,7 +203,7 @@ class _Classification(ColumnReader):
         """The readings of the table under each column that could be the target, likeliest first."""
         if roles.target is None:
             return []
-        certain = is_target_name(roles.target)
+        certain = is_target_name(roles.target) or self._is_stated(roles.target, roles)
         if not (self.model or roles.outputs or certain):
             return [roles]  # what the model gives is not there yet
         taken = {*used_columns(roles)} - {roles.target}
@@ -270,7 +276,12 @@ class _Classification(ColumnReader):
 
     def _is_plausible(self, name: str, roles: Roles) -> bool:
         others = [roles.target or "", *(column for _, column in roles.outputs)]
-        return is_target_name(name) or any(share_a_meaning(name, other) for other in others)
+        named = is_target_name(name) or self._is_stated(name, roles)
+        return named or any(share_a_meaning(name, other) for other in others)
+
+    def _is_stated(self, name: str, roles: Roles) -> bool:
+        """Whether a lone column of probabilities is named after this one."""
+        return len(roles.outputs) == 1 and is_stated_in(name, roles.outputs[0][1])
 
     def _target_doubt(self, roles: Roles, options: Sequence[Roles]) -> Doubt:
         names = [str(one.target) for one in options]

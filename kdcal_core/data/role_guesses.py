@@ -29,10 +29,26 @@ from kdcal_core.errors import InputError
 Kind = Literal["probability", "logit"]
 Pairs = tuple[tuple[str, str], ...]  # class and its output column
 
-_TARGETS = (
-    *("target", "y", "y_true", "true_label", "true_class", "label", "labels", "class", "outcome"),
-    *("actual", "truth", "ground_truth", "income", "diagnosis", "digit", "species", "category"),
-    *("response", "default", "churn", "survived", "fraud"),
+_TRUTHS = (
+    *("target", "y", "y_true", "true_label", "true_class", "label", "labels", "outcome"),
+    *("actual", "truth", "ground_truth"),
+)
+_SUBJECTS = ("class", "income", "diagnosis", "digit", "species", "category", "response")
+# What happened to a row: the last word of a target's name, or the first before a word of `_ASIDE`.
+_HAPPENED = frozenset(
+    (
+        *("default", "defaulted", "defaulter", "delinquent", "bankrupt", "bankruptcy"),
+        *("churn", "churned", "churner", "attrited", "attrition", "cancelled", "canceled"),
+        *("fraud", "fraudulent", "approved", "approval", "reoffended", "recidivism"),
+        *("survived", "died", "dead", "deceased", "death", "mortality", "readmitted"),
+        *("readmission", "hospitalized", "hospitalised", "relapsed", "relapse", "recurrence"),
+        *("converted", "conversion", "subscribed", "unsubscribed", "responded", "clicked"),
+        *("purchased", "bought"),
+    )
+)
+_ASIDE = re.compile("flag|ind|indicator|status|event|in|within|by|at|yn|[0-9]+[a-z]*")
+_EARLIER = frozenset(
+    ("prior", "previous", "past", "last", "prev", "former", "history", "num", "number", "count")
 )
 _PREFIXES: tuple[str, ...] = (
     "predicted_proba",
@@ -51,6 +67,7 @@ _SINGLE = (
     "risk",
 )
 _AFFIXES = ("p", "pd", "proba", "prob", "score", "probability", "risk")
+_OF_SOMETHING = frozenset(("p", "pd", "proba", "prob", "probability", "risk"))
 _ANSWERS = ("prediction", "predicted", "pred", "y_pred", "yhat", "y_hat", "forecast", "output")
 _NO_NAME = ""  # of the class of an output column whose name does not say it
 _MAX_TARGET_CLASSES = 50
@@ -352,12 +369,71 @@ def _named_target(frame: pd.DataFrame, taken: set[str], *, classifier: bool) -> 
 
     An income in francs beside a default that is yes or no is an input of a model without names.
     """
-    passed = set(taken)
-    name = named(frame, _TARGETS, passed)
-    while classifier and name is not None and not _may_be_classes(frame[name]):
-        passed.add(name)
-        name = named(frame, _TARGETS, passed)
-    return name or named(frame, _TARGETS, taken)
+    free = [str(name) for name in reversed(frame.columns) if name not in taken]
+    stated = [name for name in free if _states_a_probability(frame, name)]
+    of_stated = [name for name in free if len(stated) == 1 and is_stated_in(name, stated[0])]
+    of_stated.sort(key=lambda name: (simple(name) not in simple(stated[0]), _is_earlier(name)))
+    happened = [name for name in free if _says_what_happened(name)]
+    found = [
+        *_all_named(frame, _TRUTHS, taken),
+        *(name for name in of_stated if _has_few_classes(frame[name])),
+        *_all_named(frame, _SUBJECTS, taken),
+        *(name for name in happened if _has_few_classes(frame[name])),
+    ]
+    fitting = [name for name in found if not classifier or _may_be_classes(frame[name])]
+    return next(iter(fitting or found), None)
+
+
+def _all_named(frame: pd.DataFrame, names: Sequence[str], taken: set[str]) -> list[str]:
+    """The free columns of these names, in the order of the names."""
+    found = (named(frame, [name], taken) for name in names)
+    return [name for name in found if name is not None]
+
+
+def _states_a_probability(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a column of numbers is named as the probability of something, as "p_default"."""
+    words = simple(name).split("_")
+    return (
+        len(words) > 1
+        and bool({words[0], words[-1]} & _OF_SOMETHING)
+        and mostly_numbers(frame[name])
+        and frame[name].nunique() > 2
+    )
+
+
+def is_stated_in(name: str, output: str) -> bool:
+    """Whether a column's name has a word for every word of what a probability is named after.
+
+    Examples
+    --------
+    >>> is_stated_in("has_defaulted", "p_default"), is_stated_in("branch", "p_default")
+    (True, False)
+    >>> is_stated_in("converted", "prob_conversion"), is_stated_in("flag_1", "p_1")
+    (True, False)
+    """
+    own = simple(name).split("_")
+    of = [one for one in simple(output).split("_") if one not in _OF_SOMETHING]
+    of = [one for one in of if not one.isdecimal()]
+    return bool(of) and all(any(_same_stem(one, other) for other in own) for one in of)
+
+
+def _same_stem(one: str, other: str) -> bool:
+    """Whether two words are equal, begin with the same five letters, or one begins the other."""
+    shorter = min(len(one), len(other))
+    begins = one[:shorter] == other[:shorter]
+    return one == other or one[:5] == other[:5] or (begins and shorter >= 3)
+
+
+def _is_earlier(name: str) -> bool:
+    """Whether a name speaks of what happened before, or how often."""
+    return bool({*simple(name).split("_")} & _EARLIER)
+
+
+def _says_what_happened(name: str) -> bool:
+    first, *rest = words = simple(name).split("_")
+    if _is_earlier(name):
+        return False
+    return words[-1] in _HAPPENED or (first in _HAPPENED and _ASIDE.fullmatch(rest[0]) is not None)
 
 
 def _target_among(
@@ -392,9 +468,12 @@ def is_target_name(name: str) -> bool:
     --------
     >>> is_target_name("y_true"), is_target_name("Final label"), is_target_name("age")
     (True, True, False)
+    >>> is_target_name("readmitted_30d"), is_target_name("previous_default")
+    (True, False)
     """
     plain = simple(name)
-    return plain in _TARGETS or bool({*_ends(plain)} & _TARGET_WORDS)
+    named = plain in (*_TRUTHS, *_SUBJECTS) or _says_what_happened(name)
+    return named or bool({*_ends(plain)} & _TARGET_WORDS)
 
 
 def class_columns(

@@ -443,3 +443,44 @@ def test_of_columns_that_hold_classes_the_target_holds_most() -> None:
     assert guess_roles(frame).target == "mark"
     # a named one keeps its place where no other holds all classes
     assert guess_roles(frame.assign(label=labels(0, 11)).drop(columns="mark")).target == "label"
+
+
+@pytest.mark.parametrize(
+    ("output", "target"),
+    [
+        ("p_default", "defaulted"),
+        ("p_default", "has_defaulted"),
+        ("prob_churn", "churned"),
+        ("readmit_probability", "readmitted_30d"),
+        ("p_conversion", "converted"),
+        ("prob_x", "flag_x"),
+        ("risk", "died"),
+        ("pd", "default_flag"),
+        ("score", "fraudulent"),
+        ("score", "approved"),
+    ],
+)
+def test_a_column_of_two_values_that_follows_is_not_taken_for_the_target(
+    output: str, target: str
+) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            output: rng.random(200),
+            target: rng.integers(0, 2, 200),
+            "previous_default": rng.integers(0, 2, 200),
+            "branch": rng.integers(0, 2, 200),
+        }
+    )
+    roles = guess_roles(frame)
+    assert roles.target == target
+    assert roles.outputs == (("1", output),)
+
+
+def test_a_plain_name_of_the_target_comes_before_what_the_probability_is_named_after() -> None:
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (200, 2))
+    frame = pd.DataFrame(bits, columns=["default", "target"]).assign(p_default=rng.random(200))
+    assert guess_roles(frame).target == "target"
+    subject = frame.rename(columns={"default": "defaulted", "target": "class"})
+    assert guess_roles(subject).target == "defaulted"
