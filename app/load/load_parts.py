@@ -31,6 +31,7 @@ from kdcal_core.review import (
     Workspace,
     accept_rows,
     confirm_class,
+    constant_target,
     doubts_of_rows,
     may_be_swapped,
     move_table,
@@ -399,6 +400,9 @@ def still_missing(review: Review) -> str:
             "The calibration set is still missing. If this is your only table, upload it as the "
             "calibration set: an evaluation set cannot stand alone."
         )
+    if (constant := constant_target(review)) is not None:
+        where = f"{constant.what} (column {str(constant.column)[:60]!r}). {constant.fix}"
+        return escape_markdown(where, 400)
     if any(doubt.choices for doubt in review.doubts):
         return "Answer the question at the top of this page first. Then the rows can be scored."
     if review.roles is None or review.roles.target is None:

@@ -67,7 +67,7 @@ from kdcal_core.review.reader import (
     identity,
     review_data,
 )
-from kdcal_core.review.requirements import no_target_words
+from kdcal_core.review.requirements import constant_target, no_target_words
 from kdcal_core.review.review import (
     ColumnInfo,
     Owner,
@@ -149,6 +149,7 @@ __all__ = [
     "check_outputs",
     "check_scored",
     "confirm_class",
+    "constant_target",
     "create_review",
     "default_event",
     "dependence_words",

@@ -40,7 +40,7 @@ from kdcal_core.data.target_words import target_shows
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, ModelInfo, Regressor, load_model, model_info
 from kdcal_core.progress import Progress, part_of, silent
-from kdcal_core.review.review import ColumnInfo, SetInfo, TableInfo
+from kdcal_core.review.review import LOOKED_AT, ColumnInfo, SetInfo, TableInfo
 from kdcal_core.review.scoring import in_file, in_rows_of, predict, read_frame, score_regression
 from kdcal_core.review.sealed_files import (
     dependence_arrays,
@@ -51,7 +51,6 @@ from kdcal_core.review.sealed_files import (
 from kdcal_core.store import decode, write_arrays
 from kdcal_core.store.disk import digest_of
 
-_LOOKED_AT = 10_000  # rows; enough to separate labels from measurements
 _EXAMPLES = 3
 _FIRST_ROWS = 5
 _MAX_TEXT = 40
@@ -72,7 +71,7 @@ def describe_columns(frame: pd.DataFrame) -> tuple[ColumnInfo, ...]:
 
 
 def _describe(name: str, column: pd.Series[Any]) -> ColumnInfo:
-    distinct = column.iloc[:_LOOKED_AT].dropna().unique()
+    distinct = column.iloc[:LOOKED_AT].dropna().unique()
     return ColumnInfo(
         name=name,
         kind=_kind(column.dtype),

@@ -17,6 +17,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.models import ModelInfo
 from kdcal_core.review.added_files import add_model, add_table
 from kdcal_core.review.further_tables import add_foreign, add_training
+from kdcal_core.review.requirements import constant_target
 from kdcal_core.review.review import Review, TableInfo
 from kdcal_core.review.signature import SignedPart, add_signature
 from kdcal_core.review.steps import create_review, score, set_roles, set_task
@@ -156,6 +157,9 @@ def scored_review(workspace: Workspace, given: NamedFiles) -> Review:
     table = Path(given.data or given.predictions or "")
     target = given.target
     review = add_table(workspace, review.id, "calibration", table, table.name, target=target)
+    constant = None if given.outputs or given.parameters else constant_target(review)
+    if constant is not None:
+        raise constant
     _refuse_unread(review, given)
     if review.task == "regression":
         roles = _regression_roles(review, given)

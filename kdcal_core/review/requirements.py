@@ -15,7 +15,7 @@ from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.models.protocol import ModelInfo
-from kdcal_core.review.review import WHICH, Review, TableInfo
+from kdcal_core.review.review import LOOKED_AT, WHICH, Review, TableInfo
 from kdcal_core.review.sealed_files import gone
 from kdcal_core.text import listed
 
@@ -57,16 +57,37 @@ def no_target_words(review: Review) -> str:
     >>> no_target_words(Review("some-id"))
     'No column is known to hold the true class'
     """
-    if review.task == "regression":
-        return "No column is known to hold the outcome"
-    words = "No column is known to hold the true class"
+    regression = review.task == "regression"
+    words = f"No column is known to hold the {'outcome' if regression else 'true class'}"
     table = review.tables.get("calibration")
     columns = table.columns if table else ()
     lone = [repr(c.name[:40]) for c in columns if c.n_distinct == 1 and not c.pair]
     if not lone:
         return words
     hold = "holds one value" if len(lone) == 1 else "hold one value each"
-    return f"{words}. It has at least two classes, and {listed(lone, 3)} {hold}"
+    varies = "It varies" if regression else "It has at least two classes"
+    return f"{words}. {varies}, and {listed(lone, 3)} {hold}"
+
+
+def constant_target(review: Review) -> InputError | None:
+    """That the target has one value, by which no column is recognised as its prediction.
+
+    None where predictions are known, whose own check then says so, and where there are more rows
+    than `LOOKED_AT`.
+    """
+    table, roles = review.tables.get("calibration"), review.roles
+    if table is None or roles is None or review.model or roles.outputs or roles.parameters:
+        return None
+    column = next((one for one in table.columns if one.name == roles.target), None)
+    if column is None or column.n_distinct > 1 or table.n_rows > LOOKED_AT:
+        return None
+    held = f"only the value {column.examples[0]!r}" if column.examples else "no value at all"
+    return InputError(
+        f"The target holds {held}, so no prediction can be judged by it",
+        fix="Use rows whose outcomes vary as the model will meet them, or choose another target.",
+        file=table.name,
+        column=column.name,
+    )
 
 
 def check_complete(review: Review) -> Roles:
@@ -75,6 +96,8 @@ def check_complete(review: Review) -> Roles:
         raise InputError("There is no calibration table yet", fix="Add it on the Load page.")
     name = review.tables["calibration"].name
     answers = review.roles.outputs or review.roles.parameters
+    if (constant := constant_target(review)) is not None:
+        raise constant
     unread = next(
         (one for one in review.doubts if one.about in ("scale", "level", "outputs")), None
     )

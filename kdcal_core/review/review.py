@@ -25,6 +25,10 @@ Owner = tuple[str, str]
 """The provider that identified a person who signed in, and its identifier for them."""
 
 
+LOOKED_AT = 10_000
+"""Rows of a table whose values are counted: enough to separate labels from measurements."""
+
+
 @dataclass(frozen=True)
 class ColumnInfo:
     """One column, as shown when its role is chosen.
@@ -37,7 +41,7 @@ class ColumnInfo:
         "number", "text", "boolean" or "date".
     n_missing : int
     n_distinct : int
-        Distinct values among the first 10,000 rows.
+        Distinct values among the first `LOOKED_AT` rows.
     examples : tuple of str
         Up to three values, cut to 40 characters. Untrusted text.
     pair : tuple of str

@@ -57,6 +57,16 @@ def test_predictions_of_a_regression_are_enough(app, texts) -> None:
     texts(said(app), "scored")
 
 
+def test_an_outcome_of_one_value_is_named_as_what_is_wrong(app) -> None:
+    upload(app, "calibration", "predictions.csv", predictions().assign(y=5.0))
+    healthy(settle(app))
+    assert (
+        "The target holds only the value '5', so no prediction can be judged by it (column 'y'). "
+        "Use rows whose outcomes vary" in words(app)
+    )
+    assert "no column is known to hold" not in words(app)
+
+
 def test_a_page_for_classes_says_so_and_links_to_what_suits(app, texts) -> None:
     upload(app, "calibration", "predictions.csv", predictions())
     settle(app)

@@ -161,6 +161,8 @@ def test_clusters_count_where_they_are_asked_for(run: Run, table: Path, tmp_path
     [
         ({"sd": 0.0}, (), "column 'sd', row 1"),
         ({"y": "high"}, ("--task", "regression"), "The outcome holds no numbers"),
+        ({"y": 5.0}, (), "The target holds only the value '5', so no prediction can be judged"),
+        ({"y": 5.0}, ("--task", "regression"), "The target holds only the value '5.0'"),
         ({}, ("--family", "gamma", "--parameters", "mean=mu,shape=sd"), "above zero only"),
         ({}, ("--parameters", "mean=mu,std=none"), "column 'none'"),
         ({}, ("--by", "nowhere"), "column 'nowhere'"),
