@@ -18,7 +18,13 @@ import pandas as pd
 from kdcal_core.data.column_doubts import MOST_CHOICES, Choice, ColumnReader, Doubt, Reading
 from kdcal_core.data.column_kinds import is_number, mostly_numbers, named, sampled, simple
 from kdcal_core.data.frames import as_pandas
-from kdcal_core.data.labels import classes_of, encode_labels, rank_area, share_a_meaning
+from kdcal_core.data.labels import (
+    class_of_column,
+    classes_of,
+    encode_labels,
+    rank_area,
+    share_a_meaning,
+)
 from kdcal_core.data.regression_reading import RegressionReader
 from kdcal_core.data.role_columns import output_matrix, used_columns
 from kdcal_core.data.role_guesses import (
@@ -31,10 +37,16 @@ from kdcal_core.data.role_guesses import (
 from kdcal_core.data.schema import Family, Roles, Table, Task
 from kdcal_core.data.target_words import target_shows
 from kdcal_core.errors import InputError
-from kdcal_core.text import listed
+from kdcal_core.text import formatted, listed
 
 _CLEARLY = 0.05  # of the area under the ROC curve: a smaller lead is often chance
 _DIVIDE = "Percentages: divide by 100"
+_LOG_ODDS = "Log odds (logits): turn into probabilities"
+_NO_PROBABILITIES = Choice("other", "Not probabilities")
+_RAW = (
+    *("margin", "raw_margin", "raw_score", "decision", "decision_function", "decision_score"),
+    *("linear_predictor", "lp", "xb", "eta"),
+)
 _CONFIDENCES = (
     *("confidence", "conf", "max_prob", "max_proba", "top_prob", "pred_prob", "certainty"),
     *("prediction_confidence", "confidence_score", "prediction_probability"),
@@ -177,6 +189,10 @@ class _Classification(ColumnReader):
             doubts += [doubt] if doubt else []
         elif not roles.outputs and (block := self._unnamed_block(roles)) is not None:
             roles, doubt = block
+            doubts += [doubt] if doubt else []
+        elif not roles.outputs and (lone := self._log_odds(roles)) is not None:
+            roles, doubt, more = lone
+            notes += more
             doubts += [doubt] if doubt else []
         if not roles.outputs and not doubts and self._headerless():
             doubts.append(_no_header())
@@ -395,9 +411,51 @@ class _Classification(ColumnReader):
         doubt = _scale_doubt(
             names,
             Choice("percent", _DIVIDE, self._shows(scaled)),
-            Choice("logit", "Log odds (logits): turn into probabilities", self._shows(logits)),
+            Choice("logit", _LOG_ODDS, self._shows(logits)),
         )
         return replace(roles, outputs=(), class_by="name"), doubt, ()
+
+    def _log_odds(self, roles: Roles) -> tuple[Roles, Doubt | None, tuple[str, ...]] | None:
+        """Log odds of one of two classes in a lone column with numbers below 0.
+
+        They are certain where its name says so, else to be confirmed.
+        """
+        labels = () if roles.target is None else classes_of(self.frame[roles.target])
+        if len(labels) != 2:
+            return None
+        taken = {*used_columns(roles)} - {*roles.features, roles.predicted}
+        free = [str(name) for name in self.frame.columns if name not in taken]
+        below = [name for name in free if _is_below_zero(self.frame[name])]
+        shares = {
+            name: 0.5 + 0.5 * np.tanh(pd.to_numeric(self.frame[name], errors="coerce") / 2)
+            for name in below
+        }
+        found: Roles = self.guess(roles.target, self.frame.assign(**shares))
+        if len(found.outputs) != 1 or found.outputs[0][1] not in below:
+            raw = [one for one in below if says_log_odds(one)] or [
+                one for one in below if simple(one) in _RAW
+            ]
+            if len(raw) != 1:
+                return None
+            name, by = class_of_column(raw[0], labels, target=roles.target, frame=self.frame)
+            found = replace(roles, outputs=((name, raw[0]),), class_by=by)
+        ((_, column),) = found.outputs
+        features = tuple(one for one in roles.features if one != column)
+        read = replace(found, output_kind="logit", features=features)
+        note = f"{_they_hold([column])} log odds (logits): turned into probabilities."
+        said = self.said.get("scale")
+        if said == "logit" or (said is None and says_log_odds(column)):
+            return read, None, (note,)
+        if said:
+            return roles, None, ()
+        low, high = (float(end(sampled(self.frame, [column]))) for end in (np.nanmin, np.nanmax))
+        doubt = Doubt(
+            "scale",
+            f"{_they_hold([column])} numbers from {formatted(low, '.3g')} to "
+            f"{formatted(high, '.3g')}, which may be log odds. Probabilities lie between 0 and 1.",
+            (Choice("logit", _LOG_ODDS, self._shows(read)), _NO_PROBABILITIES),
+        )
+        return replace(roles, features=features), doubt, ()
 
     def _unnamed_block(self, roles: Roles) -> tuple[Roles, Doubt | None] | None:
         """Neighbouring columns, one a class, whose rows sum to one, where no name says so."""
@@ -471,8 +529,28 @@ def _scale_doubt(columns: Sequence[str], *choices: Choice) -> Doubt:
         "scale",
         f"{_they_hold(columns)} numbers from 0 to 100, which may be percentages. Probabilities lie "
         "between 0 and 1.",
-        (*choices, Choice("other", "Not probabilities")),
+        (*choices, _NO_PROBABILITIES),
     )
+
+
+def _is_below_zero(column: pd.Series[Any]) -> bool:
+    """Whether a column holds more than two different numbers, and some below 0."""
+    if not mostly_numbers(column):
+        return False
+    numbers = pd.to_numeric(column, errors="coerce")
+    return bool((numbers < 0).any()) and numbers.nunique() > 2
+
+
+def says_log_odds(name: str) -> bool:
+    """Whether a column's name says that it holds log odds.
+
+    Examples
+    --------
+    >>> says_log_odds("Logit default"), says_log_odds("log_odds"), says_log_odds("log_income")
+    (True, True, False)
+    """
+    plain = simple(name)
+    return bool({*plain.split("_")} & {"logit", "logits", "logodds"}) or "log_odds" in plain
 
 
 def _no_header() -> Doubt:

@@ -17,6 +17,7 @@ from kdcal_core.errors import InputError
 N = 300
 RNG = np.random.default_rng(0)
 P = RNG.beta(0.8, 3.0, N).round(6)
+LOGIT = np.log(P / (1.0 - P))
 EVENT = (RNG.random(N) < P).astype(int)
 OTHER = RNG.integers(0, 2, N)  # of two values, and of no use
 AGE = RNG.normal(50, 10, N).round(2)
@@ -121,6 +122,26 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
     "logits": (
         csv(frame(y=KIND, **{f"logit_{k}": np.log(THREE[:, k].clip(1e-6)) for k in range(3)})),
         {"kind": "logit", "outputs": {"0": "logit_0", "1": "logit_1", "2": "logit_2"}},
+    ),
+    "a lone column of log odds": (
+        csv(frame(age=AGE, y=EVENT, logit=LOGIT)),
+        {"kind": "logit", "outputs": {"1": "logit"}, "notes": "log odds", "features": ("age",)},
+    ),
+    "a lone column that may hold log odds": (
+        csv(frame(age=AGE, y=yes_no(EVENT), score=LOGIT)),
+        {"asks": ["scale"], "choices": ["logit", "other"], "outputs": {}, "says": "log odds"},
+    ),
+    "predictions that may be log odds": (
+        csv(frame(age=AGE, y=EVENT, prediction=LOGIT)),
+        {"asks": ["scale"], "choices": ["logit", "other"], "outputs": {}},
+    ),
+    "a margin that may hold log odds, beside a feature below zero": (
+        csv(frame(celsius=AGE - 40.5, y=EVENT, raw_margin=LOGIT)),
+        {"asks": ["scale"], "outputs": {}, "features": ("celsius",)},
+    ),
+    "a feature below zero": (
+        csv(frame(celsius=AGE - 40.5, y=EVENT)),
+        {"asks": [], "outputs": {}, "features": ("celsius",)},
     ),
     "with a predicted class": (
         csv(frame(y=NAMES[KIND], y_pred=NAMES[THREE.argmax(1)], **proba())),
@@ -433,6 +454,17 @@ def test_a_target_is_chosen_with_the_rate_and_the_mean_prediction_in_view() -> N
     assert f"class 1: {OTHER.mean():.1%} of the rows, mean prediction {P.mean():.1%}" in feature
     assert f"class 1: {EVENT.mean():.1%} of the rows, mean prediction {P.mean():.1%}" in target
     assert "AUROC" in target
+
+
+@pytest.mark.parametrize("shape", ["a lone column that may hold log odds"])
+def test_log_odds_are_turned_into_probabilities_once_confirmed(shape: str) -> None:
+    table, found = reading_of(SHAPES[shape][0], answers={"scale": "logit"})
+    assert found.roles.outputs == (("yes", "score"),)
+    assert "score" not in found.roles.features
+    proba = output_matrix(table, found.roles, ("no", "yes"))
+    np.testing.assert_allclose(proba[:, 1], P, atol=1e-6)
+    _, other = reading_of(SHAPES[shape][0], answers={"scale": "other"})
+    assert (other.roles.outputs, other.doubts) == ((), ())
 
 
 @pytest.mark.parametrize("shape", ["percentages of each class", "one column of percentages"])
