@@ -30,7 +30,7 @@ _KINDS: dict[OutputKind, str] = {
     "percent": "percentages",
     "logit": "logits",
     "confidence": "confidence in the predicted class",
-    "percent_confidence": "confidence in per cent",
+    "percent_confidence": "confidence as a percentage",
 }
 ROLE_NAMES: dict[Task, tuple[str, ...]] = {
     "classification": (
@@ -152,7 +152,8 @@ def _output_kind_field(review: Review) -> OutputKind:
         required=True,
         format_func=lambda kind: _KINDS[kind].capitalize(),
         help="Percentages are divided by 100. Logits are turned into probabilities by softmax. "
-        "For two classes one column of confidences suffices, beside the predicted class.",
+        "For two classes one column suffices: the confidence in the predicted class, from 0 to 1 "
+        "or as a percentage from 0 to 100, beside the column of the predicted class.",
     )
     return kind
 

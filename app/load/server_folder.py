@@ -23,6 +23,8 @@ from kdcal_core.review import (
 )
 from kdcal_core.text import printable
 
+_OPEN = "server_folder"
+
 
 def server_folder(review: Review | None) -> None:
     """The choice of a folder, where a setting names folders that may be read."""
@@ -32,7 +34,7 @@ def server_folder(review: Review | None) -> None:
     with st.popover(
         "A folder on the server",
         icon=":material/folder_open:",
-        key="server_folder",
+        key=_OPEN,
         on_change="rerun",
     ) as shown:
         if not shown.open:  # looking for folders may take a while
@@ -52,11 +54,17 @@ def server_folder(review: Review | None) -> None:
         if len(folders) == MOST_FOLDERS:
             st.caption(f"Only the first {MOST_FOLDERS:,} folders are listed.")
         busy = review is not None and waiting.busy(review.id)
-        if st.button("Read the folder", disabled=chosen is None or busy) and chosen is not None:
-            _start(review, chosen)
+        st.button(
+            "Read the folder",
+            disabled=chosen is None or busy,
+            on_click=_start,
+            args=(review, chosen),
+        )
 
 
 def _start(review: Review | None, folder: Path) -> None:
+    """Callback: read the folder, and close the choice, which would cover the page."""
+    st.session_state[_OPEN] = False
     review_id = review.id if review is not None else session.new_review()
     if (task := wanted_task()) is not None:
         set_task(session.workspace(), review_id, task)
@@ -76,4 +84,3 @@ def _start(review: Review | None, folder: Path) -> None:
             return add_files(workspace, review_id, files, progress=rest, cancelled=cancelled)
 
     waiting.start(work, title=f"Reading {name}", owner=review_id, short=True)
-    st.rerun()

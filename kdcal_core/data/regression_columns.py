@@ -322,7 +322,7 @@ _OUTCOMES = (
 _TRUE_MEANS = ("true_mean", "mean_true", "true_mu", "mu_true", "conditional_mean", "y_true_mean")
 _MEANS = (
     *("mean", "mu", "loc", "pred", "prediction", "predicted", "y_pred", "y_hat", "yhat"),
-    *("y_mean", "forecast", "expected", "estimate", "fitted"),
+    *("y_mean", "forecast", "expected", "estimate", "fitted", "median", "y_median"),
 )
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "log_mean": ("log_mean", "mean_log", "log_mu", "mu_log", "meanlog", "log_pred"),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data.column_doubts import MOST_CHOICES, Choice, ColumnReader, Doubt, Reading
-from kdcal_core.data.column_kinds import mostly_numbers, sampled
+from kdcal_core.data.column_kinds import mostly_numbers, sampled, simple
 from kdcal_core.data.regression_columns import (
     Bounds,
     Parameters,
@@ -138,6 +138,8 @@ def _as_intervals(
         if all(_between(frame, one.lower, point, one.upper) for one in bounds):
             found[0.5] = point
             notes.append(f"{point!r} lies within every interval and was read as the median.")
+            if "median" not in simple(point):
+                notes[-1] += " Of skewed distributions a mean is another number: leave it out."
     parameters: Parameters = tuple((f"{level:.12g}", found[level]) for level in sorted(found))
     features = tuple(name for name in roles.features if name not in ends)
     read = replace(roles, family="quantiles", parameters=parameters, features=features)

@@ -51,6 +51,7 @@ def test_a_folder_becomes_the_calibration_set(scores, app):
     _read(app)
     assert not app.exception
     assert "**scores.parquet**: 600 rows, 2 columns" in words(app)
+    assert app.session_state["server_folder"] is False  # it would cover what was read
 
 
 def test_a_damaged_file_is_an_error_in_words(scores, app):

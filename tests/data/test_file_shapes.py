@@ -508,6 +508,16 @@ def test_percentages_without_a_target_are_asked_about_all_the_same() -> None:
     assert [one.shows for doubt in found.doubts for one in doubt.choices] == ["", "", ""]
 
 
+@pytest.mark.parametrize("name", ["prediction", "mean", "median"])
+def test_a_point_between_two_bounds_is_said_to_be_read_as_the_median(name: str) -> None:
+    table = SOLD_TABLE.rename(columns={"prediction": name})
+    _, found = reading_of(csv(table), answers={"level": "0.9"})
+    assert dict(found.roles.parameters)["0.5"] == name
+    said = f"'{name}' lies within every interval and was read as the median."
+    also = " Of skewed distributions a mean is another number: leave it out."
+    assert found.notes[0] == (said if name == "median" else said + also)
+
+
 @pytest.mark.parametrize(("level", "ends"), [("0.8", ("0.1", "0.9")), ("0.9", ("0.05", "0.95"))])
 def test_the_ends_of_an_interval_are_quantiles_of_the_level_that_was_said(
     level: str, ends: tuple[str, str]
