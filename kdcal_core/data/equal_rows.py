@@ -14,6 +14,8 @@ from scipy.special import betainc
 from kdcal_core.data.schema import IntArray
 
 _ERRORS = 5.0  # standard errors beyond which matches are no chance
+_FEW = 20  # rows that may all differ in an ordinary column
+_LOOKED_AT = 1_000  # rows, before all are
 _ALARMS = 0.05  # share of draws in which chance may be taken for copies where few rows are equal
 
 
@@ -203,6 +205,41 @@ def _is_fine(column: pd.Series[Any]) -> bool:
     steps = values / unit
     long = np.abs(steps - np.rint(steps)) > 1e-4
     return bool(long.sum() > len(column) / 2)
+
+
+def without_identifiers(*tables: pd.DataFrame) -> tuple[pd.DataFrame, ...] | None:
+    """The tables without the columns that number or name the rows of each of them.
+
+    Such a column holds whole numbers or text, of which no two rows of a table have the same. A copy
+    of a row may have another one. None where there is no such column, or no other.
+
+    Examples
+    --------
+    >>> one = pd.DataFrame({"loan": range(100, 130), "age": [20, 30, 40] * 10})
+    >>> two = pd.DataFrame({"loan": range(500, 530), "age": [20, 35, 50] * 10})
+    >>> [list(table) for table in without_identifiers(one, two)]
+    [['age'], ['age']]
+    >>> without_identifiers(one[["age"]], two[["age"]]) is None
+    True
+    """
+    width = min(table.shape[1] for table in tables)
+    rest = [
+        at for at in range(width) if not all(_names_rows(table.iloc[:, at]) for table in tables)
+    ]
+    if not rest or len(rest) == width:
+        return None
+    return tuple(table.iloc[:, rest] for table in tables)
+
+
+def _names_rows(column: pd.Series[Any]) -> bool:
+    if types.is_bool_dtype(column.dtype) or types.is_datetime64_any_dtype(column.dtype):
+        return False
+    known = column.dropna()
+    if len(known) <= _FEW or known.iloc[:_LOOKED_AT].duplicated().any():
+        return False
+    if types.is_numeric_dtype(column.dtype) and (known.to_numpy(dtype=np.float64) % 1 > 0).any():
+        return False
+    return bool(known.is_unique)
 
 
 def row_keys(table: Any, y: IntArray | None = None) -> NDArray[np.uint64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -9,7 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data.equal_rows import EqualRows, are_fine, equal_rows, row_keys
+from kdcal_core.data.equal_rows import (
+    EqualRows,
+    are_fine,
+    equal_rows,
+    row_keys,
+    without_identifiers,
+)
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.review import ReviewData
 from kdcal_core.text import counted
@@ -84,9 +91,10 @@ def shared(rows: SetRows, other: SetRows) -> EqualRows | None:
 
     Rows are equal if they have the same inputs and the same class or outcome, as counted by
     :func:`kdcal_core.data.equal_rows.equal_rows`. Foreign rows have no class, so only their inputs
-    count. Without inputs, rows are equal if they have the same probabilities and class. Where
-    inputs number the rows, so that none match, probabilities are compared, and ``rows`` is 0 unless
-    more of them match than by chance.
+    count. Where no more match than by chance, inputs that number or name the rows do not count: a
+    copy may have another number. Without inputs, rows are equal if they have the same probabilities
+    and class. Where still none match, probabilities are compared, and ``rows`` is 0 unless more of
+    them match than by chance.
 
     Examples
     --------
@@ -95,28 +103,46 @@ def shared(rows: SetRows, other: SetRows) -> EqualRows | None:
     >>> shared_note(shared(far, held), far, held).sentence.split(":")[0]
     "1 row of the table 'far.csv' is in the calibration set too (1 pair, chance gives 0)"
     """
-    inputs = _keys_of_inputs(rows, other)
-    found = None if inputs is None else equal_rows(inputs[1], inputs[0], fine=_fine(rows, other))
+    found = None
+    for keys in _keys_of_inputs(rows, other):
+        alike = keys.counted
+        if alike.beyond_chance:
+            return alike
+        found = found or alike
     if (found is not None and found.rows) or rows.proba is None or other.proba is None:
         return found
-    keys = row_keys(pd.DataFrame(other.proba), other.y), row_keys(pd.DataFrame(rows.proba), rows.y)
-    alike = replace(equal_rows(*keys, unseen=1.0), by="probabilities")
+    mine, theirs = (row_keys(pd.DataFrame(one.proba), one.y) for one in (rows, other))
+    alike = replace(equal_rows(theirs, mine, unseen=1.0), by="probabilities")
     return replace(alike, rows=0) if found is not None and not alike.beyond_chance else alike
 
 
-def _keys_of_inputs(
-    rows: SetRows, other: SetRows
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
-    """A key of every row of either set, by its inputs and class; None without inputs."""
+@dataclass(frozen=True, eq=False)
+class _Keys:
+    """A key of every row of two sets, and whether rows are hardly ever equal by chance."""
+
+    rows: NDArray[np.uint64]
+    other: NDArray[np.uint64]
+    fine: bool
+
+    @property
+    def counted(self) -> EqualRows:
+        return equal_rows(self.other, self.rows, fine=self.fine)
+
+
+def _keys_of_inputs(rows: SetRows, other: SetRows) -> Iterator[_Keys]:
+    """By inputs and class, then without the inputs that number or name rows; none without inputs.
+
+    Whoever compares rows takes the first that shows more equal ones than chance gives.
+    """
     if rows.inputs is None or other.inputs is None or not rows.inputs.shape[1]:
-        return None
+        return
     known = rows.y is not None and other.y is not None
     y, other_y = (rows.y, other.y) if known else (None, None)
-    return row_keys(rows.inputs, y), row_keys(other.inputs, other_y)
-
-
-def _fine(rows: SetRows, other: SetRows) -> bool:
-    return are_fine(other.inputs, rows.inputs)
+    tables: tuple[pd.DataFrame, ...] | None = rows.inputs, other.inputs
+    while tables is not None:
+        one, two = tables
+        yield _Keys(row_keys(one, y), row_keys(two, other_y), are_fine(two, one))
+        tables = without_identifiers(one, two)  # None once there are none
 
 
 SameBy = Literal["file", "columns", "outcomes", "some", "none", "unknown"]
@@ -179,17 +205,23 @@ def matched(rows: SetRows, other: SetRows, *, same_file: bool = False) -> Matche
     everything = np.arange(len(rows.y))
     if same_file and alike:
         return MatchedRows("file", everything, everything)
-    keys = _keys_of_inputs(rows, other)
-    if keys is None:
+    first = None
+    for keys in _keys_of_inputs(rows, other):
+        found = keys.counted
+        first = first or found
+        if alike and np.array_equal(keys.rows, keys.other) and is_telling(keys.rows):
+            return MatchedRows("columns", everything, everything, found)
+        if found.beyond_chance:
+            return _matched(keys, found)
+    if first is None:
         if alike and is_telling(rows.y):
             return MatchedRows("outcomes", everything, everything)
         return MatchedRows("unknown", none, none)
-    found = equal_rows(keys[1], keys[0], fine=_fine(rows, other))
-    if alike and np.array_equal(*keys) and is_telling(keys[0]):
-        return MatchedRows("columns", everything, everything, found)
-    if not found.beyond_chance:
-        return MatchedRows("none", none, none, found)
-    (here, at), (there, other_at) = map(_lone, keys)
+    return MatchedRows("none", none, none, first)
+
+
+def _matched(keys: _Keys, found: EqualRows) -> MatchedRows:
+    (here, at), (there, other_at) = _lone(keys.rows), _lone(keys.other)
     _, first, second = np.intersect1d(here, there, assume_unique=True, return_indices=True)
     order = np.argsort(at[first])
     return MatchedRows("some", at[first][order], other_at[second][order], found)

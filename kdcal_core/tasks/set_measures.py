@@ -454,7 +454,7 @@ class EqualSets:
 @review_task(
     "Load: comparing rows of the tables",
     reads=(*BOTH_SETS, "training", "foreign"),
-    edition="typed notes",
+    edition="identifiers aside",
 )
 def equal_sets(sets: Sets) -> EqualSets:
     """Rows that are in two tables of the review, for all pairs except two tables of foreign rows.

@@ -6,7 +6,7 @@ import pytest
 
 from kdcal_core.data import ScoredSet
 from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
-from kdcal_core.evaluation.overlap import SetRows, matched, overlap, overlap_note
+from kdcal_core.evaluation.overlap import SetRows, matched, overlap, overlap_note, shared
 from kdcal_core.review import ReviewData
 
 
@@ -253,3 +253,56 @@ def test_rows_that_are_equal_by_chance_are_not_matched():
     assert found.by == "none"
     assert found.found.rows > 0
     assert len(found.rows) == 0
+
+
+def numbered(n: int, first: int, seed: int, *, fine: bool = True) -> pd.DataFrame:
+    """Rows that a column numbers; of measured or of coarse values otherwise."""
+    rng = np.random.default_rng(seed)
+    other = rng.normal(size=n) if fine else rng.integers(0, 5, n)
+    return pd.DataFrame(
+        {
+            "loan": np.arange(first, first + n),
+            "ref": [f"R{at}" for at in range(first, first + n)],
+            "age": rng.integers(18, 80, n),
+            "other": other,
+        }
+    )
+
+
+def test_copies_with_another_number_are_copies() -> None:
+    held, new = numbered(400, 0, 0), numbered(300, 5_000, 1)
+    new.loc[:99, ["age", "other"]] = held.loc[200:299, ["age", "other"]].to_numpy()
+    y, other_y = np.resize([0, 0, 1], 400), np.resize([0, 1, 1], 300)
+    other_y[:100] = y[200:300]
+    one, two = SetRows("evaluation", new, other_y), SetRows("calibration", held, y)
+    found = shared(one, two)
+    assert found is not None
+    assert (found.rows, found.beyond_chance) == (100, True)
+    pairs = matched(one, two)
+    assert pairs.by == "some"
+    assert pairs.rows.tolist() == list(range(100))
+    assert pairs.other.tolist() == list(range(200, 300))
+
+
+def test_coarse_rows_that_are_numbered_are_no_copies_by_chance() -> None:
+    for seed in range(20):
+        held = numbered(400, 0, 2 * seed, fine=False)
+        new = numbered(300, 5_000, 2 * seed + 1, fine=False)
+        found = shared(
+            SetRows("evaluation", new, np.resize([0, 1], 300)),
+            SetRows("calibration", held, np.resize([0, 1], 400)),
+        )
+        assert found is not None
+        assert not found.beyond_chance
+
+
+def test_a_number_that_copies_keep_still_counts() -> None:
+    held = numbered(400, 0, 0, fine=False).drop(columns=["ref", "age"])
+    new = pd.concat([held[:10], numbered(290, 5_000, 1, fine=False)[["loan", "other"]]])
+    y = np.resize([0, 1], 400)
+    found = shared(
+        SetRows("evaluation", new.reset_index(drop=True), y[:300]),
+        SetRows("calibration", held, y),
+    )
+    assert found is not None
+    assert (found.rows, found.beyond_chance) == (10, True)
