@@ -32,7 +32,8 @@ def _edition() -> str:
     return " ".join(
         (
             "p values by part and with a contrast, ratios with both errors, keys, none certain, "
-            "regions of both halves and parts that are missed, copies with another number",
+            "regions of both halves and parts that are missed, copies with another number, "
+            "splits of dependent rows",
             *CHECKS,
         )
     )

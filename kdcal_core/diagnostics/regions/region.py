@@ -119,6 +119,9 @@ class RegionSearch:
         Redraws of the outcomes with which the regions are compared; 0 if other rows judge them.
     least : int
         Fewest rows of a region among those on which the tree was grown.
+    effect : float
+        Design effect of dependent rows, which the evidence of a split does not count; 1 for
+        independent ones, and where redraws count it.
     """
 
     tree: PartitionTree | None
@@ -135,19 +138,20 @@ class RegionSearch:
     regression: bool = False
     redraws: int = 0
     least: int = 0
+    effect: float = 1.0
 
     def unnoticed(self, power: float) -> float:
         """The smallest gap of a fifth of the rows that the search notices with this probability.
 
         It holds where one column defines the part, and the other rows have no gap. The tree keeps
-        such a split if it adds evidence of at least `PENALTY`. Infinite where so few rows are no
-        region, and where nothing was searched.
+        such a split if it adds evidence of at least `PENALTY`, as if rows were independent.
+        Infinite where so few rows are no region, and where nothing was searched.
         """
         if self.n_grow == 0 or _PART * self.n_grow < self.least:
             return np.inf
         width = (self.overall.high - self.overall.low) / 2.0
         error = width / normal_quantile(self.level) * np.sqrt(self.n_judge / self.n_grow)
-        strength = np.sqrt(PENALTY) + ndtri(power)
+        strength = np.sqrt(PENALTY / self.effect) + ndtri(power)
         return float(strength * error / np.sqrt(_PART * (1.0 - _PART)))
 
     def without_rows(self) -> RegionSearch:

@@ -40,7 +40,7 @@ from kdcal_core.partition.tree import (
     prune_tree,
 )
 from kdcal_core.progress import Progress
-from kdcal_core.statistics import Dependence, dependence_of
+from kdcal_core.statistics import Dependence, dependence_of, design_effect
 
 Grow = Callable[[Criterion], "_Tree"]
 
@@ -325,7 +325,7 @@ def find_regions(
     found = stated_described(
         goal, what, grown.leaf, grown.places, grown.judged, level, grown.tree, seed
     )
-    return replace(found, least=grown.least)
+    return replace(found, least=grown.least, effect=overall_effect(goal))
 
 
 def find_pit_regions(
@@ -371,7 +371,8 @@ def find_pit_regions(
     found = pit_described(
         values, weight, grown.leaf, grown.places, grown.judged, level, grown.tree, seed, together
     )
-    return replace(found, least=grown.least)
+    effect = 1.0 if together is None else design_effect(values - values.mean(), weight, together)
+    return replace(found, least=grown.least, effect=effect)
 
 
 def _redrawn(

@@ -1,8 +1,11 @@
 """Regions grown on all rows and compared with redrawn outcomes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 from kdcal_core.diagnostics.regions import describe_regions, find_regions, search_finding
 from kdcal_core.diagnostics.regions.judging import Place
@@ -10,6 +13,7 @@ from kdcal_core.diagnostics.regions.search import judged_by_redraws
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import bin_inputs
+from kdcal_core.statistics import Dependence, RowDesign
 
 
 def drawn(n, d, gap, seed):
@@ -70,6 +74,29 @@ def test_a_gap_of_a_part_is_noticed_as_often_as_said():
         goal = confidence_target(score, hit.astype(int))
         noticed += not find_regions(goal, bins, redraws=20, seed=seed).one_part
     assert 38 <= noticed <= 58  # 99.8% of a binomial of 60 draws with chance 0.8
+
+
+def test_a_gap_of_a_part_is_noticed_where_rows_depend_without_the_price_of_dependence():
+    rng = np.random.default_rng(2)
+    n, size, tried = 2000, 10, 20
+    cluster = np.arange(n) // size
+    X = pd.DataFrame({"ward": np.repeat(list("ABCDE"), n // 5), "x": rng.normal(size=n)})
+    score, bins = rng.uniform(0.3, 0.7, n), bin_inputs(X)
+    design = RowDesign(np.ones(n), Dependence.of("cluster", cluster))
+
+    def search(seed: int, gap: float = 0.0):
+        # the outcomes of a cluster share half of what decides them
+        decides = (rng.normal(size=n) + rng.normal(size=n // size)[cluster]) / 2**0.5
+        hit = norm.cdf(decides) < score - gap * (X["ward"] == "B")
+        return find_regions(
+            confidence_target(score, hit.astype(int), design), bins, redraws=0, seed=seed
+        )
+
+    right = search(0)
+    assert right.effect > 2.5
+    gap = right.unnoticed(0.8)
+    assert gap < 0.8 * replace(right, effect=1.0).unnoticed(0.8)
+    assert sum(not search(seed, gap).one_part for seed in range(tried)) >= 0.7 * tried
 
 
 def test_a_search_without_a_region_says_which_gap_of_a_part_it_would_have_found():
