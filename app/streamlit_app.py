@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Streamlit adds only this folder
 
 from app.shared.request_rules import RequestRules
-from app.shared.server_process import while_serving
+from app.shared.server_process import apply_quotas, while_serving
 
+apply_quotas()
 app = st.App("main.py", lifespan=while_serving, middleware=[Middleware(RequestRules)])

@@ -26,14 +26,16 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from streamlit import config
 from threadpoolctl import threadpool_limits
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import prepare_workers, run_limited
+from kdcal_core.quotas import UPLOAD, check_quotas
 
 # what the workers of the app import: the core's tasks, what opens a scikit-learn model, and what
 # runs compiled kernels
-WORKERS_IMPORT = ("kdcal_core.tasks", "kdcal_core.skops_library", "numba")
+WORKERS_IMPORT = ("kdcal_core.tasks", "kdcal_core.skops_library", "kdcal_core.tasks.kernels")
 # what the first page imports, and what all others do, which takes much longer
 FIRST_IMPORT = ("kdcal_core.review", "app.load.load_parts", "app.load.kept_reviews")
 OTHERS_IMPORT = ("kdcal_core.audit", "app.load.fitness_card", "app.overview.overview_parts")
@@ -46,6 +48,20 @@ _lock = threading.Lock()
 _state = {"begun": False, "limited": False, "runs": 0}
 _preparing: list[threading.Thread] = []
 _imported = {"first": threading.Event(), "others": threading.Event()}
+
+
+def apply_quotas() -> None:
+    """Check the limits that the environment sets, and give Streamlit that of uploads.
+
+    The process ends with one line where a value is nonsense.
+    """
+    try:
+        check_quotas()
+    except InputError as error:
+        raise SystemExit(f"kdcal: {error}") from None
+    if config.is_manually_set("server.maxUploadSize"):
+        _log.warning("server.maxUploadSize is not used. Set %s instead.", UPLOAD.variable)
+    config.set_option("server.maxUploadSize", UPLOAD.amount >> 20)
 
 
 @asynccontextmanager

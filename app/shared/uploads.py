@@ -11,6 +11,7 @@ from app.shared import session, waiting
 from app.shared.task_choice import wanted_task
 from kdcal_core.models import model_formats, model_suffixes
 from kdcal_core.progress import Progress
+from kdcal_core.quotas import UPLOAD
 from kdcal_core.review import (
     KEY_SUFFIXES,
     SIGNATURE_SUFFIXES,
@@ -22,7 +23,7 @@ from kdcal_core.review import (
     add_watched,
     set_task,
 )
-from kdcal_core.text import counted, escape_markdown, listed
+from kdcal_core.text import bytes_text, counted, escape_markdown, listed
 
 Upload = Literal["files", "foreign", "watched"]
 
@@ -117,7 +118,7 @@ def _uploader(
     uploaded = st.file_uploader(
         label,
         type=list(dict.fromkeys(suffixes)),
-        help=help_text,
+        help=f"{help_text} A file may have up to {bytes_text(UPLOAD.amount)}. {UPLOAD.raised}",
         key=f"{which}_file_{generation}",
         disabled=waits,
         accept_multiple_files=several,

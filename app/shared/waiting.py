@@ -17,12 +17,13 @@ first offers a button calls `run` only after a click.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from app.shared import reviews_here, session
+from app.shared import reviews_here, session, sign_in
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.progress import Progress
@@ -34,6 +35,7 @@ EVERYBODY = ""  # owner of a job without private data, such as a simulation: all
 _LAST = "last_job"
 _OWNERS = "job_owners"
 _STOPPED = "stopped_jobs"
+_SESSION = "session_user"
 _ASKED = "asked_jobs"  # everybody's jobs that this session began, waited for or stopped
 
 
@@ -43,7 +45,9 @@ def start(work: Work, *, title: str, owner: str, short: bool = False) -> None:
     ``short`` work, such as reading a file, does not wait for long jobs.
     """
     _remember(owner)
-    st.session_state[_LAST] = jobs().start(work, title=title, owner=owner, short=short)
+    st.session_state[_LAST] = jobs().start(
+        work, title=title, owner=owner, short=short, user=_user()
+    )
 
 
 def run(
@@ -54,12 +58,14 @@ def run(
     title: str,
     owner: str,
     about: str = "",
+    prepared: str = "",
+    reads: Sequence[str] | None = None,
 ) -> JobSnapshot:
     """Start a function of the core as a job, or join the job of this key.
 
     Parameters
     ----------
-    target, kwargs, key
+    target, kwargs, key, prepared, reads
         As for `kdcal_core.jobs.JobManager.submit`; `kdcal_core.jobs.job_key` makes the key.
     title : str
         Description of the job for users.
@@ -74,7 +80,19 @@ def run(
         Already done if the result is stored.
     """
     _remember(owner)
-    job = jobs().get(jobs().submit(target, kwargs, key=key, title=title, owner=owner, about=about))
+    job = jobs().get(
+        jobs().submit(
+            target,
+            kwargs,
+            key=key,
+            title=title,
+            owner=owner,
+            about=about,
+            user=_user(),
+            prepared=prepared,
+            reads=reads,
+        )
+    )
     assert job is not None
     _ask_for(job)
     return job
@@ -261,6 +279,14 @@ def _other_review(job: JobSnapshot) -> str:
 def _remember(owner: str) -> None:
     st.session_state[_OWNERS] = sorted({*st.session_state.get(_OWNERS, ()), owner})
     jobs().seen([owner])
+
+
+def _user() -> str:
+    """Whoever signed in; where nobody does, each session counts as one user."""
+    person = sign_in.identity_in_front()
+    if person is not None:
+        return " ".join(person)
+    return str(st.session_state.setdefault(_SESSION, secrets.token_hex(8)))
 
 
 def _interrupted(owner: str) -> JobSnapshot | None:

@@ -63,6 +63,7 @@ def parser() -> Parser:
     _convert(commands)
     _audit(commands)
     _watch(commands)
+    _limits(commands)
     _completion(commands)
     return top
 
@@ -338,6 +339,17 @@ def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     _json(command)
     _quiet(command)
+
+
+def _limits(commands: argparse._SubParsersAction[Parser]) -> None:
+    command = commands.add_parser(
+        "limits",
+        help="print the limits of size, number, time and memory, and what sets them",
+        description="Print the limits of this kdcal, each with its value and the variable of the "
+        "environment that sets it.",
+        allow_abbrev=False,
+    )
+    command.add_argument("--json", action="store_true", help="print the limits as JSON")
 
 
 def _completion(commands: argparse._SubParsersAction[Parser]) -> None:

@@ -17,6 +17,7 @@ from typing import NoReturn
 from kdcal_core.cli.arguments import parser
 from kdcal_core.cli.terminal import SHOWABLE, Report, for_stream, quieted
 from kdcal_core.errors import InputError, missing_library
+from kdcal_core.quotas import check_quotas
 from kdcal_core.text import printable
 
 BAD_INPUT = 2
@@ -63,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if quiet:
         warnings.simplefilter("ignore")
     try:
+        check_quotas()
         with quieted(quiet), _unwound_when_terminated():
             said = import_module(f"kdcal_core.cli.{options.command}").run(options)
     except InputError as error:

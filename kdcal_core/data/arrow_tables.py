@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kdcal_core.errors import InputError
+from kdcal_core.quotas import COLUMNS, ROWS, TABLE
 from kdcal_core.store import claims
 from kdcal_core.store.claims import check_ratio
 from kdcal_core.text import bytes_text, listed
 
-MAX_COLUMNS = 20_000
 _INDEX_COLUMN = re.compile(r"__index_level_\d+__")
 
 
@@ -42,8 +42,7 @@ def named_parquet_faults(file: str | None) -> Iterator[None]:
 
 def check_column_names(names: Sequence[str], file: str | None) -> None:
     """Refuse blank and duplicated names, and more columns than a table may have."""
-    if len(names) > MAX_COLUMNS:
-        raise too_wide(len(names), file)
+    check_width(len(names), file)
     blank = [position for position, name in enumerate(names, start=1) if not name.strip()]
     if blank:
         raise InputError(
@@ -62,13 +61,16 @@ def check_column_names(names: Sequence[str], file: str | None) -> None:
         )
 
 
-def too_wide(n_columns: int, file: str | None) -> InputError:
-    """The table has more columns than it may have."""
-    return InputError(
-        f"The table has {n_columns:,} columns; at most {MAX_COLUMNS:,} can be read",
-        fix="Keep only the columns the review needs.",
-        file=file,
+def check_width(n_columns: int, file: str | None) -> None:
+    """Refuse more columns than a table may have."""
+    COLUMNS.refuse_beyond(
+        n_columns, "The table", fix="Keep only the columns that the review needs.", file=file
     )
+
+
+def check_length(n_rows: int, file: str | None) -> None:
+    """Refuse more rows than a table may have that is read as a whole."""
+    ROWS.refuse_beyond(n_rows, "The table", fix="Keep fewer rows.", file=file)
 
 
 def check_column_types(schema: pa.Schema, file: str | None) -> None:
@@ -187,7 +189,7 @@ _CELL_BYTES = 64  # of it on average: numbers and labels, not long texts
 
 
 def read_parquet(
-    source: pa.NativeFile, file: str, max_bytes: int
+    source: pa.NativeFile, file: str, max_bytes: int | None
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The frame and its notes.
 
@@ -202,7 +204,9 @@ def read_parquet(
         schema = parquet.schema_arrow
         check_column_names(schema.names, file)
         check_column_types(schema, file)
-        check_claims(parquet.metadata, source.size(), file, max_bytes)
+        check_length(parquet.metadata.num_rows, file)
+        check_size(stated_bytes(parquet.metadata), file, max_bytes)
+        check_claims(parquet.metadata, source.size(), file)
         frame, notes = to_frame(_read(source, parquet, max_bytes, file), file)
     except (pa.ArrowException, OSError) as error:
         raise InputError(
@@ -213,27 +217,20 @@ def read_parquet(
     return frame, ("Read as Parquet.", *notes)
 
 
-def check_claims(
-    metadata: pq.FileMetaData, stored: int, file: str, max_bytes: int | None = None
-) -> None:
-    """Refuse a file without rows, or one that claims to unpack to too much.
-
-    Parameters
-    ----------
-    stored : int
-        Bytes of the file.
-    max_bytes : int, optional
-        What its table may take in memory; None where it is read block by block.
-    """
+def check_claims(metadata: pq.FileMetaData, stored: int, file: str) -> None:
+    """Refuse a file without rows, or one that unpacks to too many times its ``stored`` bytes."""
     n_rows, n_columns = metadata.num_rows, metadata.num_columns
     if n_rows < 1 or n_columns < 1:
         raise InputError("The table has no rows", fix="Give at least one row.", file=file)
+    free = _free(n_rows * n_columns)
+    check_ratio(stored, stated_bytes(metadata), MOST_RATIO, free=free, file=file)
+
+
+def stated_bytes(metadata: pq.FileMetaData) -> int:
+    """What the table takes in memory at least, as its file states."""
     groups = range(metadata.num_row_groups)
     stated = sum(metadata.row_group(group).total_byte_size for group in groups)
-    unpacked = max(stated, n_rows * n_columns * 8)
-    if max_bytes is not None:
-        check_size(unpacked, file, max_bytes)
-    check_ratio(stored, unpacked, MOST_RATIO, free=_free(n_rows * n_columns), file=file)
+    return max(stated, metadata.num_rows * metadata.num_columns * 8)
 
 
 def _free(n_cells: int) -> int:
@@ -241,18 +238,27 @@ def _free(n_cells: int) -> int:
     return max(claims.FREE_BYTES, min(FREE_BYTES, n_cells * _CELL_BYTES))
 
 
-def check_size(n_bytes: int, file: str, max_bytes: int) -> None:
-    """Refuse a table that would take more memory than it may."""
-    if n_bytes > max_bytes:
+SMALLER = "Keep fewer rows or only the columns that the review needs."
+
+
+def check_size(n_bytes: int, file: str, max_bytes: int | None = None) -> None:
+    """Refuse a table that would take more memory than it may, by default `TABLE`."""
+    if max_bytes is None:
+        TABLE.refuse_beyond(
+            n_bytes, "The table", verb="would take", where=" in memory", fix=SMALLER, file=file
+        )
+    elif n_bytes > max_bytes:
         raise InputError(
             f"The table would take {bytes_text(n_bytes)} in memory; "
             f"the limit is {bytes_text(max_bytes)}",
-            fix="Keep fewer rows or only the columns the review needs.",
+            fix=SMALLER,
             file=file,
         )
 
 
-def _read(source: pa.NativeFile, parquet: pq.ParquetFile, max_bytes: int, file: str) -> pa.Table:
+def _read(
+    source: pa.NativeFile, parquet: pq.ParquetFile, max_bytes: int | None, file: str
+) -> pa.Table:
     """Read text as dictionaries first: a few bytes on disk may stand for a huge text per row."""
     text = repeating(parquet.schema_arrow)
     source.seek(0)

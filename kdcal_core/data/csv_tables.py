@@ -22,11 +22,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from kdcal_core.data.arrow_tables import (
-    MAX_COLUMNS,
     check_column_names,
+    check_length,
     check_size,
+    check_width,
     to_frame,
-    too_wide,
 )
 from kdcal_core.errors import InputError
 from kdcal_core.text import MINUS, counted
@@ -431,7 +431,9 @@ class CsvSource:
     n_quotes: int
 
 
-def read_csv(source: CsvSource, file: str, max_bytes: int) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def read_csv(
+    source: CsvSource, file: str, max_bytes: int | None
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The frame and its notes.
 
     Raises
@@ -450,6 +452,7 @@ def read_csv(source: CsvSource, file: str, max_bytes: int) -> tuple[pd.DataFrame
             # The first bytes were UTF-8, later ones are not.
             encoding = "cp1252"
             table = _parse(source, encoding, form)
+        check_length(table.num_rows, file)
         if source.n_quotes % 2:
             refuse_fault(source.stream, encoding, form, file)
         frame, notes = to_frame(table, file)
@@ -485,13 +488,13 @@ def read_form(stream: Any, head: bytes, size: int, file: str) -> tuple[CsvFormat
     if form.n_sampled == 0 and not complete:
         # the names may be cut off with the line that holds them
         width = header_width(stream, encoding, form.separator)
-        if width > MAX_COLUMNS:
-            raise too_wide(width, file)
+        check_width(width, file)
         stream.seek(0)
         head = bytes(stream.read(2 * ROW_BYTES))
         complete = len(head) >= size
         form = detect_format(decode_text(head, encoding), complete=complete)
-    if form.n_sampled == 0 and len(form.names) <= MAX_COLUMNS:
+    check_width(len(form.names), file)
+    if form.n_sampled == 0:
         refuse_fault(stream, encoding, form, file)
     form = replace(form, names=_index_named(form.names))
     check_column_names(form.names, file)

@@ -27,8 +27,9 @@ from kdcal_core.data.arrow_tables import (
     to_frame,
 )
 from kdcal_core.errors import InputError
+from kdcal_core.quotas import ROWS, TABLE
 from kdcal_core.store.disk import digest_of
-from kdcal_core.text import bytes_text, counted, listed
+from kdcal_core.text import counted, listed
 
 ROOTS = "KDCAL_TABLE_FOLDERS"
 """Variable of the environment: folders in which tables may lie, separated as in PATH."""
@@ -293,20 +294,16 @@ class PartedTable:
         except _UNLIKE as error:
             raise _different(len(parts)) from error
 
-    def write(self, path: Path, max_bytes: int) -> None:
+    def write(self, path: Path) -> None:
         """Write the rows of all files into one.
-
-        Parameters
-        ----------
-        max_bytes : int
-            What the table may take in memory.
 
         Raises
         ------
         InputError
-            For a larger table, and where a column has different types in different files.
+            For a table that is larger than any may be, and where a column has different types in
+            different files.
         """
-        self._check_whole(max_bytes)
+        self._check_whole()
         paths = dict.fromkeys(group.path for group in self.groups)
         schemas = [
             pa.schema([schema.field(name) for name in self.names])
@@ -321,19 +318,24 @@ class PartedTable:
         except _UNLIKE as error:
             raise _different(len(paths)) from error
 
-    def _check_whole(self, max_bytes: int) -> None:
+    def _check_whole(self) -> None:
         stated = 0
         for group in self.groups:
             with named_parquet_faults(group.title):
                 stated += pq.read_metadata(group.path).row_group(group.number).total_byte_size
         needed = max(stated, self.n_rows * len(self.names) * 8)
-        if needed > max_bytes:
-            raise InputError(
-                f"The rows of the folder would take {bytes_text(needed)} in memory; the limit is "
-                f"{bytes_text(max_bytes)}",
-                fix="Judge them with 'kdcal audit run', which keeps counts of them only, or choose "
-                "a smaller folder.",
-            )
+        fix = (
+            "Judge the folder with 'kdcal audit run', which keeps counts of its rows only, or "
+            "choose a smaller one."
+        )
+        ROWS.refuse_beyond(self.n_rows, "The folder", fix=fix)
+        TABLE.refuse_beyond(
+            needed,
+            "The rows of the folder",
+            verb="would take",
+            where=" in memory",
+            fix=fix,
+        )
 
     def _batches(self, group: RowGroup, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         with named_parquet_faults(group.title):

@@ -24,6 +24,7 @@ from kdcal_core.data.regression_columns import (
 )
 from kdcal_core.data.schema import CONFIDENCES, FloatArray, IntArray, Roles, Table
 from kdcal_core.errors import InputError
+from kdcal_core.quotas import CLASSES
 from kdcal_core.statistics import Dependence
 from kdcal_core.text import listed
 
@@ -54,9 +55,10 @@ def check_roles(
     Raises
     ------
     InputError
-        For a missing target or one with a single class, an unknown column, a column with two
-        roles, features the model takes and the table lacks, a wrong number of features, text
-        among the numbers of a feature, missing outputs or outputs that do not match the classes.
+        For a missing target, one with a single class or with too many, an unknown column, a column
+        with two roles, features the model takes and the table lacks, a wrong number of features,
+        text among the numbers of a feature, missing outputs or outputs that do not match the
+        classes.
         In a regression, for an outcome that never varies and for parameters that make no
         distribution of the family.
 
@@ -73,6 +75,13 @@ def check_roles(
     if roles.target is None:
         of = "outcomes" if regression else "true classes"
         raise InputError("No column is the target", fix=f"Choose the column of {of}.", file=file)
+    CLASSES.refuse_beyond(
+        len(classes or ()),
+        "The target",
+        fix="Choose another target, or put rare classes together.",
+        file=file,
+        column=roles.target,
+    )
     used = used_columns(roles)
     for column in used:
         _column(frame, column, file)

@@ -22,6 +22,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from kdcal_core.data.arrow_tables import (
+    SMALLER,
     almost_numbers_note,
     check_claims,
     check_column_names,
@@ -48,9 +49,9 @@ from kdcal_core.data.csv_tables import (
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.schema import Table
 from kdcal_core.errors import InputError
+from kdcal_core.quotas import TABLE
 from kdcal_core.text import bytes_text
 
-MAX_BYTES = 4 << 30
 _HEAD = 256 << 10
 _CHUNK = 4 << 20
 
@@ -79,7 +80,7 @@ _EXPORT = "Export the table as CSV or Parquet."
 
 
 def read_table(
-    source: str | Path | IO[bytes], *, name: str | None = None, max_bytes: int = MAX_BYTES
+    source: str | Path | IO[bytes], *, name: str | None = None, max_bytes: int | None = None
 ) -> Table:
     """Read a CSV or Parquet file; which of the two follows from its content.
 
@@ -93,8 +94,9 @@ def read_table(
         A file object must be able to seek; it is read from its start and left open.
     name : str, optional
         The file's name for errors and records, where ``source`` does not know it.
-    max_bytes : int
-        Greatest size in memory, judged before the rows are read.
+    max_bytes : int, optional
+        Greatest size in memory, judged before the rows are read; by default
+        `kdcal_core.quotas.TABLE`.
 
     Returns
     -------
@@ -249,11 +251,13 @@ def read_head(stream: pa.NativeFile) -> bytes:
     return bytes(stream.read(_HEAD))
 
 
-def _check_size_on_disk(size: int, max_bytes: int, file: str) -> None:
-    if size > max_bytes:
+def _check_size_on_disk(size: int, max_bytes: int | None, file: str) -> None:
+    if max_bytes is None:
+        TABLE.refuse_beyond(size, "The file", fix=SMALLER, file=file)
+    elif size > max_bytes:
         raise InputError(
             f"The file has {bytes_text(size)}; the limit is {bytes_text(max_bytes)}",
-            fix="Keep fewer rows or only the columns the review needs.",
+            fix=SMALLER,
             file=file,
         )
 

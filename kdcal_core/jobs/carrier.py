@@ -11,18 +11,29 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.outcome import EVERY, Cancelled, Reporter, answer, not_kept, too_slow, value_of
+from kdcal_core.jobs.outcome import (
+    EVERY,
+    Cancelled,
+    Reporter,
+    answer,
+    not_kept,
+    seconds_of,
+    too_slow,
+    value_of,
+)
 from kdcal_core.jobs.records import Records, Results
 from kdcal_core.jobs.runner import ASK_GRACE, Malformed, parse, run_limited
 from kdcal_core.progress import Progress
+from kdcal_core.quotas import Quota
 from kdcal_core.store.disk import make_folder, write_json
 
 
@@ -50,8 +61,10 @@ class Carrier:
         *,
         what: str,
         key: str,
-        seconds: float,
+        seconds: float | Quota,
         memory_bytes: int | None,
+        prepared: str,
+        reads: Sequence[str] | None,
         progress: Progress,
         cancelled: Callable[[], bool],
     ) -> Any:
@@ -71,10 +84,12 @@ class Carrier:
             draft = place / "draft"
             folder = self.results.begin(draft) if key else None
             if self.executor is None:
-                result = run_limited(
-                    target, kwargs, seconds=seconds, memory_bytes=memory_bytes, folder=folder,
-                    progress=progress, cancelled=cancelled, what=what,
-                )  # fmt: skip
+                with _temporary(limited=reads is not None) as temporary:
+                    result = run_limited(
+                        target, kwargs, seconds=seconds, memory_bytes=memory_bytes, folder=folder,
+                        progress=progress, cancelled=cancelled, what=what, prepared=prepared,
+                        reads=reads or (), temporary=temporary,
+                    )  # fmt: skip
             else:
                 result = run_on(
                     self.executor, target, kwargs, mailbox=place / "mail", seconds=seconds,
@@ -95,6 +110,16 @@ class Carrier:
                 shutil.rmtree(folder, ignore_errors=True)
         except OSError as error:
             raise not_kept(what, error.strerror or type(error).__name__) from error
+
+
+@contextlib.contextmanager
+def _temporary(*, limited: bool) -> Iterator[Path | None]:
+    """A folder for temporary files of a limited process, with a path short enough for sockets."""
+    if not limited:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="kdcal-", ignore_cleanup_errors=True) as made:
+        yield Path(made)
 
 
 _PROGRESS = "progress.json"
@@ -160,7 +185,7 @@ def run_on(
     folder: Path | None,
     progress: Progress,
     cancelled: Callable[[], bool],
-    seconds: float,
+    seconds: float | Quota,
     what: str,
 ) -> Any:
     """As `kdcal_core.jobs.run_limited`, on this executor.
@@ -177,7 +202,7 @@ def run_on(
     place = None if folder is None else str(folder)
     try:
         future = executor.submit(run_in_worker, target, dict(kwargs), str(mailbox), place)
-        _follow(future, mailbox, progress, cancelled, time.monotonic() + seconds)
+        _follow(future, mailbox, progress, cancelled, time.monotonic() + seconds_of(seconds))
         if not future.done():
             raise too_slow(what, seconds)
         message = parse(future.result().encode())

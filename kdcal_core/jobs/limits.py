@@ -5,13 +5,12 @@ this process, in equal shares. The rest is for the app's own process and the pag
 job shares its work with copies of its process (`kdcal_core.forks`), each copy may take half of a
 share beside it.
 
-A job whose review nobody has open is stopped after `GRACE_SECONDS`. A quarter of an hour is longer
-than a reload, a change of network or a tab that the browser suspends, and a job of ten minutes
-finishes even if its user closes the laptop. It is half of the time that a job may take (`SECONDS`),
-so that a long job that nobody waits for does not block others.
+A job whose review nobody has open is stopped after a quarter of an hour. That is longer than a
+reload, a change of network or a tab that the browser suspends, and a job of ten minutes
+finishes even if its user closes the laptop. It is half of the time that a job may take, so that a
+long job that nobody waits for does not block others.
 
-Three of these can be set in the environment of the server: ``KDCAL_JOBS`` (long jobs at once),
-``KDCAL_WORKER_GIB`` (memory of each worker) and ``KDCAL_GRACE_MINUTES`` (0 for no end).
+Whoever runs the server can set all of these (`kdcal_core.quotas`).
 
 The time and memory that a model needs are not known before it runs. So it is first tried on a few
 rows; a model that never ends or takes too much memory is then stopped after seconds, not after the
@@ -21,7 +20,6 @@ half hour of the job.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Iterator
 from math import inf
@@ -30,37 +28,38 @@ from kdcal_core import memory
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.outcome import lack_of_memory
 from kdcal_core.memory import total_bytes
+from kdcal_core.quotas import GRACE, JOBS, WORKER
 from kdcal_core.text import bytes_text
 
 SHORT_PLACES = 1  # kept for short work, such as reading an upload, beside the long jobs
-SECONDS = 1800.0  # that a job may take
 TRIAL_SECONDS = 20.0  # that the first few rows may take
-GRACE_SECONDS = 900.0
 _MEMORY_SHARE = 0.75
 _LEAST_BYTES = 1 << 30  # the libraries alone take a third of this
 
 
 def long_places() -> int:
-    """How many long jobs run at once: ``KDCAL_JOBS``, else 2.
+    """How many long jobs run at once.
 
     Examples
     --------
     >>> long_places() >= 1
     True
     """
-    return max(1, int(_set("KDCAL_JOBS", 2)))
+    return JOBS.amount
 
 
 def worker_bytes() -> int:
-    """Memory that one worker may take: ``KDCAL_WORKER_GIB``, else its share of the machine's.
+    """Memory that one worker may take: as it is set, else its share of the machine's.
 
     Examples
     --------
     >>> worker_bytes() >= 2**30
     True
     """
+    if WORKER.is_set:
+        return WORKER.amount
     share = _MEMORY_SHARE * total_bytes() / (long_places() + SHORT_PLACES)
-    return max(_LEAST_BYTES, int(_set("KDCAL_WORKER_GIB", share / 2**30) * 2**30))
+    return max(_LEAST_BYTES, int(share))
 
 
 def grace_seconds() -> float:
@@ -71,16 +70,7 @@ def grace_seconds() -> float:
     >>> grace_seconds() > 0
     True
     """
-    return 60 * _set("KDCAL_GRACE_MINUTES", GRACE_SECONDS / 60) or inf
-
-
-def _set(name: str, default: float) -> float:
-    """A number from the environment, or the default if it is missing or invalid."""
-    try:
-        value = float(os.environ[name])
-    except (KeyError, ValueError):
-        return default
-    return value if 0 <= value < inf else default
+    return GRACE.amount or inf
 
 
 _leave: Callable[[InputError], None] | None = None

@@ -22,10 +22,11 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.carrier import Carrier
-from kdcal_core.jobs.limits import SECONDS, SHORT_PLACES, grace_seconds, long_places
+from kdcal_core.jobs.limits import SHORT_PLACES, grace_seconds, long_places
 from kdcal_core.jobs.outcome import Cancelled, failure, unwatched
 from kdcal_core.jobs.records import JobSnapshot, Records, Results, default_root, new_id
 from kdcal_core.progress import Progress
+from kdcal_core.quotas import JOB_TIME, JOBS_OF_USER, Quota
 
 
 @dataclass(frozen=True)
@@ -241,10 +242,13 @@ class JobManager:
         title: str,
         owner: str = "",
         key: str = "",
-        seconds: float = SECONDS,
+        seconds: float | Quota = JOB_TIME,
         memory_bytes: int | None = None,
         short: bool = False,
         about: str = "",
+        user: str = "",
+        prepared: str = "",
+        reads: Sequence[str] | None = None,
     ) -> str:
         """Queue a function of the core for a worker; see `run_limited`.
 
@@ -264,24 +268,35 @@ class JobManager:
         short : bool
             Whether somebody waits for it at the page and it takes seconds, as reading a file
             does: then it does not wait for long jobs to end.
-        about : str
+        about, user : str
             As of `JobSnapshot`.
+        prepared, reads
+            As for `run_limited`. The process of a job with ``reads`` and a key reaches no other
+            files, and no network; without them, or on an executor, it reaches what the server does.
 
         Returns
         -------
         str
             The job's id, unguessable.
+
+        Raises
+        ------
+        InputError
+            If the user has as many unfinished jobs as a user may have (`JOBS_OF_USER`).
         """
         with self._changed:
             if known := self._join(key, owner):
                 return known
-            job = JobSnapshot(new_id(), title, owner, submitted=time.time(), key=key, about=about)
+            job = JobSnapshot(
+                new_id(), title, owner, submitted=time.time(), key=key, about=about, user=user
+            )
             arguments = dict(kwargs)
 
             def work(progress: Progress, cancelled: Callable[[], bool]) -> Any:
                 result = self._carrier.carry_out(
                     job.id, target, arguments, what=title, key=key, seconds=seconds,
-                    memory_bytes=memory_bytes, progress=progress, cancelled=cancelled,
+                    memory_bytes=memory_bytes, prepared=prepared, reads=reads,
+                    progress=progress, cancelled=cancelled,
                 )  # fmt: skip
                 if key:
                     self._set(job.id, folder=self._results.files(key))
@@ -290,7 +305,14 @@ class JobManager:
             return self._add(job, work, short)
 
     def start(
-        self, work: Work, *, title: str, owner: str = "", key: str = "", short: bool = False
+        self,
+        work: Work,
+        *,
+        title: str,
+        owner: str = "",
+        key: str = "",
+        short: bool = False,
+        user: str = "",
     ) -> str:
         """Queue ``work(progress, cancelled)``, a callable that itself runs worker processes.
 
@@ -299,16 +321,21 @@ class JobManager:
         work : callable
             Runs in a thread here and hands its two arguments on to `run_limited`, or to a step
             of `kdcal_core.review`.
-        title, owner, short
+        title, owner, short, user
             As for `submit`.
         key : str
             As for `submit`, but the result may be any object, so that it is remembered in this
             process only, and there are no files.
+
+        Raises
+        ------
+        InputError
+            As for `submit`.
         """
         with self._changed:
             if known := self._join(key, owner):
                 return known
-            job = JobSnapshot(new_id(), title, owner, submitted=time.time(), key=key)
+            job = JobSnapshot(new_id(), title, owner, submitted=time.time(), key=key, user=user)
             return self._add(job, work, short)
 
     def get(self, job_id: str) -> JobSnapshot | None:
@@ -425,6 +452,15 @@ class JobManager:
             return self._jobs[job_id]
 
     def _add(self, job: JobSnapshot, work: Work, short: bool) -> str:
+        if job.user:
+            mine = [one for one in self._jobs.values() if one.user == job.user]
+            JOBS_OF_USER.refuse_beyond(
+                1 + sum(not one.finished for one in mine),
+                "With this one you",
+                verb="have",
+                where=" that wait or run",
+                fix="Wait until one has ended, or stop one.",
+            )
         for old in self._records.interrupted():
             if old.belongs_to(job.owner):  # its owner has read it and asks for the next
                 self._records.forget(old.id)

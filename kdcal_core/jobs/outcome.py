@@ -19,6 +19,7 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
+from kdcal_core.quotas import WORKER, Quota
 from kdcal_core.text import bytes_text
 
 
@@ -268,7 +269,7 @@ def too_large(what: str, memory_bytes: int | None) -> InputError:
         limit = f"the {bytes_text(memory_bytes)} it may use"
     return InputError(
         f"{what} needed more memory than {limit}",
-        fix=f"Try fewer rows or a smaller model. {KEPT_SAFE}",
+        fix=f"Try fewer rows or a smaller model. {WORKER.raised} {KEPT_SAFE}",
     )
 
 
@@ -309,18 +310,24 @@ def ended_from_outside(
     )
 
 
-def too_slow(what: str, seconds: float) -> InputError:
-    """It took longer than its limit.
+def too_slow(what: str, limit: float | Quota) -> InputError:
+    """It took longer than its limit, in seconds or as it is set.
 
     Examples
     --------
     >>> too_slow("Fitting", 1800).what
     'Fitting took longer than 1,800 seconds and was stopped'
     """
+    raised = f" {limit.raised}" if isinstance(limit, Quota) else ""
     return InputError(
-        f"{what} took longer than {seconds:,.0f} seconds and was stopped",
-        fix=f"Try fewer rows or a smaller model. {KEPT_SAFE}",
+        f"{what} took longer than {seconds_of(limit):,.0f} seconds and was stopped",
+        fix=f"Try fewer rows or a smaller model.{raised} {KEPT_SAFE}",
     )
+
+
+def seconds_of(limit: float | Quota) -> float:
+    """A limit of time in seconds."""
+    return limit.amount if isinstance(limit, Quota) else limit
 
 
 def unwatched(what: str, seconds: float) -> InputError:

@@ -66,6 +66,8 @@ class JobSnapshot:
     about : str
         The id of the review whose rows it reads, which its owner may only compare with; empty if
         it reads none.
+    user : str
+        Who asked for it first; empty for a program, whose jobs are not counted.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class JobSnapshot:
     folder: Path | None = None
     others: tuple[str, ...] = ()
     about: str = ""
+    user: str = ""
 
     @property
     def finished(self) -> bool:

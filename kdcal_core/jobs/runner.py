@@ -31,12 +31,14 @@ from kdcal_core.jobs.outcome import (
     ended_by_system,
     ended_from_outside,
     lack_of_memory,
+    seconds_of,
     too_large,
     too_slow,
     value_of,
 )
 from kdcal_core.memory import ended_for_memory, peak_bytes
 from kdcal_core.progress import Progress
+from kdcal_core.quotas import Quota
 
 _POLL = 0.05  # seconds between two checks of the time and of cancelled()
 _GRACE = 5.0  # seconds a worker has to end after its answer
@@ -101,7 +103,7 @@ def run_limited(
     target: str,
     kwargs: Mapping[str, Any],
     *,
-    seconds: float = 120,
+    seconds: float | Quota = 120,
     memory_bytes: int | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
@@ -109,6 +111,8 @@ def run_limited(
     what: str = "This step",
     confined: bool = False,
     prepared: str = "",
+    reads: Sequence[str] = (),
+    temporary: Path | None = None,
 ) -> Any:
     """Run a function of the core in a process of its own and return its JSON result.
 
@@ -120,7 +124,7 @@ def run_limited(
         function once it is to stop.
     kwargs : mapping
         Its arguments, JSON. Arrays travel through files named here.
-    seconds : float
+    seconds : float or Quota
         Time limit by the clock, the process's start included.
     memory_bytes : int, optional
         Limit of the process's memory, where the system can set one; by default a worker's share
@@ -143,6 +147,11 @@ def run_limited(
     prepared : str
         Another function of the core, without arguments, that runs before the process is confined:
         to load compiled code, which is stored where a confined process may not read or write.
+    reads : sequence of str
+        Files and folders that a job reads.
+    temporary : Path, optional
+        A folder for temporary files. With it the process is a job's: it reaches no other files than
+        this folder, ``folder`` and ``reads``.
 
     Returns
     -------
@@ -169,9 +178,11 @@ def run_limited(
         "folder": None if folder is None else str(folder),
         "confined": confined,
         "prepared": prepared,
+        "reads": list(reads),
+        "temporary": None if temporary is None else str(temporary),
     }
     line = json.dumps(request, allow_nan=False).encode() + b"\n"
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds_of(seconds)
     with _worker() as process:
         assert process.stdin
         assert process.stdout
@@ -353,6 +364,9 @@ _KEPT = frozenset(
     }
 )
 _KEPT_PREFIXES = ("KDCAL_", "LC_")
+_SECRET = frozenset(
+    ("KDCAL_DATABASE_URL", "KDCAL_SMTP_URL", "KDCAL_WEBHOOK_SECRET", "KDCAL_WEBHOOK_URL")
+)
 _THREAD_COUNTS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -364,7 +378,7 @@ _THREAD_COUNTS = (
 def worker_environment(*, concurrent: int) -> dict[str, str]:
     """Environment of one worker, when ``concurrent`` of them share this machine's cores.
 
-    Proxies, tokens and the like are left out, so that a hostile file cannot read them.
+    Proxies, passwords, tokens and the like are left out, so that a hostile file cannot read them.
 
     Examples
     --------
@@ -374,7 +388,7 @@ def worker_environment(*, concurrent: int) -> dict[str, str]:
     kept = {
         key: value
         for key, value in os.environ.items()
-        if key in _KEPT or key.startswith(_KEPT_PREFIXES)
+        if key in _KEPT or (key.startswith(_KEPT_PREFIXES) and key not in _SECRET)
     }
     threads = str(max(1, (os.cpu_count() or 1) // concurrent))
     for key in _THREAD_COUNTS:

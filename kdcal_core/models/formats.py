@@ -34,6 +34,7 @@ from kdcal_core.models.protocol import (
     Regressor,
     remember_file,
 )
+from kdcal_core.models.upload_checks import check_class_count, check_model_size
 from kdcal_core.offers import import_modules, offer
 from kdcal_core.progress import Progress
 from kdcal_core.text import listed
@@ -232,7 +233,7 @@ def load_model(
     ------
     InputError
         The file is a pickle, of no known format, of a format other than that of its suffix, broken,
-        unsafe, or of the other task.
+        unsafe, larger than a limit of `kdcal_core.quotas`, or of the other task.
 
     Examples
     --------
@@ -256,7 +257,10 @@ def load_model(
     format_ = _recognised(content, name)
     given: dict[str, Any] = {"progress": progress} if format_.reports_steps else {}
     try:
+        check_model_size(path.stat().st_size, "The model")
         model = format_.load(path, name=name, task=task, **given)
+        if not isinstance(model, Regressor):
+            check_class_count(len(model.classes))
         remember_file(model, path)
         return model
     except InputError as error:

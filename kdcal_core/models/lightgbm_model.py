@@ -31,11 +31,15 @@ from kdcal_core.models.output_meaning import (
     resolve_outputs,
 )
 from kdcal_core.models.protocol import Features, Model, Regressor
-from kdcal_core.models.upload_checks import check_children, check_range, unsafe
+from kdcal_core.models.upload_checks import (
+    check_children,
+    check_class_count,
+    check_range,
+    check_tree_nodes,
+    unsafe,
+)
 from kdcal_core.partition import LeafCodes
 from kdcal_core.store.claims import read_json
-
-_MAX_BYTES = 2**30
 
 
 def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regressor:
@@ -46,8 +50,6 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
     InputError
         The file is broken, unsafe or of the other task.
     """
-    if path.stat().st_size > _MAX_BYTES:
-        raise InputError(f"The model is larger than {_MAX_BYTES:,} bytes", file=name)
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
@@ -208,7 +210,6 @@ class LightGBMRegressor(LightGBMTrees):
 
 
 _MAX_FEATURES = 1_000_000
-_MAX_CLASSES = 100_000
 _NUMBER_CHARACTERS = frozenset("0123456789+-. eEinfa")
 # Count of numbers under each key for a tree of n leaves: n, or n - 1 for its inner nodes.
 _PER_LEAF = ("leaf_value", "leaf_weight", "leaf_count")
@@ -289,7 +290,8 @@ def _parse(head: str, blocks: str, tail: str) -> LightGBMText:
     n_per_round = _integer(header["num_tree_per_iteration"])
     n_classes = _integer(header["num_class"])
     check_range(np.array([n_features]), 1, _MAX_FEATURES, what="The number of features")
-    check_range(np.array([n_classes]), 1, _MAX_CLASSES, what="The number of classes")
+    check_range(np.array([n_classes]), 1, 2**31, what="The number of classes")
+    check_class_count(n_classes)
     if n_per_round != n_classes:
         raise unsafe("The number of trees of an iteration disagrees with the classes")
     objective = header.get("objective", "none")
@@ -301,8 +303,12 @@ def _parse(head: str, blocks: str, tail: str) -> LightGBMText:
     trees = _split(header, blocks)
     if len(trees) % n_per_round:
         raise unsafe("The last iteration lacks a tree")
+    n_nodes = 0
     for k, tree in enumerate(trees):
-        _check_tree(_key_values(tree, _KEYS), n_features, f"tree {k + 1:,}")
+        values = _key_values(tree, _KEYS)
+        n_nodes += 2 * _integer(values["num_leaves"]) - 1
+        check_tree_nodes(n_nodes)
+        _check_tree(values, n_features, f"tree {k + 1:,}")
     counted = names == [f"Column_{j}" for j in range(n_features)]
     return LightGBMText(
         model=f"{head}\n{blocks}\n{_END}\n",

@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
-from kdcal_core.models.upload_checks import MOST_ROW_CELLS, most_cells, trial_rows
+from kdcal_core.models.upload_checks import (
+    LOAD_PREDICTIONS,
+    MOST_ROW_CELLS,
+    most_cells,
+    trial_rows,
+)
+from kdcal_core.quotas import GRAPH_NODES
 
 _STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
 # ONNX's densest packing stores four elements in a byte.
@@ -150,8 +156,6 @@ def _inlined(model: Any, name: str) -> Any:
         ) from error
 
 
-#: Maximum number of nodes of a graph, with those of branches, loops and expanded functions.
-MOST_NODES = 20_000
 #: Maximum number of node runs for one block of rows, counting each round of a loop.
 MOST_STEPS = 100_000
 _STORED_TIMES = 4  # tensors independent of the rows may take this many times the stored bytes
@@ -180,6 +184,8 @@ class Cost:
 def check_nodes(model: Any) -> None:
     """Refuse a model that expands into too many nodes, before its functions are expanded.
 
+    The nodes of branches, of loops and of functions wherever they are called count.
+
     Raises
     ------
     InputError
@@ -195,12 +201,7 @@ def check_nodes(model: Any) -> None:
             key = (node.domain, node.op_type)
             total += of_function(key) if key in functions else 1
             total += sum(count(graph) for graph in subgraphs(node))
-            if total > MOST_NODES:
-                raise InputError(
-                    f"The model has more than {MOST_NODES:,} operations",
-                    fix="kdcal opens smaller models. Write the model's predictions into a table "
-                    "and load that instead.",
-                )
+            GRAPH_NODES.refuse_beyond(total, "The model", verb="has at least", fix=LOAD_PREDICTIONS)
         return total
 
     def of_function(key: tuple[str, str]) -> int:

@@ -36,7 +36,7 @@ from kdcal_core.models.output_meaning import (
     to_proba,
 )
 from kdcal_core.models.protocol import Features, Model, Regressor
-from kdcal_core.models.upload_checks import model_trial
+from kdcal_core.models.upload_checks import check_tree_nodes, model_trial
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
 from kdcal_core.text import counted
 
@@ -493,6 +493,7 @@ def _checked_trees(graph: Graph, inputs: Inputs, *targets: str) -> list[TreeTabl
         table.check_features(widths[table.source])
         widths.setdefault(node.output[0], 0)
         tables.append(table)
+        check_tree_nodes(sum(one.mode.size for one in tables))
     return tables
 
 

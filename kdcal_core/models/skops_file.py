@@ -33,7 +33,13 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models.formats import Content, Format, Library
 from kdcal_core.models.protocol import Model, Regressor
 from kdcal_core.models.sklearn_model import wrap
-from kdcal_core.models.upload_checks import check_children, check_range, unsafe
+from kdcal_core.models.upload_checks import (
+    check_children,
+    check_model_size,
+    check_range,
+    check_tree_nodes,
+    unsafe,
+)
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.store.claims import read_json
 from kdcal_core.text import listed
@@ -170,6 +176,7 @@ def _check_histogram_boosting(model: Any) -> None:
     _same(np.shape(mapper.is_categorical_), (n_features,), "features of the bins")
     first_guess = np.size(model._baseline_prediction)
     _same(first_guess, n_columns, "columns of the first guess")
+    check_tree_nodes(sum(tree.nodes.size for stage in model._predictors for tree in stage))
     for stage in model._predictors:
         _same(len(stage), n_columns, "trees of a stage")
         for tree in stage:
@@ -229,7 +236,6 @@ _CHECKS = {
 
 
 _MAX_MEMBERS = 200_000
-_MAX_BYTES = 2**30
 _MAX_SCHEMA_BYTES = 2**28
 _MAX_SCHEMA_VALUES = 5_000_000  # a tree has about 150
 # A larger archive may unpack to at most this many times its size.
@@ -445,12 +451,13 @@ def _read_archive(path: Path) -> dict[str, bytes]:
 def _check_sizes(infos: list[zipfile.ZipInfo], packed: int) -> None:
     total = sum(info.file_size for info in infos)
     too_dense = total > _RATIO_FROM_BYTES and total > _MAX_RATIO * packed
-    if len(infos) > _MAX_MEMBERS or total > _MAX_BYTES or too_dense:
+    if len(infos) > _MAX_MEMBERS or too_dense:
         raise InputError(
             f"The archive of {packed:,} bytes claims {len(infos):,} members of {total:,} bytes",
-            fix=f"kdcal opens up to {_MAX_MEMBERS:,} members and {_MAX_BYTES:,} bytes, and "
-            f"{_MAX_RATIO} times the archive's size.",
+            fix=f"kdcal opens up to {_MAX_MEMBERS:,} members and {_MAX_RATIO} times the archive's "
+            "size.",
         )
+    check_model_size(total, "The model's archive")
     if len({info.filename for info in infos}) < len(infos):
         raise unsafe("The archive holds two members with the same name")
 
@@ -538,7 +545,7 @@ class _SchemaCheck:
 
     def __init__(self, members: dict[str, bytes], progress: Progress) -> None:
         self._members, self._progress = members, progress
-        self._n_trees = 0
+        self._n_trees = self._n_nodes = 0
         self._n_arrays = max(1, len(members) - 1)
         self._readers = {
             "JsonNode": self._scalar,
@@ -652,6 +659,8 @@ class _SchemaCheck:
             self._progress(min(share, 1.0), f"Checking the trees: {self._n_trees:,}")
         n_features, n_classes, n_outputs = args["content"]
         fields = content["content"]
+        self._n_nodes += _integer(fields["node_count"])
+        check_tree_nodes(self._n_nodes)
         _check_tree(
             n_features=_integer(n_features),
             n_outputs=_integer(n_outputs),

@@ -18,7 +18,8 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.models.torch_operators import is_in_place, op_name, resolve
-from kdcal_core.models.upload_checks import most_cells
+from kdcal_core.models.upload_checks import LOAD_PREDICTIONS, check_model_size, most_cells
+from kdcal_core.quotas import GRAPH_NODES
 from kdcal_core.store.claims import read_json
 from kdcal_core.text import counted
 
@@ -32,7 +33,6 @@ _EXPORT = (
 _SCHEMA_MAJOR = 8
 _MOST_JSON_BYTES = 64 << 20
 _MOST_JSON_VALUES = 5_000_000  # a node of the graph has about 50
-_MOST_BYTES = 4 << 30
 # Raw weights hardly compress; JSON shrinks about tenfold.
 _MOST_RATIO = 200
 _MOST_MEMBERS = 100_000
@@ -144,11 +144,12 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     infos = [info for info in archive.infolist() if not info.is_dir()]
     unpacked = sum(info.file_size for info in infos)
     packed = sum(info.compress_size for info in infos)
-    if len(infos) > _MOST_MEMBERS or unpacked > min(_MOST_BYTES, _MOST_RATIO * max(packed, 1)):
+    if len(infos) > _MOST_MEMBERS or unpacked > _MOST_RATIO * max(packed, 1):
         raise InputError(
             f"The archive of {packed:,} bytes claims {unpacked:,} bytes in {len(infos):,} files",
             fix="Such an archive is damaged or made to fill the memory.",
         )
+    check_model_size(unpacked, "The model's archive")
     members: dict[str, zipfile.ZipInfo] = {}
     folders = set()
     for info in infos:
@@ -381,6 +382,7 @@ def build_program(archive: Archive) -> Program:
     """
     module = archive.program["graph_module"]
     graph, signature = module["graph"], module["signature"]
+    GRAPH_NODES.refuse_beyond(len(graph["nodes"]), "The model", fix=LOAD_PREDICTIONS)
     calls = tuple(_calls(graph["nodes"]))
     weights, users = _inputs(archive, signature["input_specs"])
     outputs = signature["output_specs"]

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import TRIAL_SECONDS, trial
+from kdcal_core.quotas import CLASSES, MODEL, TREE_NODES
 from kdcal_core.text import counted
 
+LOAD_PREDICTIONS = "Write the model's predictions into a table and load that instead."
 _FIX = "The file is damaged or malicious; save the model again from its source."
 
 
@@ -65,6 +67,21 @@ malicious; save the model again from its source.
         raise unsafe(f"A node of {where} has two parents")
 
 
+def check_tree_nodes(n_nodes: int) -> None:
+    """Refuse a model with more nodes in all its trees than the limit."""
+    TREE_NODES.refuse_beyond(n_nodes, "The model's trees", verb="have", fix=LOAD_PREDICTIONS)
+
+
+def check_model_size(n_bytes: int, what: str) -> None:
+    """Refuse a model that is larger than the limit; ``what`` is "The model", or its content."""
+    MODEL.refuse_beyond(n_bytes, what, fix=LOAD_PREDICTIONS)
+
+
+def check_class_count(n_classes: int) -> None:
+    """Refuse a model with more classes than the limit."""
+    CLASSES.refuse_beyond(n_classes, "The model", fix=LOAD_PREDICTIONS)
+
+
 def check_range(values: NDArray[Any], low: int, stop: int, *, what: str) -> None:
     """Check ``low <= value < stop`` for every value."""
     if values.size and (values.min() < low or values.max() >= stop):
@@ -78,10 +95,7 @@ _MOST_TRIAL_CELLS = 1 << 24
 # Primes, so that they are not mistaken for a layer's width.
 _TRIAL_ROWS = (61, 31, 13, 7, 3, 2)
 _OPENED_A_SECOND = 20 << 20  # a trial has one second more for each so many bytes of the file
-_COST_FIX = (
-    "It may be too large for kdcal, or malicious. Write its predictions into a table and "
-    "load that instead."
-)
+_COST_FIX = f"It may be too large for kdcal, or malicious. {LOAD_PREDICTIONS}"
 
 
 def most_cells(n_rows: int) -> int:

@@ -38,7 +38,13 @@ from kdcal_core.models.output_meaning import (
     string_list,
 )
 from kdcal_core.models.protocol import Features, Model, Regressor
-from kdcal_core.models.upload_checks import check_children, check_range, unsafe
+from kdcal_core.models.upload_checks import (
+    check_children,
+    check_class_count,
+    check_range,
+    check_tree_nodes,
+    unsafe,
+)
 from kdcal_core.partition import LeafCodes
 from kdcal_core.store.claims import read_json
 
@@ -172,7 +178,6 @@ def _broken(what: str) -> InputError:
     )
 
 
-_MAX_BYTES = 2**30
 # Each predicts the mean, except the absolute error (the median) and the quantiles.
 _REGRESSIONS = (
     *("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:absoluteerror"),
@@ -189,8 +194,6 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
     InputError
         The file is broken, unsafe or of the other task.
     """
-    if path.stat().st_size > _MAX_BYTES:
-        raise InputError(f"The model is larger than {_MAX_BYTES:,} bytes", file=name)
     content = path.read_bytes()
     document = read_document(content)
     check_model(document)
@@ -421,7 +424,6 @@ def _last_words(error: BaseException) -> str:
 
 
 _MAX_FEATURES = 1_000_000
-_MAX_CLASSES = 100_000
 # XGBoost stores the categories of a split as bits, up to the largest category.
 _MAX_CATEGORY_BITS = 2**31
 _FEATURE_TYPES = frozenset(("int", "float", "i", "q", "c"))
@@ -480,7 +482,8 @@ def _check_learner(learner: Any) -> None:
     parameters = learner["learner_model_param"]
     n_features, n_classes = int(parameters["num_feature"]), int(parameters["num_class"])
     check_range(np.array([n_features]), 1, _MAX_FEATURES, what="The number of features")
-    check_range(np.array([n_classes]), 0, _MAX_CLASSES, what="The number of classes")
+    check_range(np.array([n_classes]), 0, 2**31, what="The number of classes")
+    check_class_count(n_classes)
     n_targets = int(parameters.get("num_target", "1"))
     # XGBoost counts the quantiles of a model as targets.
     levels = quantile_levels(learner)
@@ -503,6 +506,7 @@ def _check_learner(learner: Any) -> None:
         raise unsafe("A feature is of a type that XGBoost does not know")
     model = gradient_booster(learner)["model"]
     trees = model["trees"]
+    check_tree_nodes(sum(int(tree["tree_param"]["num_nodes"]) for tree in trees))
     _check_forest(model, len(trees), n_columns)
     if booster["name"] == "dart":
         _numbers(booster["weight_drop"], len(trees), "tree weights")

@@ -13,8 +13,8 @@ from kdcal_core.data.schema import Task
 from kdcal_core.errors import InputError
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.progress import Progress
+from kdcal_core.quotas import READ_TIME
 from kdcal_core.review.changes import (
-    READ_SECONDS,
     Cancelled,
     ask_worker,
     change_review,
@@ -137,7 +137,7 @@ def inspect(
         reply = ask_worker(
             "inspect_model",
             kwargs,
-            seconds=READ_SECONDS,
+            seconds=READ_TIME,
             what="Reading the model",
             progress=progress,
             cancelled=cancelled,
@@ -184,7 +184,7 @@ def with_predictions(
                 "classes": list(before.classes),
                 "targets": [choice.answer for choice in doubt.choices],
             },
-            seconds=READ_SECONDS,
+            seconds=READ_TIME,
             what="Asking the model about the possible targets",
             cancelled=cancelled,
         )
@@ -321,7 +321,7 @@ def read_table_file(
             reply = ask_worker(
                 "import_table",
                 kwargs,
-                seconds=READ_SECONDS,
+                seconds=READ_TIME,
                 what="Reading the table",
                 progress=progress,
                 cancelled=cancelled,

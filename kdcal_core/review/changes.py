@@ -21,7 +21,6 @@ from kdcal_core.store.disk import locked
 
 Cancelled = Callable[[], bool]
 
-READ_SECONDS = 300
 _HEAD_BYTES = 4096
 _WORKER = "kdcal_core.review.in_worker:"
 

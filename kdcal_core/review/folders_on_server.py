@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.data.parquet_folder import PartedTable, parquet_files
-from kdcal_core.data.tables import MAX_BYTES
 from kdcal_core.jobs import run_limited
 from kdcal_core.progress import Progress
+from kdcal_core.quotas import JOB_TIME
 
 MOST_FOLDERS = 500
 """Folders that are listed at most."""
 _SEEN = 20_000  # folders that are looked into at most
-_SECONDS = 1800
 _FILE = "folder.parquet"
 
 
@@ -91,7 +90,7 @@ def gathered_table(
     run_limited(
         "kdcal_core.review.folders_on_server:gather_files",
         {"files": files},
-        seconds=_SECONDS,
+        seconds=JOB_TIME,
         folder=into,
         progress=progress,
         cancelled=cancelled,
@@ -104,4 +103,4 @@ def gathered_table(
 def gather_files(files: list[dict[str, Any]], folder: str) -> None:
     """Run in the worker: write the rows of the files into one file in the folder."""
     table = PartedTable([(Path(one["path"]), one["name"]) for one in files])
-    table.write(Path(folder) / _FILE, MAX_BYTES)
+    table.write(Path(folder) / _FILE)

@@ -12,10 +12,10 @@ from kdcal_core.data.column_doubts import Reading
 from kdcal_core.data.schema import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
+from kdcal_core.quotas import JOB_TIME, READ_TIME
 from kdcal_core.review.added_files import inspect, with_predictions, with_reading
 from kdcal_core.review.baseline import baseline_of
 from kdcal_core.review.changes import (
-    READ_SECONDS,
     Cancelled,
     ask_worker,
     change_review,
@@ -44,7 +44,6 @@ from kdcal_core.review.workspace import Workspace
 from kdcal_core.store import decode
 from kdcal_core.text import listed
 
-_SCORE_SECONDS = 1800
 _LONGEST_TITLE = 200
 
 
@@ -151,7 +150,7 @@ def read_again(review: Review, folder: Path, task: Task | None, answers: dict[st
         "answers": answers,
     }
     with naming_file(table.name):
-        reply = ask_worker("read_again", kwargs, seconds=READ_SECONDS, what="Reading the columns")
+        reply = ask_worker("read_again", kwargs, seconds=READ_TIME, what="Reading the columns")
         return decode(Reading, reply)
 
 
@@ -334,7 +333,7 @@ def split_table(workspace: Workspace, review_id: str) -> Review:
         "paths": {part: str(path) for part, path in paths.items()},
     }
     with new_files(*paths.values()), naming_file(table.name):
-        reply = ask_worker("divide_table", kwargs, seconds=READ_SECONDS, what="Dividing the table")
+        reply = ask_worker("divide_table", kwargs, seconds=READ_TIME, what="Dividing the table")
         tables: dict[str, TableInfo] = {
             part: decode_table(reply[part], table.name, path)
             for part, path in paths.items()
@@ -402,7 +401,7 @@ def score(
         reply = ask_worker(
             "score_tables",
             kwargs,
-            seconds=_SCORE_SECONDS,
+            seconds=JOB_TIME,
             what="Scoring the rows",
             progress=progress,
             cancelled=cancelled,

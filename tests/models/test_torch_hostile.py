@@ -246,6 +246,11 @@ def test_a_member_there_twice_is_refused(tmp_path, members):
 # Sizes
 
 
+def test_more_operations_than_the_limit_are_refused(tmp_path, members, monkeypatch):
+    monkeypatch.setenv("KDCAL_MAX_GRAPH_NODES", "2")
+    refused(tmp_path, members, r"The model has \d operations; the limit is 2 operations .* Whoever")
+
+
 def test_a_bomb_is_refused_unopened(tmp_path, members):
     bomb = {**members, "data/weights/weight_99": bytes(50 << 20)}
     refused(tmp_path, bomb, "claims", compression=zipfile.ZIP_DEFLATED)
