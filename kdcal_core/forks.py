@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from types import TracebackType
 from typing import Generic, NoReturn, Self, TypeVar
 
@@ -144,6 +145,7 @@ class Shared(Generic[T, R]):
 
             from kdcal_core.blocks import on_one_core
 
+            find_libraries_without_proc()
             _take_half_the_memory()
             with threadpool_limits(1), on_one_core():
                 for number in self.mine():
@@ -157,6 +159,20 @@ class Shared(Generic[T, R]):
                 # of this process's own copy, which reads no other file than this process did
                 number, result = pickle.loads(pipe.recv_bytes())
                 self.results[number] = result
+
+
+def find_libraries_without_proc() -> None:
+    """Let threadpoolctl list libraries in another way where ``/proc/self`` cannot be read.
+
+    A limited process (`kdcal_core.jobs.sandbox`) may read its own entry, which is not that of a
+    process that it starts.
+    """
+    import threadpoolctl
+
+    try:
+        Path("/proc/self/maps").open("rb").close()
+    except OSError:
+        threadpoolctl._HAS_PROCFS = False
 
 
 def _take_half_the_memory() -> None:

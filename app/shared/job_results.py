@@ -160,6 +160,8 @@ def begin(asked: Request, owner: str) -> JobSnapshot:
         title=asked.title,
         owner=owner,
         about=asked.review,
+        prepared=asked.prepared,
+        reads=asked.reads,
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from kdcal_core.forks import find_libraries_without_proc
 from kdcal_core.jobs.executors import SCHEDULER, TASK_SECONDS, TRIES, Call, Workers, lost
 from kdcal_core.jobs.outcome import Cancelled, too_slow
 from kdcal_core.jobs.parcels import Reply, reply_to
@@ -154,6 +155,7 @@ def _context() -> Any:
 def _work(pipe: Connection, folder: str) -> None:
     """Run in the process: answer calls until the pipe ends."""
     os.environ.pop(SCHEDULER, None)  # a worker has no workers
+    find_libraries_without_proc()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(EOFError, OSError):

@@ -1,23 +1,33 @@
-"""What a process that reads an uploaded file may still do, where the system can limit it.
+"""What a process that reads a stranger's files may still do, where the system can limit it.
 
 Linux has Landlock: a process gives up, for ever, every file but those that it names, and every
 connection over TCP. A fault in a parser can then read the file in question and the installed
-libraries, write to the review's own folder, and do no more.
+libraries, write to the review's own folder, and do no more. The process of a job, which runs the
+model, reads the folders of its reviews and the stored results that it starts from, and writes its
+own result and temporary files.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from kdcal_core.jobs.records import default_root
+from kdcal_core.store.disk import make_folder
+
 _KEYS = ("path", "paths", "frame_path", "folder")
 _LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system")
-_SYSTEM = ("/proc/self", "/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/proc/sys/vm")
+_SYSTEM = (
+    *("/proc/self", "/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/proc/vmstat"),
+    *("/proc/sys/vm", "/sys/fs/cgroup"),
+)
+_NETWORK = ("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/host.conf")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 
 
@@ -38,30 +48,98 @@ def confine(request: Any, folder: str | None) -> bool:
     bool
         False where the system, or this installation, cannot do it.
     """
+    read, write = named_paths(request)
+    if folder is not None:
+        write.add(Path(folder))
+    if not _confine(read, write):
+        return False
+    if write:  # what a library writes for itself, it writes there
+        tempfile.tempdir = str(min(write))
+    return True
+
+
+def confine_job(reads: Iterable[str], folder: str, temporary: str) -> bool:
+    """Limit this process to what a job needs.
+
+    Where ``KDCAL_SCHEDULER`` spreads the parts of jobs over processes, it may also start programs,
+    which are limited as it is. Where it names a cluster, it may also connect to the scheduler's
+    port and use the shared folder.
+
+    Parameters
+    ----------
+    reads : iterable of str
+        Files and folders that it reads.
+    folder, temporary : str
+        Folders for its result and for temporary files.
+
+    Returns
+    -------
+    bool
+        As of `confine`.
+    """
+    read, write = {*map(Path, reads), *_compiled()}, {Path(folder), Path(temporary)}
+    kind, ports = "", []
+    if "KDCAL_SCHEDULER" in os.environ:
+        from kdcal_core.jobs.dask_workers import CA, CERTIFICATE, KEY
+        from kdcal_core.jobs.executors import SCHEDULER, SHARED
+
+        kind, _, address = os.environ[SCHEDULER].strip().partition(":")
+        shared = os.environ.get(SHARED)
+        if kind in ("tcp", "tls"):
+            files = (os.environ.get(name, "") for name in (CA, CERTIFICATE, KEY))
+            read |= {Path(one) for one in (*_NETWORK, *files) if one}
+            shared = shared or str(default_root() / "shared")
+            ports = [int(one) for one in (address.rpartition(":")[2],) if one.isdecimal()]
+        if shared:
+            make_folder(Path(shared))
+            write.add(Path(shared))
+    if not _confine(read, write, ports=ports, programs=kind == "processes"):
+        return False
+    tempfile.tempdir = temporary
+    return True
+
+
+def _compiled() -> tuple[Path, ...]:
+    """Where numba keeps compiled code, if not beside its source."""
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    own = os.environ.get("NUMBA_CACHE_DIR")
+    return (Path(caches) / "numba", *([Path(own)] if own else []))
+
+
+def _confine(
+    read: Iterable[Path],
+    write: Iterable[Path],
+    *,
+    ports: Sequence[int] = (),
+    programs: bool = False,
+) -> bool:
     try:
         landlock = import_module("py_landlock")
     except ImportError:
         return False
-    read, write = named_paths(request)
-    if folder is not None:
-        write.add(Path(folder))
     rules = landlock.Landlock(strict=False)
     may = landlock.AccessFs
     into = may.READ_DIR | may.READ_FILE
     change = may.WRITE_FILE | may.TRUNCATE
     make = may.MAKE_REG | may.MAKE_DIR | may.REMOVE_FILE | may.REMOVE_DIR | may.REFER
+    libraries = [*sys.path, sys.prefix, sys.base_prefix, *_LIBRARIES]
     try:
-        for path in _there([*sys.path, sys.prefix, sys.base_prefix, *_LIBRARIES, *_SYSTEM, *read]):
+        for path in _there([*libraries, *_SYSTEM, *read]):
             rules.add_path_rule(path, access=into if path.is_dir() else may.READ_FILE)
         for path in _there(_DEVICES):
             rules.add_path_rule(path, access=may.READ_FILE | change)
         for path in _there(write):
             rules.add_path_rule(path, access=into | change | make)
+        if programs:
+            for path in _there(libraries):
+                rules.add_path_rule(path, access=may.EXECUTE)
+            for path in _there(write):
+                rules.add_path_rule(path, access=may.MAKE_SOCK)
+        if ports:
+            rules.add_net_rule(*ports, access=landlock.AccessNet.CONNECT_TCP)
         rules.apply()
     except (landlock.LandlockError, OSError):
         return False
-    if write:  # what a library writes for itself, it writes there
-        tempfile.tempdir = str(min(write))
     return True
 
 

@@ -8,6 +8,7 @@ error before anything else runs, because libraries print.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -17,8 +18,8 @@ from typing import BinaryIO
 from kdcal_core.errors import InputError
 from kdcal_core.forks import allow_forks
 from kdcal_core.jobs.limits import allow_leaving
-from kdcal_core.jobs.outcome import Reporter, answer, refusal
-from kdcal_core.jobs.sandbox import confine
+from kdcal_core.jobs.outcome import Reporter, answer, find_target, refusal
+from kdcal_core.jobs.sandbox import confine, confine_job
 from kdcal_core.memory import memory_limit
 
 
@@ -83,6 +84,10 @@ def main() -> None:
         answer(request["prepared"], {}, None, report)
     if request.get("confined"):
         confine(request["kwargs"], request["folder"])
+    elif request.get("temporary"):  # the process of a job
+        with contextlib.suppress(Exception):  # the answer reports it
+            find_target(request["target"])  # modules may keep compiled code when they are imported
+        confine_job(request["reads"], request["folder"], request["temporary"])
     with Reporter(report, asked.is_set) as progress:
         last = answer(request["target"], request["kwargs"], request["folder"], progress)
     say(last)

@@ -19,7 +19,8 @@ A result is a dataclass that `kdcal_core.store` can save. Arguments are JSON, or
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Hashable, Mapping
+import os
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -162,6 +163,11 @@ class Request:
         What is done, in words.
     review : str
         The id of the review whose rows it reads; empty if it reads none.
+    reads : tuple of str, optional
+        Files and folders that its process reads, and no others; None for a process that is not
+        limited.
+    prepared : str
+        What runs in its process before it is limited, as for `kdcal_core.jobs.run_limited`.
     """
 
     target: str
@@ -169,6 +175,8 @@ class Request:
     key: str
     title: str
     review: str = ""
+    reads: tuple[str, ...] | None = None
+    prepared: str = ""
 
 
 class Task(Generic[R]):
@@ -246,6 +254,8 @@ class Task(Generic[R]):
             {"task": self.name, "given": {**given, **read}, **self._home},
             key,
             self.title_at(**arguments),
+            reads=(),
+            prepared=_KERNELS,
         )
 
     def _decoded(self, given: Arguments) -> Arguments:
@@ -338,7 +348,9 @@ class ReviewTask(Task[R]):
         if self._covers is not None:
             covered["covers"] = self._covers(opened)
         asked = self._request(arguments, {"read": read}, covered)
-        return replace(asked, review=opened.id)
+        folder = str(workspace.folder(opened.id))
+        stored = _stored(asked.kwargs["given"], str(workspace.root))
+        return replace(asked, review=opened.id, reads=(folder, *stored))
 
     def run(self, given: Arguments, folder: Path, progress: Progress) -> R:
         """Run the task with the arguments of a request, in a worker process.
@@ -410,6 +422,7 @@ def review_task(
 
 _TASKS: dict[str, Task[Any]] = {}
 _TARGET = f"{__name__}:carry_out"
+_KERNELS = "kdcal_core.tasks.kernels:load_kernels"
 
 
 def carry_out(
@@ -436,6 +449,15 @@ def carry_out(
     if task not in _TASKS:
         raise ValueError(f"{task!r} is not a task")
     save(Path(folder), _TASKS[task].run(given, Path(folder), progress))
+
+
+def _stored(given: Any, root: str) -> Iterator[str]:
+    """Paths in a task's arguments that lie in the home: stored results, files of the review."""
+    if isinstance(given, str) and given.startswith(f"{root}{os.sep}"):
+        yield given
+    elif isinstance(given, dict):
+        for one in given.values():
+            yield from _stored(one, root)
 
 
 def _plain(value: Any) -> Any:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+import kdcal_core
 from kdcal_core.calibration import (
     KernelDensityForest,
     KernelDensityNetwork,
@@ -26,6 +29,24 @@ from kdcal_core.progress import Progress, silent
 from kdcal_core.regression import LocalRecalibration, select_neighbours
 
 _ROWS = 300
+
+
+# numba looks for a place to store code when a module of kernels is imported, which a process that
+# may not write there must therefore do before it is limited
+_ROOT = Path(kdcal_core.__file__).parent
+for _path in sorted(_ROOT.rglob("_*kernels.py")):
+    import_module(".".join((_ROOT.name, *_path.relative_to(_ROOT).with_suffix("").parts)))
+
+
+def load_kernels() -> None:
+    """Let numba load stored code, and store no more, in a process that may not write it.
+
+    Its files are pickles, which every other process loads: a model that takes over the process of a
+    job must not write them. What is compiled in this process from now on is lost with it.
+    """
+    from numba.core.caching import Cache
+
+    Cache.save_overload = lambda self, sig, data: None
 
 
 def compile_kernels(progress: Progress = silent) -> None:

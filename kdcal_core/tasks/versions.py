@@ -122,13 +122,14 @@ def comparison_request(workspace: Workspace, review: Review, other: Review) -> R
     for one in (review, other):
         require_scored(one)
     _require_alike(review, other)
-    return compare_reviews.request(
+    asked = compare_reviews.request(
         workspace,
         review,
         other=other.id,
         other_is=identity(other, BOTH_SETS),
         event=review.event,
     )
+    return replace(asked, reads=(*(asked.reads or ()), str(workspace.folder(other.id))))
 
 
 @review_task(

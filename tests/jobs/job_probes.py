@@ -11,14 +11,18 @@ import errno
 import mmap
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
+from kdcal_core.forks import Shared
+from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.jobs.limits import trial
 from kdcal_core.jobs.outcome import Cancelled
 from kdcal_core.progress import Progress
@@ -203,3 +207,88 @@ def nap(seconds: float) -> float:
     """Sleep, without a word."""
     time.sleep(seconds)
     return seconds
+
+
+def _pid(_: int) -> int:
+    time.sleep(0.01)
+    return os.getpid()
+
+
+def reach(within: list[str], outside: str, port: int, folder: str) -> dict[str, str]:
+    """Try what a model that takes over the process of a job would try."""
+
+    def tried(what: Any) -> str:
+        try:
+            what()
+        except OSError as error:
+            return type(error).__name__
+        return "done"
+
+    def temporary() -> None:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"1")
+
+    def result() -> None:
+        Path(folder, "made").mkdir()
+        Path(folder, "made", "a.npy").write_bytes(b"1")
+
+    def connect() -> None:
+        socket.create_connection(("127.0.0.1", port), 5).close()
+
+    def share() -> None:
+        with Shared(_pid, range(40), copies=1) as shared:
+            for _ in shared.mine():
+                time.sleep(0.01)
+            shared.wait(60)
+        if os.getpid() in shared.results.values() or not shared.results:
+            raise PermissionError
+
+    def fork() -> None:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(tried(Path(outside).read_bytes) == "PermissionError")
+        if os.waitpid(pid, 0)[1] != 0:
+            raise PermissionError
+
+    return {
+        "read what it may": "".join(Path(one).read_text() for one in within),
+        "write its result": tried(result),
+        "write temporary files": tried(temporary),
+        "share its work": tried(share),
+        "see the memory": tried(Path("/proc/meminfo").read_text),
+        "read elsewhere": tried(Path(outside).read_text),
+        "read elsewhere in a copy of itself": tried(fork),
+        "list elsewhere": tried(lambda: list(Path(outside).parent.iterdir())),
+        "read accounts": tried(Path("/etc/passwd").read_text),
+        "read the server's environment": tried(Path(f"/proc/{os.getppid()}/environ").read_bytes),
+        "change what it reads": tried(lambda: Path(within[0]).write_text("x")),
+        "write beside it": tried(lambda: Path(within[0]).with_name("new").write_text("x")),
+        "write elsewhere": tried(lambda: Path(outside).with_name("new").write_text("x")),
+        "write code": tried(lambda: Path(__file__).with_name("new.py").write_text("x")),
+        "start a program": tried(lambda: subprocess.run(["/bin/true"], check=True)),
+        "connect": tried(connect),
+    }
+
+
+def spread(port: int) -> list[Any]:
+    """Add numbers on the workers that the environment names; then try to reach another server."""
+    with chosen_executor() as executor:
+        assert executor is not None
+        sums = [one.result(60) for one in [executor.submit(add, at, at) for at in range(4)]]
+    try:
+        socket.create_connection(("127.0.0.1", port), 5).close()
+    except OSError as error:
+        return [sums, type(error).__name__]
+    return [sums, "connected"]
+
+
+def can_limit() -> bool:
+    """Whether this kernel has Landlock, with limits of the network."""
+    try:
+        from py_landlock import Landlock
+    except ImportError:
+        return False
+    try:
+        return int(Landlock(strict=False).abi_version) >= 4
+    except (OSError, RuntimeError):
+        return False

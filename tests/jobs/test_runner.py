@@ -238,7 +238,11 @@ def test_secrets_and_proxies_stay_behind(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("KDCAL_HOME", "/somewhere")
+    passwords = ("DATABASE_URL", "SMTP_URL", "WEBHOOK_SECRET", "WEBHOOK_URL")
+    for name in passwords:
+        monkeypatch.setenv(f"KDCAL_{name}", "secret")
     given_ = run_limited(PROBES + "environment", {})
+    assert "secret" not in given_.values()
     assert given_["KDCAL_HOME"] == "/somewhere"
     assert "PATH" in given_
     assert not {"HTTPS_PROXY", "AWS_SECRET_ACCESS_KEY"} & set(given_)

@@ -7,9 +7,12 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from job_probes import can_limit
 
+from kdcal_core.jobs import JobManager
 from kdcal_core.jobs.sandbox import confine, named_paths
 
 TRY = """
@@ -91,3 +94,40 @@ def test_paths_are_found_wherever_a_request_names_them(tmp_path: Path) -> None:
 def test_without_the_library_nothing_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "py_landlock", None)
     assert confine({}, None) is False
+
+
+MAY = ("write its result", "write temporary files", "share its work", "see the memory")
+
+
+@pytest.mark.skipif(not can_limit(), reason="this kernel has no Landlock")
+def test_a_job_reaches_its_review_and_its_result_and_nothing_else(tmp_path: Path) -> None:
+    """As the model of a review would, in the real process of a job."""
+    manager = JobManager(folder=tmp_path / "jobs")
+    review, outside = tmp_path / "review", tmp_path / "other" / "secret"
+    for one in (review, outside.parent):
+        one.mkdir()
+    (review / "rows").write_text("rows ")
+    stored = tmp_path / "stored"
+    stored.write_text("stored")
+    outside.write_text("secret")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        kwargs: dict[str, Any] = {
+            "within": [str(review / "rows"), str(stored)],
+            "outside": str(outside),
+            "port": listening.getsockname()[1],
+        }
+        job_id = manager.submit(
+            "job_probes:reach",
+            kwargs,
+            title="Reaching out",
+            key="reach",
+            reads=[str(review), str(stored)],
+        )
+        job = manager.wait(job_id, 120)
+    assert job.error is None
+    found = dict(job.result)
+    assert found.pop("read what it may") == "rows stored"
+    assert {one for one, answer in found.items() if answer == "done"} == {*MAY}
+    assert {answer for one, answer in found.items() if one not in MAY} == {"PermissionError"}
+    assert [one.name for one in job.folder.rglob("*")] == ["made", "a.npy"]
+    assert list((tmp_path / "jobs").rglob("temporary")) == []
