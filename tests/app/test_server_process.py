@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from app.shared import server_process
-from tests.benchmarks.bench_visitors import Visitor, server
+from tests.benchmarks.bench_visitors import Visitor, open_files, server
 
 resource = pytest.importorskip("resource")  # of open files, on all but Windows
 ROOT = Path(__file__).parents[2]
@@ -200,8 +200,27 @@ def test_sessions_that_were_left_free_their_descriptors(
     def lowered() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
 
-    with server("--server.disconnectedSessionTTL=1", preexec=lowered) as (port, _):
+    with server("--server.disconnectedSessionTTL=1", preexec=lowered) as (port, process):
         _visits(port, 45, pause=0.05)
+        before = _files_at_rest(port, process.pid)
+        _in_a_thread(_come_and_go(port, 20))
+        assert _files_at_rest(port, process.pid) == before
+
+
+async def _come_and_go(port: int, n: int) -> None:
+    """Visitors who are there at once."""
+    visitors = [await Visitor(port, "load").__aenter__() for _ in range(n)]
+    await asyncio.gather(*(one.run() for one in visitors))
+    for one in visitors:
+        await one.__aexit__()
+
+
+def _files_at_rest(port: int, pid: int) -> int:
+    """Open files when all sessions but one have expired, which a new visit makes them do."""
+    time.sleep(1.2)
+    _visits(port, 1)
+    time.sleep(0.3)
+    return open_files(pid)
 
 
 def test_a_poll_that_comes_too_late_is_not_logged() -> None:

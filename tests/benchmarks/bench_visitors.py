@@ -166,6 +166,7 @@ class Visitor:
         self._origin = f"http://127.0.0.1:{port}"
         self._query = f"review={review}" if review else ""
         self.charts = 0  # that the last run drew
+        self.errors: list[str] = []  # that it showed
 
     async def __aenter__(self) -> Visitor:
         from websockets.asyncio.client import connect
@@ -192,12 +193,17 @@ class Visitor:
         ask.rerun_script.query_string = self._query
         ask.rerun_script.page_name = "" if self.page == "load" else page_name or self.page
         start = time.perf_counter()
-        self.charts = 0
+        self.charts, self.errors = 0, []
         await self._socket.send(ask.SerializeToString())
         while True:
             message = ForwardMsg()
             message.ParseFromString(await asyncio.wait_for(self._socket.recv(), 600))
-            self.charts += message.delta.new_element.WhichOneof("type") == "plotly_chart"
+            drawn = message.delta.new_element
+            self.charts += drawn.WhichOneof("type") == "plotly_chart"
+            if drawn.WhichOneof("type") == "exception":
+                self.errors.append(f"{drawn.exception.type}: {drawn.exception.message}")
+            if drawn.WhichOneof("type") == "alert" and drawn.alert.format == drawn.alert.ERROR:
+                self.errors.append(drawn.alert.body)
             if message.WhichOneof("type") == "script_finished":
                 if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
                     return time.perf_counter() - start
@@ -251,6 +257,11 @@ def resident_mb(pid: int) -> float:
     """Resident memory of a process, in MB."""
     text = Path(f"/proc/{pid}/statm").read_text()
     return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def open_files(pid: int) -> int:
+    """Descriptors that a process has open."""
+    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
 def memory_in_words(pid: int) -> str:
