@@ -344,7 +344,7 @@ def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
 def _limits(commands: argparse._SubParsersAction[Parser]) -> None:
     command = commands.add_parser(
         "limits",
-        help="print the limits of size, number, time and memory, and what sets them",
+        help="print the limits of size, number, time and memory",
         description="Print the limits of this kdcal, each with its value and the variable of the "
         "environment that sets it.",
         allow_abbrev=False,

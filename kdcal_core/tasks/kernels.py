@@ -108,6 +108,6 @@ def _top_label() -> None:
 def _local() -> None:
     X, _ = _rows()
     stated = Normal(X[:, 0], 1.0)
-    for space in (X, X[:, :1]):  # one column is searched by a kernel of its own
+    for space in (X, X[:, :1], np.hstack([X] * 3)):  # one, few and many columns have own kernels
         LocalRecalibration(k=50).fit(stated, X[:, 1], space).predict(stated, space)
     select_neighbours(stated, X[:, 1], {"inputs": X}, [10, 50])

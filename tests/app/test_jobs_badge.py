@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -375,3 +376,31 @@ def test_how_a_job_of_everybody_ended_is_shown_to_who_asked_for_it(home: Path) -
     jobs().wait(job.id, 60)
     assert sidebar(mine.run()) == [":material/check_circle: Run: done"]
     assert sidebar(other.run()) == []
+
+
+def _two_jobs(name):  # type: ignore[no-untyped-def]
+    from app.shared import session, waiting
+
+    with session.reporting_errors():
+        for at in range(2):
+            target, kwargs = "job_probes:count", {"n": 600, "pause": 0.1}
+            key = f"{name}-{at}"
+            waiting.find(key) or waiting.run(target, kwargs, key=key, title="Run", owner=name)
+
+
+def test_a_user_who_has_too_many_jobs_is_told_and_others_are_not_hindered(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without sign-in, a session counts as a user."""
+    monkeypatch.setenv("KDCAL_MAX_JOBS_PER_USER", "1")
+    for name in ("mine", "other"):
+        page = AppTest.from_function(_two_jobs, args=(name,), default_timeout=30).run()
+        assert [unescape(one.value) for one in page.error] == [
+            "With this one you have 2 jobs that wait or run; the limit is 1 job.\n\nWait until "
+            "one has ended, or stop one. Whoever runs kdcal can raise the limit with "
+            "KDCAL_MAX_JOBS_PER_USER."
+        ]
+        assert len(jobs().active(name)) == 1
+    for job in jobs().active():
+        jobs().cancel(job.id)
+        jobs().wait(job.id, 60)

@@ -24,7 +24,7 @@ from kdcal_core.tasks.repair_file import repair_keys
 
 pytestmark = pytest.mark.usefixtures("work_here")
 
-SHOWS = {"app", "completion", "audit list", "audit show", "audit compare", "audit key"}
+SHOWS = {"app", "completion", "limits", "audit list", "audit show", "audit compare", "audit key"}
 """What prints nothing but what was asked for, or nothing of its own."""
 NO_RESULT = {"app", "completion", "audit init", "audit report", "audit key", "audit admit"}
 NO_RESULT |= {"audit notify"}
