@@ -230,7 +230,7 @@ def stated_bytes(metadata: pq.FileMetaData) -> int:
     """What the table takes in memory at least, as its file states."""
     groups = range(metadata.num_row_groups)
     stated = sum(metadata.row_group(group).total_byte_size for group in groups)
-    return max(stated, metadata.num_rows * metadata.num_columns * 8)
+    return int(max(stated, metadata.num_rows * metadata.num_columns * 8))
 
 
 def _free(n_cells: int) -> int:

@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from glob import escape
 from importlib import import_module
 from pathlib import Path
@@ -78,7 +79,8 @@ def confine_job(reads: Iterable[str], folder: str, temporary: str) -> bool:
         As of `confine`.
     """
     read, write = {*map(Path, reads), *_compiled()}, {Path(folder), Path(temporary)}
-    kind, ports = "", []
+    kind = ""
+    ports: list[int] = []
     if "KDCAL_SCHEDULER" in os.environ:
         from kdcal_core.jobs.dask_workers import CA, CERTIFICATE, KEY
         from kdcal_core.jobs.executors import SCHEDULER, SHARED
@@ -91,7 +93,8 @@ def confine_job(reads: Iterable[str], folder: str, temporary: str) -> bool:
             shared = shared or str(default_root() / "shared")
             ports = [int(one) for one in (address.rpartition(":")[2],) if one.isdecimal()]
         if shared:
-            make_folder(Path(shared))
+            with suppress(OSError):  # whoever opens the executor reports it
+                make_folder(Path(shared))
             write.add(Path(shared))
     if not _confine(read, write, ports=ports, programs=kind == "processes"):
         return False

@@ -46,7 +46,7 @@ def load_kernels() -> None:
     """
     from numba.core.caching import Cache
 
-    Cache.save_overload = lambda self, sig, data: None
+    Cache.save_overload = lambda self, sig, data: None  # type: ignore[method-assign]
 
 
 def compile_kernels(progress: Progress = silent) -> None:

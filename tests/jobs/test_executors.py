@@ -92,6 +92,23 @@ def executor(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.skipif(not probes.can_limit(), reason="this kernel has no Landlock")
+@pytest.mark.parametrize("where", ["processes:2", "cluster"])
+def test_the_limited_process_of_a_job_uses_its_workers_and_no_other_server(
+    where, request, tmp_path, monkeypatch
+):
+    scheduler = request.getfixturevalue(where) if where == "cluster" else where
+    monkeypatch.setenv("KDCAL_SCHEDULER", scheduler)
+    monkeypatch.setenv("KDCAL_SHARED_FOLDER", str(tmp_path / "shared"))
+    manager = JobManager(folder=tmp_path / "jobs")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        kwargs = {"port": other.getsockname()[1]}
+        asked = manager.submit("job_probes:spread", kwargs, title="Adding", key="spread", reads=[])
+        job = manager.wait(asked, LONG)
+    assert job.error is None
+    assert job.result == [[0, 2, 4, 6], "PermissionError"]
+
+
 def test_arrays_and_tables_come_back_as_they_are_in_process(executor):
     rows = 3000
     frame = pd.DataFrame({"x": np.arange(rows) / 7, "s": [f"name {i}" for i in range(rows)]})
@@ -209,23 +226,6 @@ def test_cancel_stops_what_runs_and_what_waits(executor, tmp_path):
     assert waiting.cancelled() or isinstance(waiting.exception(), Cancelled)
     assert not (tmp_path / "never").exists()
     assert executor.submit(probes.add, 1, 1).result(LONG) == 2
-
-
-@pytest.mark.skipif(not probes.can_limit(), reason="this kernel has no Landlock")
-@pytest.mark.parametrize("where", ["processes:2", "cluster"])
-def test_the_limited_process_of_a_job_uses_its_workers_and_no_other_server(
-    where, request, tmp_path, monkeypatch
-):
-    scheduler = request.getfixturevalue(where) if where == "cluster" else where
-    monkeypatch.setenv("KDCAL_SCHEDULER", scheduler)
-    monkeypatch.setenv("KDCAL_SHARED_FOLDER", str(tmp_path / "shared"))
-    manager = JobManager(folder=tmp_path / "jobs")
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        kwargs = {"port": other.getsockname()[1]}
-        asked = manager.submit("job_probes:spread", kwargs, title="Adding", key="spread", reads=[])
-        job = manager.wait(asked, LONG)
-    assert job.error is None
-    assert job.result == [[0, 2, 4, 6], "PermissionError"]
 
 
 def test_on_a_cluster_the_function_itself_ends(dask, tmp_path):
