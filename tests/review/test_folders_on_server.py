@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,6 +11,7 @@ import pytest
 
 from kdcal_core.data.parquet_folder import PartedTable, parquet_files
 from kdcal_core.errors import InputError
+from kdcal_core.quotas import TABLE
 from kdcal_core.review import folders_on_server as module
 from kdcal_core.review.folders_on_server import gathered_table, server_folders
 
@@ -71,11 +74,14 @@ def test_without_a_root_nothing_is_read(places):
         gathered_table(root / "scores", into, [])
 
 
-def test_more_than_memory_holds_is_refused_with_what_can_judge_it(places):
+def test_more_than_memory_holds_is_refused_with_what_can_judge_it(places, monkeypatch):
     root, _, into = places
     table = PartedTable(parquet_files(root / "scores"))
-    with pytest.raises(InputError, match="would take 544 bytes") as found:
-        table.write(into / "all.parquet", 543)
+    monkeypatch.setattr("kdcal_core.data.parquet_folder.TABLE", replace(TABLE, default=5e-7))
+    with pytest.raises(
+        InputError, match="would take 544 bytes in memory; the limit is 537"
+    ) as found:
+        table.write(into / "all.parquet")
     assert "kdcal audit run" in found.value.fix
     assert list(into.iterdir()) == []
 
