@@ -274,7 +274,7 @@ def spread(port: int) -> list[Any]:
     """Add numbers on the workers that the environment names; then try to reach another server."""
     with chosen_executor() as executor:
         assert executor is not None
-        sums = [one.result(60) for one in [executor.submit(add, at, at) for at in range(4)]]
+        sums = [one.result(300) for one in [executor.submit(add, at, at) for at in range(4)]]
     try:
         socket.create_connection(("127.0.0.1", port), 5).close()
     except OSError as error:
