@@ -129,7 +129,9 @@ def table(
     lines: list[str] = []
     for at, row in enumerate(grid):
         cells = [
-            wrap(cell, widths[j]) or [""] if j in left else [cell] for j, cell in enumerate(row)
+            # signs without a width are no reason to wrap, although ``wrap`` counts them
+            wrap(cell, widths[j]) if j in left and width(cell) > widths[j] else [cell]
+            for j, cell in enumerate(row)
         ]
         for i in range(max(map(len, cells))):
             part = [cell[i] if i < len(cell) else "" for cell in cells]

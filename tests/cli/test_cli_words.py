@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import run
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from texts.snapshot import Texts
 
@@ -151,6 +151,7 @@ def test_printable_text_is_one_harmless_line(text: str) -> None:
     assert printable(shown) == shown
 
 
+@example([("a\u2cef" * 4, "1")])  # a letter and a sign above it
 @given(st.lists(st.tuples(st.text(max_size=8), st.text("0123456789,", max_size=6)), max_size=5))
 def test_columns_line_up(rows: list[tuple[str, str]]) -> None:
     lines = table(("name", "rows"), rows).split("\n")
