@@ -268,7 +268,7 @@ def test_a_table_that_lacks_a_feature_is_refused_in_words(page: AppTest) -> None
 def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, network: str) -> None:
     dark = launch(PAGE, network, dark=True)
     for one, other in zip(specs(page), specs(healthy(dark)), strict=True):
-        assert one["layout"]["template"] != other["layout"]["template"]
+        assert one["layout"]["font"] != other["layout"]["font"]
 
 
 def test_a_table_that_the_model_cannot_take_can_be_taken_out(
