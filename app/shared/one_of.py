@@ -10,13 +10,15 @@ import streamlit as st
 T = TypeVar("T")
 
 
-def one_of(label: str, options: Mapping[T, str], default: T, *, key: str, **given: Any) -> T:
+def one_of(label: str, options: Mapping[T, str], default: T | None, *, key: str, **given: Any) -> T:
     """The chosen option.
 
     Parameters
     ----------
     options : mapping
         The words of each option.
+    default : option or None
+        None where the session's state holds one already.
     **given
         As for ``st.segmented_control``.
     """

@@ -12,6 +12,7 @@ import streamlit as st
 from app.shared import tiles
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
+from app.shared.one_of import one_of
 from app.simulation_lab import lab_settings
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab import Lab, Sizes, file_of, show_measures
@@ -230,7 +231,7 @@ def _exponent(run: LabRun, prefix: str) -> int | None:
 def _floor(graph: KernelDensityGraph, prefix: str) -> tuple[float | None, float | None]:
     """Share of the held-out rows, or log b; the other is None."""
     names = {"data": "From data", "fixed": "Fixed"}
-    if _either("Floor", names, f"{prefix}_floor", label_visibility="collapsed") == "fixed":
+    if one_of("Floor", names, None, key=f"{prefix}_floor", label_visibility="collapsed") == "fixed":
         return None, _slider("Floor, log b", LOG_FLOORS, f"{prefix}_log_b", _log_b)
     share: float = _slider(
         "Floor: ordinary rows below it",
@@ -256,10 +257,11 @@ def _variance(graph: KernelDensityGraph, prefix: str) -> float | None:
 
 
 def _ratio_only(prefix: str) -> bool:
-    which = _either(
+    which = one_of(
         "Inside the data",
         {"blend": "With the model", "ratio": "Class ratio alone"},
-        f"{prefix}_inside",
+        None,
+        key=f"{prefix}_inside",
         help="Whether the class ratio of a polytope is blended with the model's own probability. "
         "The papers use the ratio alone.",
     )
@@ -272,19 +274,6 @@ def _slider(
     return st.select_slider(
         label, options=options, format_func=form, key=key, persist_state="session", **more
     )
-
-
-def _either(label: str, names: dict[str, str], key: str, **more: Any) -> str:
-    chosen: str = st.segmented_control(
-        label,
-        options=list(names),
-        required=True,
-        format_func=names.__getitem__,
-        key=key,
-        persist_state="session",
-        **more,
-    )
-    return chosen
 
 
 def _with(options: tuple[float, ...], fitted: float | None) -> list[float]:

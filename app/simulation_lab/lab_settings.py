@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict, TypeVar
 import streamlit as st
 
 from app.shared.charts import drawn_once, is_dark
+from app.shared.one_of import one_of
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_results import glance_of
 from kdcal_core.charts import glance_figure
@@ -126,17 +127,7 @@ def regression() -> tuple[RegressionLabSettings, Any]:
 
 
 def _one_of(label: str, options: Mapping[K, str], key: str, **more: Any) -> K:
-    chosen: K = st.segmented_control(
-        label,
-        options=list(options),
-        default=next(iter(options)),
-        required=True,
-        format_func=options.__getitem__,
-        key=key,
-        **more,
-        **_KEPT,
-    )
-    return chosen
+    return one_of(label, options, next(iter(options)), key=key, bind="query-params", **more)
 
 
 def _slide(
