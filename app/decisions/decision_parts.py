@@ -121,7 +121,7 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
 def _start_words(decision: Decision, name: str) -> str:
     if decision.costs:
         return "This one follows from the costs below."
-    return f"This one is the share of {escape_markdown(name, 60)} rows."
+    return f"This one is the share of the rows of class {escape_markdown(name, 60)}."
 
 
 def _slider(review: Review, event: int) -> str:

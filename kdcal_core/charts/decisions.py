@@ -206,9 +206,10 @@ def _useful_words(counts: DecisionCounts, repaired: DecisionCounts | None, name:
 
 def _stretch(counts: DecisionCounts) -> str | None:
     found = useful_thresholds(counts)
-    return (
-        None if found is None else f"thresholds from {_percent(found[0])} to {_percent(found[1])}"
-    )
+    if found is None:
+        return None
+    first, last = map(_percent, found)
+    return f"thresholds near {first}" if first == last else f"thresholds from {first} to {last}"
 
 
 def _gained_words(counts: DecisionCounts, gained: Band, threshold: float, name: str) -> str:

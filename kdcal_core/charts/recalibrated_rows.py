@@ -498,7 +498,7 @@ def _diagonal(exact: FloatArray, colours: Palette, *, first: bool, **axes: Any) 
         y=ends,
         mode="lines",
         line={"color": colours.truth, "width": 1.2, "dash": "4px,4px"},
-        name="Right",
+        name="Estimate equals truth",
         legendgroup="right",
         showlegend=first,
         hoverinfo="skip",

@@ -204,7 +204,7 @@ class _Classification(ColumnReader):
         The scoring then says that no column is known to hold the true class, and which hold one
         value. Where columns are named by their classes, those say which column is the target.
         """
-        if self.model or "target" in self.said or roles.target is None or len(roles.outputs) != 1:
+        if self.model or "target" in self.said or roles.target is None or len(roles.outputs) > 1:
             return False
         if self._is_plausible(roles.target, replace(roles, target=None)):
             return False

@@ -377,9 +377,11 @@ def _named_target(frame: pd.DataFrame, taken: set[str], *, classifier: bool) -> 
     found = [
         *_all_named(frame, _TRUTHS, taken),
         *(name for name in of_stated if _has_few_classes(frame[name])),
-        *_all_named(frame, _SUBJECTS, taken),
-        *(name for name in happened if _has_few_classes(frame[name])),
     ]
+    # the very column, of one value: no other is meant, and the scoring names what it holds
+    if not any(name in happened and frame[name].nunique() == 1 for name in of_stated):
+        found += _all_named(frame, _SUBJECTS, taken)
+        found += [name for name in happened if _has_few_classes(frame[name])]
     fitting = [name for name in found if not classifier or _may_be_classes(frame[name])]
     return next(iter(fitting or found), None)
 

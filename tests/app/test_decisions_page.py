@@ -104,7 +104,9 @@ def test_the_first_threshold_is_the_events_rate_or_what_costs_imply(review_id: s
     at = shown(review_id)
     rate = 100.0 * float((too_sure(400, 1)["target"] == "yes").mean())
     assert at.slider[0].value == pytest.approx(rate, abs=0.05)
-    assert "No threshold is chosen yet. This one is the share of yes rows." in words(at)
+    assert "No threshold is chosen yet. This one is the share of the rows of class yes." in words(
+        at
+    )
     next(one for one in at.number_input if one.label == "Missed event").set_value(9.0).run()
     assert healthy(at).slider[0].value == pytest.approx(10.0)
     assert "No threshold is chosen yet. This one follows from the costs below." in words(at)

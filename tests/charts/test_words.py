@@ -7,6 +7,7 @@ import pytest
 from texts.snapshot import Texts
 
 from kdcal_core.calibration import ConfidenceCurve
+from kdcal_core.charts import decisions
 from kdcal_core.charts.calibrator import calibrator_map_words
 from kdcal_core.charts.confidence import (
     bandwidth_alt,
@@ -163,3 +164,14 @@ def test_a_cheapest_threshold_that_flags_no_row_says_so() -> None:
     costs = Costs(false_positive=9.0)
     words = cost_words(counts, costs, best_threshold(counts, costs), 0.5)
     assert "It means flagging none: with these costs the model does not pay." in words
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [((0.081, 0.084), "At thresholds near 8% "), ((0.08, 0.3), "At thresholds from 8% to 30% ")],
+)
+def test_a_stretch_of_one_percentage_is_named_once(
+    monkeypatch: pytest.MonkeyPatch, found: tuple[float, float], said: str
+) -> None:
+    monkeypatch.setattr(decisions, "useful_thresholds", lambda counts: found)
+    assert said in decisions._useful_words(decision_counts([0.2, 0.8], [0, 1]), None, "Platt")

@@ -598,6 +598,9 @@ def test_no_other_column_stands_in_for_a_target_of_one_value() -> None:
     table = frame(defaulted=np.zeros(N, int), owner=OTHER, p_default=P)
     _, found = reading_of(csv(table))
     assert found.roles.target is None
+    three = np.array(["north", "south", "west"])[np.arange(N) % 3]
+    _, beside = reading_of(csv(table.assign(income=np.arange(N) * 100, branch=three)))
+    assert beside.roles.target is None
     _, said = reading_of(csv(table), answers={"target": "owner"})
     assert said.roles.target == "owner"
     _, plain = reading_of(csv(table.assign(year=2026).drop(columns="defaulted")))
