@@ -31,7 +31,7 @@ SESSIONS, SECONDS = 50, 60.0
 PAUSES = (1.0, 5.0)  # seconds between a page and the next click
 COLLECTED = 15.0  # seconds in which garbage is collected
 MOST_GROWTH_MB = 50.0
-GOAL = 1.0
+GOAL = 0.5
 
 
 @dataclass
