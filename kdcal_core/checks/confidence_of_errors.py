@@ -5,8 +5,9 @@ from __future__ import annotations
 from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
+from kdcal_core.data.labels import states_a_risk
 from kdcal_core.diagnostics import mean_max_confidence
-from kdcal_core.diagnostics.summaries import summary_confidence_on_errors
+from kdcal_core.diagnostics.summaries import summary_confidence_on_errors, summary_risk
 from kdcal_core.review import Limit
 
 _NO_ERROR = "Every row is predicted right, so there is no error to look at."
@@ -14,9 +15,15 @@ _NO_ERROR = "Every row is predicted right, so there is no error to look at."
 
 def _needs(evidence: Evidence) -> str | None:
     rows = evidence.scored
-    if (rows.proba.argmax(axis=1) != rows.y).any():
+    if not (rows.proba.argmax(axis=1) != rows.y).any():
+        return _NO_ERROR
+    if evidence.event is None:
         return None
-    return _NO_ERROR
+    return _why_not(states_a_risk(rows.proba, rows.y, rows.classes))
+
+
+def _why_not(risk: str | None) -> str | None:
+    return risk and f"{risk}. Its errors are rows in which a low risk came true: judge that risk."
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
@@ -33,7 +40,9 @@ def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
 
 def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
     joint = evidence.summary.joint
-    return None if joint.trace() < joint.sum() else _NO_ERROR
+    if joint.trace() == joint.sum():
+        return _NO_ERROR
+    return None if evidence.event is None else _why_not(summary_risk(evidence.summary))
 
 
 Check(
@@ -48,7 +57,8 @@ Check(
     "classes or rows unlike the training data are common causes. Then calibrate.",
     page="reliability",
     method="The mean confidence of the wrong predictions (MMC*); for the interval four rows at the "
-    "ends of the range are added.",
+    "ends of the range are added. Not asked where a model of two classes states the risk of a rare "
+    "event: it is rightly sure of the other class in every row.",
     needs=_needs,
     from_summary=Way(_from_summary, needs=_needs_of_summary),
 ).offer()

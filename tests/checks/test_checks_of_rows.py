@@ -267,6 +267,14 @@ def test_a_stated_risk_of_a_rare_event_need_not_name_it() -> None:
     assert not measure_checks(Evidence(unranked, event=1), ["KC204"]).checks[0].why_not
 
 
+def test_the_errors_of_a_stated_risk_are_no_sign_of_confidence() -> None:
+    rows = rare(4000, 0.0)  # right everywhere
+    (asked,) = measure_checks(Evidence(rows, event=1), ["KC009"]).checks
+    assert "rows in which a low risk came true" in asked.why_not
+    assert not measure_checks(Evidence(rows), ["KC009"]).checks[0].why_not
+    assert not measure_checks(Evidence(rare(4000, 3.0), event=1), ["KC009"]).checks[0].why_not
+
+
 def test_labels_in_place_of_probabilities_are_caught() -> None:
     rows = classified(800)
     hard = np.eye(2)[rows.proba.argmax(axis=1)]

@@ -69,15 +69,14 @@ def test_what_needs_the_rows_says_so():
     assert "folder of files" in NEEDS_ROWS
 
 
-def test_a_risk_of_a_rare_event_has_the_same_reason():
+@pytest.mark.parametrize("code", ["KC204", "KC009"])
+def test_a_risk_of_a_rare_event_has_the_same_reason(code: str):
     rng = np.random.default_rng(0)
     p = rng.beta(1.0, 20.0, 4000)
     said, y = np.column_stack([1.0 - p, p]), (rng.random(4000) < p).astype(int)
     rows = ScoredSet(said, y, ("no", "yes"), "", "calibration")
-    (wanted,) = measure_checks(Evidence(rows, event=1), ["KC204"]).checks
-    (found,) = measure_checks(
-        SummaryEvidence(summarise(said, y, rows.classes), 1), ["KC204"]
-    ).checks
+    (wanted,) = measure_checks(Evidence(rows, event=1), [code]).checks
+    (found,) = measure_checks(SummaryEvidence(summarise(said, y, rows.classes), 1), [code]).checks
     assert "states a risk of yes" in wanted.why_not
     assert found == wanted
 
