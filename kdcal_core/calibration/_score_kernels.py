@@ -13,6 +13,22 @@ from numba import njit
 Array = np.ndarray[Any, Any]
 
 
+compiled = njit(nogil=True, cache=True)
+
+
+@compiled
+def _first_from(ascending: Array, least: float) -> int:
+    """Index of the first value that is at least ``least``."""
+    low, high = 0, len(ascending)
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def sum_kernels(
     centre: Array,
@@ -21,23 +37,27 @@ def sum_kernels(
     third: Array,
     at: Array,
     nearest: Array,
-    low: Array,
-    high: Array,
     bandwidth: float,
+    reach: float,
+    width: float,
     without_self: bool,
     value: Array,
     slope: Array,
 ) -> None:
-    """Log sum over the cells ``low`` to ``high`` at each place, and its slope.
+    """Log sum over the cells near each place, and its slope.
 
+    A cell is near within the square root of ``nearest`` squared and ``reach``, plus ``width``.
     Kernels are divided by that of the nearest score, so that the largest in a sum is near one.
     """
     by_second = 0.5 / bandwidth**2
     by_third = 1.0 / (6.0 * bandwidth**3)
     for i in range(len(at)):
         least = 0.5 * (nearest[i] / bandwidth) ** 2
+        radius = np.sqrt(nearest[i] * nearest[i] + reach) + width
         total, change = 0.0, 0.0
-        for cell in range(low[i], high[i]):
+        for cell in range(_first_from(centre, at[i] - radius), len(centre)):
+            if centre[cell] > at[i] + radius:
+                break
             d = (at[i] - centre[cell]) / bandwidth
             if without_self and d == 0.0:
                 continue
@@ -48,9 +68,6 @@ def sum_kernels(
             change += kernel * (d * (w + s * (square - 3.0)) + t * (square * (square - 6.0) + 3.0))
         value[i] = np.log(total) - least
         slope[i] = -change / (total * bandwidth)
-
-
-compiled = njit(nogil=True, cache=True)
 
 
 @compiled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from scipy.optimize import brentq, minimize
@@ -83,7 +84,27 @@ def safe_temperature(
     stride = 1
     if thinned:
         stride = max(1, -(-len(y) // _SUBSAMPLE), -(-proba.size // _MOST_CELLS))
-    proba, y, weight = proba[::stride], y[::stride], weight[::stride]
+    rows = proba[::stride], y[::stride], weight[::stride]
+    key = blake2b(loss.encode())
+    for array in rows:
+        key.update(f"{array.shape}{array.dtype}".encode())
+        key.update(np.ascontiguousarray(array))
+    found = _KNOWN.get(key.digest())
+    if found is None:
+        found = _safe_temperature(*rows, loss)
+        for oldest in list(_KNOWN)[: 1 - _MOST_KNOWN]:
+            _KNOWN.pop(oldest, None)
+        _KNOWN[key.digest()] = found
+    return found
+
+
+# All methods that are compared shrink towards the same temperatures, those of the same folds. Not a
+# `Once`: a process forked while another thread computes would wait for ever.
+_KNOWN: dict[bytes, float] = {}
+_MOST_KNOWN = 128
+
+
+def _safe_temperature(proba: FloatArray, y: IntArray, weight: FloatArray, loss: str) -> float:
     predicted, _ = top_label(proba)
     rows = TemperatureRows.of(proba, y, predicted, weight).with_prior(proba, _PRIOR_ROWS)
     best, _ = best_temperature(rows, 1, False, loss)

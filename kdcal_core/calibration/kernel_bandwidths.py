@@ -177,13 +177,11 @@ def _windowed(
     """
     from kdcal_core.calibration._score_kernels import sum_kernels
 
-    radius = np.sqrt(nearest**2 + NEGLIGIBLE * bandwidth**2) + width
-    low = np.searchsorted(cells.centre, at - radius, side="left")
-    high = np.searchsorted(cells.centre, at + radius, side="right")
     value, slope = np.empty_like(at), np.empty_like(at)
-    sums = (value, slope)
+    reach = NEGLIGIBLE * bandwidth**2
     moments = (cells.weight, cells.second, cells.third)
-    sum_kernels(cells.centre, *moments, at, nearest, low, high, bandwidth, without_self, *sums)
+    places = (at, nearest, bandwidth, reach, width, without_self)
+    sum_kernels(cells.centre, *moments, *places, value, slope)
     return value, slope
 
 

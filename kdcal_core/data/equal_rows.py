@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pandas.api import types
 from scipy.special import betainc
 
-from kdcal_core.data.schema import IntArray
+from kdcal_core.data.schema import FloatArray, IntArray
 
 _ERRORS = 5.0  # standard errors beyond which matches are no chance
 _FEW = 20  # rows that may all differ in an ordinary column
@@ -258,19 +258,34 @@ def row_keys(table: Any, y: IntArray | None = None) -> NDArray[np.uint64]:
     [True, False]
     """
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(np.asarray(table))
-    plain = {
-        str(at): _plain(frame.iloc[:, at]).reset_index(drop=True) for at in range(frame.shape[1])
-    }
-    whole = pd.DataFrame(plain if y is None else {**plain, "class": y})
+    whole = _plain(frame)
+    if y is not None:
+        whole["class"] = np.asarray(y)
     hashed = pd.util.hash_pandas_object(whole, index=False)
     return np.asarray(hashed.to_numpy(), dtype=np.uint64)
 
 
-def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
-    if types.is_numeric_dtype(column.dtype):
-        # zero is added, so that -0.0 becomes 0.0
-        return pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0)
-    return column.astype("string").fillna("").astype(object)
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """Numbers as floats and all else as text; all columns at once where all are numbers."""
+    numeric = [types.is_numeric_dtype(kind) for kind in frame.dtypes]
+    if all(numeric):
+        return pd.DataFrame(_floats(frame))
+    columns = (frame.iloc[:, at] for at in range(frame.shape[1]))
+    return pd.DataFrame(
+        {
+            at: _floats(column) if is_number else _texts(column)
+            for at, (column, is_number) in enumerate(zip(columns, numeric, strict=True))
+        }
+    )
+
+
+def _floats(numbers: pd.DataFrame | pd.Series[Any]) -> FloatArray:
+    # zero is added, so that -0.0 becomes 0.0
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0
+
+
+def _texts(column: pd.Series[Any]) -> NDArray[np.object_]:
+    return column.astype("string").fillna("").to_numpy(dtype=object)
 
 
 def _about(expected: float) -> str:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 
-from kdcal_core.calibration import TemperatureScaling
+from kdcal_core.calibration import TemperatureScaling, _temperature_fit
 from kdcal_core.calibration._temperature_fit import TemperatureRows, _objective, best_temperature
 
 # as printed: without what is added where rows are few
@@ -220,3 +220,25 @@ def test_of_all_brier_valleys_the_lowest_is_found():
         found, _ = best_temperature(rows, 1, False, "brier")
         losses = [_objective(np.array([t]), rows, 1, "brier")[0] for t in grid]
         assert _objective(np.log([found]), rows, 1, "brier")[0] <= min(losses) + 1e-9
+
+
+def test_a_safe_temperature_is_sought_once_for_the_same_rows(monkeypatch):
+    """All methods of a comparison shrink towards it; a changed array is other rows."""
+    calls, seek = [], _temperature_fit._safe_temperature
+    monkeypatch.setattr(_temperature_fit, "_KNOWN", {})
+    monkeypatch.setattr(
+        _temperature_fit, "_safe_temperature", lambda *rows: (calls.append(1), seek(*rows))[1]
+    )
+    rng = np.random.default_rng(0)
+    proba = softmax(4 * rng.normal(size=(80, 3)), axis=1)
+    y, weight = rng.integers(0, 3, 80), np.ones(80)
+    first = _temperature_fit.safe_temperature(proba, y, weight)
+    assert first == _temperature_fit.safe_temperature(proba.copy(), y, weight)
+    assert len(calls) == 1
+    y[:40] = proba[:40].argmax(axis=1)
+    assert _temperature_fit.safe_temperature(proba, y, weight) < first
+    _temperature_fit.safe_temperature(proba, y, weight, loss="brier")
+    assert len(calls) == 3
+    for at in range(2 * _temperature_fit._MOST_KNOWN):
+        _temperature_fit.safe_temperature(proba[:20], y[:20], weight[:20] + at)
+    assert len(_temperature_fit._KNOWN) == _temperature_fit._MOST_KNOWN

@@ -189,6 +189,21 @@ def test_a_handful_of_copies_among_whole_numbers_is_still_seen(texts):
     texts(few.words("evaluation set", "calibration set", ""))
 
 
+def test_keys_stay_those_that_a_watch_has_stored():
+    numbers = pd.DataFrame({"a": [1, -0.0, None], "b": [True, False, True]})
+    texts = pd.DataFrame({"a": [1, -0.0, None], "b": ["x", None, "y"]})
+    assert row_keys(numbers, np.array([0, 1, 1])).tolist() == [
+        5_124_631_898_145_126_471,
+        14_809_054_211_766_604_116,
+        7_241_394_794_325_101_597,
+    ]
+    assert row_keys(texts).tolist() == [
+        17_964_852_340_668_585_268,
+        795_226_583_379_773_069,
+        6_393_505_365_192_199_284,
+    ]
+
+
 def described(seed, n=60, decimals=7):
     rng = np.random.default_rng(seed)
     return SetRows(
