@@ -382,6 +382,8 @@ def printable(text: object, limit: int = 2000) -> str:
 
 def _plain(text: object, limit: int) -> str:
     """One line without control, format (such as right-to-left override) or surrogate characters."""
-    blanks = re.sub(r"\s+", " ", str(text)[: 20 * limit + 1000])
-    kept = "".join(sign for sign in blanks if unicodedata.category(sign) not in _UNSEEN).strip()
+    line = re.sub(r"\s+", " ", str(text)[: 20 * limit + 1000])
+    if not (line.isascii() and line.isprintable()):  # else there is nothing to look for
+        line = "".join(sign for sign in line if unicodedata.category(sign) not in _UNSEEN)
+    kept = line.strip()
     return kept if len(kept) <= limit else kept[: limit - 1] + "…"

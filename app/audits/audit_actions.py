@@ -13,6 +13,7 @@ from app.audits.audit_words import SEVERITY_MARKS, today
 from app.shared import in_browser, session
 from app.shared.emphasis import emphasis, quiet
 from app.shared.labels import unique_labels, words_of
+from app.shared.sections import folded
 from kdcal_core.audit import (
     FINDING_STATES,
     FINDING_WORDS,
@@ -263,9 +264,7 @@ def _words(words: str, *, key: str) -> None:
         st.markdown(_paragraphs(words))
         return
     st.markdown(_paragraphs(words[:_AT_FIRST]) + " …")
-    with st.expander("All of it", key=key, on_change="rerun") as whole:
-        if whole.open:
-            st.markdown(_paragraphs(words))
+    folded("All of it", key, lambda: st.markdown(_paragraphs(words)))
 
 
 def _paragraphs(words: str) -> str:

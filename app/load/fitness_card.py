@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.shared import navigation, set_results
 from app.shared.equal_notes import equal_notes
+from app.shared.sections import folded
 from app.shared.tables import show_table
 from kdcal_core.data import Fitness, RegressionFitness
 from kdcal_core.review import Review, Which
@@ -54,11 +55,14 @@ def _classification(review: Review, which: Which, fitness: Fitness) -> None:
     flags = tuple(flag for flag in fitness.flags if flag not in above)
     fine = "Every class has enough rows to be examined."
     _flags(flags, "" if above else fine)
-    with st.expander(f"Rows per class, {which} set"):
+
+    def rows_per_class() -> None:
         show_table(
             _rows_per_class(review, fitness),
             alt=f"Rows of each class in the {which} set, by true and by predicted class",
         )
+
+    folded(f"Rows per class, {which} set", f"rows_per_class_{which}", rows_per_class)
 
 
 def _regression(review: Review, which: Which, fitness: RegressionFitness) -> None:

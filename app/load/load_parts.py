@@ -16,6 +16,7 @@ from app.load.server_folder import server_folder
 from app.shared import navigation, session, tour, uploads, waiting
 from app.shared.emphasis import emphasis
 from app.shared.reviews_here import Used
+from app.shared.sections import folded
 from app.shared.task_choice import task_choice
 from kdcal_core.data import Choice, Doubt
 from kdcal_core.jobs import JobSnapshot
@@ -295,9 +296,10 @@ def _first_rows(review: Review) -> None:
     tables = [table for table in review.all_tables if any(one.first for one in table.columns)]
     if not tables:
         return
-    from app.shared.tables import show_table  # slow to import, and the first page has no table
 
-    with st.expander("First rows"):
+    def rows() -> None:
+        from app.shared.tables import show_table  # slow to import, and the first page has no table
+
         for table in tables:
             show_table(
                 pd.DataFrame({one.name: one.first for one in table.columns[:_SHOWN_COLUMNS]}),
@@ -306,6 +308,8 @@ def _first_rows(review: Review) -> None:
             rest = len(table.columns) - _SHOWN_COLUMNS
             more = f" and {counted(rest, 'more column')}" if rest > 0 else ""
             st.caption(f"{escape_markdown(table.name)}{more}")
+
+    folded("First rows", "first_rows", rows)
 
 
 def _signed_words(signed: SignatureInfo) -> str:

@@ -136,7 +136,8 @@ def _bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
     found = _curves(review, which, drawn)
     if found is None:
         return
-    filled = found.curves[0].table().query("count > 0")
+    bins = found.curves[0].table()
+    filled = bins[bins["count"] > 0]
     intervals = zip(
         filled["observed_frequency"], filled["interval_low"], filled["interval_high"], strict=True
     )

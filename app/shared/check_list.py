@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 import streamlit as st
 
 from app.shared import navigation
+from app.shared.sections import folded
 from app.shared.tables import show_table
 from kdcal_core.checks import (
     CheckedReview,
@@ -54,30 +55,30 @@ def check_list(checked: CheckedReview, *, links: bool = True) -> None:
     answered = [one for one in ordered if one.verdict is not None]
     not_passed = sum(one.verdict != "pass" for one in answered)
     first = max(min(not_passed, _MOST), _FEW)
-    shown, folded = answered[:first], answered[first:]
+    shown, hidden = answered[:first], answered[first:]
     with st.container(gap="xsmall"):
         for result in shown:
             _row(result, links)
-    if folded:
-        words = {MARKS[one.verdict].word.lower() for one in folded}
+    if hidden:
+        words = {MARKS[one.verdict].word.lower() for one in hidden}
         last = f": {words.pop()}" if len(words) == 1 else ""
-        more = _folded(f"{counted(len(folded), 'further check')}{last}", "further_checks")
-        if more.open:
-            with more.container(gap="xsmall"):
-                for result in folded:
+
+        def more() -> None:
+            with st.container(gap="xsmall"):
+                for result in hidden:
                     _row(result, links)
+
+        folded(f"{counted(len(hidden), 'further check')}{last}", "further_checks", more)
     without = checked.of(None)
     if without:
         label = f"{counted(len(without), 'check')} that these files cannot answer"
-        unanswered = _folded(label, "unanswered_checks")
-        if unanswered.open:
+
+        def unanswered() -> None:
             for result in without:
                 why = escape_markdown(result.why_not, 400)
-                unanswered.markdown(f"**{result.check.title}.** {why}")
+                st.markdown(f"**{result.check.title}.** {why}")
 
-
-def _folded(label: str, key: str) -> Any:
-    return st.expander(label, key=key, on_change="rerun")
+        folded(label, "unanswered_checks", unanswered)
 
 
 def _row(result: CheckResult, links: bool) -> None:

@@ -42,6 +42,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
 }
 """The names of the pages by section, in the order shown. The app opens at the first."""
+_MADE = "pages_of_task"  # in the session, because making them takes a tenth of a run
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,13 @@ def pages(task: Task | None) -> dict[str, list[st.Page]]:
     task : str or None
         Of the open review; None lists every page.
     """
-    shown = {section: [_page(name, task) for name in names] for section, names in SECTIONS.items()}
-    shown[next(iter(shown))].append(_first_by_name())
-    return shown
+    made: dict[Task | None, dict[str, list[st.Page]]] = st.session_state.setdefault(_MADE, {})
+    if task not in made:
+        made[task] = {
+            section: [_page(name, task) for name in names] for section, names in SECTIONS.items()
+        }
+        next(iter(made[task].values())).append(_first_by_name())
+    return made[task]
 
 
 def _first_by_name() -> st.Page:

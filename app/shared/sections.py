@@ -1,4 +1,4 @@
-"""What follows a page's main picture: one section at a time, so that a page stays short."""
+"""What a page draws only while it is open: sections below the main picture, and folded parts."""
 
 from __future__ import annotations
 
@@ -23,3 +23,18 @@ def sections(key: str, parts: Mapping[str, Callable[[], None]]) -> None:
         if tab.open:
             with tab:
                 draw()
+
+
+def folded(label: str, key: str, draw: Callable[[], None]) -> None:
+    """A folded part, which is computed and drawn once it is unfolded.
+
+    Parameters
+    ----------
+    label : str
+        Markdown.
+    key : str
+        Unique in the app.
+    """
+    with st.expander(label, key=key, on_change="rerun") as part:
+        if part.open:
+            draw()

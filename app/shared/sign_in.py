@@ -62,7 +62,9 @@ def person_in_front() -> Person:
 
 def identity_in_front() -> tuple[str, str] | None:
     """What identifies the person in front of the page; None where nobody signs in."""
-    return person_in_front().identity if is_on() else None
+    if not is_on():
+        return None
+    return person_in_front().identity
 
 
 def nobody() -> Person:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -470,6 +471,7 @@ def _outside(curve: ReliabilityCurve) -> IntArray:
     return above.astype(np.int64) - below.astype(np.int64)
 
 
+@lru_cache(maxsize=64)  # a page asks again at every click
 def _departs(curve: ReliabilityCurve, level: float) -> bool:
     """Whether mean gap, ECE and worst bin are jointly unlikely for a calibrated model.
 

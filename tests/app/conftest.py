@@ -13,6 +13,7 @@ import pytest
 from app_pages import ENTRY
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 from streamlit.elements.lib.mutable_tab_container import TabContainer
 from streamlit.testing.v1 import AppTest, local_script_runner
 from workerless import run_here
@@ -82,6 +83,14 @@ def _every_section_is_drawn(request: pytest.FixtureRequest) -> Iterator[None]:
         if not request.node.get_closest_marker("one_section"):
             patch.setattr(TabContainer, "open", property(lambda tab: True, lambda tab, now: None))
         yield
+
+
+@pytest.fixture
+def unfolded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is folded at first as if somebody had unfolded it."""
+    monkeypatch.setattr(
+        ExpanderContainer, "open", property(lambda part: True, lambda part, now: None)
+    )
 
 
 @pytest.fixture

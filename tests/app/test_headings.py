@@ -25,7 +25,7 @@ def reviews(workspace: Workspace) -> dict[str, str | None]:
 @pytest.mark.parametrize("name", places())
 @pytest.mark.parametrize("task", ["classification", "regression", "none"])
 def test_a_page_has_one_title(
-    reviews: dict[str, str | None], name: str, task: str, texts: Texts
+    reviews: dict[str, str | None], name: str, task: str, unfolded: None, texts: Texts
 ) -> None:
     at = launch(name, reviews[task])
     assert not at.exception, at.exception[0].message

@@ -329,7 +329,7 @@ def _said(app):
     return unescape(shown).replace("\u200b", "")
 
 
-def test_what_is_no_input_is_named_and_the_next_pages_are_offered(app, texts):
+def test_what_is_no_input_is_named_and_the_next_pages_are_offered(app, unfolded, texts):
     frame = _predictions().rename(columns={"proba_sick": "p_bad"}).drop(columns="proba_well")
     frame = frame.assign(
         diagnosis=(frame["diagnosis"] == "sick").astype(int),

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from app_pages import healthy, launch, plain, settle, specs, words
 from made_reviews import HOSTILE_CLASS, line, review_of, too_sure
-from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import TextInput
 
@@ -112,14 +111,11 @@ def test_a_limit_is_offered_only_what_its_check_can_be_compared_with(
 
 
 def test_limits_can_compare_with_another_review(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, unfolded: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from app.shared import reviews_here
 
     monkeypatch.setattr(reviews_here, "at_this_machine", lambda: True)
-    monkeypatch.setattr(
-        ExpanderContainer, "open", property(lambda one: True, lambda one, now: None)
-    )
     then = review_of(workspace, calibration=too_sure(500, 6))
     rename_review(workspace, then, "March *audit*")
     review_of(workspace, calibration=line(300, 1))  # not offered: it has another task
@@ -162,14 +158,11 @@ def test_limits_can_compare_with_another_review(
 
 
 def test_two_reviews_of_one_title_are_told_apart(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, unfolded: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from app.shared import reviews_here
 
     monkeypatch.setattr(reviews_here, "at_this_machine", lambda: True)
-    monkeypatch.setattr(
-        ExpanderContainer, "open", property(lambda one: True, lambda one, now: None)
-    )
     twins = [review_of(workspace, calibration=too_sure(300, seed)) for seed in (10, 11)]
     for one in twins:
         rename_review(workspace, one, "Twin")
@@ -184,11 +177,8 @@ def test_two_reviews_of_one_title_are_told_apart(
 
 
 @pytest.fixture
-def on_a_shared_server(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+def on_a_shared_server(workspace: Workspace, unfolded: None) -> tuple[str, str]:
     """A review and one to compare it with, where limits are open and no review may be listed."""
-    monkeypatch.setattr(
-        ExpanderContainer, "open", property(lambda one: True, lambda one, now: None)
-    )
     then = review_of(workspace, calibration=too_sure(471, 8))
     rename_review(workspace, then, "Secret audit")
     return review_of(workspace, calibration=too_sure(500, 9)), then
@@ -328,6 +318,7 @@ def test_a_damaged_file_of_the_other_review_names_it_only_at_this_machine(
 )
 def test_a_baseline_whose_job_ended_without_a_result_is_like_a_missing_one(
     workspace: Workspace,
+    unfolded: None,
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,
     said: str,
@@ -337,9 +328,6 @@ def test_a_baseline_whose_job_ended_without_a_result_is_like_a_missing_one(
     from kdcal_core.tasks import checks
 
     monkeypatch.setattr(reviews_here, "at_this_machine", lambda: not shared)
-    monkeypatch.setattr(
-        ExpanderContainer, "open", property(lambda one: True, lambda one, now: None)
-    )
     seed = 20 + 2 * shared + isinstance(error, Cancelled)
     then = review_of(workspace, calibration=too_sure(400, seed))
     review_id = review_of(workspace, calibration=too_sure(500, 19))

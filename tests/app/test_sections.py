@@ -36,3 +36,11 @@ def test_another_section_takes_its_place(digits: str) -> None:
     healthy(at.run())
     assert len(specs(at)) == 1
     assert len(at.dataframe) == 2
+
+
+def test_a_folded_part_is_drawn_once_it_is_unfolded(digits: str) -> None:
+    at = healthy(launch("load", digits))
+    before = len(at.dataframe)
+    at.session_state["first_rows"] = True
+    healthy(at.run())
+    assert len(at.dataframe) == before + 2  # the calibration and the evaluation set
