@@ -25,7 +25,7 @@ def sections(key: str, parts: Mapping[str, Callable[[], None]]) -> None:
                 draw()
 
 
-def folded(label: str, key: str, draw: Callable[[], None]) -> None:
+def folded(label: str, key: str, draw: Callable[[], object]) -> None:
     """A folded part, which is computed and drawn once it is unfolded.
 
     Parameters

@@ -178,10 +178,9 @@ def _windowed(
     from kdcal_core.calibration._score_kernels import sum_kernels
 
     value, slope = np.empty_like(at), np.empty_like(at)
-    reach = NEGLIGIBLE * bandwidth**2
     moments = (cells.weight, cells.second, cells.third)
-    places = (at, nearest, bandwidth, reach, width, without_self)
-    sum_kernels(cells.centre, *moments, *places, value, slope)
+    near = (bandwidth, NEGLIGIBLE * bandwidth**2, width)
+    sum_kernels(cells.centre, *moments, at, nearest, *near, without_self, value, slope)
     return value, slope
 
 

@@ -90,6 +90,9 @@ def position(value: Any) -> int:
     return value
 
 
+_AS_IN_JSON = frozenset({str, int, bool})
+
+
 @overload
 def encode(value: DataclassInstance, arrays: Arrays | None = None) -> dict[str, Any]: ...
 @overload
@@ -119,6 +122,8 @@ def encode(value: Any, arrays: Arrays | None = None) -> Any:
     >>> encode(Limits(("a",)))
     {'names': ['a'], 'most': {'float': 'inf'}}
     """
+    if value is None or type(value) in _AS_IN_JSON:
+        return value
     if dataclasses.is_dataclass(value):
         return {
             one.name: encode(getattr(value, one.name), arrays) for one in dataclasses.fields(value)
@@ -182,6 +187,8 @@ def decode(kind: type[T], value: Any, arrays: Arrays | None = None) -> T:
 
 
 def _decode(kind: Any, value: Any, arrays: Arrays | None) -> Any:
+    if type(value) is kind and (kind in _AS_IN_JSON or kind is float):  # most of all values
+        return value
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return _decode_any(value)
