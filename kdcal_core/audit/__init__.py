@@ -120,20 +120,16 @@ from kdcal_core.audit.project import (
     Project,
     expired,
 )
-from kdcal_core.audit.record import (
-    Record,
-    new_id,
-    now,
-    system_user,
-)
+from kdcal_core.audit.receipts import receipt_project
+from kdcal_core.audit.record import Record, new_id
 from kdcal_core.audit.signing import (
     KEY_FILE,
     key_there,
     signer_of,
 )
+from kdcal_core.audit.this_machine import now, system_user
 from kdcal_core.audit.verifying import (
     Verified,
-    receipt_project,
     verify,
 )
 from kdcal_core.audit.versions import (

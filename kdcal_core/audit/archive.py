@@ -17,7 +17,8 @@ from typing import Any
 from kdcal_core.audit.content import read_content
 from kdcal_core.audit.database import Database
 from kdcal_core.audit.project import Project
-from kdcal_core.audit.record import Record, id_of
+from kdcal_core.audit.record import Record
+from kdcal_core.audit.record_reading import id_of
 from kdcal_core.audit.signing import ENTRY, Signed, digest
 from kdcal_core.audit.verifying import CheckedLines, check_lines, differing
 from kdcal_core.errors import InputError, NewerVersionError

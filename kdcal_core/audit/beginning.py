@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kdcal_core.audit.content import AuditContent
 from kdcal_core.audit.events import Happened
 from kdcal_core.audit.project import Project
+from kdcal_core.audit.record_reading import RecordReader
 from kdcal_core.review import Known, Limit, Review, Which, note_results
 
 
@@ -96,3 +98,23 @@ def since_when(lock: Happened | None, known: Known | None, rows: Sequence[str]) 
     if later:
         return "", f"{computed} at {first.at}, after the lock{doubt}"
     return f"since {first.at}, when {computed}{doubt}", ""
+
+
+def known_before(
+    reader: RecordReader, project: Project, begun: Begun, content: AuditContent
+) -> str:
+    """Since when the record has results of this model on these rows; empty if it has none.
+
+    The same question under this very lock does not show that its limits came after a result.
+    """
+    asked = (project.id, begun.locked, content.question_digest)
+    same = (content.model_digest, content.rows_digest)
+    words = (f'"{what}":"{which}"' for what, which in zip(("model", "rows"), same, strict=True))
+    for every in reader.readable(reader.database.holding(*words)):
+        for one in every.audits.values():
+            facts = one.facts
+            if (facts.model, facts.rows) == same and (
+                begun.locked is None or (every.id, facts.locked, facts.question) != asked
+            ):
+                return f"since {one.drafted.when.at}, by an earlier audit"
+    return ""

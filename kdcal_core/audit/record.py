@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import secrets
-import socket
-import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from kdcal_core.audit.beginning import Begun
-from kdcal_core.audit.bounds import LONGEST_ID, require_name, require_short, require_visible_names
-from kdcal_core.audit.content import AuditContent, content_bytes, failures, read_content
-from kdcal_core.audit.database import Database, as_input, folder_gone
+from kdcal_core.audit.beginning import Begun, known_before
+from kdcal_core.audit.bounds import require_name, require_visible_names
+from kdcal_core.audit.content import AuditContent, content_bytes, failures
+from kdcal_core.audit.database import as_input, folder_gone
 from kdcal_core.audit.events import (
     KEY,
     AuditDrafted,
@@ -32,11 +28,10 @@ from kdcal_core.audit.events import (
     ProjectCreated,
     Role,
 )
-from kdcal_core.audit.files import Files
 from kdcal_core.audit.notices import is_told, notice_of
 from kdcal_core.audit.notify import configured_channels, messages_of
 from kdcal_core.audit.outbox import row_of
-from kdcal_core.audit.pins import Pin, Pins
+from kdcal_core.audit.pins import Pin
 from kdcal_core.audit.project import (
     Audit,
     Project,
@@ -47,32 +42,24 @@ from kdcal_core.audit.project import (
     require_role,
     require_signer,
 )
+from kdcal_core.audit.receipts import made_receipt
 from kdcal_core.audit.record_lines import followed, read_entry
+from kdcal_core.audit.record_reading import RecordReader, id_of
 from kdcal_core.audit.signing import (
     ENTRY,
     KEY_FILE,
     OWN_KEY,
-    Signed,
     Signer,
     canonical,
     check_key,
     digest,
     signer_of,
-    statement,
 )
+from kdcal_core.audit.this_machine import now, system_user
 from kdcal_core.errors import InputError
-from kdcal_core.review import KnownResults, Limit, root_of_audits
-from kdcal_core.review.known_results import utc_now
+from kdcal_core.review import KnownResults, Limit
 from kdcal_core.store import encode
 from kdcal_core.store.disk import locked, make_folder
-
-RECEIPT = "https://kdcal.org/receipt/v1"
-"""Type of the statement that a receipt makes."""
-
-
-def now() -> Moment:
-    """The time of this machine's clock."""
-    return Moment(utc_now(), f"system clock of {socket.gethostname()}, not compared with another")
 
 
 def new_id() -> str:
@@ -80,12 +67,7 @@ def new_id() -> str:
     return secrets.token_hex(8)
 
 
-def id_of(name: str) -> str:
-    """A project's id: by its name, so that two who create it at once cannot both do so."""
-    return digest(name.encode("utf-8", "surrogatepass"))[:16]
-
-
-class Record:
+class Record(RecordReader):
     """All projects of a database, with their files.
 
     Parameters
@@ -109,95 +91,9 @@ class Record:
         url: str | None = None,
         clock: Callable[[], Moment] = now,
     ) -> None:
-        self.root = root or root_of_audits()
-        self.database = Database(self.root, url)
-        self.files = Files(self.root / "files")
-        self.pins = Pins(self.root, "" if self.database.is_file else self.database.place)
+        super().__init__(root, url)
         self._clock = clock
         self._had_key = (self.root / OWN_KEY).exists()
-        self._known: dict[str, Project] = {}
-        self._lock = threading.Lock()
-
-    def projects(self, who: Person | None = None) -> tuple[Project, ...]:
-        """Every project whose record can be read, or those that a person may see, by name."""
-        seen = [one for one in self._readable() if who is None or one.may(who, "viewer")]
-        return tuple(sorted(seen, key=lambda one: (one.name.casefold(), one.id)))
-
-    def unreadable(self) -> tuple[str, ...]:
-        """The ids of projects whose record was altered, or is of a newer kdcal."""
-        readable = {one.id for one in self._readable()}
-        return tuple(one for one in self.database.projects() if one not in readable)
-
-    def _readable(self, ids: Collection[str] | None = None) -> Iterator[Project]:
-        """The projects whose record can be read, of these ids or of all."""
-        heads = self.database.heads() if ids is None else {}
-        for one in self.database.projects() if ids is None else ids:
-            known = self._known.get(one)
-            if known is not None and heads.get(one) == (known.number, known.head):
-                yield known
-                continue
-            with suppress(InputError):
-                yield self.project(one)
-
-    def audits_like(self, begins: str) -> tuple[tuple[Project, Audit], ...]:
-        """The audits whose id begins so, each with its project, where that can be read.
-
-        No record of another project is read.
-        """
-        try:
-            require_short(begins, "The audit's id", LONGEST_ID)
-        except InputError:
-            return ()  # no record holds it
-        words = f'"audit":{canonical(begins).decode()[:-1]}'
-        return tuple(
-            (project, audit)
-            for project in self._readable(self.database.holding(words))
-            for audit in project.audits.values()
-            if audit.id.startswith(begins)
-        )
-
-    def project(self, project_id: str) -> Project:
-        """A project as it stands.
-
-        Raises
-        ------
-        InputError
-            If there is no such project, or its record was altered.
-        """
-        with self._lock:
-            known = self._known.get(project_id)
-            found = followed(project_id, known, partial(self.database.read, project_id))
-            if found is None:
-                raise InputError(
-                    "There is no such project", fix="Choose one of the list, or create it."
-                )
-            self._known[project_id] = found
-            return found
-
-    def named(self, name: str) -> Project | None:
-        """The project of this name, if there is one.
-
-        Raises
-        ------
-        InputError
-            If its record was altered, or several have the name, as earlier versions allowed.
-        """
-        project_id = id_of(name)
-        if self.database.has(project_id):
-            return self.project(project_id)
-        try:
-            require_name(name, "A project")
-        except InputError:
-            return None  # no record holds it
-        words = canonical(name).decode()
-        # revision 0001 had ids by chance, and every line of a record holds its project's
-        found = [self.project(one) for one in self.database.begun_with(words)]
-        found = [one for one in found if one.name == name]
-        if len(found) > 1:
-            raise InputError(
-                f"{len(found)} projects have the name {name[:80]!r}", fix="Choose another name."
-            )
-        return found[0] if found else None
 
     def create(self, name: str, who: Person) -> Project:
         """A new project.
@@ -255,35 +151,6 @@ class Record:
         self.keep_pin(project)
         return project.number
 
-    def _signer(self) -> Signer:
-        """The signer of this machine; no new key is made in place of one that is gone."""
-        self.database.require_there()
-        if self._had_key and not os.environ.get(KEY_FILE) and not (self.root / OWN_KEY).exists():
-            raise folder_gone(str(self.root))
-        found = signer_of(self.root)
-        self._had_key = (self.root / OWN_KEY).exists()
-        return found
-
-    def keep_pin(self, project: Project) -> None:
-        """Keep that this machine knows a project's record up to here.
-
-        A pin that the record contradicts stays, so that `verify` goes on to say so.
-        """
-        began, known = next(iter(project.keys)), self.pins.of(project.id)
-        if known is not None:
-            lines = self.database.read(project.id, known.number - 1)
-            heads = {number: digest(signed.payload) for number, signed in lines}
-            if known.contradiction(began, heads):
-                return
-        self.pins.put(project.id, Pin(began, project.number, project.head))
-
-    def _failures(self, project_id: str, audit: str) -> list[str]:
-        """A line for each check of an audit that does not pass; none where its files are gone."""
-        try:
-            return failures(self.content(self.project(project_id).audits[audit]))
-        except (InputError, KeyError, OSError):
-            return []  # messages are no reason to refuse an event
-
     def _append(
         self,
         writing: Any,
@@ -316,19 +183,34 @@ class Record:
         writing.append(number, signer.sign(payload, ENTRY))
         return replace(changed, number=number, head=digest(payload))
 
-    def require_draft(self, project: Project, who: Person) -> None:
-        """Refuse at once what `draft` would refuse to this person or this machine.
+    def _failures(self, project_id: str, audit: str) -> list[str]:
+        """A line for each check of an audit that does not pass; none where its files are gone."""
+        try:
+            return failures(self.content(self.project(project_id).audits[audit]))
+        except (InputError, KeyError, OSError):
+            return []  # messages are no reason to refuse an event
 
-        Raises
-        ------
-        InputError
-            If the person has no role for it, this machine's key may not sign, or the record can
-            only be read.
+    def _signer(self) -> Signer:
+        """The signer of this machine; no new key is made in place of one that is gone."""
+        self.database.require_there()
+        if self._had_key and not os.environ.get(KEY_FILE) and not (self.root / OWN_KEY).exists():
+            raise folder_gone(str(self.root))
+        found = signer_of(self.root)
+        self._had_key = (self.root / OWN_KEY).exists()
+        return found
+
+    def keep_pin(self, project: Project) -> None:
+        """Keep that this machine knows a project's record up to here.
+
+        A pin that the record contradicts stays, so that `verify` goes on to say so.
         """
-        self.require_writable()
-        if not self.may_sign(project):
-            raise _not_admitted(project)
-        require_role(project, who, AuditDrafted)
+        began, known = next(iter(project.keys)), self.pins.of(project.id)
+        if known is not None:
+            lines = self.database.read(project.id, known.number - 1)
+            heads = {number: digest(signed.payload) for number, signed in lines}
+            if known.contradiction(began, heads):
+                return
+        self.pins.put(project.id, Pin(began, project.number, project.head))
 
     def lock(
         self, project_id: str, limits: Mapping[str, Limit], who: Person, *, note: str = ""
@@ -364,32 +246,6 @@ class Record:
         with self.files_alone():
             return self._draft(project_id, content, who, begun, audit)
 
-    @contextmanager
-    def files_alone(self) -> Iterator[None]:
-        """Keep others of this folder from deleting a file that is about to be named, or adding.
-
-        Raises
-        ------
-        InputError
-            If the folder cannot be written.
-        """
-        with ExitStack() as held:
-            with as_input(str(self.root)):
-                make_folder(self.root)
-                held.enter_context(locked(self.root / ".files.lock"))
-            yield
-
-    def require_writable(self) -> None:
-        """Refuse at once a database or a folder that can only be read.
-
-        Raises
-        ------
-        InputError
-        """
-        self.database.require_writable()
-        with self.files_alone():
-            pass
-
     def _draft(
         self,
         project_id: str,
@@ -404,20 +260,7 @@ class Record:
         if begun is None:
             lock = project.lock_of(content.limits)
             begun = Begun(None if lock is None else lock.number)
-        results_known = begun.results_known
-        # the same question under this very lock does not tell that its limits came after a result
-        asked = (project.id, begun.locked, content.question_digest)
-        same = (content.model_digest, content.rows_digest)
-        words = (f'"{what}":"{which}"' for what, which in zip(("model", "rows"), same, strict=True))
-        earlier = [
-            one
-            for every in self._readable(self.database.holding(*words))
-            for one in every.audits.values()
-            if (one.facts.model, one.facts.rows) == same
-            and (begun.locked is None or (every.id, one.facts.locked, one.facts.question) != asked)
-        ]
-        if earlier and not results_known:
-            results_known = f"since {earlier[0].drafted.when.at}, by an earlier audit"
+        results_known = begun.results_known or known_before(self, project, begun, content)
         event = AuditDrafted(
             audit=audit or new_id(),
             title=content.title,
@@ -436,20 +279,79 @@ class Record:
         self.write(project_id, event, who, checks=failures(content))
         return self.project(project_id).audits[event.audit]
 
-    def content(self, audit: Audit) -> AuditContent:
-        """What an audit found.
+    def require_draft(self, project: Project, who: Person) -> None:
+        """Refuse at once what `draft` would refuse to this person or this machine.
 
         Raises
         ------
         InputError
-            If its file is gone, was altered, or is of a newer kdcal.
+            If the person has no role for it, this machine's key may not sign, or the record can
+            only be read.
         """
-        if not audit.has_files:
-            raise InputError(
-                "The files of this audit were deleted, as its history says",
-                fix="Its title, verdict and digests stay in the record.",
-            )
-        return read_content(self.files.get(audit.facts.content))
+        self.require_writable()
+        if not self.may_sign(project):
+            raise _not_admitted(project)
+        require_role(project, who, AuditDrafted)
+
+    def require_writable(self) -> None:
+        """Refuse at once a database or a folder that can only be read.
+
+        Raises
+        ------
+        InputError
+        """
+        self.database.require_writable()
+        with self.files_alone():
+            pass
+
+    @contextmanager
+    def files_alone(self) -> Iterator[None]:
+        """Keep others of this folder from deleting a file that is about to be named, or adding.
+
+        Raises
+        ------
+        InputError
+            If the folder cannot be written.
+        """
+        with ExitStack() as held:
+            with as_input(str(self.root)):
+                make_folder(self.root)
+                held.enter_context(locked(self.root / ".files.lock"))
+            yield
+
+    def delete_files(
+        self, project_id: str, audits: tuple[str, ...], words: str, who: Person
+    ) -> None:
+        """Delete the content of audits; their lines stay, and one more says what was deleted."""
+        project = self.project(project_id)
+        gone = {one: project.audits[one].facts.content for one in audits if one in project.audits}
+        with self.files_alone():
+            self.write(project_id, FilesDeleted(audits, tuple(gone.values()), words), who)
+            self._sweep()
+
+    def delete_expired(self, project_id: str, who: Person) -> tuple[Audit, ...]:
+        """Delete the files that the project's retention does not keep; those audits."""
+        found = expired(self.project(project_id), self._clock().at)
+        if found:
+            words = "kept for as long as the project's retention says"
+            self.delete_files(project_id, tuple(one.id for one in found), words, who)
+        return found
+
+    def _sweep(self) -> None:
+        """Delete files that the record says are deleted, also those of an earlier, cut off time.
+
+        Parts of files whose writing was cut off go too.
+
+        None is deleted while a project cannot be read: it may need them.
+        """
+        self.files.delete_parts()
+        if self.unreadable():
+            return
+        every = [one for project in self.readable() for one in project.audits.values()]
+        used = {one.facts.content for one in every if one.has_files}
+        for one in every:
+            if one.facts.content not in used:
+                self.files.delete(one.facts.content)
 
     def admit(self, project_id: str, key: dict[str, Any], who: Person) -> int:
         """Let another machine's key sign in a project; the number of the entry.
@@ -485,6 +387,10 @@ class Record:
             self.write(project_id, KeyAdded(key, own_only=True), who)
         return self.write(project_id, member, who)
 
+    def may_sign(self, project: Project) -> bool:
+        """Whether this machine's key may sign in a project."""
+        return self._signer().public["keyid"] in project.keys
+
     def acting(self, project: Project | None) -> Person:
         """Who acts where nobody signs in: this machine's key, where it is a member of the project.
 
@@ -497,31 +403,6 @@ class Record:
         member = project.members[KEY, str(key)]
         believed = f"has the key that signs this entry; {user.name}, {user.believed}"
         return Person(member.name, KEY, key, believed)
-
-    def may_sign(self, project: Project) -> bool:
-        """Whether this machine's key may sign in a project."""
-        return self._signer().public["keyid"] in project.keys
-
-    def as_of(self, project: Project, audit: Audit) -> Project:
-        """The project with the number and head of an audit's last entry in place of its own."""
-        number = audit.history[-1].number
-        return replace(project, number=number, head=digest(self._line(project.id, number).payload))
-
-    def _line(self, project_id: str, number: int) -> Signed:
-        """The line of a number that the record has.
-
-        Raises
-        ------
-        InputError
-            If it was deleted meanwhile.
-        """
-        lines = self.database.read(project_id, number - 1)
-        if not lines or lines[0][0] != number:
-            raise InputError(
-                f"Entry {number} of the record is gone",
-                fix="Run 'kdcal audit verify', and restore the database from a backup.",
-            )
-        return lines[0][1]
 
     def receipt(
         self, project_id: str, audit: str | None = None, *, as_of_audit: bool = False
@@ -544,57 +425,8 @@ class Record:
             raise _not_admitted(project)
         if audit is not None and as_of_audit:
             project = self.as_of(project, project.audits[audit])
-        subjects = {"record": project.head}
-        said: dict[str, Any] = {
-            "project": project.id,
-            "name": project.name,
-            "number": project.number,
-            "when": encode(read_entry(self._line(project.id, project.number).payload).when),
-        }
-        if audit is not None:
-            found = project.audits[audit]
-            subjects["audit"] = found.facts.content
-            said |= {
-                "audit": found.id,
-                "title": found.facts.title,
-                "state": found.state,
-                "verdict": found.facts.verdict,
-            }
-        return statement(subjects, RECEIPT, said, self._signer())
-
-    def delete_files(
-        self, project_id: str, audits: tuple[str, ...], words: str, who: Person
-    ) -> None:
-        """Delete the content of audits; their lines stay, and one more says what was deleted."""
-        project = self.project(project_id)
-        gone = {one: project.audits[one].facts.content for one in audits if one in project.audits}
-        with self.files_alone():
-            self.write(project_id, FilesDeleted(audits, tuple(gone.values()), words), who)
-            self._sweep()
-
-    def _sweep(self) -> None:
-        """Delete files that the record says are deleted, also those of an earlier, cut off time.
-
-        Parts of files whose writing was cut off go too.
-
-        None is deleted while a project cannot be read: it may need them.
-        """
-        self.files.delete_parts()
-        if self.unreadable():
-            return
-        every = [one for project in self._readable() for one in project.audits.values()]
-        used = {one.facts.content for one in every if one.has_files}
-        for one in every:
-            if one.facts.content not in used:
-                self.files.delete(one.facts.content)
-
-    def delete_expired(self, project_id: str, who: Person) -> tuple[Audit, ...]:
-        """Delete the files that the project's retention does not keep; those audits."""
-        found = expired(self.project(project_id), self._clock().at)
-        if found:
-            words = "kept for as long as the project's retention says"
-            self.delete_files(project_id, tuple(one.id for one in found), words, who)
-        return found
+        when = read_entry(self.line(project.id, project.number).payload).when
+        return made_receipt(project, when, audit, self._signer())
 
 
 def _not_admitted(project: Project) -> InputError:
@@ -603,15 +435,3 @@ def _not_admitted(project: Project) -> InputError:
         fix="Write it to a file with 'kdcal audit key', and admit it with 'kdcal audit admit' on a "
         "machine whose key may, or name that machine's key in KDCAL_SIGNING_KEY.",
     )
-
-
-@cache
-def system_user() -> Person:
-    """The user of the operating system, which nobody checked."""
-    try:
-        import pwd  # the environment, which getpass asks first, says whatever its owner likes
-
-        name = pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):
-        name = getpass.getuser()
-    return Person(name, believed=f"account on {socket.gethostname()}, not checked further")

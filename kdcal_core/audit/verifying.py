@@ -10,7 +10,8 @@ from typing import Any
 from kdcal_core.audit.content import AuditContent, read_content
 from kdcal_core.audit.events import AuditDrafted, Entry, KeyAdded, ProjectCreated
 from kdcal_core.audit.project import Project, after, require_signer
-from kdcal_core.audit.record import RECEIPT, Record
+from kdcal_core.audit.receipts import RECEIPT
+from kdcal_core.audit.record import Record
 from kdcal_core.audit.record_lines import happened_of, read_entry
 from kdcal_core.audit.signing import Signed, check_key, digest, key_there, read_statement
 from kdcal_core.errors import InputError, NewerVersionError
@@ -118,18 +119,6 @@ def check_lines(
     for number, signed in lines:
         chain.add(number, signed)
     return chain
-
-
-def receipt_project(receipt: Any) -> str:
-    """The id of the project that a receipt is of, whoever signed it.
-
-    Raises
-    ------
-    InputError
-        If it is no receipt.
-    """
-    predicate = read_statement(receipt, RECEIPT)["predicate"]
-    return str(predicate.get("project", ""))
 
 
 class CheckedLines:

@@ -47,7 +47,7 @@ from kdcal_core.audit import (
     root_of_audits,
     system_user,
 )
-from kdcal_core.audit.record import RECEIPT
+from kdcal_core.audit.receipts import RECEIPT
 from kdcal_core.audit.signing import ENTRY, canonical, digest, signer_of, statement
 from kdcal_core.checks import CHECKS
 from kdcal_core.jobs import jobs

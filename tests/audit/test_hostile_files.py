@@ -40,7 +40,7 @@ from kdcal_core.audit import (
     verify,
 )
 from kdcal_core.audit.gate_baselines import first_alike
-from kdcal_core.audit.record import id_of
+from kdcal_core.audit.record_reading import id_of
 from kdcal_core.audit.report import html_report, markdown_report
 from kdcal_core.audit.signing import ENTRY, Signed, digest
 from kdcal_core.checks import judge_checks

@@ -29,7 +29,7 @@ from kdcal_core.audit import (
 )
 from kdcal_core.audit.events import KeyAdded
 from kdcal_core.audit.pins import FOLDER, Pin
-from kdcal_core.audit.record import RECEIPT
+from kdcal_core.audit.receipts import RECEIPT
 from kdcal_core.audit.signing import ENTRY, Signed, canonical, digest, signer_of, statement
 from kdcal_core.cli import main
 from kdcal_core.errors import InputError, NewerVersionError

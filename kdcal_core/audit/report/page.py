@@ -19,7 +19,7 @@ from plotly.offline import get_plotlyjs
 from kdcal_core.audit.config_file import COMMAND, config_of
 from kdcal_core.audit.content import AuditContent, errors_of_content
 from kdcal_core.audit.project import Audit, Project
-from kdcal_core.audit.record import RECEIPT
+from kdcal_core.audit.receipts import RECEIPT
 from kdcal_core.audit.report import sections
 from kdcal_core.audit.report.guidelines import GUIDELINES, answers
 from kdcal_core.audit.report.happenings import (
@@ -139,7 +139,7 @@ def _context(content: AuditContent, audit: Audit | None, project: Project | None
             (
                 code,
                 check_of(code).title,
-                limit_text(limit, _estimate_of(content, code)),
+                limit_text(limit, _estimate_of(content, code) or check_of(code)),
                 limit == check_of(code).limit,
             )
             for code, limit in content.limits.items()
