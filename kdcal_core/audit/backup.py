@@ -6,7 +6,7 @@ project (`pins`) is not in it: a restored record is known as it was restored. No
 wait to be sent: whoever changed a file could have this machine send what they like.
 
 Restoring builds a whole record beside the folder of audits, verifies it there, and only then puts
-it in place. What was there before is moved aside, never deleted.
+it in place (`swap`). What was there before is moved aside, never deleted.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from kdcal_core.audit.pins import Pin, Pins
 from kdcal_core.audit.project import Project
 from kdcal_core.audit.record import Record
 from kdcal_core.audit.signing import KEY_FILE, OWN_KEY, Signed, signer_in
+from kdcal_core.audit.swap import Swap, made_beside, swapped, swaps_alone
 from kdcal_core.audit.verifying import verify
 from kdcal_core.errors import InputError, NewerVersionError
 from kdcal_core.progress import Progress, silent
 from kdcal_core.review import root_of_audits
 from kdcal_core.store import new_file
-from kdcal_core.store.disk import locked, make_folder, private, write_bytes
+from kdcal_core.store.disk import make_folder, private, write_bytes
 from kdcal_core.text import counted
 
 _ABOUT = "backup.json"
@@ -208,25 +209,29 @@ def restore(
     given = os.environ.get(URL) if url is None else url
     with ExitStack() as held, _errors_of_folder(home):
         database = held.enter_context(closing(Database(home, given))) if given else None
+        held.enter_context(swaps_alone(home, database))
         if not replace and not _is_free(home, database):
             raise InputError(
                 "There is a record already",
                 fix="Add --replace to move it aside, or set KDCAL_HOME to another folder.",
                 file=str(home) if database is None else database.place,
             )
-        make_folder(home.parent)
-        held.enter_context(locked(home.with_name(f".{home.name}.restore.lock")))
         made = held.enter_context(_beside(home))
         backup = _unpack(path, made, database, progress)
         key = _key(path, home, made)
         moment = datetime.now(UTC).strftime("%Y%m%dt%H%M%S%f")
         aside = home.with_name(f"{home.name}-before-{moment}") if home.exists() else None
         schema = f"kdcal_before_{moment}" if database and not database.is_empty else ""
-        with _in_place(home, made, aside):
-            if database is not None:
-                with database.replacing(schema) as writing:
+        swap = Swap(moment, aside.name if aside else "", database.place if database else "")
+        with swapped(home, swap, database) as put:
+            if database is None:
+                put()
+            else:
+                with database.replacing(schema, moment) as writing:
                     for project, lines, _ in _projects(path):
                         _append(writing(project.id), lines)
+                    with _errors_of_folder(home):
+                        put()  # last, so that others wait no longer than for these renames
     return Restored(backup, home, aside, schema, key)
 
 
@@ -260,7 +265,7 @@ def _errors_of_folder(home: Path) -> Iterator[None]:
 @contextmanager
 def _beside(home: Path) -> Iterator[Path]:
     """An empty folder in which a record is built; what is left of it afterwards is deleted."""
-    made = home.with_name(f".{home.name}.restoring")
+    made = made_beside(home)
     shutil.rmtree(made, ignore_errors=True)  # of a restore that was cut off
     try:
         make_folder(made)
@@ -335,21 +340,3 @@ def _key(path: Path, home: Path, made: Path) -> Literal["backup", "kept", "none"
         return "kept"
     signer_in(made / OWN_KEY)
     return "backup"
-
-
-@contextmanager
-def _in_place(home: Path, made: Path, aside: Path | None) -> Iterator[None]:
-    """Put a folder in the place of another one; back again if the body ends with an error."""
-    with ExitStack() as held:
-        if aside is not None:
-            held.enter_context(locked(home / ".files.lock"))  # a draft that is under way ends first
-            home.rename(aside)
-        try:
-            made.rename(home)
-            yield
-        except BaseException:
-            if not made.exists():
-                home.rename(made)
-            if aside is not None:
-                aside.rename(home)
-            raise

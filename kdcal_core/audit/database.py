@@ -37,6 +37,7 @@ VERSIONS = "kdcal_schema"
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _BUSY_SECONDS = 30
 _WRITES = "kdcal_writes"
+_RESTORED = "restored at "
 _SCHEMA_LOCK = 0x6B6463616C
 """PostgreSQL's lock on the schema: several machines may start at once."""
 
@@ -194,11 +195,12 @@ class Database:
             yield Writing(connection, project)
 
     @contextlib.contextmanager
-    def replacing(self, aside: str) -> Iterator[Callable[[str], Writing]]:
+    def replacing(self, aside: str, moment: str) -> Iterator[Callable[[str], Writing]]:
         """A transaction that begins with empty tables, and makes the `Writing` of a project.
 
         Of PostgreSQL alone. Its tables, if anything is in them, are moved to the schema ``aside``,
-        a name without quotes. Nothing is changed unless the body ends without an error.
+        and `restored_at` is ``moment`` afterwards, both without quotes. Nothing is changed unless
+        the body ends without an error.
         """
         with self.changing() as connection:
             connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
@@ -207,7 +209,15 @@ class Database:
                 for table in (*schema.tables, VERSIONS):
                     connection.exec_driver_sql(f"ALTER TABLE {table} SET SCHEMA {aside}")
                 command.upgrade(_alembic(connection), "head")
+            connection.exec_driver_sql(f"COMMENT ON TABLE {ENTRIES} IS '{_RESTORED}{moment}'")
             yield functools.partial(Writing, connection)
+
+    @property
+    def restored_at(self) -> str:
+        """The moment of the last restore of PostgreSQL's tables; empty if there was none."""
+        with self.reading() as connection:
+            said = connection.execute(sql.text(f"SELECT obj_description('{ENTRIES}'::regclass)"))
+            return (said.scalar() or "").removeprefix(_RESTORED)
 
     @property
     def is_empty(self) -> bool:

@@ -18,6 +18,7 @@ from kdcal_core.audit.pins import Pins
 from kdcal_core.audit.project import Audit, Project
 from kdcal_core.audit.record_lines import followed
 from kdcal_core.audit.signing import Signed, canonical, digest
+from kdcal_core.audit.swap import settle_swap
 from kdcal_core.errors import InputError
 from kdcal_core.review import root_of_audits
 
@@ -46,6 +47,7 @@ class RecordReader:
 
     def __init__(self, root: Path | None = None, url: str | None = None) -> None:
         self.root = root or root_of_audits()
+        settle_swap(self.root, url)
         self.database = Database(self.root, url)
         self.files = Files(self.root / "files")
         self.pins = Pins(self.root, "" if self.database.is_file else self.database.place)

@@ -54,8 +54,8 @@ def kills(
         yield killed(act, moments.uniform(0.0, seconds), tally)
 
 
-def killed(act: Act, seconds: float, tally: Tally) -> list[str]:
-    """What a child confirmed before it was killed.
+def killed(act: Act, seconds: float | None, tally: Tally) -> list[str]:
+    """What a child confirmed before it was killed; it kills itself, or ends, where None is given.
 
     Raises
     ------
@@ -75,8 +75,9 @@ def killed(act: Act, seconds: float, tally: Tally) -> list[str]:
         finally:
             os._exit(code)
     os.close(write)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     with os.fdopen(read, "rb") as pipe:
         lines = [one.split(" ", 1) for one in pipe.read().decode().splitlines()]

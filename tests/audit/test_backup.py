@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import random
 import shutil
+import signal
 import stat
+import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +19,7 @@ import pytest
 import sqlalchemy as sql
 from audit_people import ME
 from audit_place import Place
-from killing import KILLS, Says, Tally, killed
+from killing import ENDED, KILLS, Says, Tally, killed
 
 from kdcal_core.audit import (
     AuditContent,
@@ -28,7 +32,7 @@ from kdcal_core.audit import (
     verify,
 )
 from kdcal_core.audit.database import SQLITE
-from kdcal_core.audit.signing import OWN_KEY
+from kdcal_core.audit.signing import OWN_KEY, signer_of
 from kdcal_core.errors import InputError, NewerVersionError
 
 
@@ -169,10 +173,9 @@ def kill_while_a_backup_is_written_or_restored(
             assert target.read_bytes() == path.read_bytes()
             target.unlink()
         killed(put_back, moments.uniform(0.0, seconds), tally)
-        if place.root.exists():  # else it was killed between two renames
-            again = place.open()
-            assert everything(again) == before
-            again.database.close()
+        again = place.open()
+        assert everything(again) == before
+        again.database.close()
         restore(path, place.root, place.url, replace=True)
     again = place.open()
     assert everything(again) == before
@@ -184,6 +187,83 @@ def test_killed_while_a_backup_is_written_or_restored(
     place: Place, content: AuditContent, tmp_path: Path
 ) -> None:
     kill_while_a_backup_is_written_or_restored(place, content, tmp_path, max(KILLS // 10, 3))
+
+
+def kill_at_step(at: int, folder: Path) -> None:
+    """Kill this process before its step ``at`` in a folder, or PostgreSQL's commit, of all such."""
+    steps = itertools.count(1)
+
+    def step(*_: object) -> None:
+        if next(steps) == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def seen(event: str, given: tuple[object, ...]) -> None:
+        changes = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir")
+        if changes and Path(os.fsdecode(given[0])).parent == folder:  # type: ignore[arg-type]
+            step()
+
+    sys.addaudithook(seen)
+    sql.event.listen(sql.Engine, "commit", lambda of: of.dialect.name == "postgresql" and step())
+
+
+def test_killed_at_each_step_of_a_restore(
+    place: Place, content: AuditContent, tmp_path: Path
+) -> None:
+    folder, paths = tmp_path / "backups", []
+    folder.mkdir()
+    record, states = filled(place, content), []
+    for name in ("first.zip", "second.zip"):
+        back_up(record, folder / name)
+        paths.append(folder / name)
+        states.append(everything(record))
+        record.create(f"Since {name}", ME)
+    record.database.close()
+    restore(paths[1], place.root, place.url, replace=True)
+    outcomes: list[bool] = []
+    for at in range(1, 100):
+        path, old, new = paths[(at + 1) % 2], states[at % 2], states[(at + 1) % 2]
+
+        def put_back(_: Says, at: int = at, path: Path = path) -> None:
+            kill_at_step(at, tmp_path)
+            restore(path, place.root, place.url, replace=True)
+
+        tally = Tally()
+        killed(put_back, None, tally)
+        gone = not place.root.exists()
+        if gone:
+            signer_of(place.root)  # whoever looks at the key first makes the folder
+        again = place.open()
+        found = everything(again)
+        again.database.close()
+        assert found in (old, new)
+        outcomes.append(found == new)
+        left = [one for one in there(tmp_path) if one.startswith("audits-since-")]
+        assert len(left) == gone
+        shutil.rmtree(tmp_path / left[0]) if gone else None
+        if found == new and place.url is None:
+            asides = [one for one in there(tmp_path) if one.startswith("audits-before-")]
+            aside = Record(tmp_path / asides[-1], "")
+            assert everything(aside) == old
+            aside.database.close()
+        restore(path, place.root, place.url, replace=True)
+        again = place.open()
+        assert everything(again) == new
+        again.database.close()
+        if tally.during[ENDED]:
+            break
+    assert 2 <= outcomes.count(True) < len(outcomes) - 2, outcomes
+    assert not [one for one in there(tmp_path) if "restoring" in one]
+
+
+def test_a_restore_to_another_database_that_was_cut_off_is_named(
+    tmp_path: Path, content: AuditContent
+) -> None:
+    record = filled(Place(tmp_path / "audits", ""), content)
+    record.database.close()
+    swap = {"aside": "", "moment": "20261127", "place": "postgresql://me:***@there/audits"}
+    (tmp_path / ".audits.restoring.json").write_text(json.dumps(swap))
+    with pytest.raises(InputError, match=r"restore to the database postgresql://me:\*\*\*@there"):
+        Record(tmp_path / "audits", "")
 
 
 @pytest.fixture
