@@ -104,6 +104,8 @@ def number_text(value: float, width: float, percent: bool = False, largest: floa
     ('0.9', '0')
     >>> number_text(-0.0431, 0.02), number_text(-0.0001, 0.02)
     ('−0.043', '0.000')
+    >>> number_text(55.26206435, 2e-5), number_text(1507.321, 1e-3)  # at most five figures
+    ('55.262', '1,507.3')
     """
     if not math.isfinite(value):
         return "not defined"
@@ -117,6 +119,8 @@ def number_text(value: float, width: float, percent: bool = False, largest: floa
         # one decimal of a number below 1 says too little, however wide its interval
         least = 2 if not percent and size <= 1.0 and width <= 1.0 else 0
         decimals = min(max(1 - math.floor(math.log10(2.0 * spread)), least), most)
+        if size * factor >= 1.0:
+            decimals = min(decimals, max(4 - math.floor(math.log10(size * factor)), 0))
     else:  # four figures
         decimals = min(max(3 - math.floor(math.log10(max(abs(shown), 1.0))), 0), most - 2)
     return formatted(shown, f"z,.{decimals}f") + "%" * percent  # z: a rounded zero has no sign
@@ -136,6 +140,23 @@ def range_text(low: float, high: float, percent: bool = False) -> str:
         return "no interval"
     width, largest = high - low, max(abs(low), abs(high))
     return " to ".join(number_text(one, width, percent, largest) for one in (low, high))
+
+
+def share_text(share: float) -> str:
+    """A share of things that were counted, in percent; few of them are not none.
+
+    Examples
+    --------
+    >>> share_text(0.0412), share_text(0.0004), share_text(0.9998)
+    ('4.1%', 'less than 0.1%', 'more than 99.9%')
+    >>> share_text(0.0), share_text(1.0)
+    ('0%', '100%')
+    """
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    if share < 0.0005:
+        return "less than 0.1%"
+    return "more than 99.9%" if share >= 0.9995 else f"{share:.1%}"
 
 
 def p_text(p_value: float) -> str:

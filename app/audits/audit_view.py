@@ -142,7 +142,7 @@ def limits(project: Project, audit: Audit) -> None:
             {
                 "Check": [CHECKS[code].title if code in CHECKS else code for code in facts.limits],
                 "Code": list(facts.limits),
-                "Limit": [limit_text(one) for one in facts.limits.values()],
+                "Limit": [limit_text(one, CHECKS.get(code)) for code, one in facts.limits.items()],
             }
         ),
         key="audit_limits",

@@ -71,7 +71,7 @@ def checks_table() -> str:
     from kdcal_core.checks import CHECKS, limit_text
 
     rows = (
-        f"| {one.code} | {one.title} | {one.question} | {limit_text(one.limit)} |"
+        f"| {one.code} | {one.title} | {one.question} | {limit_text(one.limit, one)} |"
         for one in CHECKS.values()
     )
     return "\n".join(["| code | check | question | default limit |", "|---|---|---|---|", *rows])

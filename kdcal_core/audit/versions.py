@@ -22,7 +22,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, Review
-from kdcal_core.text import listed
+from kdcal_core.text import in_sentence, listed
 
 Facts = tuple[tuple[str, str, str], ...]
 """What differs, with what it was and what it is. Untrusted text."""
@@ -348,8 +348,8 @@ def _facts_of_roles(roles: Roles) -> dict[str, str]:
 def _facts_of_limits(limits: Mapping[str, Limit]) -> dict[str, str]:
     facts = {}
     for code, limit in limits.items():
-        title = f" ({CHECKS[code].title.lower()})" if code in CHECKS else ""
-        facts[f"Limit of {code}{title}"] = limit_text(limit)
+        title = f" ({in_sentence(CHECKS[code].title)})" if code in CHECKS else ""
+        facts[f"Limit of {code}{title}"] = limit_text(limit, CHECKS.get(code))
     return facts
 
 

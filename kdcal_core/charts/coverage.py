@@ -69,7 +69,7 @@ def coverage_by_chart(
 
 def coverage_chart(found: Coverage, *, dark: bool) -> Chart:
     """Coverage at every stated level."""
-    levels = [f"{row.level:.0%}" for row in found.rows]
+    levels = [f"{100 * row.level:g}%" for row in found.rows]
     held = [row.coverage for row in found.rows]
     said = ", ".join(
         f"{level} hold {value_text(one)}" for level, one in zip(levels, held, strict=True)
@@ -135,7 +135,7 @@ def coverage_figure(found: Coverage, *, dark: bool) -> go.Figure:
     colours = palette(dark)
     figure = new_figure(dark, height=280)
     places = np.arange(len(found.rows), dtype=np.float64)
-    texts = [f"{row.level:.0%}" for row in found.rows]
+    texts = [f"{100 * row.level:g}%" for row in found.rows]
     figure.add_traces(
         _points(
             places,
@@ -239,7 +239,7 @@ def _stated(level: float, n: int, colours: Palette) -> go.Scatter:
         y=[level, level],
         mode="lines",
         line={"color": colours.truth, "width": 1, "dash": "4px,4px"},
-        name=f"Stated {level:.0%}",
+        name=f"Stated {100 * level:g}%",
         hoverinfo="skip",
     )
 
@@ -282,7 +282,7 @@ def coverage_words(
         f"{value_text(before[at])} ({interval_text(before[at])}; {names[at]})"
         for at in (least, most)
     )
-    words = f"Stated {level:.0%} intervals hold from {lowest} to {highest} of the outcomes"
+    words = f"Stated {100 * level:g}% intervals hold from {lowest} to {highest} of the outcomes"
     off = (
         f"The stated level lies outside the error bar in {_off(before, level)} of {len(known)} bins"
     )
@@ -427,14 +427,14 @@ def quantile_words(before: QuantileReliability, after: QuantileReliability | Non
     """The largest distance between stated and observed quantiles, before and after."""
     worst = _furthest(before)
     words = (
-        f"Furthest off is the {before.levels[worst]:.0%} quantile: "
+        f"Furthest off is the {100 * before.levels[worst]:g}% quantile: "
         f"{_observed_text(before, worst)} of {before.n:,} outcomes lie at or below it"
     )
     if after is None:
         return f"{words}."
     worst = _furthest(after)
     return (
-        f"{words}. Recalibrated, it is the {after.levels[worst]:.0%} quantile: "
+        f"{words}. Recalibrated, it is the {100 * after.levels[worst]:g}% quantile: "
         f"{_observed_text(after, worst)} lie at or below it."
     )
 
@@ -455,5 +455,5 @@ def _observed_text(curve: QuantileReliability, at: int) -> str:
 def quantile_alt(before: QuantileReliability, after: QuantileReliability | None = None) -> str:
     """Alternative text of the reliability of quantiles, with at most nine levels."""
     at = np.unique(np.linspace(0, before.levels.size - 1, 9).astype(int))
-    words = ", ".join(f"{before.levels[i]:.0%} sees {_observed_text(before, i)}" for i in at)
+    words = ", ".join(f"{100 * before.levels[i]:g}% sees {_observed_text(before, i)}" for i in at)
     return f"Stated against observed quantiles: {words}. {quantile_words(before, after)}"

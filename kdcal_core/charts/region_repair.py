@@ -22,7 +22,7 @@ from kdcal_core.charts.marks import identity
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.reliability import reliability_alt, reliability_figure
 from kdcal_core.diagnostics import Estimate, PairedAuc, ReliabilityCurve, estimate_text, value_text
-from kdcal_core.text import counted, escape_html, formatted, number_text
+from kdcal_core.text import counted, escape_html, formatted, number_text, share_text
 
 _EXAMPLES = (0.2, 0.8)  # stated probabilities whose change is reported
 _SUREST = 0.999
@@ -181,7 +181,7 @@ def _ends(one: RegionMap) -> tuple[float, float]:
 def _share(p: float) -> str:
     """A probability in percent, with a decimal near 0 and 1."""
     if not 1.0 - _SUREST <= p <= _SUREST:
-        return "over 99.9%" if p > 0.5 else "below 0.1%"
+        return share_text(p)
     return number_text(p, max(0.6 * min(p, 1.0 - p), 0.006), percent=True)
 
 

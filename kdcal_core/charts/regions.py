@@ -28,7 +28,15 @@ from kdcal_core.diagnostics import (
     search_finding,
     value_text,
 )
-from kdcal_core.text import counted, escape_html, in_sentence, listed, number_text, p_text
+from kdcal_core.text import (
+    counted,
+    escape_html,
+    in_sentence,
+    listed,
+    number_text,
+    p_text,
+    share_text,
+)
 
 MAX_LINES = 40
 _LINE = 26
@@ -348,7 +356,7 @@ def region_hover(region: Region, *, regression: bool = False) -> tuple[str, ...]
         *stated,
         observed,
         *spread,
-        f"{region.n:,} rows ({region.share:.1%})",
+        f"{region.n:,} rows ({share_text(region.share)})",
         f"{FAULTS[region.fault]}, corrected p {p_text(region.adjusted_p)}",
     )
 

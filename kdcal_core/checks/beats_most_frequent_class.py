@@ -42,6 +42,7 @@ Check(
     family="data",
     tasks=("classification",),
     limit=Limit(low=0.0),
+    percent=True,
     measured=_measured,
     remedy="Check that the target and the order of the classes are right, and whether the model is "
     "over-confident where it names the rarer class.",

@@ -15,7 +15,8 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 
 def _parts(gains: tuple[Estimate, Estimate]) -> list[Part]:
-    return [Part(*one) for one in zip(gains, ("log loss", "brier score"), strict=True)]
+    # earlier audits know the second without Brier's capital letter
+    return [Part(gains[0], "log loss"), Part(gains[1], "Brier score", "brier score")]
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:

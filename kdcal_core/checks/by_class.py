@@ -57,6 +57,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.03, 0.03),
+    percent=True,
     measured=_measured,
     remedy="Check that these rows have the mix of classes that the model was trained for. If "
     "they do, use a calibrator of the whole vector, such as vector scaling.",

@@ -34,6 +34,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.05, 0.05),
+    percent=True,
     measured=_measured,
     remedy="Calibrate each predicted class by itself: kernel densities or histograms of the "
     "predicted class do. The page Confidence by class shows where.",

@@ -27,6 +27,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.03, 0.03),
+    percent=True,
     measured=_measured,
     remedy="Check that these rows have the share of events that the model was trained for. If "
     "they do, refit it or recalibrate it: where the slope is right, one added number in the "

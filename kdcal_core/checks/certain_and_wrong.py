@@ -38,6 +38,7 @@ Check(
     family="data",
     tasks=("classification",),
     limit=Limit(high=0.02),
+    percent=True,
     measured=_measured,
     remedy="A probability of exactly 1 that is wrong costs without limit in log loss. A forest of "
     "few trees, a rounded column or labels state it; give unrounded probabilities, or calibrate.",

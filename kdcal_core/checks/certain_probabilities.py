@@ -26,6 +26,7 @@ Check(
     family="data",
     tasks=("classification",),
     limit=Limit(high=0.5),  # forests and neighbours state certainty for many rows
+    percent=True,
     measured=_measured,
     remedy="The columns may hold the predicted class, or the model rounds. Give the probabilities "
     "before any threshold.",

@@ -115,6 +115,8 @@ class Check:
     of_rows : bool
         Whether the estimates are numbers of rows. Too few of them are a lack of evidence, and no
         fault of the model: then no part fails.
+    percent : bool
+        Whether the estimates are shown in percent, and so is the limit. Where parts differ, not.
     quick : bool
         Whether the answer takes less than a second for some ten thousand rows.
     place : str
@@ -147,6 +149,7 @@ class Check:
     needs: Callable[[Evidence], str | None] = field(default=_everywhere, repr=False)
     draws: int = 0
     of_rows: bool = False
+    percent: bool = False
     quick: bool = True
     place: str = ""
     repairs: Repairs | None = None
@@ -277,8 +280,14 @@ def in_form(estimate: Estimate, value: float) -> str:
     return value_text(estimate, value)
 
 
-def limit_text(limit: Limit, estimate: Estimate | None = None) -> str:
+def limit_text(limit: Limit, of: Estimate | Check | None = None) -> str:
     """A limit with all its own digits, in percent where the estimate that it is for is.
+
+    Parameters
+    ----------
+    limit : Limit
+    of : Estimate or Check, optional
+        What it is for: the check where there is no estimate.
 
     Examples
     --------
@@ -292,7 +301,7 @@ def limit_text(limit: Limit, estimate: Estimate | None = None) -> str:
     """
     if limit.against == "chance":
         return "no more than chance"
-    percent = estimate is not None and estimate.percent
+    percent = of is not None and of.percent
     low, high = (
         formatted(100.0 * end if percent else end, ",.12g") + "%" * percent
         for end in (limit.low, limit.high)

@@ -52,6 +52,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(high=0.9),
+    percent=True,
     measured=_measured,
     remedy="Look at the wrong rows with the highest confidence: wrong labels, copies of other "
     "classes or rows unlike the training data are common causes. Then calibrate.",

@@ -56,6 +56,7 @@ Check(
     family="data",
     tasks=("classification", "regression"),
     limit=Limit(against="chance"),
+    percent=True,
     measured=_measured,
     remedy="Take the copies out of the judged rows, and check how the sets were drawn. Results on "
     "rows that were learnt from flatter the model.",

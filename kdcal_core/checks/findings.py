@@ -56,7 +56,7 @@ def _unanswered_text(checked: CheckedReview) -> str:
     missing = checked.unanswered
     if not missing:
         return ""
-    named = [f"{one.check.title.lower()} ({_reason(one)})" for one in missing]
+    named = [f"{in_sentence(one.check.title)} ({_reason(one)})" for one in missing]
     verb = "has" if len(missing) == 1 else "have"
     count = counted(len(missing), "check")
     return f"{count} that must be answered {verb} no answer: {listed(named, _MOST)}."
@@ -67,7 +67,7 @@ def _reason(result: CheckResult) -> str:
 
 
 def _titles(results: tuple[CheckResult, ...]) -> str:
-    return listed([one.check.title.lower() for one in results], _MOST)
+    return listed([in_sentence(one.check.title) for one in results], _MOST)
 
 
 def part_text(result: CheckResult, part: JudgedPart) -> str:
@@ -108,8 +108,8 @@ def evidence_text(result: CheckResult, part: JudgedPart) -> str:
     rows = f"About {counted(part.rows_needed or 0, 'row')} {kind} would decide."
     if part.spared:
         alone = (
-            "Looked at alone it would fail. Among so many numbers one may lie beyond its limit by "
-            "chance, so that its interval is wider here."
+            "Judged alone it would fail. Among so many numbers one may lie beyond its limit by "
+            "chance, so the interval shown is widened to allow for all of them."
         )
         return f"{alone} {rows}" if part.rows_needed else alone
     if part.rows_needed is not None:
@@ -241,7 +241,7 @@ def _rows_text(unsure: tuple[CheckResult, ...], n: int) -> str:
     if far:
         least = min(total[title] for title in far)
         step += (
-            f" To decide {listed([title.lower() for title in far], _MOST)} would take "
+            f" To decide {listed([in_sentence(title) for title in far], _MOST)} would take "
             f"{_rows(least)} or more: the estimate lies too close to its limit."
         )
     return step

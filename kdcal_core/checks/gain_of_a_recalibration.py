@@ -87,6 +87,7 @@ Check(
     family="usefulness",
     tasks=("regression",),
     limit=Limit(high=0.05),
+    percent=True,
     measured=_measured,
     remedy="A repair is worth it: compare the recalibrators on these rows, and use the one "
     "that is recommended.",

@@ -66,6 +66,7 @@ Check(
     family="usefulness",
     tasks=("classification",),
     limit=Limit(high=0.05),
+    percent=True,
     measured=_measured,
     remedy="A repair is worth it: compare the calibrators on these rows and export the one that "
     "is recommended.",

@@ -39,6 +39,7 @@ Check(
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.05, 0.05),
+    percent=True,
     measured=_measured,
     remedy="Too few outcomes inside: the distributions are too narrow. Recalibrate them, and look "
     "where the misses lie.",

@@ -28,6 +28,7 @@ Check(
     family="data",
     tasks=("classification", "regression"),
     limit=Limit(high=0.2),
+    percent=True,
     measured=_measured,
     remedy="Find out why the values are missing, and whether they were missing as often in "
     "training. Look at the rows with and without them on the Regions page.",

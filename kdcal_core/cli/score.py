@@ -17,7 +17,7 @@ from kdcal_core.jobs import run_limited
 from kdcal_core.progress import Progress
 from kdcal_core.review import check_outputs
 from kdcal_core.store.archive import new_file
-from kdcal_core.text import formatted, printable, seconds_text
+from kdcal_core.text import formatted, printable, seconds_text, share_text
 
 # A table may have any length, so the work has no time limit.
 _SECONDS = 30 * 24 * 3600.0
@@ -144,7 +144,7 @@ def _report(found: dict[str, Any], out: str, seconds: float) -> str:
         f"{rows:,} rows in {seconds_text(seconds)}, mean confidence {found['confidence']:.1%}."
     ]
     lines += [printable(note) for note in found["notes"]]
-    shares = [(name, f"{n:,}", f"{n / rows:.1%}") for name, n in found["classes"].items()]
+    shares = [(name, f"{n:,}", share_text(n / rows)) for name, n in found["classes"].items()]
     return "\n".join(
         [*lines, "", table(("Predicted class", "Rows", "Share"), shares), "", f"Wrote {out}."]
     )

@@ -19,7 +19,7 @@ from kdcal_core.data.column_kinds import is_number, simple
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.schema import FloatArray, IntArray, Roles
 from kdcal_core.errors import InputError
-from kdcal_core.text import listed
+from kdcal_core.text import listed, share_text
 
 _WHOLE = re.compile(r"([+-]?)([0-9]+)(?:\.0*)?")
 _NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?")
@@ -417,7 +417,7 @@ def states_a_risk(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> s
     >>> p = np.linspace(0.0, 0.4, 1000)
     >>> y = (np.arange(1000) % 5 < 5 * p).astype(np.int64)
     >>> states_a_risk(np.column_stack([1 - p, p]), y, ("no", "yes"))
-    'The model states a risk of yes and hardly ever names it: 0.0% of the rows have a probability \
+    'The model states a risk of yes and hardly ever names it: 0% of the rows have a probability \
 above one half, while yes makes up 29.9% of them. It ranks them (AUROC 0.619), and accuracy \
 says nothing about that'
     """
@@ -443,9 +443,9 @@ def risk_words(name: str, named: float, seen: float, area: float, errors: float)
     if errors <= _ERRORS or named >= seen / 2.0:
         return None
     return (
-        f"The model states a risk of {name} and hardly ever names it: {named:.1%} of the rows have "
-        f"a probability above one half, while {name} makes up {seen:.1%} of them. It ranks them "
-        f"(AUROC {area:.3f}), and accuracy says nothing about that"
+        f"The model states a risk of {name} and hardly ever names it: {share_text(named)} of the "
+        f"rows have a probability above one half, while {name} makes up {seen:.1%} of them. It "
+        f"ranks them (AUROC {area:.3f}), and accuracy says nothing about that"
     )
 
 

@@ -169,9 +169,13 @@ def reference_text(estimate: Estimate) -> str:
     ...                 percent=True, expected_words="stated")
     >>> reference_text(held)
     '95.0% stated'
+    >>> reference_text(Estimate("Gain", "Gain", 0.19, 0.17, 0.21, 600, expected=0.0))
+    '0 expected by chance'
     """
     if estimate.expected is None:
         return ""
+    if estimate.expected == 0.0:  # a definition, of which no decimals were measured
+        return f"0{'%' * estimate.percent} {estimate.expected_words}"
     return f"{value_text(estimate, estimate.expected)} {estimate.expected_words}"
 
 

@@ -19,6 +19,7 @@ from kdcal_core.charts import (
     version_curves_chart,
     version_quantiles_chart,
 )
+from kdcal_core.charts.coverage import quantile_alt
 from kdcal_core.charts.palette import palette
 from kdcal_core.diagnostics import (
     ChangedEstimate,
@@ -188,12 +189,13 @@ def test_curves_of_both_differ_in_colour_dash_and_mark(dark: bool) -> None:
 
 def test_quantiles_of_both_are_drawn() -> None:
     pit = np.random.default_rng(0).uniform(size=300)
-    both = [quantile_reliability(one, (0.1, 0.5, 0.9)) for one in (pit, pit**2)]
+    both = [quantile_reliability(one, (0.025, 0.5, 0.9)) for one in (pit, pit**2)]
     chart = version_quantiles_chart(*both, dark=False)
     assert [one.name for one in chart.figure.data][1:] == [
         "Other review (300 rows)", "Open review (300 rows)",
     ]  # fmt: skip
     assert len(chart.table()) == 6
+    assert "2.5% sees" in quantile_alt(both[0])
 
 
 # Charts that two audits kept, on the same axes

@@ -334,6 +334,21 @@ def test_sets_that_differ_are_not_stable() -> None:
     assert verdicts(Evidence(classified(20_000, seed=2), classified(20_000)))["KC011"] == "pass"
 
 
+def test_a_limit_has_the_unit_of_its_estimates() -> None:
+    """Also where there is no answer, in whose place the check says the unit."""
+    parts = [
+        (one.code, part.estimate.percent)
+        for rows in (classified(300), several(300), forecast(300))
+        for one in measure_checks(
+            Evidence(rows, rows, missing={"x": 1}, **around(rows)),
+            [one.code for one in CHECKS.values() if one.quick],
+        ).checks
+        for part in one.parts
+    ]
+    assert len({code for code, _ in parts}) > 20
+    assert {code for code, percent in parts if percent != CHECKS[code].percent} == {"KC011"}
+
+
 def test_every_check_says_all_that_a_reader_needs() -> None:
     from app.shared.navigation import places
 

@@ -99,7 +99,7 @@ def groups(content: AuditContent, audit: Audit | None) -> str:
     """Performance in declared groups."""
     groups = content.subject.groups
     if not groups:
-        return "No groups were declared, so that performance in groups was not judged."
+        return "No groups were declared, so performance in groups was not judged."
     return f"Declared groups: {listed(groups)}. {check_answers(content, 'KC008', 'KC025')}"
 
 
@@ -151,7 +151,7 @@ def limits_beforehand(content: AuditContent, audit: Audit | None) -> str:
 def second_person(content: AuditContent, audit: Audit | None) -> str:
     """Who recorded and who approved the audit."""
     if audit is None:
-        return "No record holds this audit, so that nobody has approved it."
+        return "No record holds this audit, so nobody has approved it."
     drafted, approved = audit.drafted.who, audit.last(AuditApproved)
     said = f"State of the audit: {audit.state}. {drafted.name} recorded it ({drafted.believed})."
     if approved is None:
