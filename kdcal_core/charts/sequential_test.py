@@ -148,7 +148,7 @@ def _e_figure(test: SequentialCalibration, dark: bool) -> go.Figure:
     room = 0.08 * (high - low)
     ticks = _powers(low, high)
     figure.update_layout(
-        xaxis={"title_text": "Labelled row", "tickformat": ",d"},
+        xaxis={"title_text": "Labelled row", "tickformat": ",d", "nticks": 5},
         yaxis={
             "title_text": "e-value",
             "range": [low - room, high + 1.5 * room],
@@ -227,7 +227,7 @@ def _gap_figure(test: SequentialCalibration, dark: bool) -> go.Figure:
     reach = float(max(-test.gap_low[settled].min(), test.gap_high[settled].max()))
     figure.add_hline(y=0.0, line={"color": colours.truth, "width": 1, "dash": "4px,4px"})
     figure.update_layout(
-        xaxis={"title_text": "Labelled row", "tickformat": ",d"},
+        xaxis={"title_text": "Labelled row", "tickformat": ",d", "nticks": 5},
         yaxis={
             "title_text": "Stated minus seen",
             "tickformat": ".0%",

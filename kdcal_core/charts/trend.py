@@ -159,7 +159,7 @@ def _trend_figure(trend: Trend, dark: bool) -> go.Figure:
     )
     percent = bool(estimates) and estimates[-1].percent
     figure.update_layout(
-        xaxis={"type": "date", "title_text": "Drafted (UTC)"},
+        xaxis={"type": "date", "title_text": "Drafted (UTC)", "nticks": 4},
         yaxis={
             "title_text": escape_html(trend.label, limit=48),
             "range": [low, high],

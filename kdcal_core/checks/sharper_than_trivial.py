@@ -36,7 +36,6 @@ Check(
     family="usefulness",
     tasks=("regression",),
     limit=Limit(low=0.0),
-    percent=True,
     measured=_measured,
     remedy="The spread of all outcomes would be as good a forecast. Check that outcome and "
     "predictions belong together.",
