@@ -507,7 +507,7 @@ def _shares_figure(
     )
     legend = {"orientation": "h", "x": 0, "y": 0, "yanchor": "top", "yref": "paper"}
     figure.update_layout(
-        showlegend=True, legend=legend, margin_b=40, xaxis={"tickformat": ".0%", "nticks": 5}
+        showlegend=True, legend=legend, margin_b=40, xaxis={"tickformat": ".0%", "nticks": 6}
     )
     figure.update_layout(height=figure.layout.height + 30)
     return figure

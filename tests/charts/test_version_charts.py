@@ -114,6 +114,7 @@ def trend(*values: float, limits: tuple[Limit | None, ...] = (), title: str = ""
 
 def test_a_trend_has_a_mark_an_audit_with_its_verdict() -> None:
     shown = trend_chart(trend(0.10, 0.08, 0.02), dark=False)
+    assert shown.figure.layout.xaxis.nticks == 4  # moments are long words, and pages narrow
     marks = shown.figure.data[-1]
     light = palette(dark=False)
     assert list(marks.y) == [0.10, 0.08, 0.02]
