@@ -29,7 +29,7 @@ from kdcal_core.diagnostics import (
     estimate_text,
     value_text,
 )
-from kdcal_core.text import counted, escape_html, formatted, share_text
+from kdcal_core.text import counted, escape_html, formatted
 
 _DASHES = ("solid", "6px,3px", "2px,3px", "9px,3px,2px,3px")
 _OWN_LABELS = {
@@ -485,15 +485,15 @@ def surest_words(name: str, surest: Surest, predicted: str) -> str:
     sentence = (
         f"The model predicts {surest.n_sure:,} of {counted(surest.n, 'row')} of “{name}” with more "
         f"than {SURE:.0%} confidence; it is most sure of row {surest.row + 1:,}, with "
-        f"{share_text(surest.said)} for class {predicted}."
+        f"{surest.said:.1%} for class {predicted}."
     )
     if surest.n_version_sure is None:
         return sentence
     as_sure = surest.n_version_sure
     return (
         f"{sentence} The kernel density version is as sure of "
-        f"{f'{as_sure:,}' if as_sure else 'none'} of them, and states "
-        f"{share_text(surest.version_said)} for that row."
+        f"{f'{as_sure:,}' if as_sure else 'none'} of them, and states {surest.version_said:.1%} "
+        "for that row."
     )
 
 
