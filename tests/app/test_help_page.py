@@ -101,6 +101,5 @@ def test_the_guide_lists_every_check_with_its_default_limit() -> None:
         assert check.title in row
         assert check.question in row
         for end in ends:
-            assert math.isinf(end) or re.search(
-                rf"(?<![\d.]){re.escape(formatted(end, 'g'))}(?![\d.])", row
-            )
+            shown = formatted(100 * end, "g") + "%" if check.percent else formatted(end, "g")
+            assert math.isinf(end) or re.search(rf"(?<![\d.]){re.escape(shown)}(?![\d.])", row)
