@@ -18,9 +18,10 @@ models and 300 to 5,000 rows (with ``--data FOLDER``; it goes on from what ``--c
 ``dependence`` for intervals and tests of rows that depend on one another, in clusters or in time;
 ``region_search`` for how often the search for regions finds made-up faults;
 ``unknown_images`` for Dey et al., Table 1 on ``mnist.npz`` against ``fashion_mnist.npz`` and noise
-(with ``--data FOLDER``); ``mnist_ensembles`` for Salamon et al., Figs. 16 to 19 on ``mnist.npz``
-(with ``--data FOLDER``); ``kills`` for what processes that are killed at random moments leave of
-audits, on both databases (``--moments`` of each case).
+(with ``--data FOLDER``), or with ``--protocol cifar`` for CIFAR-10, CIFAR-100 and SVHN as in the
+papers, from the published binary files; ``mnist_ensembles`` for Salamon et al., Figs. 16 to 19 on
+``mnist.npz`` (with ``--data FOLDER``); ``kills`` for what processes that are killed at random
+moments leave of audits, on both databases (``--moments`` of each case).
 ``--quick`` takes minutes, the whole an hour or more.
 """
 
@@ -53,6 +54,9 @@ def main() -> None:
     )
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--only", nargs="+", help="parts of the study of recalibration")
+    parser.add_argument(
+        "--protocol", choices=("mnist", "cifar"), default="mnist", help="sets of unknown_images"
+    )
     parser.add_argument("--quick", action="store_true", help="few sizes and repetitions")
     parser.add_argument("--models", nargs="+", default=["forest", "network"])
     parser.add_argument("--data", type=Path, help="folder of the real tables and images")
@@ -117,7 +121,8 @@ def main() -> None:
             parser.error("--data is needed for the study of real tables")
         if options.study in ("unknown_images", "mnist_ensembles"):
             of_images = unknown_images if options.study == "unknown_images" else mnist_ensembles
-            tasks, run = of_images.tasks(options.quick, options.data), of_images.run
+            which = {"protocol": options.protocol} if of_images is unknown_images else {}
+            tasks, run = of_images.tasks(options.quick, options.data, **which), of_images.run
         else:
             study = inside_outside if options.study == "inside_outside" else tables
             tasks, run = study.tasks(options.quick, kinds, options.data), study.run
