@@ -125,7 +125,7 @@ def test_regions(names: dict[str, Any]) -> None:
 
 def test_frames_of_other_libraries(names: dict[str, Any]) -> None:
     exec(example("polars"), names)
-    expected = HeterogeneousCalibrator("tree").fit(
+    expected = HeterogeneousCalibrator().fit(
         names["proba_heldout"],
         names["y_heldout"],
         pd.DataFrame(names["X_heldout"], columns=["age", "dose"]),

@@ -47,7 +47,6 @@ from kdcal_core.tasks import (
 )
 from kdcal_core.text import escape_markdown, seconds_text, typed
 
-DEFAULT = ("tree", "boosted", "auc")
 AS_IS = "reference"
 LONGEST_NOTE = 4000  # letters; names of columns and categories may be long
 _KEPT: dict[str, Any] = {"persist_state": "session"}
@@ -109,7 +108,7 @@ def _settings(view: View) -> RegionsSettings:
         "Regions by",
         options=keys if view.looked.inputs else ["column"],
         selection_mode="multi",
-        default=[key for key in DEFAULT if view.looked.inputs] or None,
+        default=[key for key in RegionsSettings().partitions if view.looked.inputs] or None,
         format_func=PARTITION_TITLES.__getitem__,
         key=f"regions_methods_{len(keys)}",
         help="One map for all rows and a second model are fitted too, for comparison.",

@@ -13,6 +13,8 @@ from kdcal_core.tasks import RegionsMethod, RegionsRecord, RegionsSettings
 from kdcal_core.text import counted
 
 SETTINGS = r"""
+* **Forest regions**: the regions of many trees grown on resampled rows, with averaged results. It
+  was the best of these on most tables that were measured.
 * **Tree regions**: Durfee et al., Algorithm 1. A shallow tree on the training rows separates the
   classes, and each of its regions gets its own Platt map. Without training rows, a fifth of the
   calibration rows grows each of five trees, and the other rows fit its maps.
@@ -20,8 +22,7 @@ SETTINGS = r"""
   wrong (section 5; the text of section 13 is missing, so this is our derivation).
 * **AUROC regions**: a tree whose splits are chosen to raise the AUROC (our derivation for section
   12).
-* **Forest regions**: many trees, with averaged results. **The chosen column**: its values are the
-  regions.
+* **The chosen column**: its values are the regions.
 
 Depth and fewest rows are those set above. The Compare page and the export use each calibrator's own
 depth: 3 for Tree and AUROC regions, 2 for Boosted and 6 for Forest regions. Regions with few rows

@@ -154,7 +154,7 @@ _GUESSED = {
     "temperature": "sts",
     "temperature_scaling": "sts",
     "logistic": "platt",
-    "forest": "heterogeneous_forest",
+    **dict.fromkeys(("forest", "regions", "heterogeneous"), "heterogeneous_forest"),
     "matrix": "sms",
     "ensemble_temperature": "ets",
 }

@@ -352,6 +352,10 @@ def _open(calibrator: Calibrator) -> dict[str, Any]:
     found = calibrator.get_params(deep=False)
     usual = type(calibrator)().get_params(deep=False)
     idle = (_SEED, *_IDLE.get(found.get("partition"), ()))
+    if found.get("partition") == "tree":
+        usual["partition"] = "tree"  # its regions may also be the values of columns
+    elif "partition" in found:
+        idle += ("partition",)
     return {
         name: value for name, value in found.items() if value == usual[name] and name not in idle
     }

@@ -39,7 +39,7 @@ SECOND_MODEL = "second_model"
 PARTITION_TITLES = {
     **{
         key: calibrator_entry(f"heterogeneous_{key}").label
-        for key in ("tree", "boosted", "auc", "forest")
+        for key in ("forest", "tree", "boosted", "auc")
     },
     "column": "The chosen column",
 }
@@ -65,7 +65,7 @@ class RegionsSettings:
         Number of folds where there is no evaluation set; seed of all draws.
     """
 
-    partitions: tuple[str, ...] = ("tree", "boosted", "auc")
+    partitions: tuple[str, ...] = ("forest", "tree", "boosted")
     max_depth: int | None = None
     min_rows: int | None = None
     n_trees: int = 100

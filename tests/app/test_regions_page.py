@@ -250,7 +250,7 @@ def test_the_repair_is_judged_by_a_job(app, tmp_path, texts) -> None:
     tiles = {unescape(tile.label): tile for tile in app.metric}
     assert float(tiles["AUROC"].value) > 0.7
     table = next(frame.value for frame in app.dataframe if "AUROC lift" in frame.value)
-    assert table["Calibrated by"].tolist()[2] == CALIBRATORS["heterogeneous_tree"].label
+    assert table["Calibrated by"].tolist()[2] == CALIBRATORS["heterogeneous_forest"].label
     for column in ("Log loss", "AUROC"):
         assert table[column].str.contains(r"\(0\.\d+ to 0\.\d+\)").all()
     assert (table.iloc[0][["Change", "AUROC lift"]] == "reference").all()

@@ -59,7 +59,7 @@ def _fit(
     proba: np.ndarray, y: np.ndarray, frame: pd.DataFrame, training: Any = None
 ) -> HeterogeneousCalibrator:
     grown = {} if training is None else {"X_partition": training[0], "y_partition": training[1]}
-    return HeterogeneousCalibrator().fit(proba, y, frame, **grown)
+    return HeterogeneousCalibrator("tree").fit(proba, y, frame, **grown)
 
 
 def _by_hand(proba: np.ndarray, y: np.ndarray, frame: pd.DataFrame) -> tuple[str, float]:

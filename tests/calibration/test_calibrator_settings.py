@@ -103,6 +103,7 @@ def test_text_is_read_as_what_the_setting_may_be(
         ("histogram", "n_bins", "10" * 20, "cannot be '1010"),
         ("histogram", "strategy", "QUANTILE", "Choose quantile or uniform."),
         ("heterogeneous_forest", "random_state", "1", "no setting 'random_state'"),
+        ("heterogeneous_forest", "partition", "tree", "no setting 'partition'"),
     ],
 )
 def test_what_cannot_be_is_reported_with_what_can(

@@ -167,6 +167,10 @@ PARTITIONS: dict[str, PartitionKind] = {
 }
 
 
+PRUNED = ("tree", "auc")
+"""Partitions whose trees can be cut back."""
+
+
 @storable
 class HeterogeneousCalibrator(Calibrator):
     """Divides the inputs into regions and calibrates each separately (Durfee et al., Algorithm 1).
@@ -176,8 +180,8 @@ class HeterogeneousCalibrator(Calibrator):
 
     Parameters
     ----------
-    partition : str, default="tree"
-        Key of :data:`PARTITIONS`.
+    partition : str, default="forest"
+        Key of :data:`PARTITIONS`; the notes say why a forest. A single tree is the one to read.
     calibrator : str, default="platt"
         The map inside a region, a key of :data:`MAPS`.
     max_depth : int or None, default=None
@@ -215,6 +219,13 @@ class HeterogeneousCalibrator(Calibrator):
     few rows borrows from the enclosing region. A region with one class uses the enclosing region's
     slope and fits only its offset.
 
+    A forest is the default because it was measured best. On five tables (networks at two learning
+    rates, five seeds, 50 trees) its log loss and its AUROC were better than those of a tree in all
+    cells, at the default depth and at the best of five. On four tables, with 300 and 2,000
+    calibration rows, it was better than a tree in 16 of 16 runs and never worse than one Platt map;
+    boosted partitions of tuned depth and number of stages were so in 9 of 16, and lost to Platt
+    with few rows. Tuning the forest's depth gained nothing.
+
     Examples
     --------
     >>> import numpy as np, pandas as pd
@@ -245,7 +256,7 @@ class HeterogeneousCalibrator(Calibrator):
 
     def __init__(
         self,
-        partition: str = "tree",
+        partition: str = "forest",
         calibrator: str = "platt",
         max_depth: int | None = None,
         min_rows: int | None = None,
@@ -297,9 +308,15 @@ class HeterogeneousCalibrator(Calibrator):
         Raises
         ------
         InputError
-            If an array does not have this form.
+            If an array does not have this form, or if ``prune`` is set where no single tree is
+            grown.
         """
         self._validate_params()
+        if self.prune and self.partition not in PRUNED:
+            raise InputError(
+                f"The setting 'prune' does nothing where the partition is {self.partition!r}",
+                fix="Leave it out, or divide the inputs by a single tree: partition='tree'.",
+            )
         proba = check_proba(proba)
         y = check_labels(y, proba.shape[1], n_rows=len(proba))
         weight = check_weight(sample_weight, len(proba))

@@ -7,7 +7,9 @@ files whose column ``y`` is the class); ``depth`` for Dey et al., Fig. 2 (with `
 of Torres et al., their simulation study and real tables (more of them with ``--data FOLDER``), or
 with ``--only`` some of these; ``heterogeneous`` for Durfee et al.'s tables on the shipped census,
 or on five real tables with ``--data FOLDER`` (``--cache FOLDER`` keeps the networks' scores, so
-that the calibrators can be measured again without training); ``comparison`` for all offered
+that the calibrators can be measured again without training); ``partitions`` for which kind of
+regions should be the default, depths and stages tuned (on four real tables with ``--data
+FOLDER``); ``comparison`` for all offered
 calibrators over the shipped samples and, with ``--data FOLDER``, further real tables, and how they
 rank; ``small_samples`` for calibrators on 100 to 5,000 rows, on made-up tables and, with ``--data
 FOLDER``, fifteen real ones (``--cache FOLDER`` keeps what their models say); ``watch`` for
@@ -42,7 +44,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 STUDIES = (
     *("simulations", "tables", "depth", "images"),
-    *("recalibration", "heterogeneous", "comparison", "small_samples"),
+    *("recalibration", "heterogeneous", "partitions", "comparison", "small_samples"),
     *("watch", "inside_outside", "arena", "region_search"),
     *("unknown_images", "mnist_ensembles", "kills", "dependence"),
 )
@@ -86,6 +88,9 @@ def main() -> None:
         return
     if options.study == "heterogeneous":
         _heterogeneous(options)
+        return
+    if options.study == "partitions":
+        _partitions(options)
         return
     if options.study == "comparison":
         _comparison(options)
@@ -163,6 +168,15 @@ def _heterogeneous(options: argparse.Namespace) -> None:
     out.mkdir(parents=True, exist_ok=True)
     tasks = study.tasks(options.quick, options.data, options.cache)
     report.write(_run_all(tasks, study.run, options.workers, options.minutes), out)
+
+
+def _partitions(options: argparse.Namespace) -> None:
+    from tests.benchmarks.studies.heterogeneous import partitions
+
+    out = options.out / "heterogeneous"
+    out.mkdir(parents=True, exist_ok=True)
+    tasks = partitions.tasks(options.quick, options.data)
+    partitions.write(_run_all(tasks, partitions.run, options.workers, options.minutes), out)
 
 
 def _comparison(options: argparse.Namespace) -> None:

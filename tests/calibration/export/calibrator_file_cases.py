@@ -98,6 +98,6 @@ def heterogeneous(n_classes=2, **settings):
     rows = scored(n_classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        calibrator = HeterogeneousCalibrator(min_rows=20, **settings)
+        calibrator = HeterogeneousCalibrator(**{"partition": "tree", "min_rows": 20, **settings})
         calibrator.fit(rows.proba, rows.y, table())
     return calibrator, rows

@@ -45,7 +45,7 @@ class Case:
         self.X, self.rows = self.read("calibration")
         self.training = self.read("evaluation")
         self.calibrator = fit_calibrator(
-            HeterogeneousCalibrator(min_rows=40),
+            HeterogeneousCalibrator("tree", min_rows=40),
             self.rows,
             self.X,
             training=(self.training[0], self.training[1].y),
@@ -79,7 +79,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 def test_the_fit_is_that_of_the_embedded_rows(case: Case) -> None:
     frames = [layer_frame(case.model, X, case.layer) for X in (case.X, case.training[0])]
-    by_hand = HeterogeneousCalibrator(min_rows=40).fit(
+    by_hand = HeterogeneousCalibrator("tree", min_rows=40).fit(
         case.rows.proba,
         case.rows.y,
         frames[0],

@@ -121,7 +121,9 @@ def folder(tmp_path_factory):
 def fit(found, X, **given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        return HeterogeneousCalibrator(**{"min_rows": 20, **given}).fit(found.proba, found.y, X)
+        return HeterogeneousCalibrator(**{"partition": "tree", "min_rows": 20, **given}).fit(
+            found.proba, found.y, X
+        )
 
 
 def answers(path, X):

@@ -73,7 +73,7 @@ def test_it_repairs_what_the_model_does_not_see(partition, kind):
 def test_training_rows_grow_one_tree_and_the_calibration_rows_fit_it():
     proba, y, frame = people()
     _, labels, training = people(6000, 2)
-    calibrator = HeterogeneousCalibrator().fit(
+    calibrator = HeterogeneousCalibrator("tree").fit(
         proba, y, frame, X_partition=training, y_partition=labels
     )
     (tree,) = calibrator.trees_
@@ -95,7 +95,7 @@ def test_training_rows_grow_one_tree_and_the_calibration_rows_fit_it():
 
 def test_without_training_rows_no_row_serves_a_tree_and_its_maps():
     proba, y, frame = people()
-    calibrator = HeterogeneousCalibrator(random_state=3).fit(proba, y, frame)
+    calibrator = HeterogeneousCalibrator("tree", random_state=3).fit(proba, y, frame)
     assert len(calibrator.layers_) == 5
     assert "5 trees" in calibrator.notes_[0]
     grown = [int(tree.n[0]) for tree in calibrator.trees_]
@@ -277,7 +277,7 @@ def test_sklearns_own_checks(check):
 def test_fitted_like_every_other_calibrator():
     proba, y, frame = people(800)
     rows = ScoredSet(proba, y, ("no", "yes"), "digest", "calibration")
-    fitted = fit_calibrator(HeterogeneousCalibrator(), rows, frame, training=(frame, y))
+    fitted = fit_calibrator(HeterogeneousCalibrator("tree"), rows, frame, training=(frame, y))
     found = calibrated(fitted, proba, frame)
     assert len(fitted.layers_) == 1
     np.testing.assert_array_equal(found.predicted, found.proba.argmax(axis=1))
@@ -305,7 +305,7 @@ def test_state_that_contradicts_itself_is_refused(partition):
 def test_progress_is_reported_and_cancels():
     proba, y, frame = people(400)
     text = []
-    HeterogeneousCalibrator().fit(
+    HeterogeneousCalibrator("tree").fit(
         proba, y, frame, progress=lambda share, sentence: text.append((share, sentence))
     )
     shares = [share for share, _ in text]
@@ -316,14 +316,14 @@ def test_progress_is_reported_and_cancels():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        HeterogeneousCalibrator().fit(proba, y, frame, progress=stop)
+        HeterogeneousCalibrator("tree").fit(proba, y, frame, progress=stop)
 
 
 def test_no_warning_of_a_plain_fit():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         proba, y, frame = people(500)
-        HeterogeneousCalibrator().fit(proba, y, frame).predict_proba(proba, frame)
+        HeterogeneousCalibrator("tree").fit(proba, y, frame).predict_proba(proba, frame)
 
 
 @pytest.mark.parametrize("width", [2, 9])
@@ -432,7 +432,7 @@ def test_nothing_is_said_of_regions_that_need_no_care(partition):
 def test_a_rule_that_several_trees_share_is_named_once():
     proba, y, frame = care()
     for n in (20, 3000):
-        fitted = HeterogeneousCalibrator().fit(proba[:n], y[:n], frame[:n])
+        fitted = HeterogeneousCalibrator("tree").fit(proba[:n], y[:n], frame[:n])
         assert len(fitted.layers_) == 5
         for note in fitted.notes_:
             named = re.findall(r"'([^']*)' \(", note)

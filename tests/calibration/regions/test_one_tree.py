@@ -24,7 +24,7 @@ def rows(n=2000, seed=0, effect=3.0):
 def test_losses_are_those_of_logistic_regressions_fitted_on_the_other_folds():
     proba, y, X = rows(600)
     fitting = FitRows(proba, y, np.ones(600), _frame(X), None, None)
-    settings = HeterogeneousCalibrator(pooling=False)
+    settings = HeterogeneousCalibrator("tree", pooling=False)
     tree = grow_tree(bin_inputs(_frame(X)), Gini(y), max_depth=2, min_rows=100)
     found = held_out_losses(settings, fitting, tree)
     fold = stratified_folds(y, FOLDS, 0)
@@ -47,7 +47,7 @@ def test_cuts_that_say_nothing_go_and_the_one_that_does_stays(training):
     _, labels, more = rows(4000, 1)
     given = {"X_partition": more, "y_partition": labels} if training else {}
     whole, cut = (
-        HeterogeneousCalibrator(prune=prune, max_depth=4).fit(proba, y, X, **given)
+        HeterogeneousCalibrator("tree", prune=prune, max_depth=4).fit(proba, y, X, **given)
         for prune in (False, "cv")
     )
     assert sum(t.n_leaves for t in cut.trees_) < 0.6 * sum(t.n_leaves for t in whole.trees_)
@@ -60,7 +60,7 @@ def test_pruned_trees_are_no_worse_on_new_rows():
     whole, cut = (
         log_loss(
             truth,
-            HeterogeneousCalibrator(prune=prune, max_depth=5, pooling=False, min_rows=10)
+            HeterogeneousCalibrator("tree", prune=prune, max_depth=5, pooling=False, min_rows=10)
             .fit(proba, y, X)
             .predict_proba(fresh, new),
         )
@@ -71,7 +71,7 @@ def test_pruned_trees_are_no_worse_on_new_rows():
 
 def test_too_few_rows_to_judge_by_leave_the_tree():
     proba, y, X = rows(4)
-    fitted = HeterogeneousCalibrator(prune="cv").fit(proba, y, X)
+    fitted = HeterogeneousCalibrator("tree", prune="cv").fit(proba, y, X)
     assert fitted.predict_proba(proba, X).shape == (4, 2)
 
 

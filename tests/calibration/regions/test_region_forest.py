@@ -6,6 +6,7 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics import log_loss
 
+from kdcal_core.calibration import calibrator_entry
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.calibration.regions.heterogeneous import layer_frame
 from kdcal_core.errors import InputError
@@ -61,6 +62,27 @@ def test_it_is_better_than_one_tree_where_no_few_regions_show_all():
     }
     assert loss["forest"] < loss["tree"] - 0.02
     assert loss["tree"] < log_loss(truth, fresh) - 0.02
+
+
+def test_it_is_what_the_calibrator_is_by_default():
+    proba, y, frame = rows(400)
+    usual = HeterogeneousCalibrator(n_trees=4).fit(proba, y, frame)
+    named = HeterogeneousCalibrator("forest", n_trees=4).fit(proba, y, frame)
+    np.testing.assert_array_equal(
+        usual.predict_proba(proba, frame), named.predict_proba(proba, frame)
+    )
+    assert usual.depth == 6
+    assert calibrator_entry("regions").key == "heterogeneous_forest"
+    assert calibrator_entry("regions").factory().get_params() == (
+        HeterogeneousCalibrator().get_params()
+    )
+
+
+@pytest.mark.parametrize("partition", ["forest", "boosted", "column", "groups"])
+def test_what_would_not_be_cut_back_is_refused(partition):
+    proba, y, frame = rows(100)
+    with pytest.raises(InputError, match=f"'prune' does nothing .* is '{partition}'"):
+        HeterogeneousCalibrator(partition, column="kind", prune="cv").fit(proba, y, frame)
 
 
 def test_one_seed_gives_one_answer_whatever_the_number_of_threads(monkeypatch):

@@ -73,7 +73,7 @@ def _without_network(parts: dict[str, Part]) -> Iterator[Row]:
     nothing = {part: np.zeros(len(rows.y)) for part, rows in parts.items()}
     proba = {part: _both(logit) for part, logit in nothing.items()}
     alone = {
-        "tree alone": HeterogeneousCalibrator(max_depth=_best_depth(proba, parts)),
+        "tree alone": HeterogeneousCalibrator("tree", max_depth=_best_depth(proba, parts)),
         "boosted alone": HeterogeneousCalibrator("boosted", n_trees=N_TREES),
     }
     for name, calibrator in alone.items():
@@ -101,9 +101,9 @@ def _calibrators(
     proba: dict[str, FloatArray], parts: dict[str, Part], slow: bool
 ) -> Iterator[tuple[str, Any]]:
     yield "Platt", calibrator_entry("platt").factory()
-    yield "tree", HeterogeneousCalibrator()
-    yield "tree, not pooled", HeterogeneousCalibrator(pooling=False)
-    best = HeterogeneousCalibrator(max_depth=_best_depth(proba, parts))
+    yield "tree", HeterogeneousCalibrator("tree")
+    yield "tree, not pooled", HeterogeneousCalibrator("tree", pooling=False)
+    best = HeterogeneousCalibrator("tree", max_depth=_best_depth(proba, parts))
     yield "tree, depth tuned", best
     yield "auc", HeterogeneousCalibrator("auc")
     if slow:
@@ -116,7 +116,7 @@ def _best_depth(proba: dict[str, FloatArray], parts: dict[str, Part]) -> int:
     rows = parts["validation"]
     found = {}
     for depth in DEPTHS:
-        fitted = _fit(HeterogeneousCalibrator(max_depth=depth), proba, parts)
+        fitted = _fit(HeterogeneousCalibrator("tree", max_depth=depth), proba, parts)
         found[depth] = _auc(_logit(_predict(fitted, proba["validation"], rows)), rows.y)
     return max(found, key=found.__getitem__)
 

@@ -76,10 +76,12 @@ def joined(first: Part, second: Part) -> Part:
     )
 
 
-def split(table: pd.DataFrame, y: IntArray, seed: int) -> dict[str, Part]:
+def split(
+    table: pd.DataFrame, y: IntArray, seed: int, sizes: tuple[int, ...] = SIZES
+) -> dict[str, Part]:
     """Four disjoint random parts; numbers are standardised by the first."""
-    share = min(1.0, len(y) / sum(SIZES))
-    ends = np.cumsum([int(share * size) for size in SIZES])
+    share = min(1.0, len(y) / sum(sizes))
+    ends = np.cumsum([int(share * size) for size in sizes])
     order = np.random.default_rng([seed, 4]).permutation(len(y))[: ends[-1]]
     rows = dict(zip(PARTS, np.split(order, ends[:-1]), strict=True))
     known = table.iloc[rows["training"]].select_dtypes("number")
