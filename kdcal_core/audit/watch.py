@@ -64,7 +64,7 @@ _MADE_LEAST = 0.2  # chance that the row with the lowest score is in the made ta
         fix="Audit the new rows of a regression once they have outcomes.",
     ),
     settle=settled,
-    edition="rows together",
+    edition="clusters in the test",
     covers=lambda review: [review.event, review.event_class, list(open_doubts(review))],
 )
 def watch_table(sets: Sets, *, settings: WatchSettings) -> Watch:
@@ -91,13 +91,14 @@ def watch_table(sets: Sets, *, settings: WatchSettings) -> Watch:
         old, (new, *before) = _calibrated(
             sets, which, settings, [new, *before], part_of(progress, 0.4, 0.5)
         )
-    state, copies = _state_before(old, before, of, review.event, settings)
+    roles = sets.reader.roles
+    by = roles.cluster if roles.time is None else None
+    state, copies = _state_before(old, before, of, review.event, by, settings)
     notes += copies
     if state is not None and settings.table is not None:
         check_continues(state, of, settings.limits.alpha, new.known)
     features = None
     if settings.weighted_by == "features":
-        roles = sets.reader.roles
         features = feature_frame(sets.frame(which, roles.features), roles), new.rows.inputs
     together, alone = _together(sets, which, new)
     found = _measured(
@@ -211,6 +212,7 @@ def _state_before(
     before: Sequence[_Rows],
     of: Watched,
     event: int | None,
+    by: str | None,
     settings: WatchSettings,
 ) -> tuple[WatchState | None, tuple[str, ...]]:
     """The state before the new table, None where it is the first, and notes on rows left out."""
@@ -223,7 +225,13 @@ def _state_before(
         check_continues(state, of, alpha, one.known)
         counts, copies = _counts(state, one)
         notes += copies
-        state = _after(state, one, counts, _tested(state, one.rows, counts, event), event)
+        if by is not None and one.rows.units is None and counts.any():
+            notes.append(
+                f"The sequential test counts the rows of {one.known.name[:80]} as independent, "
+                f"because it lacks the column {by[:60]!r}."
+            )
+        test = _tested(state, one.rows, counts, event, by)
+        state = _after(state, one, counts, test, event)
     return state, tuple(notes)
 
 
@@ -244,13 +252,21 @@ def _counts(state: WatchState, one: _Rows) -> tuple[NDArray[np.bool_], tuple[str
 
 
 def _tested(
-    state: WatchState, rows: NewRows, counts: NDArray[np.bool_], event: int | None
+    state: WatchState,
+    rows: NewRows,
+    counts: NDArray[np.bool_],
+    event: int | None,
+    by: str | None,
 ) -> SequentialCalibration | None:
-    """The sequential test over the rows that count; None if there are none."""
+    """The sequential test over the rows that count, by their clusters; None if there are none."""
     if not counts.any():
         return None
-    proba, y = rows.proba[counts], rows.y[counts]
-    return sequential_calibration(_score(proba, event), _hit(proba, y, event), state=state.test)
+    proba, y, cluster = rows.proba[counts], rows.y[counts], None
+    if by is not None and rows.units is not None:
+        cluster = pd.factorize(rows.units[by])[0][counts]  # rows without one count as one cluster
+    return sequential_calibration(
+        _score(proba, event), _hit(proba, y, event), cluster=cluster, state=state.test
+    )
 
 
 def _after(
@@ -334,7 +350,8 @@ def _measured(
     test = labels = None
     if there.any():
         progress(0.9, "Testing calibration on the labels")
-        test = _tested(before, rows.rows, counts, event)
+        by = together.column if together is not None and together.kind == "cluster" else None
+        test = _tested(before, rows.rows, counts, event, by)
         of_labels = None if together is None else together.only(len(score) + np.flatnonzero(there))
         labels = _with_labels(proba[there], y[there], event, asked, of_labels, seed)
     after = _after(before, rows, counts, test, event)
@@ -371,14 +388,14 @@ def _measured(
 
 
 def _test_alone(together: Dependence | None) -> tuple[str, ...]:
-    """A note that the sequential test knows no dependence, where there is any."""
-    if together is None or together.alone:
+    """A note that the sequential test knows no dependence in time, where there may be any."""
+    if together is None or together.alone or together.kind == "cluster":
         return ()
-    near = "of one" if together.kind == "cluster" else "near in"
     return (
         "The sequential test takes every row as independent of those before it. Where outcomes "
-        f"of rows {near} {together.column[:60]} are alike, it may signal for calibrated "
-        "probabilities more often than its level says.",
+        f"of rows near in {together.column[:60]} are alike, it may signal for calibrated "
+        "probabilities more often than its level says. Nothing says how far that reaches, so the "
+        "rows cannot be counted together as those of one cluster can.",
     )
 
 

@@ -49,7 +49,7 @@ class NewRows:
         The columns that describe these rows, where they are known; only of a new table, not of
         those before it.
     units : DataFrame or None
-        Their column of clusters or times, as of ``inputs``.
+        Their column of clusters or times, where the table has it.
     """
 
     proba: FloatArray
@@ -110,7 +110,7 @@ def new_rows(
             inputs = feature_frame(frame, roles) if known else pd.DataFrame(proba)
     kept = None if labelled or not set(roles.features) <= set(inputs.columns) else inputs
     column = roles.time or roles.cluster
-    units = None if labelled or column not in frame.columns else frame[[column]]
+    units = frame[[column]] if column in frame.columns else None
     return NewRows(proba, y, row_keys(inputs), are_fine(inputs), n, kept, units)
 
 

@@ -237,6 +237,8 @@ def _checked(state: WatchState) -> WatchState:
     crossed = test.crossed_at
     if test.n < 0 or not (crossed is None or 1 <= crossed <= test.n):
         raise ValueError("a row that is not there")
+    if not 0 <= test.within <= max(test.n - 1, 0):
+        raise ValueError("more rows of clusters than rows")
     if not test.largest >= 0.0:
         raise ValueError("no e-value")
     if state.counted.dtype != np.uint64 or state.counted.ndim != 1:

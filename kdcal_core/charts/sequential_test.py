@@ -24,14 +24,17 @@ inequality). Once it has been reached, the signal stands until a recalibrated mo
 
 The bets move the log odds of all rows or of one bin of scores up or down, or stretch them (Arnold,
 Henzi and Ziegel, *Sequentially valid tests for forecast calibration*, follow the same principle).
-A falling line means that the stated probabilities win.
+A falling line means that the stated probabilities win. Where rows belong to clusters, such as
+patients, a cluster is one step, taken at its last row: each bet pays the mean over the cluster's
+rows, which is fair however they depend on one another.
 """
 GAP = """
 Across stand the labelled rows in the order in which they came, up the mean stated probability minus
-the share of rows in which the event happened, up to that row. The band is a confidence sequence:
-all its intervals hold at once, with chance 1 - alpha, however often one looks
-([Howard et al. 2021](https://doi.org/10.1214/20-AOS1991)). It is therefore wider than the interval
-of a single look. Above the dashed line the model states too much, below it too little.
+the share of rows in which the event happened, up to that row (with clusters, the mean of their
+gaps). The band is a confidence sequence: all its intervals hold at once, with chance 1 - alpha,
+however often one looks ([Howard et al. 2021](https://doi.org/10.1214/20-AOS1991)). It is therefore
+wider than the interval of a single look. Above the dashed line the model states too much, below it
+too little.
 """
 _HEIGHT = 300
 _MOST_POINTS = 800

@@ -7,12 +7,13 @@ from 1, and the chance that it ever reaches 1 / alpha is at most alpha (Ville's 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, uniform_edges
 from kdcal_core.diagnostics.estimate import EVENT_GAP, Estimate
 from kdcal_core.diagnostics.targets import confidence_target
@@ -41,6 +42,14 @@ ASSUMPTIONS = (
     "sooner than the other, wait until all rows of a period have their labels.",
 )
 
+OF_CLUSTERS = (
+    "Given all clusters before it, each event of a cluster happens with its stated probability. "
+    "Rows of one cluster may depend on one another, those of different clusters not; a cluster "
+    "that comes back in a later table counts as another.",
+    ASSUMPTIONS[1],
+)
+"""The same where rows are counted by cluster."""
+
 _RATES = np.geomspace(0.9, 1e-4, 24)  # lambdas behind the confidence sequence
 _BLOCK = 4_096  # rows at a time, to save memory
 
@@ -57,6 +66,8 @@ class CalibrationWatch:
         Score bins, fixed before the first label.
     n : int
         Rows so far.
+    within : int
+        Rows so far that were counted in one step with an earlier one of their cluster.
     offset, slope : (10,), (8,) array
         Log wealth of each bet on all rows.
     in_bin : (B, 10) array
@@ -78,6 +89,7 @@ class CalibrationWatch:
     gap: FloatArray
     largest: float
     crossed_at: int | None
+    within: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +109,9 @@ class SequentialCalibration:
     log_wealth : (4,) array
         Log wealth of the bets on each of :data:`FAULTS`: the largest says which fault it is.
     gap : Estimate
-        Mean stated probability minus rate over all rows, with a confidence sequence at level
-        1 - alpha: all its intervals, one a row, contain the true mean gap up to then at once.
+        Mean stated probability minus rate over all rows, with clusters the mean over clusters of
+        their means, with a confidence sequence at level 1 - alpha: all its intervals, one a row,
+        contain the true mean gap up to then at once.
     gap_low, gap_high : (m,) array
         That sequence after each row of this batch.
     recalibrate : bool
@@ -167,7 +180,12 @@ def start_watch(alpha: float = 0.05, edges: Any = None) -> CalibrationWatch:
 
 
 def sequential_calibration(
-    score: Any, hit: Any, *, state: CalibrationWatch | None = None, alpha: float = 0.05
+    score: Any,
+    hit: Any,
+    *,
+    cluster: Any = None,
+    state: CalibrationWatch | None = None,
+    alpha: float = 0.05,
 ) -> SequentialCalibration:
     """Test by betting whether events happen with their stated probabilities, at any time.
 
@@ -177,8 +195,11 @@ def sequential_calibration(
         Stated probabilities of a batch, in the order of its labels' arrival.
     hit : (m,) array-like of 0 and 1
         Whether the event happened.
+    cluster : (m,) array-like, optional
+        The cluster of each row, such as its patient, where rows of one may depend on one another.
     state : CalibrationWatch, optional
-        That of the batches before. Any division into batches gives the same numbers, bit for bit.
+        That of the batches before. Any division into batches, with clusters any that cuts none,
+        gives the same numbers, bit for bit.
     alpha : float
         Level, if there is no state.
 
@@ -202,6 +223,16 @@ def sequential_calibration(
     tests of Arnold, Henzi and Ziegel (2023) and of Henzi and Ziegel (2022) follow the same
     principle. Bets do not learn from the rows, which makes the state small and the result exact.
 
+    **Clusters.** Given the other rows of its cluster, a row's event may have another probability
+    than the stated one even though the model is calibrated, so a product of bets on rows of one
+    cluster is no martingale. Their mean has the mean 1 however they depend. So a cluster is one
+    step, taken at its last row in the batch: each bet pays the mean of its factors over the
+    cluster's rows, a bet on a bin the mean over those of its rows that lie in the bin that holds
+    most of them. The price is power: ten rows that do not depend are worth little more than one.
+    Rows that depend by their nearness in time have no such step, because nothing says how far that
+    reaches: a model whose errors persist does not state the chance of an event given what is known
+    before it, which is what the test asks for.
+
     Nobody is paid more than a bet allows: of an event that was called impossible, log odds are
     clipped at 1e-12.
 
@@ -222,12 +253,14 @@ def sequential_calibration(
     """
     state = start_watch(alpha) if state is None else state
     target = confidence_target(score, hit)
+    start = state
     paths = []
-    for first in range(0, len(target.score), _BLOCK):
-        part = slice(first, first + _BLOCK)
-        state, *path = _advanced(state, target.score[part], target.hit[part])
+    for steps in _steps(target.score, target.hit, cluster, state):
+        state, *path = _advanced(state, steps)
         paths.append(path)
-    log_e, middle, half = (np.concatenate(one) for one in zip(*paths, strict=True))
+    log_e, middle, half, _ = (np.concatenate(one) for one in zip(*paths, strict=True))
+    if cluster is not None:
+        log_e, middle, half = _at_rows(start, len(target.score), paths, (log_e, middle, half))
     now = Estimate(
         name="Mean stated probability minus rate, all rows so far",
         label=EVENT_GAP,
@@ -252,35 +285,138 @@ def sequential_calibration(
         gap_low=np.maximum(middle - half, -1.0),
         gap_high=np.minimum(middle + half, 1.0),
         recalibrate=state.crossed_at is not None,
-        assumptions=ASSUMPTIONS,
+        assumptions=ASSUMPTIONS if cluster is None else OF_CLUSTERS,
         state=state,
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Rows, or clusters of rows, that are bet on one after the other.
+
+    ``row`` is the number of the row at which a step is taken, counted from 1 over all batches, and
+    ``score`` and ``hit`` are means over the step's rows; ``offset``, ``slope`` and ``own`` are log
+    factors of bets, the last in ``bin``.
+    """
+
+    row: IntArray
+    score: FloatArray
+    hit: FloatArray
+    bin: IntArray
+    offset: FloatArray
+    slope: FloatArray
+    own: FloatArray
+
+
+def _steps(
+    score: FloatArray, hit: FloatArray, cluster: Any, state: CalibrationWatch
+) -> Iterator[_Steps]:
+    """The batch in blocks of steps, in their order."""
+    n, first = len(score), state.n + 1
+    if cluster is None:
+        for start in range(0, n, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            bins = bin_index(score[part], state.edges)
+            rows = np.arange(first, first + n)[part]
+            offset, slope = _log_payoffs(score[part], hit[part])
+            yield _Steps(rows, score[part], hit[part], bins, offset, slope, offset)
+        return
+    _, code = np.unique(np.asarray(cluster), return_inverse=True)
+    if code.shape != score.shape:
+        raise InputError(
+            f"There are {len(code):,} clusters for {n:,} rows", fix="Give one for each row."
+        )
+    last = np.zeros(int(code.max()) + 1, dtype=np.int64)
+    np.maximum.at(last, code, np.arange(n))
+    order = np.argsort(last[code], kind="stable")  # cluster by cluster, by their last rows
+    ends = np.flatnonzero(np.diff(code[order], append=-1)) + 1
+    for start in range(0, len(ends), _BLOCK):
+        until = ends[start : start + _BLOCK]
+        begin = int(ends[start - 1]) if start else 0
+        rows = order[begin : int(until[-1])]
+        size = np.diff(until, prepend=begin)
+        yield _of_clusters(
+            score[rows], hit[rows], size, first + last[code[order[until - 1]]], state
+        )
+
+
+def _of_clusters(
+    score: FloatArray, hit: FloatArray, size: IntArray, row: IntArray, state: CalibrationWatch
+) -> _Steps:
+    """One step for each cluster of so many successive rows."""
+    starts = np.cumsum(size) - size
+    number = np.repeat(np.arange(len(size)), size)
+    offset, slope = _log_payoffs(score, hit)
+    bins = bin_index(score, state.edges)
+    held = np.zeros((len(size), len(state.edges) - 1), dtype=np.int64)
+    np.add.at(held, (number, bins), 1)
+    fullest = held.argmax(axis=1)
+    inside = (bins == fullest[number])[:, None]
+
+    def mean(values: FloatArray, count: IntArray = size) -> FloatArray:
+        total = np.add.reduceat(values, starts, axis=0)
+        return np.asarray(total / count.reshape(-1, *(1,) * (values.ndim - 1)))
+
+    own = mean(np.where(inside, np.exp(offset), 0.0), held.max(axis=1))
+    return _Steps(
+        row,
+        mean(score),
+        mean(hit),
+        fullest,
+        np.log(mean(np.exp(offset))),
+        np.log(mean(np.exp(slope))),
+        np.log(own),
+    )
+
+
+def _at_rows(
+    start: CalibrationWatch, n: int, paths: list[Any], values: tuple[FloatArray, ...]
+) -> tuple[FloatArray, ...]:
+    """The values (s,) after each step as those after each row (m,): a cluster's at its last row."""
+    rows = np.concatenate([path[-1] for path in paths]) - start.n
+    taken = np.searchsorted(rows, np.arange(1, n + 1), side="right")
+    log_e = _log_mean(_wealths(start.offset[None], start.slope[None], start.in_bin[None]))
+    steps = start.n - start.within
+    known = (
+        (log_e[0], start.gap[0] / steps, _reach(start.gap[1:], start.alpha)[0] / steps)
+        if steps
+        else (log_e[0], 0.0, 1.0)
+    )
+    return tuple(
+        np.concatenate([[before], after])[taken]
+        for before, after in zip(known, values, strict=True)
+    )
+
+
 def _advanced(
-    state: CalibrationWatch, score: FloatArray, hit: FloatArray
-) -> tuple[CalibrationWatch, FloatArray, FloatArray, FloatArray]:
-    """The state after a block of rows, and after each row log e, mean gap and half its width."""
-    offset, slope, own = _log_payoffs(score, hit)
+    state: CalibrationWatch, steps: _Steps
+) -> tuple[CalibrationWatch, FloatArray, FloatArray, FloatArray, IntArray]:
+    """The state after a block, and after each step log e, mean gap, half its width and the row."""
+    score, hit = steps.score, steps.hit
     bins = np.zeros((len(score), *state.in_bin.shape))
-    bins[np.arange(len(score)), bin_index(score, state.edges)] = own
+    bins[np.arange(len(score)), steps.bin] = steps.own
     offset, slope, bins = (
         _continued(old, new)
-        for old, new in ((state.offset, offset), (state.slope, slope), (state.in_bin, bins))
+        for old, new in (
+            (state.offset, steps.offset),
+            (state.slope, steps.slope),
+            (state.in_bin, bins),
+        )
     )
     log_e = _log_mean(_wealths(offset, slope, bins))
     over = np.flatnonzero(log_e >= -np.log(state.alpha))
     crossed = state.crossed_at
     if crossed is None and len(over):
-        crossed = state.n + int(over[0]) + 1
-    rows = state.n + np.arange(1, len(score) + 1)
+        crossed = int(steps.row[over[0]])
+    count = state.n - state.within + np.arange(1, len(score) + 1)
     total = _continued(state.gap[0], score - hit)
-    before = np.concatenate([state.gap[:1], total[:-1]]) / np.maximum(rows - 1, 1)
+    before = np.concatenate([state.gap[:1], total[:-1]]) / np.maximum(count - 1, 1)
     guess = np.clip(before, score - 1.0, score)  # the range of probability minus outcome
     square = _continued(state.gap[1], np.square(score - hit - guess))
     after = replace(
         state,
-        n=int(rows[-1]),
+        n=int(steps.row[-1]),
+        within=int(steps.row[-1] - count[-1]),
         offset=offset[-1],
         slope=slope[-1],
         in_bin=bins[-1],
@@ -288,11 +424,11 @@ def _advanced(
         largest=max(state.largest, float(log_e.max())),
         crossed_at=crossed,
     )
-    return after, log_e, total / rows, _reach(square, state.alpha) / rows
+    return after, log_e, total / count, _reach(square, state.alpha) / count, steps.row
 
 
-def _log_payoffs(score: FloatArray, hit: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log factors of one row's bets: offsets (m, 10), slopes (m, 8), and offsets in its bin."""
+def _log_payoffs(score: FloatArray, hit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Log factors of one row's bets: offsets (m, 10) and slopes (m, 8)."""
     p = np.clip(score, CLIP, 1.0 - CLIP)
     odds = (np.log(p) - np.log1p(-p))[:, None]
     happened = hit[:, None] > 0.0
@@ -303,8 +439,7 @@ def _log_payoffs(score: FloatArray, hit: FloatArray) -> tuple[FloatArray, FloatA
         no = np.logaddexp(0.0, odds) - np.logaddexp(0.0, moved)
         return np.asarray(np.where(happened, yes, no))
 
-    offset = payoff(odds + OFFSETS)
-    return offset, payoff(odds * SLOPES), offset
+    return payoff(odds + OFFSETS), payoff(odds * SLOPES)
 
 
 def _continued(old: Any, new: FloatArray) -> FloatArray:

@@ -743,9 +743,14 @@ def test_patients_of_both_tables_are_counted_where_both_name_them(tmp_path: Path
         run_watch(AuditConfig("x", files, event="yes"), asked)
         for files in (replace(rows, cluster="patient"), rows)
     )
-    (note,) = [one for one in found.notes if "independent" in one]
-    assert note.startswith("The sequential test")
-    assert not [one for one in alone.notes if "independent" in one]
+    for one in (found, alone):
+        assert not [note for note in one.notes if "independent" in note]
+    # each patient is one step of the sequential test
+    assert (found.state.test.n, alone.state.test.n) == (len(new), len(new))
+    assert found.state.test.within == len(new) - new["patient"].nunique()
+    assert alone.state.test.within == 0
+    assert found.test is not None
+    assert any("Rows of one cluster" in one for one in found.test.assumptions)
     for test, other in zip(found.shift.tests, alone.shift.tests, strict=True):
         assert test.estimate.value == other.estimate.value
         assert (test.estimate.expected or 0.0) > 1.5 * (other.estimate.expected or np.inf)
@@ -798,3 +803,14 @@ def test_patients_are_counted_behind_a_calibrator(tmp_path: Path) -> None:
     run_here(asked.target, asked.kwargs, folder=folder)
     page = watch_table.read(folder)
     assert "clusters" in page.shift.wasserstein.estimate.interval
+    assert page.state.test.within > 0
+
+    review = add_watched(workspace, review.id, written(of_patients(10, 30), new), "newer.csv")
+    earlier = (("new.csv", review.watched["new.csv"].digest),)
+    settings = WatchSettings(table="newer.csv", earlier=earlier)
+    asked = watch_table.request(workspace, review, settings)
+    folder = tmp_path / "after-another"
+    folder.mkdir()
+    run_here(asked.target, asked.kwargs, folder=folder)
+    both = watch_table.read(folder).state.test
+    assert both.within == both.n - 70  # patients of both tables

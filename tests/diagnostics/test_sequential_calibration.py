@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -128,3 +130,91 @@ def test_settings_are_checked() -> None:
     with pytest.raises(InputError):
         sequential_calibration([0.5, np.nan], [0, 1])
     assert len(start_watch(edges=freeze_bins(np.linspace(0, 1, 50), 4).edges).in_bin) == 4
+
+
+def test_clusters_of_one_row_are_rows() -> None:
+    rng = np.random.default_rng(5)
+    p = rng.random(5000)
+    y = rng.random(5000) < p**1.2
+    rows, clusters = (
+        sequential_calibration(p, y, cluster=cluster) for cluster in (None, rng.permutation(5000))
+    )
+    np.testing.assert_allclose(clusters.log_e_values, rows.log_e_values, atol=1e-9)
+    np.testing.assert_allclose(clusters.gap_low, rows.gap_low, atol=1e-12)
+    assert (clusters.crossed_at, clusters.state.n, clusters.state.within) == (
+        rows.crossed_at,
+        5000,
+        0,
+    )
+
+
+def test_the_mean_is_one_however_the_rows_of_a_cluster_depend() -> None:
+    p = np.array([0.4, 0.7, 0.55, 0.5])
+    cluster = ["a", "b", "a", "a"]
+    together = alone = 0.0
+    cuts = np.unique([0.0, *p, 1.0])
+    for low, high in pairwise(cuts):  # one draw decides all rows of "a"
+        for b in (0, 1):
+            y = (p > low).astype(int)
+            y[1] = b
+            chance = (high - low) * (p[1] if b else 1 - p[1])
+            together += chance * sequential_calibration(p, y, cluster=cluster).e_value
+            alone += chance * sequential_calibration(p, y).e_value
+    assert together == pytest.approx(1.0, abs=1e-12)
+    assert alone > 1.05
+
+
+def test_clusters_in_batches_give_the_same_bits_and_a_step_at_their_last_row() -> None:
+    rng = np.random.default_rng(6)
+    p = rng.random(600)
+    cluster = np.repeat(np.arange(120), 5)
+    cluster[:10] = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]  # two that take turns
+    y = (rng.random(600) < p).astype(int)
+    whole = sequential_calibration(p, y, cluster=cluster)
+    state, log_e = start_watch(), []
+    for part in np.split(np.arange(600), [10, 15, 300]):
+        found = sequential_calibration(p[part], y[part], cluster=cluster[part], state=state)
+        state = decode(CalibrationWatch, encode(found.state))
+        log_e.append(found.log_e_values)
+    np.testing.assert_array_equal(np.concatenate(log_e), whole.log_e_values)
+    assert found.gap == whole.gap
+    assert (state.n, state.within) == (600, 480)
+    np.testing.assert_array_equal(np.flatnonzero(np.diff(whole.log_e_values[:16])) + 1, [8, 9, 14])
+    assert (whole.gap_low[:8] == -1.0).all()
+
+
+def test_a_cluster_bets_as_its_equation_says() -> None:
+    p, y = np.array([0.62, 0.68, 0.3]), np.array([1, 0, 0])
+    found = sequential_calibration(p, y, cluster=[7, 7, 7])
+
+    def factors(move) -> np.ndarray:
+        q = expit(move(logit(p)))
+        return np.where(y == 1, q / p, (1 - q) / (1 - p))
+
+    offset = np.mean([factors(lambda z, t=t: z + t).mean() for t in OFFSETS])
+    slope = np.mean([factors(lambda z, k=k: k * z).mean() for k in SLOPES])
+    in_bin = np.mean([factors(lambda z, t=t: z + t)[:2].mean() for t in OFFSETS])  # 0.6 to 0.7
+    expected = np.mean([offset, slope, (in_bin + 9) / 10, in_bin])
+    assert found.e_value == pytest.approx(expected, rel=1e-9)
+    assert found.gap.value == pytest.approx((p - y).mean())
+
+
+def test_dependence_in_clusters_keeps_the_level_and_a_fault_is_found() -> None:
+    rng = np.random.default_rng(7)
+    cluster = np.repeat(np.arange(60), 10)
+    crossed = {"rows": 0, "clusters": 0}
+    for _ in range(60):
+        p = rng.uniform(0.05, 0.95, 600)
+        y = rng.random(60)[cluster] < p  # one draw a cluster decides all of it
+        crossed["rows"] += sequential_calibration(p, y).recalibrate
+        crossed["clusters"] += sequential_calibration(p, y, cluster=cluster).recalibrate
+    assert crossed["clusters"] <= 0.05 * 60 + 3 * (0.05 * 0.95 * 60) ** 0.5
+    assert crossed["rows"] > 30
+    p = rng.uniform(0.05, 0.95, 4000)
+    wrong = rng.random(400)[np.repeat(np.arange(400), 10)] < expit(logit(p) - 1.0)
+    assert sequential_calibration(p, wrong, cluster=np.repeat(np.arange(400), 10)).recalibrate
+
+
+def test_a_cluster_is_wanted_for_each_row() -> None:
+    with pytest.raises(InputError, match="2 clusters for 3 rows"):
+        sequential_calibration([0.5, 0.5, 0.5], [0, 1, 1], cluster=[1, 2])
