@@ -115,6 +115,16 @@ def audit_labels(audits: Iterable[Audit]) -> dict[str, str]:
     return dict(zip((one.id for one in found), unique_labels(texts), strict=True))
 
 
+def audit_choices(audits: Iterable[Audit]) -> dict[str, str]:
+    """The same for a choice, whose box cuts long titles: what tells them apart comes first."""
+    found = list(audits)
+    days = unique_labels([date_text(one.drafted.when.at) for one in found])
+    return {
+        one.id: f"{day}: {printable(one.facts.title, 60)}"
+        for day, one in zip(days, found, strict=True)
+    }
+
+
 def verdict_badge(verdict: Verdict | None) -> None:
     """A verdict by its word, mark and colour."""
     mark = MARKS[verdict]

@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from app.shared import session
-from app.shared.kept_audits import audit_labels, numbers_of, whole_content
+from app.shared.kept_audits import audit_choices, audit_labels, numbers_of, whole_content
 from app.shared.sections import sections
 from app.versions import versions_several
 from app.versions.versions_shown import (
@@ -37,7 +37,7 @@ _COLUMNS = ("Earlier", "Later")
 def side_by_side(record: Record, project: Project, audits: Sequence[Audit]) -> None:
     """Two audits, at first the last two, or one beside several."""
     labels = audit_labels(audits)
-    baseline, versions = _chosen(project, audits, labels)
+    baseline, versions = _chosen(project, audits)
     if not versions:
         st.markdown("Choose two different audits.")
     elif len(versions) == 1:
@@ -100,10 +100,9 @@ def _two(
     )
 
 
-def _chosen(
-    project: Project, audits: Sequence[Audit], labels: Mapping[str, str]
-) -> tuple[Audit, tuple[Audit, ...]]:
+def _chosen(project: Project, audits: Sequence[Audit]) -> tuple[Audit, tuple[Audit, ...]]:
     """The audit that is compared with and the others, in the order of time."""
+    labels = audit_choices(audits)
     ids = list(labels)
     cells = st.columns(2 if len(ids) < 3 else 3)
     # no choice of several in one: its labels have too little contrast in the dark theme
