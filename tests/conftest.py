@@ -24,6 +24,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -102,6 +103,15 @@ def _large_models_are_loaded_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(formats, "skops", replace(formats["skops"], load=load_once))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _samples_are_opened_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Each file of tests has a workspace of its own, which would open its samples again."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = str(tmp_path_factory.mktemp("samples"))
+        patch.setattr(import_module("kdcal_core.review.samples"), "_KEPT", place)
         yield
 
 

@@ -27,7 +27,13 @@ NAMES = [
     "xor_network",
 ]
 MODULE = import_module("kdcal_core.review.samples")  # the package has a function of this name
-pytestmark = pytest.mark.usefixtures("work_here")
+pytestmark = pytest.mark.usefixtures("work_here", "opened_anew")
+
+
+@pytest.fixture
+def opened_anew(monkeypatch):
+    """No sample is known from another test: it is kept in the workspace, as in the app."""
+    monkeypatch.setattr(MODULE, "_KEPT", "samples")
 
 
 def test_the_cards():
