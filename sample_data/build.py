@@ -1,4 +1,4 @@
-"""Rebuild the shipped samples: ``python sample_data/build.py [--only NAME] [--out DIR]``.
+"""Rebuild the shipped samples: ``python sample_data/build.py [--only NAME ...] [--out DIR]``.
 
 The same versions of the packages give the same bytes; each card records the versions. The images
 of ``mnist_network`` come from a folder with ``mnist.npz`` and ``fashion_mnist.npz``, which
@@ -69,11 +69,11 @@ def n_rows(table: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=SAMPLES, help="build this sample alone")
+    parser.add_argument("--only", nargs="+", choices=SAMPLES, help="build these samples alone")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder to fill")
     parser.add_argument("--data", type=Path, help="folder with the images of mnist_network")
     options = parser.parse_args()
-    for name in [options.only] if options.only else SAMPLES:
+    for name in options.only or SAMPLES:
         if name in FROM_DATA and options.data is None:
             print(f"{name}: left as it is, because --data names no folder")
             continue

@@ -56,7 +56,7 @@ def write_skops(path: Path, model: Any) -> None:
     skops labels every object, and names every array's file, by the address the object happened
     to have. Two objects with one label are the same object, so labels are mapped one to one.
     """
-    import skops.io
+    from kdcal_core.skops_library import skops
 
     source = zipfile.ZipFile(io.BytesIO(skops.io.dumps(model)))
     schema = json.loads(source.read("schema.json"))
