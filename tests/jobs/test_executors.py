@@ -22,7 +22,7 @@ from kdcal_core.data import Roles, ScoredSet
 from kdcal_core.diagnostics.summaries import summarise
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import held_out_answers, methods_of
-from kdcal_core.jobs import Cancelled, JobManager, builds, dask_workers, parcels
+from kdcal_core.jobs import Cancelled, JobManager, builds, dask_workers, local_processes, parcels
 from kdcal_core.jobs.dask_workers import DaskWorkers
 from kdcal_core.jobs.executors import SCHEDULER, SHARED, chosen_executor
 from kdcal_core.jobs.local_processes import LocalProcesses
@@ -32,6 +32,22 @@ from kdcal_core.review import ReviewData
 from kdcal_core.review.folder_summary import FolderSize, summary_of_folder
 
 LONG = 300.0  # seconds that a loaded machine may take to import the libraries
+# `python -m dask`, whose workers are forked from one process that has imported what they need, as
+# those of this machine are: tests end workers, and each new one would import everything again.
+DASK = f"""
+from dask.__main__ import main
+from distributed.utils import get_mp_context
+context = get_mp_context()
+context.set_forkserver_preload(["distributed", *{local_processes._IMPORTED}])
+main()
+"""
+# Dask looks at its own health 50 times a second and at what its workers do 100 times.
+QUIET = {
+    "DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD": "forkserver",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
+}
 
 
 def until(condition, seconds=LONG):
@@ -53,11 +69,12 @@ def cluster(tmp_path_factory):
     place = tmp_path_factory.mktemp("cluster")
     file, local = place / "scheduler.json", ["--host", "127.0.0.1", "--no-dashboard"]
     file_option = ["--scheduler-file", str(file)]
-    start = [sys.executable, "-m", "dask"]
+    start = [sys.executable, "-c", DASK]
     one_each = ["--nthreads", "1", "--nworkers", "2", "--local-directory", str(place / "local")]
     begun = [
         subprocess.Popen(
             [*start, *words, *file_option, *local],
+            env={**os.environ, **QUIET},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
