@@ -28,6 +28,11 @@ def plain_masses(leaves, counts, exponents):
     return masses
 
 
+def assert_same(found, expected):
+    """As `pytest.approx` asserts, which compares number by number for seconds."""
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=0, equal_nan=False)
+
+
 def drawn(n_rows, n_trees, n_leaves, seed, n_classes=3):
     rng = np.random.default_rng(seed)
     leaves = rng.integers(0, n_leaves, (n_rows, n_trees)).astype(np.int32)
@@ -41,7 +46,7 @@ def test_masses_are_the_weighted_sums_of_the_counts(n_rows, n_trees, n_leaves, s
     codes, counts = drawn(n_rows, n_trees, n_leaves, seed)
     exponents = np.array([0.5, 1.0, 7.3])
     expected = plain_masses(codes.leaves, counts, exponents)
-    assert class_masses(codes, counts, exponents) == pytest.approx(expected, rel=1e-12, abs=0)
+    assert_same(class_masses(codes, counts, exponents), expected)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +63,7 @@ def test_short_and_large_leaves_count_alike(n_rows, n_trees, n_leaves, large):
     assert bool(members.large_of_leaf.any()) == large
     expected = plain_masses(codes.leaves, counts, default_exponents())
     found = class_masses(codes, counts, default_exponents())
-    assert found == pytest.approx(expected, rel=1e-12, abs=0)
+    assert_same(found, expected)
 
 
 def test_large_leaves_beside_small_ones_in_one_tree():
@@ -73,7 +78,7 @@ def test_large_leaves_beside_small_ones_in_one_tree():
     counts = rng.integers(0, 2, (len(codes), 2))
     expected = plain_masses(codes.leaves, counts, np.array([2.0]))
     found = class_masses(codes, counts, np.array([2.0]))
-    assert found == pytest.approx(expected, rel=1e-12, abs=0)
+    assert_same(found, expected)
 
 
 def test_more_classes_than_bins_fit_for_all_rows_of_a_block():
@@ -83,7 +88,7 @@ def test_more_classes_than_bins_fit_for_all_rows_of_a_block():
     counts = np.eye(2000, dtype=int)[label] * np.arange(1, len(codes) + 1)[:, None] % 3
     expected = plain_masses(codes.leaves, counts, np.array([1.5]))
     found = class_masses(codes, counts, np.array([1.5]))
-    assert found == pytest.approx(expected, rel=1e-12, abs=0)
+    assert_same(found, expected)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +109,7 @@ def test_masses_of_fitted_trees(model):
     np.add.at(counts, (found.index, y), 1)
     expected = plain_masses(found.codes.leaves, counts, default_exponents())
     masses = class_masses(found.codes, counts, default_exponents())
-    assert masses == pytest.approx(expected, rel=1e-12, abs=0)
+    assert_same(masses, expected)
 
 
 def test_more_trees_than_a_short_integer_counts():
@@ -122,7 +127,7 @@ def test_at_exponent_one_the_masses_average_the_leaves_of_the_trees():
         for leaf in np.unique(leaf_ids):
             averaged[leaf_ids == leaf] += counts[leaf_ids == leaf].sum(axis=0) / 6
     masses = class_masses(codes, counts, np.array([1.0]))[0]
-    assert masses == pytest.approx(averaged, rel=1e-12)
+    assert_same(masses, averaged)
 
 
 def test_at_a_great_exponent_a_polytope_has_its_own_rows_only():
