@@ -139,7 +139,8 @@ def test_the_same_tree_crashes_the_process_without_the_check(tmp_path: Path) -> 
     change = change_array("nodes", put("left_child", 0, 2**40))
     path = write(tmp_path / "evil.skops", forest(), change)
     code = (
-        "import skops.io, numpy as np\n"
+        "import numpy as np\n"
+        "from kdcal_core.skops_library import skops\n"
         f"m = skops.io.load({str(path)!r}, trusted=['sklearn.tree._tree.Tree'])\n"
         "m.predict_proba(np.zeros((5, 4)))"
     )
