@@ -30,7 +30,7 @@ from streamlit import config
 from threadpoolctl import threadpool_limits
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import prepare_workers, run_limited
+from kdcal_core.jobs import confinement, prepare_workers, run_limited
 from kdcal_core.quotas import UPLOAD, check_quotas
 
 # what the workers of the app import: the core's tasks, what opens a scikit-learn model, and what
@@ -109,6 +109,7 @@ def _started(work: Any, name: str) -> threading.Thread:
 def _prepare_all() -> None:
     """Import what pages need and, beside it on another core, what workers do."""
     prepare_workers(_installed())
+    _note_confinement()
     for name, modules in (("first", FIRST_IMPORT), ("others", OTHERS_IMPORT)):
         try:
             for module in modules:
@@ -117,6 +118,11 @@ def _prepare_all() -> None:
             _log.exception("An import failed while the server started")
         _imported[name].set()
     _prepare()
+
+
+def _note_confinement() -> None:
+    if (found := confinement()).why:
+        _log.warning("%s", found.sentence)
 
 
 def _installed() -> list[str]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import asdict
 
 from kdcal_core.cli.as_json import json_report
 from kdcal_core.cli.terminal import Report, table
+from kdcal_core.jobs import confinement
 from kdcal_core.jobs.limits import worker_bytes
 from kdcal_core.quotas import QUOTAS, WORKER, Quota
 
 
 def run(options: Namespace) -> Report:
-    """Every limit with its value in this environment.
+    """Every limit with its value in this environment, and how far processes are confined.
 
     Parameters
     ----------
@@ -28,14 +30,13 @@ def run(options: Namespace) -> Report:
             {"variable": one.variable, "value": _value(one), "unit": one.unit, "set": one.is_set}
             for one in QUOTAS
         ]
-        return json_report({"limits": found})
+        return json_report({"limits": found, "confinement": asdict(confinement())})
     rows = [
         (one.variable, one.what, _words(one), "environment" if one.is_set else "default")
         for one in QUOTAS
     ]
-    return Report(
-        table(("variable", "limits", "value", "set by"), rows, left=(0, 1, 3)), asked=True
-    )
+    shown = table(("variable", "limits", "value", "set by"), rows, left=(0, 1, 3))
+    return Report(f"{shown}\n\n{confinement().sentence}", asked=True)
 
 
 def _value(quota: Quota) -> float:

@@ -14,13 +14,16 @@ from kdcal_core.jobs.manager import JobManager, jobs
 from kdcal_core.jobs.outcome import Cancelled, lack_of_memory
 from kdcal_core.jobs.records import JobSnapshot, JobState, default_root, job_key
 from kdcal_core.jobs.runner import prepare_workers, run_limited
+from kdcal_core.jobs.sandbox import Confinement, confinement
 
 __all__ = [
     "TRIAL_SECONDS",
     "Cancelled",
+    "Confinement",
     "JobManager",
     "JobSnapshot",
     "JobState",
+    "confinement",
     "default_root",
     "job_key",
     "jobs",

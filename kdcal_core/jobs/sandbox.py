@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from glob import escape
 from importlib import import_module
 from pathlib import Path
@@ -29,7 +30,60 @@ _SYSTEM = (
     *("/proc/sys/vm", "/sys/fs/cgroup"),
 )
 _NETWORK = ("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/host.conf")
+_KNOWS_NETWORK = 4  # the version of Landlock, of Linux 6.7
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """How far this machine can limit a process.
+
+    Attributes
+    ----------
+    files, network : bool
+        Whether a process can give up all files that it does not need, and all connections.
+    why : str
+        What is missing, in words that follow a colon; empty where nothing is.
+    """
+
+    files: bool
+    network: bool
+    why: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What it means for processes that read uploaded files or run jobs.
+
+        Examples
+        --------
+        >>> Confinement(False, False, "only Linux has Landlock").sentence.partition("jobs ")[2]
+        'reach all that this account does: only Linux has Landlock.'
+        """
+        who = "Processes that read uploaded files or run jobs"
+        if not self.files:
+            return f"{who} reach all that this account does: {self.why}."
+        if not self.network:
+            return f"{who} reach only the files that they need, but any network: {self.why}."
+        return f"{who} reach only the files that they need, and no network."
+
+
+def confinement() -> Confinement:
+    """How far processes can be limited on this machine."""
+    try:
+        landlock = import_module("py_landlock")
+    except ImportError:
+        on_linux = sys.platform == "linux"
+        why = "py-landlock is not installed" if on_linux else "only Linux has Landlock"
+        return Confinement(False, False, why)
+    try:
+        version = landlock.get_abi_version()
+    except landlock.LandlockDisabledError:
+        return Confinement(False, False, "Landlock is switched off in this kernel")
+    except (landlock.LandlockError, OSError):
+        return Confinement(False, False, "this kernel has no Landlock, which Linux has from 5.13")
+    if version < _KNOWS_NETWORK:
+        return Confinement(True, False, "Landlock limits it from Linux 6.7")
+    return Confinement(True, True)
 
 
 def confine(request: Any, folder: str | None) -> bool:

@@ -13,6 +13,7 @@ import threading
 import time
 import tomllib
 import weakref
+from collections import defaultdict
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from app.shared import server_process
+from kdcal_core.jobs import Confinement
 from tests.benchmarks.bench_visitors import Visitor, open_files, server
 
 resource = pytest.importorskip("resource")  # of open files, on all but Windows
@@ -234,3 +236,15 @@ def test_a_poll_that_comes_too_late_is_not_logged() -> None:
 
     assert not kept(words)
     assert kept("Something else %s")
+
+
+@pytest.mark.parametrize("why", ["", "only Linux has Landlock"])
+def test_the_log_says_where_processes_cannot_be_limited(
+    why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("prepare_workers", "import_module"):
+        monkeypatch.setattr(server_process, name, lambda *given: None)
+    monkeypatch.setattr(server_process, "confinement", lambda: Confinement(not why, not why, why))
+    monkeypatch.setattr(server_process, "_imported", defaultdict(threading.Event))
+    server_process._prepare_all()
+    assert [why in one for one in caplog.messages] == [True] * bool(why)

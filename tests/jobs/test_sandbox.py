@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from job_probes import can_limit
 
-from kdcal_core.jobs import JobManager
+from kdcal_core.cli import main
+from kdcal_core.jobs import JobManager, confinement
 from kdcal_core.jobs.sandbox import confine, named_paths
 
 TRY = """
@@ -131,3 +132,47 @@ def test_a_job_reaches_its_review_and_its_result_and_nothing_else(tmp_path: Path
     assert {answer for one, answer in found.items() if one not in MAY} == {"PermissionError"}
     assert [one.name for one in job.folder.rglob("*")] == ["made", "a.npy"]
     assert list((tmp_path / "jobs").rglob("temporary")) == []
+
+
+class Landlock:
+    """Stands in for the library on another kernel."""
+
+    LandlockError = type("LandlockError", (Exception,), {})
+    LandlockDisabledError = type("LandlockDisabledError", (LandlockError,), {})
+
+    def __init__(self, found: int | type[Exception]) -> None:
+        self.found = found
+
+    def get_abi_version(self) -> int:
+        if isinstance(self.found, int):
+            return self.found
+        raise self.found
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (7, "reach only the files that they need, and no network."),
+        (3, "reach only the files that they need, but any network: Landlock limits it from Linux"),
+        (Landlock.LandlockDisabledError, "all that this account does: Landlock is switched off"),
+        (Landlock.LandlockError, "all that this account does: this kernel has no Landlock"),
+        (None, "all that this account does: py-landlock is not installed."),
+    ],
+)
+def test_what_this_machine_cannot_limit_is_said(
+    found: Any, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setitem(sys.modules, "py_landlock", None if found is None else Landlock(found))
+    assert expected in confinement().sentence
+    assert bool(confinement().why) is (found != 7)
+    assert main(["limits"]) == 0
+    assert expected in capsys.readouterr().out
+
+
+def test_limits_as_json_say_whether_files_and_network_are_closed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["limits", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)["confinement"]
+    assert (said["files"], said["network"]) == (confinement().files, confinement().network)
