@@ -115,6 +115,12 @@ def _samples_are_opened_once(tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield
 
 
+@pytest.fixture
+def opened_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No sample is known from another test: it is kept in the workspace, as in the app."""
+    monkeypatch.setattr(import_module("kdcal_core.review.samples"), "_KEPT", "samples")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _workers_are_forked() -> Iterator[None]:
     """As in the app, but prepared by the first worker: most tests need none.

@@ -30,12 +30,6 @@ MODULE = import_module("kdcal_core.review.samples")  # the package has a functio
 pytestmark = pytest.mark.usefixtures("work_here", "opened_anew")
 
 
-@pytest.fixture
-def opened_anew(monkeypatch):
-    """No sample is known from another test: it is kept in the workspace, as in the app."""
-    monkeypatch.setattr(MODULE, "_KEPT", "samples")
-
-
 def test_the_cards():
     found = [sample for sample in samples() if sample.task == "classification"]
     assert [sample.name for sample in found] == NAMES

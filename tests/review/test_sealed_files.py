@@ -310,7 +310,9 @@ def test_a_table_of_an_earlier_version_is_read(workspace: Workspace, tmp_path: P
     assert len(ReviewReader(workspace, review.id).frame("calibration")) == N
 
 
-def test_drafts_of_killed_openings_are_removed_once_they_are_stale(workspace: Workspace) -> None:
+def test_drafts_of_killed_openings_are_removed_once_they_are_stale(
+    workspace: Workspace, opened_anew: None
+) -> None:
     stale, fresh = (workspace.root / f"draft-{word}" for word in ("stale", "fresh"))
     for draft in (stale, fresh):
         draft.mkdir(parents=True)
