@@ -206,7 +206,7 @@ def test_sessions_that_were_left_free_their_descriptors(
         _visits(port, 45, pause=0.05)
         before = _files_at_rest(port, process.pid)
         _in_a_thread(_come_and_go(port, 20))
-        assert _files_at_rest(port, process.pid) == before
+        assert _files_at_rest(port, process.pid) <= before
 
 
 async def _come_and_go(port: int, n: int) -> None:
@@ -218,7 +218,18 @@ async def _come_and_go(port: int, n: int) -> None:
 
 
 def _files_at_rest(port: int, pid: int) -> int:
-    """Open files when all sessions but one have expired, which a new visit makes them do."""
+    """Open files when all sessions but one have expired, which a new visit makes them do.
+
+    A busy server may still be closing some: the number counts once a visit leaves it as it is.
+    """
+    found = [-1]
+    while found[-1] != (now := _files_after_a_visit(port, pid)):
+        found.append(now)
+        assert len(found) < 20, found
+    return now
+
+
+def _files_after_a_visit(port: int, pid: int) -> int:
     time.sleep(1.2)
     _visits(port, 1)
     time.sleep(0.3)

@@ -158,6 +158,11 @@ PICTURE = """() => {
     - page.getBoundingClientRect().top)
 }"""
 
+# every chart in sight is drawn, none is still to be fetched
+DRAWN = """() => [...document.querySelectorAll("[data-testid='stPlotlyChart']")].every(
+    one => !one.checkVisibility() || one.querySelector(".main-svg"))
+  && !document.querySelector("[data-testid='stMain'] [data-testid='stSkeleton']")"""
+
 
 class App:
     """A page of the app in the browser, with what went wrong written down.
@@ -274,11 +279,13 @@ class App:
 
     def height(self) -> int:
         """The height of the whole page; every test of it has the width of a laptop."""
+        self.page.wait_for_function(DRAWN)
         found: int = self.page.evaluate(HEIGHT)
         return found
 
     def end_of_picture(self) -> int:
         """The lowest end of the main picture's axes, from the top of the page."""
+        self.page.wait_for_function(DRAWN)
         found: int = self.page.evaluate(PICTURE)
         return found
 

@@ -1,5 +1,6 @@
 """Forked workers: what they share with each other, and what becomes of them and of their server."""
 
+import contextlib
 import gc
 import os
 import socket
@@ -40,6 +41,15 @@ def state(pid):
         return None
 
 
+def open_in(pid):
+    """What the process has open, by its number; a file that it closes meanwhile is not open."""
+    found = {}
+    for one in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found[int(one.name)] = os.readlink(one)  # noqa: PTH115
+    return found
+
+
 def until(condition):
     end = time.monotonic() + 30
     while not condition():
@@ -62,11 +72,10 @@ def test_a_worker_is_a_process_of_its_own_without_files_of_others(server):
     try:
         for worker in (first, second):
             assert os.getsid(worker.pid) == worker.pid
-            opened = Path(f"/proc/{worker.pid}/fd")
-            names = sorted((one.name for one in opened.iterdir()), key=int)
-            assert names[:3] == ["0", "1", "2"]
+            opened = open_in(worker.pid)
+            assert sorted(opened)[:3] == [0, 1, 2]
             # what is open besides: the pipe that was standard output, and nothing of the others
-            targets = {os.readlink(opened / name) for name in names}  # noqa: PTH115
+            targets = set(opened.values())
             importing = {one for one in targets if one.endswith((".so", ".py", ".pyc"))}
             assert len(targets - importing) <= 3
             assert not [one for one in targets if one.startswith(("socket:", "anon_inode:"))]
