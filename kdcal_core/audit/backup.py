@@ -3,7 +3,8 @@
 The file is a zip of ``backup.json``, of the lines of each project as `export_project` writes them,
 of ``files/`` by their SHA-256 and, if asked for, of the key. What this machine knows of each
 project (`pins`) is not in it: a restored record is known as it was restored. Nor are messages that
-wait to be sent: whoever changed a file could have this machine send what they like.
+wait to be sent: whoever changed a file could have this machine send what they like. The list of
+results that this machine knows stays its own.
 
 Restoring builds a whole record beside the folder of audits, verifies it there, and only then puts
 it in place (`swap`). What was there before is moved aside, never deleted.
@@ -33,6 +34,7 @@ from kdcal_core.audit.verifying import verify
 from kdcal_core.errors import InputError, NewerVersionError
 from kdcal_core.progress import Progress, silent
 from kdcal_core.review import root_of_audits
+from kdcal_core.review.known_results import FILE as KNOWN_RESULTS
 from kdcal_core.store import new_file
 from kdcal_core.store.disk import make_folder, private, write_bytes
 from kdcal_core.text import counted
@@ -219,6 +221,7 @@ def restore(
         made = held.enter_context(_beside(home))
         backup = _unpack(path, made, database, progress)
         key = _key(path, home, made)
+        _keep_known_results(home, made)
         moment = datetime.now(UTC).strftime("%Y%m%dt%H%M%S%f")
         aside = home.with_name(f"{home.name}-before-{moment}") if home.exists() else None
         schema = f"kdcal_before_{moment}" if database and not database.is_empty else ""
@@ -340,3 +343,9 @@ def _key(path: Path, home: Path, made: Path) -> Literal["backup", "kept", "none"
         return "kept"
     signer_in(made / OWN_KEY)
     return "backup"
+
+
+def _keep_known_results(home: Path, made: Path) -> None:
+    """Copy the list of results that this machine knows: it is of the machine, not of the record."""
+    if (home / KNOWN_RESULTS).exists():
+        write_bytes(made / KNOWN_RESULTS, (home / KNOWN_RESULTS).read_bytes(), durable=True)

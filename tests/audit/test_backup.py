@@ -34,6 +34,7 @@ from kdcal_core.audit import (
 from kdcal_core.audit.database import SQLITE
 from kdcal_core.audit.signing import OWN_KEY, signer_of
 from kdcal_core.errors import InputError, NewerVersionError
+from kdcal_core.review import KnownResults
 
 
 def filled(place: Place, content: AuditContent) -> Record:
@@ -87,6 +88,21 @@ def test_a_record_is_restored_to_its_database_and_to_the_other_kind(
     assert {"later.zip", "audits", found.aside.name} <= set(there(tmp_path))
     for one in (again, elsewhere):
         one.database.close()
+
+
+def test_the_machine_goes_on_to_know_its_results(
+    place: Place, content: AuditContent, tmp_path: Path
+) -> None:
+    record, path = filled(place, content), tmp_path / "backup.zip"
+    back_up(record, path)
+    record.database.close()
+    KnownResults(place.root).note(["a" * 64])
+    known = KnownResults(place.root).read()
+    restore(path, place.root, place.url, replace=True)
+    assert KnownResults(place.root).read() == known is not None
+    other = Place(tmp_path / "other", "")
+    restore(path, other.root, "")
+    assert KnownResults(other.root).read() is None  # another machine has its own
 
 
 def test_what_was_there_is_refused_or_moved_aside_whole(
