@@ -81,9 +81,10 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """From here on look for garbage, but no more among what is there to stay."""
+    """From here on look for garbage, but seldom, and no more among what is there to stay."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 

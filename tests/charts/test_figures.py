@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -99,6 +100,12 @@ def draw(scored: ScoredSet, kde: calibration.TopLabelKDE) -> Callable[[bool], di
     return all_figures
 
 
+@pytest.fixture(scope="module")
+def drawn(draw) -> Callable[[bool], dict[str, go.Figure]]:
+    """The same figures, drawn once for all tests that only look at them."""
+    return cache(draw)
+
+
 def marks(figure: go.Figure) -> int:
     return sum(
         int(np.size(trace.z)) if trace.type == "heatmap" else len(trace.x) for trace in figure.data
@@ -106,14 +113,14 @@ def marks(figure: go.Figure) -> int:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_every_figure_sends_few_marks(draw, dark: bool) -> None:
-    for name, figure in draw(dark).items():
+def test_every_figure_sends_few_marks(drawn, dark: bool) -> None:
+    for name, figure in drawn(dark).items():
         assert 0 < marks(figure) <= MAX_MARKS, name
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_names_from_files_never_reach_the_browser_as_html(draw, dark: bool) -> None:
-    for name, figure in draw(dark).items():
+def test_names_from_files_never_reach_the_browser_as_html(drawn, dark: bool) -> None:
+    for name, figure in drawn(dark).items():
         assert "<img" not in figure.to_json().replace("\\u003c", "<"), name
 
 
@@ -129,8 +136,8 @@ def test_no_placeholder_colour_even_after_streamlit_changed_the_default(draw) ->
         assert "#00000" not in figure.to_json(), name
 
 
-def test_dark_and_light_differ_and_have_no_ground_but_the_page(draw) -> None:
-    light, dark = draw(False), draw(True)
+def test_dark_and_light_differ_and_have_no_ground_but_the_page(drawn) -> None:
+    light, dark = drawn(False), drawn(True)
     for name in light:
         assert light[name].to_json() != dark[name].to_json(), name
         for figure, ground in ((light[name], TRANSPARENT), (dark[name], palette(True).page)):
@@ -141,8 +148,8 @@ def test_dark_and_light_differ_and_have_no_ground_but_the_page(draw) -> None:
 @pytest.mark.parametrize(
     "name", ["reliability", "multiples", "curve", "bandwidths", "noise", "cloud"]
 )
-def test_square_things_have_equal_axes_from_0_to_1(draw, name: str) -> None:
-    layout = json.loads(draw(False)[name].to_json())["layout"]
+def test_square_things_have_equal_axes_from_0_to_1(drawn, name: str) -> None:
+    layout = json.loads(drawn(False)[name].to_json())["layout"]
     pairs = [
         (axis, layout[key.replace("yaxis", "xaxis")])
         for key, axis in layout.items()
@@ -264,8 +271,8 @@ def test_score_histogram_keeps_right_and_wrong_apart(scored: ScoredSet) -> None:
     assert right.xaxis == wrong.xaxis
 
 
-def test_cloud_says_how_many_rows_it_draws(draw) -> None:
-    figure = draw(False)["cloud"]
+def test_cloud_says_how_many_rows_it_draws(drawn) -> None:
+    figure = drawn(False)["cloud"]
     drawn = sum(len(trace.x) for trace in figure.data if trace.mode == "markers")
     assert drawn <= 2000
     assert "1,000 of 9,000 rows" in figure.layout.annotations[0].text
@@ -331,9 +338,9 @@ def drawn_over(colour: str, opacity: float, ground: str) -> str:
 
 @pytest.mark.parametrize(("dark", "ground"), [(False, "#ffffff"), (True, "#101823")])
 @pytest.mark.parametrize("name", ["reliability", "calibrated", "scores", "local"])
-def test_marks_are_seen_as_they_are_drawn(draw, name: str, dark: bool, ground: str) -> None:
+def test_marks_are_seen_as_they_are_drawn(drawn, name: str, dark: bool, ground: str) -> None:
     """At least 3:1, thin and small ones included; the data behind a summary may be paler."""
-    figure = faults_everywhere(dark) if name == "local" else draw(dark)[name]
+    figure = faults_everywhere(dark) if name == "local" else drawn(dark)[name]
     looked_at = 0
     for trace in figure.data:
         if trace.type == "bar" or trace.mode == "markers":
@@ -393,8 +400,8 @@ def test_a_strip_under_the_curve_has_the_right_and_wrong_rows_of_each_stretch(kd
         assert (trace.y <= 1).all()
 
 
-def test_every_panel_of_bandwidths_has_its_strip_of_rows_under_it(draw) -> None:
-    figure = draw(False)["bandwidths"]
+def test_every_panel_of_bandwidths_has_its_strip_of_rows_under_it(drawn) -> None:
+    figure = drawn(False)["bandwidths"]
     strips = [trace for trace in figure.data if trace.name == "Rows that are right"]
     assert len({trace.yaxis for trace in strips}) == N_CLASSES
     for at, trace in enumerate(strips):
