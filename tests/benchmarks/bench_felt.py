@@ -1,6 +1,8 @@
 """Speed as felt: a visitor's waits in a real Chromium, and the server's times behind them.
 
-The goals are for two cores with nothing else to do, so every row states the load average.
+The goals are for two cores with nothing else to do, so every row states the load average. Hosts
+differ too: beside a page stands what Streamlit takes for a bare one with as many charts
+(`plain_app`), minutes before.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,7 @@ from kdcal_core.tasks import (
     default_calibrators,
     recalibrate,
 )
+from tests.benchmarks import plain_app
 from tests.benchmarks.bench_visitors import Visitor, processor_seconds, server
 from tests.browser.conftest import FLAGS, IDLE, SIZE, _chromium
 
@@ -41,6 +45,7 @@ JOBS = (
     ("heteroscedastic", "recalibration", "Recalibrate", 21.0),
 )
 REPEATS, CROWD = 3, 30
+CROWDED = ("overview", "reliability", "confidence_by_class")
 #: Notes the time of every click, and of the last change of the page after it that can be seen: a
 #: table is drawn on a canvas, which holds its copy for screen readers .3 s later.
 WATCH = """() => {
@@ -65,34 +70,68 @@ CHOICES = (
 
 
 def run() -> list[dict[str, Any]]:
+    plain = _plain()
     with tempfile.TemporaryDirectory() as home:
         os.environ["KDCAL_HOME"] = home
         with server() as (port, process):
-            rows, adult = _in_browser(f"http://127.0.0.1:{port}/")
+            rows, adult = _in_browser(f"http://127.0.0.1:{port}/", plain)
             rows += asyncio.run(_server(port, adult, process.pid))
-            rows += asyncio.run(_crowd(port, adult))
+            seconds = asyncio.run(_crowd(port, CROWDED, adult))
+            rows.append(_row("page", f"{CROWD} visitors at once", seconds, 1.0, plain.crowd))
         rows.append(_four_jobs(Workspace(Path(home))))
     return rows
 
 
-def _in_browser(address: str) -> tuple[list[dict[str, Any]], str]:
+@dataclass(frozen=True)
+class Plain:
+    """Seconds of a bare app; of its pages by their number of charts."""
+
+    first: float
+    pages: dict[int, float]
+    widgets: dict[int, float]
+    crowd: float
+
+
+def _plain() -> Plain:
+    with server(script=plain_app.__file__) as (port, _):
+        address = f"http://127.0.0.1:{port}/"
+        with _chromium_of_tests() as browser:
+            first = _first(browser, address)
+            pages, widgets = {}, {}
+            with _tab(browser, address) as page:
+                for n in plain_app.CHARTS:
+                    pages[n], again = _page(page, plain_app.title(n), plain_app.title(int(n == 0)))
+                    assert again is not None
+                    widgets[n] = again
+        crowd = asyncio.run(_crowd(port, tuple(f"page_{n}" for n in (1, 3, 3))))
+    return Plain(first, pages, widgets, crowd)
+
+
+@contextmanager
+def _chromium_of_tests() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=_chromium(), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def _in_browser(address: str, plain: Plain) -> tuple[list[dict[str, Any]], str]:
     """All that is measured in a browser, and the review of the adult sample."""
     rows: list[dict[str, Any]] = []
     opened: dict[str, str] = {}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_chromium(), args=FLAGS)
-        rows.append(_row("first page", "after the server's start", _first(browser, address), 3))
+    with _chromium_of_tests() as browser:
+        seconds = _first(browser, address)
+        rows.append(_row("first page", "after the server's start", seconds, 3, plain.first))
         for sample in SAMPLES:
             with _tab(browser, address) as page:
                 seconds, opened[sample] = _open(page, sample)
                 rows.append(_row(f"sample {sample}", "click to quick checks", seconds, 2))
         for sample in ("adult", "heteroscedastic"):
             with _tab(browser, f"{address}?review={opened[sample]}") as page:
-                rows += _pages(page, sample)
+                rows += _pages(page, sample, plain)
         for sample, where, button, before in JOBS:
             with _tab(browser, f"{address}{where}?review={opened[sample]}") as page:
                 rows.append(_row(button, f"{sample}, defaults", _job(page, button), before / 2))
-        browser.close()
     return rows, opened["adult"]
 
 
@@ -139,10 +178,14 @@ def _busy_seconds() -> float:
     return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def _row(name: str, what: str, seconds: float, goal: float | None) -> dict[str, Any]:
+def _row(
+    name: str, what: str, seconds: float, goal: float | None, plain: float | None = None
+) -> dict[str, Any]:
     load = os.getloadavg()[0]
     words = f"{what}, load {load:.1f}"
-    return {"name": f"felt: {name}", "what": words, "seconds": seconds, "goal": goal}
+    row = {"name": f"felt: {name}", "what": words, "seconds": seconds, "goal": goal}
+    beside = {"reference": "a bare app's", "reference_seconds": plain}
+    return row if plain is None else row | beside
 
 
 @contextmanager
@@ -200,7 +243,7 @@ def _quiet(page: Page) -> None:
             return
 
 
-def _pages(page: Page, sample: str) -> list[dict[str, Any]]:
+def _pages(page: Page, sample: str, plain: Plain) -> list[dict[str, Any]]:
     """Warm changes to every page, and one widget rerun on each that has a simple widget."""
     rows, links = [], page.locator('[data-testid="stSidebarNavLink"]')
     titles = [text.split("\n")[-1] for text in links.all_inner_texts()]
@@ -208,16 +251,24 @@ def _pages(page: Page, sample: str) -> list[dict[str, Any]]:
         _go(page, title)
         _quiet(page)
     for title in titles:
-        _go(page, titles[titles[0] == title])
-        seconds = []
-        for _ in range(3):
-            seconds.append(_go(page, title))
-            _go(page, titles[titles[0] == title])
-        rows.append(_row(f"page {title}", sample, statistics.median(seconds), 0.4))
-        _go(page, title)
-        if (again := _rerun(page)) is not None:
-            rows.append(_row(f"widget on {title}", sample, again, 0.2))
+        seconds, again = _page(page, title, titles[titles[0] == title])
+        n = min(page.locator(".js-plotly-plot:visible").count(), max(plain.pages))
+        what = f"{sample}, {n} charts"
+        rows.append(_row(f"page {title}", what, seconds, 0.4, plain.pages[n]))
+        if again is not None:
+            rows.append(_row(f"widget on {title}", what, again, 0.2, plain.widgets[n]))
     return rows
+
+
+def _page(page: Page, title: str, other: str) -> tuple[float, float | None]:
+    """Seconds of a change from another page to this one, and of a rerun by its first widget."""
+    _go(page, other)
+    seconds = []
+    for _ in range(REPEATS):
+        seconds.append(_go(page, title))
+        _go(page, other)
+    _go(page, title)
+    return statistics.median(seconds), _rerun(page)
 
 
 def _go(page: Page, title: str) -> float:
@@ -282,14 +333,14 @@ async def _server(port: int, review: str, pid: int) -> list[dict[str, Any]]:
     return rows
 
 
-async def _crowd(port: int, review: str) -> list[dict[str, Any]]:
-    """Thirty visitors who change pages without a pause."""
-    pages = ("overview", "reliability", "confidence_by_class")
-    crowd = [await Visitor(port, pages[i % 3], review).__aenter__() for i in range(CROWD)]
+async def _crowd(port: int, pages: Sequence[str], review: str = "") -> float:
+    """Seconds of a page for each of thirty visitors who ask for these without a pause."""
+    asked = [pages[at % len(pages)] for at in range(CROWD)]
+    crowd = [await Visitor(port, one, review).__aenter__() for one in asked]
     await asyncio.gather(*(one.run() for one in crowd))
     times: list[float] = []
     for _ in range(3):
         times += await asyncio.gather(*(one.run() for one in crowd))
     for one in crowd:
         await one.__aexit__()
-    return [_row("page", f"{CROWD} visitors at once", statistics.median(times), 1.0)]
+    return statistics.median(times)

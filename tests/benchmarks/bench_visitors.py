@@ -213,13 +213,13 @@ class Visitor:
 
 @contextmanager
 def server(
-    *flags: str, preexec: Any = None, log: Any = subprocess.DEVNULL
+    *flags: str, script: str = "app", preexec: Any = None, log: Any = subprocess.DEVNULL
 ) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    """`streamlit run app` on a free port, until the body ends."""
+    """`streamlit run app`, or of another script, on a free port, until the body ends."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    command = [sys.executable, "-m", "streamlit", "run", "app", f"--server.port={port}"]
+    command = [sys.executable, "-m", "streamlit", "run", script, f"--server.port={port}"]
     process = subprocess.Popen(
         [*command, "--server.headless=true", "--server.fileWatcherType=none", *flags],
         cwd=ROOT,
