@@ -48,6 +48,7 @@ from kdcal_core.review.sealed_files import (
     seal,
     seal_folder,
 )
+from kdcal_core.review.set_summary import write_summary
 from kdcal_core.store import decode, write_arrays
 from kdcal_core.store.disk import digest_of
 
@@ -384,6 +385,7 @@ def _score(
     path.mkdir(mode=0o700)
     units = dependence_arrays(dependence)
     write_arrays(path, {"proba": proba, "y": y, "weight": weight, **units})
+    write_summary(path, proba, y, names, independent=weight is None and dependence is None)
     seal_folder(path)
     odd = odd_answers(proba, y, names)
     return SetInfo(

@@ -26,6 +26,7 @@ from kdcal_core.review.sealed_files import (
     scored_arrays,
     table_path,
 )
+from kdcal_core.review.set_summary import read_summary
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.store import encode
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kdcal_core.data import Fitness, RegressionFitness
+    from kdcal_core.diagnostics.summaries import ClassSummary
     from kdcal_core.distributions import RegressionSet
     from kdcal_core.models import HasLayers, Model
 
@@ -232,6 +234,19 @@ class ReviewReader:
         info = scored_info(self.review, which, "classification")
         at = self._folder / info.folder, self.review.classes, info.digest, which, self._together
         return self._once(("scored", which), lambda: scored_arrays(*at))
+
+    def summary(self, which: Which) -> ClassSummary | None:
+        """The summary of a set of a classification with very many rows; None of others.
+
+        Raises
+        ------
+        InputError
+            As `scored`.
+        """
+        check_which(which)
+        self._declared(which)
+        info = scored_info(self.review, which, "classification")
+        return read_summary(self._folder / info.folder, self.review.classes, which)
 
     def distributions(self, which: Which) -> RegressionSet:
         """A scored set of a regression, memory-mapped and read-only.

@@ -40,6 +40,7 @@ from kdcal_core.review.requirements import (
 )
 from kdcal_core.review.review import WHICH, Review, TableInfo
 from kdcal_core.review.sealed_files import table_path
+from kdcal_core.review.set_summary import prepared_for
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.store import decode
 from kdcal_core.text import listed
@@ -403,6 +404,7 @@ def score(
             kwargs,
             seconds=JOB_TIME,
             what="Scoring the rows",
+            prepared=prepared_for(*review.tables.values()),
             progress=progress,
             cancelled=cancelled,
         )

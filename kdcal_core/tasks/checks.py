@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kdcal_core.checks import CHECKS, Evidence, MeasuredChecks, measure_checks
+from kdcal_core.checks import (
+    CHECKS,
+    Evidence,
+    MeasuredChecks,
+    SummaryEvidence,
+    measure_checks,
+)
 from kdcal_core.data import ScoredSet
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Space
 from kdcal_core.jobs import job_key
+from kdcal_core.progress import part_of
 from kdcal_core.regression.spaces import LAYER
 from kdcal_core.review import (
     PARTS,
@@ -33,7 +40,7 @@ def _edition() -> str:
         (
             "p values by part and with a contrast, ratios with both errors, keys, none certain, "
             "regions of both halves and parts that are missed, copies with another number, "
-            "splits of dependent rows, no errors of a stated risk",
+            "splits of dependent rows, no errors of a stated risk, many rows as their summary",
             *CHECKS,
         )
     )
@@ -71,9 +78,21 @@ def thorough_checks(
 def _measured(
     sets: Sets, which: Which, event: int | None, groups: Sequence[str], *, quick: bool
 ) -> MeasuredChecks:
-    codes = [one.code for one in CHECKS.values() if one.quick == quick]
-    evidence = evidence_of(sets, which, event, groups)
-    return measure_checks(evidence, codes, sets.progress)
+    asked = [one for one in CHECKS.values() if one.quick == quick]
+    review = sets.reader.review
+    _require_set(review, which)
+    summary = sets.summary(which) if review.task == "classification" else None
+    if summary is None:
+        evidence = evidence_of(sets, which, event, groups)
+        return measure_checks(evidence, [one.code for one in asked], sets.progress)
+    counted = [one.code for one in asked if one.from_summary is not None]
+    rest = [one.code for one in asked if one.from_summary is None]
+    halves = part_of(sets.progress, 0.0, 0.5), part_of(sets.progress, 0.5, 1.0)
+    of_summary = measure_checks(SummaryEvidence(summary, event), counted, halves[0])
+    of_rows = measure_checks(evidence_of(sets, which, event, groups), rest, halves[1])
+    found = {one.code: one for one in (*of_summary.checks, *of_rows.checks)}
+    in_order = tuple(found[one.code] for one in asked if one.code in found)
+    return MeasuredChecks(in_order, of_rows.n)
 
 
 def checks_settings(review: Review, which: Which) -> dict[str, Any]:
@@ -119,6 +138,11 @@ def _space(reader: ReviewReader) -> Space:
     return regression_space(reader, next(one for one in names if not one.startswith(LAYER)))
 
 
+def _require_set(review: Review, which: Which) -> None:
+    if which not in review.sets:
+        raise InputError(f"There is no {which} set", fix="Load one, or choose the other set.")
+
+
 def evidence_of(
     sets: Sets, which: Which, event: int | None = None, groups: Sequence[str] = ()
 ) -> Evidence:
@@ -130,8 +154,7 @@ def evidence_of(
         Where the set has not been scored, or a file is gone.
     """
     review = sets.reader.review
-    if which not in review.sets:
-        raise InputError(f"There is no {which} set", fix="Load one, or choose the other set.")
+    _require_set(review, which)
     read = sets.read if review.task == "classification" else sets.distributions
     columns = input_columns(review)
     table = review.tables[which]

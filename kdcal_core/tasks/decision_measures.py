@@ -18,15 +18,19 @@ from kdcal_core.diagnostics import (
     measure_groups,
     paired_net_benefit,
 )
+from kdcal_core.diagnostics.summaries import summary_decisions
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.review import PARTS, Decision, Which, review_data
-from kdcal_core.tasks.decorators import Sets, require_scored, review_task, the_set
+from kdcal_core.tasks.decorators import SUMMED, Sets, require_scored, review_task, the_set
 
 
-@review_task("Decisions: counting rows by threshold", reads=the_set, edition="rows together")
+@review_task("Decisions: counting rows by threshold", reads=the_set, edition=SUMMED)
 def set_decisions(sets: Sets, *, which: Which, event: int) -> DecisionCounts:
     """Rows by outcome and decision, at every threshold of one class's probability."""
+    summary = sets.summary(which)
+    if summary is not None:
+        return summary_decisions(summary, event)
     rows = sets.read(which)
     return decision_counts(rows.proba[:, event], rows.y == event, sample_weight=rows.design)
 

@@ -39,6 +39,7 @@ from kdcal_core.store import decode, encode, load, save
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kdcal_core.diagnostics.summaries import ClassSummary
     from kdcal_core.evaluation import Space
 
 # rows times classes (or parameters of a distribution) above which a worker computes
@@ -106,6 +107,19 @@ class Sets:
         found: ScoredSet = self.keep(("scored", which), lambda: self.reader.scored(which))
         return found
 
+    def summary(self, which: Which) -> ClassSummary | None:
+        """The summary of a set with very many rows, which stands for them; None of others.
+
+        Raises
+        ------
+        InputError
+            As for `kdcal_core.review.ReviewReader.scored`.
+        """
+        found: ClassSummary | None = self.keep(
+            ("summary", which), lambda: self.reader.summary(which)
+        )
+        return found
+
     def distributions(self, which: Which) -> RegressionSet:
         """A scored set of a regression.
 
@@ -126,6 +140,9 @@ class Sets:
 
 
 # declarations of what a task reads, where this depends on its arguments
+
+SUMMED = "rows together, and many as their summary"
+"""The edition of tasks that take `Sets.summary` where there is one."""
 
 BOTH_SETS: tuple[Part, ...] = ("calibration", "evaluation")
 ALL_ROWS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")

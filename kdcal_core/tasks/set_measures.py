@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
 import numpy as np
 
@@ -51,6 +51,14 @@ from kdcal_core.diagnostics import (
     two_halves,
 )
 from kdcal_core.diagnostics.score_range import RANGE
+from kdcal_core.diagnostics.summaries import (
+    ClassSummary,
+    summary_confusion,
+    summary_event_estimates,
+    summary_reliability,
+    summary_scores,
+    summary_tiles,
+)
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MEASURES, Losses, estimates_of, losses_by_class
 from kdcal_core.evaluation.overlap import Note, SetRows, cluster_note, shared, shared_note
@@ -58,6 +66,7 @@ from kdcal_core.review import ReviewReader, Which
 from kdcal_core.review.review import WHICH, input_columns
 from kdcal_core.tasks.decorators import (
     BOTH_SETS,
+    SUMMED,
     Sets,
     review_task,
     the_set,
@@ -107,6 +116,15 @@ def set_fitness(sets: Sets, *, which: Which) -> SetFitness:
     return SetFitness(found, None)
 
 
+class Asked(TypedDict):
+    """The question of a reliability diagram, and its bins."""
+
+    kind: Kind
+    n_bins: int
+    strategy: Strategy
+    label: int | None
+
+
 @dataclass(frozen=True, eq=False)
 class SetOverview:
     """Results at the top of the pages: reliability, four estimates, scores, confusion."""
@@ -117,12 +135,15 @@ class SetOverview:
     confusion: Confusion
 
 
-@review_task("Measuring all rows, with intervals", reads=the_set, edition="rows together")
+@review_task("Measuring all rows, with intervals", reads=the_set, edition=SUMMED)
 def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOverview:
     """The reliability diagram of all predictions, with the estimates above it.
 
     With ``event``, diagram and estimates are those of that class's probability.
     """
+    rows = sets.summary(which)
+    if rows is not None:
+        return _overview_of(rows, event)
     scored = sets.read(which)
     sets.progress(0.1, "Counting")
     tables = confusion(scored.proba, scored.y, len(scored.classes), sample_weight=scored.design)
@@ -134,7 +155,17 @@ def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOv
     return SetOverview(overall, tuple(tiles), scores, tables)
 
 
-@review_task("Reliability: drawing up the diagram", reads=the_set)
+def _overview_of(rows: ClassSummary, event: int | None) -> SetOverview:
+    tiles = summary_tiles(rows) if event is None else summary_event_estimates(rows, event)
+    return SetOverview(
+        summary_reliability(rows, **_overall(event)),
+        tiles,
+        summary_scores(rows),
+        summary_confusion(rows),
+    )
+
+
+@review_task("Reliability: drawing up the diagram", reads=the_set, edition=SUMMED)
 def set_reliability(
     sets: Sets,
     *,
@@ -145,16 +176,12 @@ def set_reliability(
     label: int | None = None,
 ) -> Reliability:
     """The reliability diagram of one class, or of all classes."""
+    asked: Asked = {"kind": kind, "n_bins": n_bins, "strategy": strategy, "label": label}
+    rows = sets.summary(which)
+    if rows is not None:
+        return summary_reliability(rows, **asked)
     scored = sets.read(which)
-    return reliability(
-        scored.proba,
-        scored.y,
-        kind=kind,
-        n_bins=n_bins,
-        strategy=strategy,
-        sample_weight=scored.design,
-        label=label,
-    )
+    return reliability(scored.proba, scored.y, sample_weight=scored.design, **asked)
 
 
 @review_task("Reliability: adding up the differences", reads=the_set, edition="rows together")
@@ -413,15 +440,12 @@ def largest_classes(joint: FloatArray, most: int) -> IntArray:
 
 def overall_reliability(scored: ScoredSet, event: int | None = None) -> Reliability:
     """The reliability diagram above the pages, of the confidence or of an event's probability."""
-    return reliability(
-        scored.proba,
-        scored.y,
-        kind="confidence" if event is None else "class",
-        label=event,
-        n_bins=15,
-        strategy="uniform",
-        sample_weight=scored.design,
-    )
+    return reliability(scored.proba, scored.y, sample_weight=scored.design, **_overall(event))
+
+
+def _overall(event: int | None) -> Asked:
+    kind: Kind = "confidence" if event is None else "class"
+    return {"kind": kind, "n_bins": 15, "strategy": "uniform", "label": event}
 
 
 def _predicted_as(scored: ScoredSet, label: int) -> ScoredSet:

@@ -125,7 +125,8 @@ def sets_of(made: Made) -> Sets:
 
 def given(scored: ScoredSet) -> Sets:
     """One scored set, whatever is asked for."""
-    return Sets(SimpleNamespace(scored=lambda which: scored), quiet)
+    reader = SimpleNamespace(scored=lambda which: scored, summary=lambda which: None)
+    return Sets(reader, quiet)
 
 
 @pytest.mark.parametrize(("measure", "settings"), ASKED)

@@ -13,6 +13,7 @@ from kdcal_core.diagnostics.summaries.class_estimates import (
     summary_line,
     summary_reliability,
     summary_scores,
+    summary_tiles,
 )
 from kdcal_core.diagnostics.summaries.class_questions import (
     certain_rows,
@@ -70,4 +71,5 @@ __all__ = [
     "summary_scores",
     "summary_shift",
     "summary_test",
+    "summary_tiles",
 ]

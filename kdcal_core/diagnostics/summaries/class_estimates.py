@@ -104,10 +104,7 @@ def summary_estimates(
         return error_of_bins(bins, kind, norm, _BINS, strategy, debiased, level, _DRAWS, seed)
 
     return (
-        accuracy_of(float(top.hits.sum()) / summary.n, float(summary.n), summary.n, level),
-        summary_gap(summary, level=level),
-        error(),
-        _top_label_loss(summary, top, level, TOP_LABEL_LOG_LOSS),
+        *summary_tiles(summary, level=level, seed=seed),
         _at_cells(error(strategy="quantile")),
         error(debiased=True),
         error(norm="l2", debiased=True),
@@ -123,6 +120,30 @@ def summary_estimates(
         summary_auroc(summary, level=level),
         _confidence(summary, level),
         summary_confidence_on_errors(summary, level=level),
+    )
+
+
+def summary_tiles(
+    summary: ClassSummary, *, level: float = 0.95, seed: int = 0
+) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+    """Accuracy, confidence gap, calibration error and top-label log loss.
+
+    As :func:`kdcal_core.diagnostics.summary`.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> one = summarise([[0.9, 0.1], [0.3, 0.7]], [0, 0], ("no", "yes"))
+    >>> [tile.label for tile in summary_tiles(one)]
+    ['Accuracy', 'Confidence gap', 'ECE', 'Top-label log loss']
+    """
+    require_rows(summary, level)
+    top = ScoreCells.of_confidence(summary)
+    return (
+        accuracy_of(float(top.hits.sum()) / summary.n, float(summary.n), summary.n, level),
+        summary_gap(summary, level=level),
+        summary_calibration_error(summary, level=level, seed=seed),
+        _top_label_loss(summary, top, level, TOP_LABEL_LOG_LOSS),
     )
 
 

@@ -1,0 +1,168 @@
+"""Sets of very many rows: pages take their summary, which says what the rows say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from workerless import working_here
+
+from kdcal_core.errors import InputError
+from kdcal_core.review import (
+    Review,
+    ReviewReader,
+    Workspace,
+    add_table,
+    create_review,
+    score,
+    set_roles,
+    set_summary,
+)
+from kdcal_core.tasks import (
+    Sets,
+    quick_checks,
+    set_decisions,
+    set_overview,
+    set_reliability,
+)
+
+N = 4000
+SET = {"which": "calibration"}
+NAMES = ("low", "middle", "high")
+
+
+def stated(n_classes: int, n: int = N) -> pd.DataFrame:
+    """Over-confident probabilities and what happened."""
+    rng = np.random.default_rng(n_classes)
+    logit = rng.normal(size=(n, n_classes)) * 2.0
+    proba = np.exp(1.5 * logit)
+    proba /= proba.sum(axis=1, keepdims=True)
+    y = (logit + rng.gumbel(size=logit.shape)).argmax(axis=1)
+    columns = {f"proba_{NAMES[k]}": proba[:, k] for k in range(n_classes)}
+    return pd.DataFrame({**columns, "label": np.array(NAMES)[y]})
+
+
+def reviewed(workspace: Workspace, frame: pd.DataFrame) -> Review:
+    path = workspace.root.parent / "rows.parquet"
+    frame.to_parquet(path)
+    review = create_review(workspace)
+    with working_here():
+        add_table(workspace, review.id, "calibration", path, path.name)
+        return score(workspace, review.id)
+
+
+def sets_of(workspace: Workspace, review: Review) -> Sets:
+    return Sets(ReviewReader(workspace, review.id))
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def both(request, tmp_path_factory) -> tuple[Sets, Sets, int]:
+    """The same rows, as they are and with a summary; and their number of classes."""
+    workspace = Workspace(tmp_path_factory.mktemp("many") / "home")
+    frame = stated(request.param)
+    plain = sets_of(workspace, reviewed(workspace, frame))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(set_summary, "MANY", N)
+        summed = sets_of(workspace, reviewed(workspace, frame))
+    assert plain.summary("calibration") is None
+    assert summed.summary("calibration").n == N
+    assert plain.reader.identity == summed.reader.identity
+    return plain, summed, request.param
+
+
+def close(one, two, least: float = 2e-4) -> None:
+    """The same estimate; what is simulated may differ by a twentieth of its interval."""
+    assert (one.label, one.n) == (two.label, two.n)
+    assert one.value == pytest.approx(two.value, abs=least)
+    room = max((two.high - two.low) / 20, least)
+    assert (one.low, one.high) == pytest.approx((two.low, two.high), abs=room)
+
+
+@pytest.mark.parametrize("event", [None, 1])
+def test_the_overview_of_a_summary_is_that_of_its_rows(both, event) -> None:
+    plain, summed, _ = both
+    rows, summary = (set_overview(one, **SET, event=event) for one in (plain, summed))
+    np.testing.assert_array_equal(summary.confusion.joint, rows.confusion.joint)
+    np.testing.assert_array_equal(summary.scores.correct, rows.scores.correct)
+    (curve,), (known) = summary.reliability.curves, rows.reliability.curves[0]
+    np.testing.assert_array_equal(curve.count, known.count)
+    np.testing.assert_allclose(curve.confidence, known.confidence, rtol=1e-9)
+    np.testing.assert_allclose(curve.accuracy, known.accuracy, rtol=1e-12)
+    for one, two in zip(summary.estimates, rows.estimates, strict=True):
+        close(one, two)
+
+
+@pytest.mark.parametrize("kind", ["confidence", "top-label", "class"])
+def test_its_diagrams_have_the_same_bins(both, kind) -> None:
+    plain, summed, n_classes = both
+    asked = {**SET, "kind": kind, "n_bins": 20, "strategy": "uniform"}
+    rows, summary = (set_reliability(one, **asked) for one in (plain, summed))
+    assert len(summary.curves) == len(rows.curves) == (1 if kind == "confidence" else n_classes)
+    for one, two in zip(summary.curves, rows.curves, strict=True):
+        assert (one.label, one.n) == (two.label, two.n)
+        np.testing.assert_array_equal(one.count, two.count)
+        np.testing.assert_allclose(one.accuracy, two.accuracy, rtol=1e-12)
+
+
+def test_decisions_count_the_same_rows(both) -> None:
+    plain, summed, _ = both
+    rows, summary = (set_decisions(one, **SET, event=1) for one in (plain, summed))
+    for threshold in (0.05, 0.25, 0.5, 0.75, 0.95):  # ends of cells
+        np.testing.assert_array_equal(
+            summary.mass[:, summary.at(threshold)], rows.mass[:, rows.at(threshold)]
+        )
+
+
+def test_all_quick_checks_are_answered_in_their_order(both) -> None:
+    plain, summed, n_classes = both
+    asked = {**SET, "event": 1 if n_classes == 2 else None, "groups": []}
+    rows, summary = (quick_checks(one, **asked) for one in (plain, summed))
+    assert [one.code for one in summary.checks] == [one.code for one in rows.checks]
+    assert summary.n == rows.n == N
+    for one, two in zip(summary.checks, rows.checks, strict=True):
+        assert bool(one.parts) == bool(two.parts), one.code
+        for mine, known in zip(one.parts, two.parts, strict=True):
+            assert mine.key == known.key
+            assert mine.estimate.value == pytest.approx(known.estimate.value, abs=2e-3), one.code
+
+
+def test_a_changed_summary_is_refused(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(set_summary, "MANY", N)
+    workspace = Workspace(tmp_path / "home")
+    review = reviewed(workspace, stated(2))
+    folder = workspace.folder(review.id) / review.sets["calibration"].folder / "summary"
+    cells = np.load(folder / "cells.npy")
+    cells[0, 0, 0, 0] += 1
+    np.save(folder / "cells.npy", cells)
+    with pytest.raises(InputError, match="damaged"):
+        sets_of(workspace, review).summary("calibration")
+
+
+@pytest.mark.parametrize("column", ["weight", "cluster"])
+def test_rows_with_weights_or_clusters_are_not_summed(tmp_path, monkeypatch, column) -> None:
+    monkeypatch.setattr(set_summary, "MANY", N)
+    workspace = Workspace(tmp_path / "home")
+    path = tmp_path / "rows.parquet"
+    stated(2).assign(**{column: np.arange(N) % 40 + 1}).to_parquet(path)
+    review = create_review(workspace)
+    with working_here():
+        review = add_table(workspace, review.id, "calibration", path, path.name)
+        review = set_roles(
+            workspace, review.id, replace(review.roles, features=(), **{column: column})
+        )
+        review = score(workspace, review.id)
+    assert sets_of(workspace, review).summary("calibration") is None
+
+
+def test_a_confined_worker_can_write_a_summary(tmp_path) -> None:
+    """The compiled pass must be there before the worker may write nowhere else."""
+    workspace, path = Workspace(tmp_path / "home"), tmp_path / "rows.parquet"
+    p = np.random.default_rng(0).random(set_summary.MANY).round(3)
+    frame = {"proba_no": 1.0 - p, "proba_yes": p, "label": np.where(p > 0.4, "yes", "no")}
+    pd.DataFrame(frame).to_parquet(path)
+    review = create_review(workspace)
+    add_table(workspace, review.id, "calibration", path, path.name)
+    review = score(workspace, review.id)
+    assert sets_of(workspace, review).summary("calibration").n == len(p)
