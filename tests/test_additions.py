@@ -107,6 +107,7 @@ def measured(evidence, level):
 
 Check(
     code="KC299", title="Sure of many rows", question="Is the model nearly sure of most rows?",
+    fault="it is nearly sure of most rows",
     family="data", tasks=("classification",), limit=Limit(high=0.07), measured=measured,
     remedy="Calibrate the model.", page="compare", method="A share with an exact interval.",
 ).offer()

@@ -39,6 +39,7 @@ Check(
     code="KC204",
     title="Right more often than the most frequent class",
     question="Is the model right more often than if it always predicted the most frequent class?",
+    fault="it is right no more often than a model that always predicts the most frequent class",
     family="data",
     tasks=("classification",),
     limit=Limit(low=0.0),

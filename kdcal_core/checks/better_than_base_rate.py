@@ -27,6 +27,7 @@ Check(
     code="KC102",
     title="Better than the base rate",
     question="Do the probabilities say more than how often each class occurs?",
+    fault="it says no more than how often each class occurs",
     family="usefulness",
     tasks=("classification",),
     limit=Limit(low=0.0),

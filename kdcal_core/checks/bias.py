@@ -25,6 +25,8 @@ Check(
     code="KC023",
     title="Bias",
     question="Are predictions too low or too high on average?",
+    fault="its predictions are too high on average",
+    fault_below="its predictions are too low on average",
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.1, 0.1),

@@ -54,6 +54,8 @@ Check(
     code="KC006",
     title="Class against the rest",
     question="Is each class stated as often as it occurs?",
+    fault="it states {name} too often",
+    fault_below="it states {name} too seldom",
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.03, 0.03),

@@ -38,6 +38,7 @@ Check(
     code="KC008",
     title="Declared groups",
     question="Is what the model states right in each group that was declared?",
+    fault="it is wrong about a declared group",
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.05, 0.05),

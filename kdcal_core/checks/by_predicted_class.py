@@ -31,6 +31,8 @@ Check(
     code="KC005",
     title="By predicted class",
     question="Is the confidence right for each class that is predicted, not only on average?",
+    fault="it is too sure where it predicts {name}",
+    fault_below="it is not sure enough where it predicts {name}",
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.05, 0.05),

@@ -122,6 +122,7 @@ Check(
     code="KC007",
     title="Region by region",
     question="Is there a part of the inputs where stated and seen differ more than elsewhere?",
+    fault="it is wrong about a part of the inputs",
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.1, 0.1),

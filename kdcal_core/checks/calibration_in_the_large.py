@@ -24,6 +24,8 @@ Check(
     code="KC002",
     title="Calibration in the large",
     question="Does the mean stated probability match the observed rate?",
+    fault="it states too much on average",
+    fault_below="it states too little on average",
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.03, 0.03),

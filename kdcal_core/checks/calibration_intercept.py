@@ -22,6 +22,8 @@ Check(
     code="KC003",
     title="Calibration intercept",
     question="Are all stated odds too high or too low by one factor?",
+    fault="it states too little on average",
+    fault_below="it states too much on average",
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.3, 0.3),  # odds within a third of what is stated

@@ -22,6 +22,8 @@ Check(
     code="KC004",
     title="Calibration slope",
     question="Are stated probabilities too extreme (below 1) or not extreme enough (above 1)?",
+    fault="its probabilities are not extreme enough",
+    fault_below="its probabilities are too extreme",
     family="calibration",
     tasks=("classification",),
     limit=Limit(0.8, 1.25),

@@ -35,6 +35,7 @@ Check(
     code="KC208",
     title="Certain and wrong",
     question="Is the model right where it states exactly 0 or 1?",
+    fault="it is wrong too often where it is certain",
     family="data",
     tasks=("classification",),
     limit=Limit(high=0.02),

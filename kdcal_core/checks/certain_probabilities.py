@@ -23,6 +23,7 @@ Check(
     code="KC206",
     title="Probabilities, not only classes",
     question="Does the model state probabilities, and not only 0 and 1?",
+    fault="it states 0 and 1 in place of probabilities",
     family="data",
     tasks=("classification",),
     limit=Limit(high=0.5),  # forests and neighbours state certainty for many rows

@@ -89,6 +89,9 @@ class Check:
         A few words.
     question : str
         What the check answers, for people to whom its title means nothing.
+    fault : str
+        What a fail says of the model, as the clause after "The model fails 1 check:". ``{name}``
+        stands for the name of the worst part.
     family : str
         Of `FAMILIES`: they order the list.
     tasks : tuple of str
@@ -127,6 +130,8 @@ class Check:
     comparable : bool
         Whether other reviews have the same parts, so that a limit may apply to the difference
         from one. Those of a search do not.
+    fault_below : str
+        The clause where the estimate is below the limit, if that is another fault; else empty.
     above : str
         What to do instead where the estimate, a signed difference, is above 0, if that is another
         fault than one below it; else empty.
@@ -138,6 +143,7 @@ class Check:
     code: str
     title: str
     question: str
+    fault: str
     family: Family
     tasks: tuple[Task, ...]
     limit: Limit
@@ -154,6 +160,7 @@ class Check:
     place: str = ""
     repairs: Repairs | None = None
     comparable: bool = True
+    fault_below: str = ""
     above: str = ""
     from_summary: Way[SummaryEvidence] | None = field(default=None, repr=False)
 

@@ -49,6 +49,7 @@ Check(
     code="KC009",
     title="Confidence of errors",
     question="When the model is wrong, does it at least say that it is unsure?",
+    fault="it is too sure where it is wrong",
     family="calibration",
     tasks=("classification",),
     limit=Limit(high=0.9),

@@ -53,6 +53,7 @@ Check(
     code="KC201",
     title="Rows in two sets",
     question="Are the judged rows new to the model and to its calibrator?",
+    fault="some of these rows are in another set too",
     family="data",
     tasks=("classification", "regression"),
     limit=Limit(against="chance"),

@@ -24,6 +24,7 @@ Check(
     code="KC101",
     title="Discrimination",
     question="Does the model rank rows of a class above the others?",
+    fault="it tells the classes apart too poorly",
     family="usefulness",
     tasks=("classification",),
     limit=Limit(low=0.7),

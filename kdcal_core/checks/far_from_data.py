@@ -43,6 +43,7 @@ Check(
     code="KC010",
     title="Far from the data",
     question="Does the model become unsure where it has no data?",
+    fault="it stays sure far from its data",
     family="calibration",
     tasks=("classification",),
     limit=Limit(high=0.25),

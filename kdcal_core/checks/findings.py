@@ -10,7 +10,7 @@ from kdcal_core.checks.verdicts import CheckedReview, CheckResult, JudgedPart
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.text import counted, in_sentence, listed
 
-_MOST = 3  # titles in the headline
+_MOST = 3  # faults or titles in the headline
 _IN_REACH = 20  # times the rows at hand: what more of them would decide is not asked for
 
 
@@ -39,7 +39,8 @@ def _found_text(checked: CheckedReview, what: str) -> str:
     failed, unsure = checked.of("fail"), checked.of("not enough evidence")
     n = len(answered)
     if failed:
-        return f"{what} fails {len(failed)} of {counted(n, 'check')}: {_titles(failed)}."
+        faults = listed(list(dict.fromkeys(one.fault for one in failed)), _MOST)
+        return f"{what} fails {len(failed)} of {counted(n, 'check')}: {faults}."
     if unsure:
         verb = "needs" if len(unsure) == 1 else "need"
         return (

@@ -25,6 +25,7 @@ Check(
     code="KC025",
     title="Distributions, declared groups",
     question="Do outcomes follow the predicted distributions in each declared group?",
+    fault="it is wrong about a declared group",
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.1, 0.1),

@@ -48,6 +48,7 @@ Check(
     code="KC024",
     title="Distributions, region by region",
     question="Do outcomes follow the predicted distributions in every part of the inputs?",
+    fault="it is wrong about a part of the inputs",
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.15, 0.15),

@@ -84,6 +84,7 @@ Check(
     code="KC123",
     title="Room for a recalibration",
     question="Would a recalibrator make the predicted distributions clearly better?",
+    fault="a recalibrator would improve it",
     family="usefulness",
     tasks=("regression",),
     limit=Limit(high=0.05),

@@ -63,6 +63,7 @@ Check(
     code="KC103",
     title="Room for a repair",
     question="Would a calibrator make the probabilities clearly better?",
+    fault="a calibrator would improve it",
     family="usefulness",
     tasks=("classification",),
     limit=Limit(high=0.05),

@@ -36,6 +36,8 @@ Check(
     code="KC022",
     title="Coverage of the intervals",
     question="Do stated intervals hold as many outcomes as they state?",
+    fault="its intervals are too wide",
+    fault_below="its intervals are too narrow",
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.05, 0.05),

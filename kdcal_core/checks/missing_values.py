@@ -25,6 +25,7 @@ Check(
     code="KC203",
     title="Missing values",
     question="Does any input lack many of its values?",
+    fault="an input lacks too many of its values",
     family="data",
     tasks=("classification", "regression"),
     limit=Limit(high=0.2),

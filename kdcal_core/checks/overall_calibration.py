@@ -41,6 +41,7 @@ Check(
     code="KC001",
     title="Overall calibration",
     question="Do events happen as often as stated?",
+    fault="its probabilities do not match what happens",
     family="calibration",
     tasks=("classification",),
     limit=Limit(high=0.05),

@@ -23,6 +23,7 @@ Check(
     code="KC021",
     title="Distributions, over all rows",
     question="Do outcomes fall where the predicted distributions say?",
+    fault="outcomes do not fall where its distributions say",
     family="calibration",
     tasks=("regression",),
     limit=Limit(high=0.05),

@@ -22,6 +22,7 @@ Check(
     code="KC209",
     title="Range of the probabilities",
     question="Do stated probabilities reach towards 0 and 1, or stay near one value?",
+    fault="it says nearly the same of every row",
     family="data",
     tasks=("classification",),
     limit=Limit(low=1.0),  # odds 2.7 times as high at one end as at the other

@@ -27,6 +27,7 @@ Check(
     code="KC205",
     title="Ranked the right way round",
     question="Do rows of a class get a higher probability of it than others?",
+    fault="it ranks the rows the wrong way round",
     family="data",
     tasks=("classification",),
     limit=Limit(low=0.5),

@@ -32,6 +32,7 @@ Check(
     code="KC202",
     title="Rows of every class",
     question="Does each class have enough rows to be judged?",
+    fault="a class has too few rows",
     family="data",
     tasks=("classification",),
     limit=Limit(low=FEW_ROWS),

@@ -33,6 +33,7 @@ Check(
     code="KC121",
     title="Sharper than the trivial forecast",
     question="Do the distributions say more than how outcomes are spread over all rows?",
+    fault="it says no more than how outcomes are spread over all rows",
     family="usefulness",
     tasks=("regression",),
     limit=Limit(low=0.0),

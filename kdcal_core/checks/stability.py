@@ -22,6 +22,7 @@ Check(
     code="KC011",
     title="Stability between the sets",
     question="Does the model perform alike on both sets?",
+    fault="it does otherwise on the evaluation set than on the calibration set",
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.05, 0.05),

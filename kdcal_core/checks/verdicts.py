@@ -20,7 +20,9 @@ from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import ALL_ROWS
 from kdcal_core.review import Limit
+from kdcal_core.text import printable
 
+_LONGEST_NAME = 40  # characters of a name in the headline
 Verdict = Literal["pass", "fail", "not enough evidence"]
 VERDICTS: tuple[Verdict, ...] = ("fail", "not enough evidence", "pass")
 
@@ -95,6 +97,14 @@ class CheckResult:
     def worst(self) -> JudgedPart:
         """The part that decides; there is none where the check could not be answered."""
         return self.parts[0]
+
+    @property
+    def fault(self) -> str:
+        """What a fail says of the model, on the side where the worst part lies. Untrusted text."""
+        worst, check = self.worst, self.check
+        below = worst.estimate.value < self.limit.low
+        words = check.fault_below if below and check.fault_below else check.fault
+        return words.replace("{name}", printable(worst.name, _LONGEST_NAME))
 
     @property
     def remedy(self) -> str:

@@ -58,7 +58,7 @@ def test_without_a_review_the_page_says_what_it_shows() -> None:
 def test_a_faulty_model_fails_by_name(faulty: str) -> None:
     at = shown(faulty)
     assert "The model fails" in headline(at)
-    assert "overall calibration" in headline(at)
+    assert "its probabilities do not match what happens" in headline(at)
     assert "ECE" in words(at)
     assert "at most 0.05" in words(at)
     assert len(specs(at)) == 1

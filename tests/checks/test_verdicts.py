@@ -12,11 +12,15 @@ from scipy.stats import norm
 from kdcal_core.checks import (
     CHECKS,
     LEVELS,
+    CheckedReview,
+    CheckResult,
     Evidence,
+    JudgedPart,
     MeasuredCheck,
     MeasuredChecks,
     MeasuredPart,
     evidence_text,
+    headline,
     judge_checks,
     limit_text,
     measure_checks,
@@ -380,3 +384,45 @@ def test_all_checks_together_keep_one_error_rate() -> None:
         failed += bool(judge_checks(measured(*drawn), within(0.1)).of("fail"))
     # one-sided 2.5% a check is the most; Holm brings all to 5% and less
     assert failed / runs <= 0.05
+
+
+def failing(code: str, value: float, limit: Limit, name: str = "") -> CheckResult:
+    estimate = Estimate("Gap", "Gap", value, value - 0.01, value + 0.01, 900)
+    return CheckResult(code, "fail", limit, (JudgedPart(name, estimate, "fail"),))
+
+
+@pytest.mark.parametrize(
+    ("result", "fault"),
+    [
+        (failing("KC004", 0.6, Limit(0.8, 1.25)), "its probabilities are too extreme"),
+        (failing("KC004", 1.6, Limit(0.8, 1.25)), "its probabilities are not extreme enough"),
+        (failing("KC002", -0.2, Limit(-0.03, 0.03)), "it states too little on average"),
+        (
+            failing("KC005", 0.2, Limit(-0.05, 0.05), "sick"),
+            "it is too sure where it predicts sick",
+        ),
+        (failing("KC023", 0.2, Limit(-0.1, 0.1)), "its predictions are too high on average"),
+        (failing("KC001", 0.2, Limit(high=0.05)), "its probabilities do not match what happens"),
+    ],
+)
+def test_a_fault_is_named_on_its_side(result: CheckResult, fault: str) -> None:
+    assert result.fault == fault
+    said = headline(CheckedReview((result,), 0.95, 900))
+    assert said == f"The model fails 1 of 1 check: {fault}."
+
+
+def test_the_same_fault_is_said_once_and_a_long_name_is_cut() -> None:
+    low = Limit(-0.03, 0.03)
+    twice = (failing("KC002", -0.2, low), failing("KC003", 0.5, Limit(-0.3, 0.3)))
+    said = headline(CheckedReview(twice, 0.95, 900))
+    assert said == "The model fails 2 of 2 checks: it states too little on average."
+    long = failing("KC005", 0.2, low, "x" * 10_000)
+    assert len(headline(CheckedReview((long,), 0.95, 900))) < 120
+
+
+@pytest.mark.parametrize("code", CHECKS)
+def test_every_fault_continues_the_sentence(code: str) -> None:
+    check = CHECKS[code]
+    for words in filter(None, (check.fault, check.fault_below)):
+        assert words[0].islower()
+        assert not words.endswith(".")
