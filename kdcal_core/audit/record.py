@@ -329,9 +329,13 @@ class Record(RecordReader):
             self.write(project_id, FilesDeleted(audits, tuple(gone.values()), words), who)
             self._sweep()
 
+    def expired(self, project_id: str) -> tuple[Audit, ...]:
+        """The audits whose files the project's retention does not keep."""
+        return expired(self.project(project_id), self._clock().at)
+
     def delete_expired(self, project_id: str, who: Person) -> tuple[Audit, ...]:
         """Delete the files that the project's retention does not keep; those audits."""
-        found = expired(self.project(project_id), self._clock().at)
+        found = self.expired(project_id)
         if found:
             words = "kept for as long as the project's retention says"
             self.delete_files(project_id, tuple(one.id for one in found), words, who)

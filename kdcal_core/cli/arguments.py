@@ -21,7 +21,7 @@ SHELLS = ("bash", "zsh", "fish")
 _SHOWS = ("list", "show", "compare", "key")
 """Actions of `kdcal audit` that print what was asked for and nothing else."""
 _AS_JSON = (
-    *("run", "compare", "verify", "export", "import", "backup", "restore"),
+    *("run", "compare", "verify", "export", "import", "backup", "restore", "expire"),
     *("submit", "approve", "reject", "comment"),
 )
 _NEGATIVE = re.compile(r"-[\d.]")  # no option begins like this
@@ -264,6 +264,14 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
     one.add_argument("file", metavar="FILE", help="a file of 'kdcal audit backup'")
     one.add_argument(
         "--replace", action="store_true", help="move a record that is here aside before"
+    )
+
+    one = action("expire", "list the audits whose files are older than their project keeps them")
+    one.add_argument("--project", metavar="NAME", help="of one project alone")
+    one.add_argument(
+        "--delete",
+        action="store_true",
+        help="delete these files, which cannot be restored; that is written into the record",
     )
 
     action("key", "print the public key that signs on this machine")

@@ -16,6 +16,7 @@ from kdcal_core.cli.audit_compare import compare
 from kdcal_core.cli.audit_keeping import (
     admit_key,
     back_up_record,
+    expire_files,
     export_record,
     import_record,
     print_key,
@@ -376,6 +377,7 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace], Report]] = {
     "import": import_record,
     "backup": back_up_record,
     "restore": restore_record,
+    "expire": expire_files,
     "key": print_key,
     "admit": admit_key,
     "notify": _notify,

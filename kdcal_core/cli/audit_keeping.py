@@ -1,4 +1,4 @@
-"""Commands that keep the record of audits: verify, export, import, backup, restore, and keys."""
+"""Commands that keep the record of audits: verify, move, back up, restore, expire, and keys."""
 
 from __future__ import annotations
 
@@ -151,6 +151,37 @@ _KEYS = {
     "kept": "The key that signs is the one that was here before.",
     "none": "There is no key: put your copy beside the database, or admit this machine's key.",
 }
+
+
+def expire_files(options: argparse.Namespace) -> Report:
+    """List the audits whose files a project need not keep any more, and delete these if asked."""
+    record = the_record()
+    asked = [record.project(project_id(record, options.project))] if options.project else None
+    rows = []
+    for project in asked or record.projects():
+        old = record.expired(project.id)
+        if old and options.delete:
+            record.delete_expired(project.id, record.acting(project))
+        rows += [
+            {
+                "audit": one.id,
+                "project": project.name,
+                "title": one.facts.title,
+                "drafted": one.drafted.when.at,
+            }
+            for one in old
+        ]
+    if options.json:
+        return json_report({"deleted": options.delete, "audits": rows})
+    if not rows:
+        return Report("No audit is older than its project keeps files.")
+    listed = [f"{one['project']}, {one['title']}, of {one['drafted'][:10]}" for one in rows]
+    head = (
+        f"Deleted the files of {counted(len(rows), 'audit')}. Their lines stay in the record."
+        if options.delete
+        else f"The files of {counted(len(rows), 'audit')} may be deleted, with --delete:"
+    )
+    return Report("\n".join((head, *(f"  {printable(one, 200)}" for one in listed))))
 
 
 def admit_key(options: argparse.Namespace) -> Report:

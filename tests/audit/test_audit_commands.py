@@ -9,15 +9,16 @@ import re
 import sqlite3
 import subprocess
 import tomllib
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from audit_words import said
 
-from kdcal_core.audit import read_content
+from kdcal_core.audit import Moment, Record, RetentionSet, read_content
 from kdcal_core.audit.config_file import config_of
-from kdcal_core.cli import main
+from kdcal_core.cli import audit_keeping, main
 from kdcal_core.cli.terminal import width
 from kdcal_core.store.disk import digest_of
 
@@ -222,6 +223,29 @@ def test_the_whole_record_is_backed_up_and_restored(
         name: put[name] for name in ("projects", "entries", "files")
     }
     assert (kept["out"], kept["with_key"]) == ("kept.zip", False)
+
+
+def test_files_are_deleted_once_their_time_is_over(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said(capsys, "backup", "before.zip", "--with-key")
+    monkeypatch.setenv("KDCAL_HOME", str(home / "expiring"))
+    said(capsys, "restore", "before.zip")
+    assert "No audit is older" in said(capsys, "expire")
+    record = Record()
+    (project,) = record.projects()
+    record.write(project.id, RetentionSet(30), record.acting(project))
+    assert "No audit is older" in said(capsys, "expire", "--delete")
+    later = (datetime.now(UTC) + timedelta(days=31)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    then = Record(clock=lambda: Moment(later, "the test's"))
+    monkeypatch.setattr(audit_keeping, "the_record", lambda: then)
+    listed = said(capsys, "expire", "--project", "Income")
+    assert "The files of 2 audits may be deleted, with --delete:" in listed
+    assert "Income, " in listed
+    assert json.loads(said(capsys, "expire", "--json"))["deleted"] is False
+    assert "Deleted the files of 2 audits." in said(capsys, "expire", "--delete")
+    assert json.loads(said(capsys, "expire", "--json"))["audits"] == []
+    assert "holds" in said(capsys, "verify")
 
 
 def test_a_damaged_backup_is_refused_and_nothing_is_written(
