@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from app.posterior_map import map_pair, map_region
 from app.posterior_map import map_parts as parts
-from app.posterior_map import map_region
 from app.shared import foreign_results, page_top
 
 review = page_top.scored_review("posterior_map")
@@ -33,3 +33,5 @@ if review is not None and parts.can_be_drawn(review):
                 on_box = map_region.on_box(review, drawn.run)
                 parts.picture(review, drawn.run, maps, label, prior, on_box)
             map_region.region(review, drawn, version)
+            if fit is not None and fit.record.distance == "geodesic":
+                map_pair.two_rows(review, fit)

@@ -165,6 +165,7 @@ from kdcal_core.charts.sequential_test import (
     gap_words,
 )
 from kdcal_core.charts.trend import Trend, TrendPoint, trend_chart, trend_table, trend_words
+from kdcal_core.charts.two_rows import row_pair_chart
 from kdcal_core.charts.versions import version_curves_chart, version_quantiles_chart
 from kdcal_core.charts.watch import (
     MOST_CLASSES,
@@ -321,6 +322,7 @@ __all__ = [
     "reliability_by_class_chart",
     "reliability_chart",
     "repair_reliability_chart",
+    "row_pair_chart",
     "score_panels_chart",
     "scores_chart",
     "second_model_words",

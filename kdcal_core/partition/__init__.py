@@ -21,6 +21,7 @@ from kdcal_core.partition.kernel import (
     nearest_centres,
     nearest_polytopes,
 )
+from kdcal_core.partition.pairs import RowPair, near_and_far, row_pair
 
 __all__ = [
     "ActivationCodes",
@@ -28,13 +29,16 @@ __all__ = [
     "LeafCodes",
     "Nearest",
     "Polytopes",
+    "RowPair",
     "class_masses",
     "default_exponents",
     "estimated_bytes",
     "find_polytopes",
     "geodesic_kernel",
+    "near_and_far",
     "nearest_centres",
     "nearest_polytopes",
     "pack_bits",
+    "row_pair",
     "rows_of",
 ]

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.calibration.graph.placement import OutputLayer, partition_codes
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics import (
     Estimate,
@@ -24,12 +25,14 @@ from kdcal_core.diagnostics import (
     reliability,
     summary,
 )
+from kdcal_core.errors import InputError
+from kdcal_core.partition import RowPair, near_and_far, row_pair
 from kdcal_core.review import Which
 from kdcal_core.store import load
-from kdcal_core.tasks.decorators import ALL_ROWS, Sets, review_task
+from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_model, review_task
 from kdcal_core.tasks.graph import Version
 from kdcal_core.tasks.pit_measures import MAX_ROWS
-from kdcal_core.tasks.posterior_grid import GridRun
+from kdcal_core.tasks.posterior_grid import GridRun, stratified_sample
 
 RELIABILITY_BINS = 10
 FEWEST = 20  # fewest rows in a box for judging the models on it
@@ -209,6 +212,88 @@ def _inside(
         some_rows(scored, rows, scored.proba[rows]),
         some_rows(scored, rows, proba),
         version.unknown("judged", located)[chosen],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRows:
+    """Two judged rows in the partition of the model.
+
+    Attributes
+    ----------
+    rows : tuple of two int
+        Positions in the judged set.
+    labels : tuple of two int
+        Their true classes.
+    pair : RowPair
+    """
+
+    rows: tuple[int, int]
+    labels: tuple[int, int]
+    pair: RowPair
+
+
+@dataclass(frozen=True, eq=False)
+class RowsCompared:
+    """Pairs of judged rows: the chosen one, or a near and a far one."""
+
+    pairs: tuple[ComparedRows, ...]
+
+
+MOST_COMPARED = 500
+"""Rows among which a near and a far pair are looked for."""
+
+
+@review_task(
+    "Posterior map: comparing two rows in the partition", reads=ALL_ROWS, needs=require_model
+)
+def compared_rows(
+    sets: Sets, *, output_layer: OutputLayer | None, rows: Sequence[int] | None = None
+) -> RowsCompared:
+    """Pairs of judged rows, each with the kernel of the two.
+
+    Parameters
+    ----------
+    output_layer : str or None
+        What a network's output adds to its codes, as in `GraphRecord`; None for a forest.
+    rows : two int, optional
+        Positions in the judged set. By default there are two pairs, a near and a far one, of the
+        same first row, among at most `MOST_COMPARED` rows with each class in its share.
+
+    Raises
+    ------
+    InputError
+        For a row that does not exist, or rows that do not fit the model.
+    """
+    from kdcal_core.review.scoring import in_rows_of
+
+    reader = sets.reader
+    sets.progress(0.0, "Opening the model")
+    model = reader.model()
+    X, y = reader.labelled(reader.judged)
+    if rows is None:
+        chosen = stratified_sample(y, MOST_COMPARED)
+    else:
+        for row in rows:
+            if not 0 <= row < len(y):
+                raise InputError(
+                    f"There is no row {row + 1:,} among the {len(y):,} judged ones",
+                    fix="Choose another row.",
+                )
+        chosen = np.array(rows)
+    compared = X.iloc[chosen]
+    with in_rows_of(compared):
+        codes = partition_codes(model, compared.reset_index(drop=True), output_layer)
+    first, *others = near_and_far(codes) if rows is None else (0, 1)
+    return RowsCompared(
+        tuple(
+            ComparedRows(
+                (int(chosen[first]), int(chosen[other])),
+                (int(y[chosen[first]]), int(y[chosen[other]])),
+                row_pair(codes, first, other),
+            )
+            for other in others
+        )
     )
 
 

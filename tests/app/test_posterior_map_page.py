@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from texts.snapshot import Texts
 from app.shared.box_selection import Box, dragged_box
 from kdcal_core.data import ScoredSet
 from kdcal_core.jobs import jobs
+from kdcal_core.partition import geodesic_kernel, rows_of
 from kdcal_core.review import (
     ReviewReader,
     Workspace,
@@ -235,6 +237,36 @@ def test_a_model_without_a_partition_is_mapped_alone(
     assert layout["xaxis"]["title"]["text"] == "c"
     assert layout["yaxis"]["title"]["text"] == at.selectbox(key=f"map_y_{review}").value == "a"
     assert "c" not in at.selectbox(key=f"map_y_{review}").options
+
+
+def pair_said(at: AppTest) -> str:
+    return next(one.value for one in at.markdown if "geodesic distance" in one.value)
+
+
+def test_two_rows_share_the_units_of_their_codes(
+    page: AppTest, workspace: Workspace, network: str, unfolded: None, texts: Texts
+) -> None:
+    settled(page.run())
+    reader = ReviewReader(workspace, network)
+    codes = reader.model().codes(reader.features("evaluation"))
+    near = plain(pair_said(page))
+    texts([near])
+
+    def kernel(said: str) -> float:
+        first, second = (int(row.replace(",", "")) - 1 for row in re.findall(r"[\d,]+", said)[:2])
+        both = rows_of(codes, np.array([first, second]))
+        value = float(geodesic_kernel(both)[0, 1])
+        assert f"K = {value:.3f}" in said
+        return value
+
+    one_of = page.segmented_control(key=f"map_pair_{network}")
+    settled(one_of.set_value("far").run())
+    assert kernel(near) > kernel(plain(pair_said(page)))
+    settled(page.segmented_control(key=f"map_pair_{network}").set_value("own").run())
+    page.number_input(key=f"map_pair_row_2_{network}").set_value(1000).run()
+    settled(page)
+    assert plain(pair_said(page)).startswith("Rows 1 and 1,000 ")
+    kernel(plain(pair_said(page)))
 
 
 def test_of_a_large_review_the_server_reads_no_rows(page: AppTest, network: str, large) -> None:
