@@ -21,6 +21,7 @@ from kdcal_core.data import IntArray
 from kdcal_core.partition import RowPair
 from kdcal_core.text import counted, listed
 
+Places = tuple[NDArray[Any], NDArray[Any]]
 MOST_TREES, MOST_UNITS, MOST_LAYERS = 100, 24, 8
 """How many are drawn; the kernel counts all."""
 _TREES_ACROSS = 13
@@ -217,9 +218,7 @@ def _side(side: str, colours: Palette) -> dict[str, object]:
     return {"symbol": f"triangle-{side}", "color": colours.muted}
 
 
-def _lines(
-    points: list[tuple[NDArray[Any], NDArray[Any]]], colour: str, width: float
-) -> go.Scatter:
+def _lines(points: list[Places], colour: str, width: float) -> go.Scatter:
     """One line for each place, through its points in their order."""
     x, y = (
         np.column_stack([*(point[axis] for point in points), np.full(len(points[0][0]), np.nan)])
@@ -236,7 +235,7 @@ def _lines(
 
 
 def _marks(
-    at: tuple[NDArray[Any], NDArray[Any]],
+    at: Places,
     name: str,
     marker: dict[str, object],
     text: dict[str, object],
