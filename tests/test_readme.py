@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shlex
@@ -17,9 +18,12 @@ import pdoc
 import pytest
 import torch
 from numpy.testing import assert_array_equal
+from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss, log_loss
 
-from kdcal_core import HeterogeneousCalibrator
+import kdcal_core
+from kdcal_core import HeterogeneousCalibrator, diagnostics, reliability
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.cli import main
 from kdcal_core.cli.arguments import parser
@@ -144,6 +148,66 @@ def test_a_regression(names: dict[str, Any]) -> None:
     )
 
 
+def test_the_numbers_of_scikit_learn(names: dict[str, Any]) -> None:
+    exec(example("half_brier", "coming_from.md"), names)
+    y, p = names["y_new"], names["proba_new"][:, 1]
+    frac_pos, mean_pred = calibration_curve(y, p, n_bins=10)
+    np.testing.assert_allclose(names["frac_pos"], frac_pos)
+    np.testing.assert_allclose(names["mean_pred"], mean_pred)
+    assert ((names["low"] <= frac_pos) & (frac_pos <= names["high"])).all()
+    assert names["half_brier"] == pytest.approx(brier_score_loss(y, p))
+    assert 2 * names["half_brier"] == pytest.approx(brier_score_loss(y, p, scale_by_half=False))
+    proba = names["proba_new"]
+    assert diagnostics.log_loss(proba, y).value == pytest.approx(log_loss(y, proba))
+
+
+def test_bins_are_closed_where_those_of_scikit_learn_are() -> None:
+    p = np.repeat([0.0, 0.25, 0.5, 0.75, 1.0], 8)  # edges of four bins
+    y = (np.random.default_rng(0).random(40) < p).astype(int)
+    curve = reliability(np.column_stack([1 - p, p]), y, kind="class", label=1, n_bins=4).curves[0]
+    frac_pos, mean_pred = calibration_curve(y, p, n_bins=4)
+    np.testing.assert_allclose(curve.accuracy[curve.count > 0], frac_pos)
+    np.testing.assert_allclose(curve.confidence[curve.count > 0], mean_pred)
+
+
+def test_what_netcal_users_do(names: dict[str, Any]) -> None:
+    """The ECE by its formula, over bins of equal width, of the predicted class."""
+    exec(example("ClasswiseHistogram", "coming_from.md"), names)
+    proba, y = names["scaled"].predict_proba(names["proba_new"]), names["y_new"]
+    right, sure = proba.argmax(axis=1) == y, proba.max(axis=1)
+    at = np.ceil(sure * 10)
+    gaps = [abs(right[at == b].sum() - sure[at == b].sum()) for b in np.unique(at)]
+    assert names["ece"].value == pytest.approx(sum(gaps) / len(y))
+    assert names["binned"].predict_proba(proba).shape == proba.shape
+
+
+def test_what_mapie_users_do(names: dict[str, Any]) -> None:
+    mean, new = (np.random.default_rng(seed).normal(size=400) for seed in (0, 1))
+    noise = 2 * np.random.default_rng(2).normal(size=(2, 400))
+    names |= {"mean_calibration": mean, "mean_new": new, "y_calibration": mean + noise[0]}
+    names |= {"std_calibration": np.ones(400), "std_new": np.ones(400), "y_new": new + noise[1]}
+    exec(example("interval_coverage", "coming_from.md"), names)
+    y, low, high = (names[name] for name in ("y_new", "low", "high"))
+    assert names["held"].value == pytest.approx(((low <= y) & (y <= high)).mean())
+    assert names["held"].low < 0.9 < names["held"].high
+
+
+def test_a_name_of_kdcal_in_the_guide_for_others_exists() -> None:
+    """In the right columns of its tables, and the parameters that it is given."""
+    text = (FOLDER / "coming_from.md").read_text()
+    right = " ".join(line.split(" | ")[-1] for line in text.splitlines() if line[:3] == "| `")
+    rooms = [kdcal_core, diagnostics, import_module("kdcal_core.regression")]
+    found = re.findall(r"`([A-Za-z]\w*)(?:\.(from_\w+))?(?:\(([^`)]*)\))?[`.]", right)
+    assert len(found) > 15
+    for name, method, given in found:
+        if name in ("kdcal_core", "predict"):  # the package, and of what the row above fits
+            continue
+        (room, *_) = (room for room in rooms if hasattr(room, name))
+        called = getattr(room, name)
+        takes = inspect.signature(getattr(called, method) if method else called).parameters
+        assert set(re.findall(r"(\w+)=", given)) <= set(takes), (name, given)
+
+
 def test_the_guides_commands_and_the_file_they_write(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +226,7 @@ def test_the_guides_commands_and_the_file_they_write(
 def test_every_python_example_is_tried_above() -> None:
     tried = ("TopLabelKDE()", "KernelDensityNetwork(module)", "find_regions", "load_calibrator")
     tried += ("LocalRecalibration", "CalibratedModel", "MMCDisplay", "polars")
+    tried += ("half_brier", "ClasswiseHistogram", "interval_coverage")
     tried += ("mlflow",)  # in test_mlflow_evaluator.py
     for page, code in EXAMPLES:
         assert sum(word in code for word in tried) == 1, (page, code)

@@ -25,6 +25,7 @@ NAMES = (
     "gates",
     "watch",
     "python",
+    "coming_from",
     "measured",
     "deploying",
     "changes",
