@@ -6,6 +6,7 @@ from kdcal_core.checks.bias import needs_spread
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.diagnostics import climatology_crps, ratio_estimate
+from kdcal_core.diagnostics.regression.distribution_scores import CRPS_SKILL
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.review import Limit
 
@@ -23,8 +24,8 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         trivial,
         weight=rows.design,
         level=level,
-        name="CRPS gained over the distribution of all outcomes, as a share of its CRPS",
-        label="CRPS skill",
+        name=CRPS_SKILL[0],
+        label=CRPS_SKILL[1],
     )
     return [Part(found)]
 

@@ -21,6 +21,11 @@ from kdcal_core.diagnostics.regression import (
     wasserstein,
 )
 from kdcal_core.diagnostics.regression.coverage import checked_outcome
+from kdcal_core.diagnostics.regression.distribution_scores import (
+    infinite_log_score,
+    log_score_title,
+)
+from kdcal_core.diagnostics.summaries import RegressionSummary, summary_regression_estimates
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.evaluation.measures import MEASURES, Measure, OfDistributions, PredictedRows
@@ -128,13 +133,37 @@ def regression_scores(
         level=level,
         seed=seed,
     )
-    found = {}
-    for measure in MEASURES.values():
-        if measure.family == "distribution" and (one := _estimate(measure, predicted)) is not None:
-            found[measure.key] = replace(
-                one, label=measure.title, lower_is_better=measure.lower_is_better
-            )
-    return RegressionScores(name=name, rows=found, n=len(y))
+    found = {
+        measure.key: one
+        for measure in MEASURES.values()
+        if measure.family == "distribution" and (one := _estimate(measure, predicted)) is not None
+    }
+    return _scores_of(found, len(y), name)
+
+
+def summary_scores(
+    summary: RegressionSummary, *, level: float = 0.95, seed: int = 0
+) -> RegressionScores:
+    """As :func:`regression_scores`, of a summary of the rows.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise_regression
+    >>> from kdcal_core.distributions import Normal
+    >>> one = summarise_regression(Normal(np.zeros(4), 1.0), [0.0, 0.5, -0.5, 3.0])
+    >>> summary_scores(one).rows["mse"].label
+    'MSE'
+    """
+    found = summary_regression_estimates(summary, level=level, seed=seed)
+    return _scores_of(found, summary.n)
+
+
+def _scores_of(found: Mapping[str, Estimate], n: int, name: str = "") -> RegressionScores:
+    rows = {
+        key: replace(one, label=MEASURES[key].title, lower_is_better=MEASURES[key].lower_is_better)
+        for key, one in found.items()
+    }
+    return RegressionScores(name=name, rows=rows, n=n)
 
 
 def _estimate(measure: Measure, predicted: PredictedRows) -> Estimate | None:
@@ -152,28 +181,16 @@ def _mean(key: str, name: str) -> OfDistributions:
 def _log_score(found: PredictedRows) -> Estimate:
     """Minus the mean log density; infinite if a single outcome has almost no density."""
     score = found.rows["log_score"]
-    title = "Log score, minus the mean log density"
-    title += "" if found.distribution.has_density else " of a Gaussian kernel estimate"
+    title = log_score_title(found.distribution.has_density)
     finite = np.isfinite(score)
     if finite.all():
         return found.mean(score, title)
     zero = int(np.count_nonzero(~finite))
-    rest = ""
+    inner = None
     if zero < len(score):
         weight = check_weight(found.weight, len(score))
         inner = mean_interval(score[finite], weight[finite], found.level)[0]
-        rest = f"; {inner:.4g} over the other rows"
-    outcomes = "1 outcome has" if zero == 1 else f"{zero:,} outcomes have"
-    return Estimate(
-        name=title,
-        label="",
-        value=np.inf,
-        low=np.inf,
-        high=np.inf,
-        n=len(score),
-        level=found.level,
-        interval=f"infinite: {outcomes} a density below 1e-300{rest}",
-    )
+    return infinite_log_score(title, zero, len(score), found.level, inner)
 
 
 def _root(found: PredictedRows) -> Estimate:

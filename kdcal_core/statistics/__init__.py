@@ -41,6 +41,7 @@ __all__ = [
     "RowDesign",
     "bin_dependence",
     "bounded_mean_interval",
+    "bounded_mean_of_counts",
     "brier_losses",
     "clopper_pearson",
     "dependence_of",
@@ -398,6 +399,31 @@ def bounded_mean_interval(
         level,
         dependence=None if dependence is None else dependence.and_alone(4),
     )
+    return mean, max(min(low, mean), least), min(max(high, mean), most)
+
+
+def bounded_mean_of_counts(
+    values: FloatArray, counts: FloatArray, least: float, most: float, level: float
+) -> tuple[float, float, float]:
+    """As `bounded_mean_interval`, of values (m,) of which each occurs in ``counts`` (m,) rows.
+
+    Examples
+    --------
+    >>> values, counts = np.array([0.2, 0.7]), np.array([3.0, 5.0])
+    >>> found = bounded_mean_of_counts(values, counts, 0.0, 1.0, 0.95)
+    >>> rows = np.repeat(values, [3, 5])
+    >>> np.allclose(found, bounded_mean_interval(rows, np.ones(8), 0.0, 1.0, 0.95))
+    True
+    """
+    n = float(counts.sum())
+    mean = float(counts @ values / n)
+    every = np.concatenate([values, [least, least, most, most]])
+    times = np.concatenate([counts, np.ones(4)])
+    rows = n + 4.0
+    middle = float(times @ every / rows)
+    variance = float(times @ np.square(every - middle)) / (rows - 1.0) / rows
+    half = normal_quantile(level) * variance**0.5
+    low, high = middle - half, middle + half
     return mean, max(min(low, mean), least), min(max(high, mean), most)
 
 

@@ -23,6 +23,14 @@ from kdcal_core.statistics import dependence_of, ratio_of_means
 from kdcal_core.text import formatted
 
 NODES = 64
+STANDARD_BIAS = (
+    "Predictive mean minus outcome, in standard deviations of the outcome",
+    "Mean minus outcome",
+)
+CRPS_SKILL = (
+    "CRPS gained over the distribution of all outcomes, as a share of its CRPS",
+    "CRPS skill",
+)
 
 
 def kl_divergence(
@@ -295,13 +303,27 @@ def ratio_estimate(
     value, low, high = ratio_of_means(
         top, bottom, check_weight(weight, len(top)), level, dependence_of(weight)
     )
+    return fieller_estimate((value, low, high), len(top), level, name, label, percent=percent)
+
+
+def fieller_estimate(
+    values: tuple[float, float, float],
+    n: int,
+    level: float,
+    name: str,
+    label: str,
+    *,
+    percent: bool = False,
+) -> Estimate:
+    """A ratio of means of ``n`` rows, from its value and the ends of Fieller's interval."""
+    value, low, high = values
     return Estimate(
         name=name,
         label=label,
         value=value,
         low=low,
         high=high,
-        n=len(top),
+        n=n,
         level=level,
         interval="Fieller, t quantile",
         percent=percent,
@@ -336,6 +358,33 @@ def standardised_bias(mean: Any, y: Any, *, weight: Any = None, level: float = 0
         spread,
         weight=weight,
         level=level,
-        name="Predictive mean minus outcome, in standard deviations of the outcome",
-        label="Mean minus outcome",
+        name=STANDARD_BIAS[0],
+        label=STANDARD_BIAS[1],
+    )
+
+
+def log_score_title(has_density: bool) -> str:
+    """The name of the mean log score of distributions with a density, or without."""
+    title = "Log score, minus the mean log density"
+    return title + ("" if has_density else " of a Gaussian kernel estimate")
+
+
+def infinite_log_score(
+    title: str, impossible: int, n: int, level: float, rest: float | None
+) -> Estimate:
+    """The log score of rows of which some outcomes have almost no density.
+
+    ``rest`` is the mean over the other rows; None where there is none.
+    """
+    outcomes = "1 outcome has" if impossible == 1 else f"{impossible:,} outcomes have"
+    more = "" if rest is None else f"; {rest:.4g} over the other rows"
+    return Estimate(
+        name=title,
+        label="",
+        value=np.inf,
+        low=np.inf,
+        high=np.inf,
+        n=n,
+        level=level,
+        interval=f"infinite: {outcomes} a density below 1e-300{more}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -121,6 +122,80 @@ rows (93 to 100%), not 50%.')
     return named_fault(fault_parts(pit, level, sample_weight, stated), place=place)
 
 
+class PitSample(ABC):
+    """PIT values of rows, or of cells that hold counted rows: what a fault is named by.
+
+    Attributes
+    ----------
+    pit : (m,) float64
+        A value of each row, or of each cell.
+    weight : (m,) float64
+        Shares of the rows, which sum to one.
+    n : int
+        Rows.
+    """
+
+    pit: FloatArray
+    weight: FloatArray
+
+    @property
+    @abstractmethod
+    def n(self) -> int: ...
+
+    @abstractmethod
+    def smooth(self, bias: float, square: float) -> tuple[float, FloatArray]:
+        """p value of both Legendre components, and one over their standard errors (2,).
+
+        ``bias`` and ``square`` are the means of the PIT minus 1/2 and of its square.
+        """
+
+    @abstractmethod
+    def kolmogorov(self) -> float:
+        """p value of Kolmogorov and Smirnov's test."""
+
+    @abstractmethod
+    def share_rows(self, hit: Any, rate: float) -> float:
+        """Independent rows that say as much of the share of ``hit`` (m,), which is ``rate``."""
+
+    @abstractmethod
+    def bounded_mean(
+        self, values: FloatArray, least: float, most: float, level: float
+    ) -> tuple[float, float, float]:
+        """Mean of values (m,) in [least, most], with its interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class PitOfRows(PitSample):
+    """One PIT value a row."""
+
+    pit: FloatArray
+    weight: FloatArray
+    together: Dependence | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.pit)
+
+    def smooth(self, bias: float, square: float) -> tuple[float, FloatArray]:
+        if self.together is None:
+            return smooth_test(bias, square, effective_rows(self.weight))
+        centred = self.pit - 0.5
+        parts = 12.0**0.5 * centred, 5.0**0.5 * (6.0 * np.square(centred) - 0.5)
+        return _smooth_of_units(self.weight * np.stack(parts), self.together)
+
+    def kolmogorov(self) -> float:
+        design = design_of(self.weight, self.together)
+        return kolmogorov_smirnov(self.pit, sample_weight=design).p_value
+
+    def share_rows(self, hit: Any, rate: float) -> float:
+        return share_rows(np.asarray(hit), self.weight, rate, self.together)
+
+    def bounded_mean(
+        self, values: FloatArray, least: float, most: float, level: float
+    ) -> tuple[float, float, float]:
+        return bounded_mean_interval(values, self.weight, least, most, level, self.together)
+
+
 @dataclass(frozen=True, eq=False)
 class FaultParts:
     """The statistics of a fault, before any correction for the number of tests.
@@ -128,8 +203,7 @@ class FaultParts:
     ``location`` and ``scale`` are the departures of mean and variance in standard errors.
     """
 
-    pit: FloatArray
-    weight: FloatArray
+    sample: PitSample
     location: float
     scale: float
     smooth_p: float
@@ -138,7 +212,6 @@ class FaultParts:
     rest_p: float
     p_value: float
     level: float
-    together: Dependence | None = None
     stated: Sequence[float] | None = None
 
     @property
@@ -159,25 +232,23 @@ def fault_parts(
     """Components and p values of one set of PIT values."""
     check_level(level)
     values, weight = checked_pit(pit, sample_weight)
-    together = dependence_of(sample_weight)
-    centred = values - 0.5
+    return parts_of_sample(PitOfRows(values, weight, dependence_of(sample_weight)), level, stated)
+
+
+def parts_of_sample(
+    sample: PitSample, level: float, stated: Sequence[float] | None = None
+) -> FaultParts:
+    """As `fault_parts`, of rows or of counts."""
+    centred, weight = sample.pit - 0.5, sample.weight
     bias, square = float(weight @ centred), float(weight @ np.square(centred))
-    first, second = standard_location(bias), standard_scale(square)
-    if together is None:
-        roots = np.full(2, effective_rows(weight) ** 0.5)
-        smooth = float(chi2.sf((roots[0] * first) ** 2 + (roots[1] * second) ** 2, 2))
-    else:
-        parts = 12.0**0.5 * centred, 5.0**0.5 * (6.0 * np.square(centred) - 0.5)
-        smooth, roots = _smooth_of_units(weight * np.stack(parts), together)
+    smooth, roots = sample.smooth(bias, square)
     inside = np.abs(centred) <= HELD / 2.0
     held = min(float(weight @ inside), 1.0)
-    design = design_of(weight, together)
-    rest = kolmogorov_smirnov(values, sample_weight=design).p_value
-    held_p = _share_p(held, share_rows(inside, weight, HELD, together))
+    rest = sample.kolmogorov()
+    held_p = _share_p(held, sample.share_rows(inside, HELD))
     return FaultParts(
-        pit=values,
-        weight=weight,
-        location=float(roots[0]) * first,
+        sample=sample,
+        location=float(roots[0]) * standard_location(bias),
         scale=float(roots[1]) * standard_scale(square - bias**2),
         smooth_p=smooth,
         held=held,
@@ -185,9 +256,15 @@ def fault_parts(
         rest_p=rest,
         p_value=min(1.0, TESTS * min(smooth, rest, held_p)),
         level=level,
-        together=together,
         stated=stated,
     )
+
+
+def smooth_test(bias: float, square: float, effective: float) -> tuple[float, FloatArray]:
+    """Neyman's smooth test of independent rows: its p value, and the roots of their number."""
+    roots = np.full(2, effective**0.5)
+    first, second = roots[0] * standard_location(bias), roots[1] * standard_scale(square)
+    return float(chi2.sf(first**2 + second**2, 2)), roots
 
 
 def _smooth_of_units(parts: FloatArray, together: Dependence) -> tuple[float, FloatArray]:
@@ -222,7 +299,7 @@ def named_fault(parts: FaultParts, *, adjusted_p: float | None = None, place: st
         bias=bias_estimate(parts),
         spread=spread_estimate(parts),
         p_value=p_value,
-        n=len(parts.pit),
+        n=parts.sample.n,
     )
 
 
@@ -256,16 +333,15 @@ def leading_fault(location: float, scale: float) -> FaultKind:
 
 def bias_estimate(parts: FaultParts) -> Estimate:
     """Mean PIT minus 1/2."""
-    value, low, high = bounded_mean_interval(
-        parts.pit - 0.5, parts.weight, -0.5, 0.5, parts.level, parts.together
-    )
+    sample = parts.sample
+    value, low, high = sample.bounded_mean(sample.pit - 0.5, -0.5, 0.5, parts.level)
     return Estimate(
         name="Mean PIT minus 1/2; above 0 the predictions are too low",
         label="Bias",
         value=value,
         low=low,
         high=high,
-        n=len(parts.pit),
+        n=sample.n,
         level=parts.level,
         interval="normal, four rows at the ends of the range added",
         expected=0.0,
@@ -275,8 +351,9 @@ def bias_estimate(parts: FaultParts) -> Estimate:
 
 def spread_estimate(parts: FaultParts) -> Estimate:
     """Standard deviation of the PIT over uniform's 0.2887, minus 1."""
-    square = np.square(parts.pit - parts.weight @ parts.pit)
-    found = bounded_mean_interval(square, parts.weight, 0.0, 0.25, parts.level, parts.together)
+    sample = parts.sample
+    square = np.square(sample.pit - sample.weight @ sample.pit)
+    found = sample.bounded_mean(square, 0.0, 0.25, parts.level)
     value, low, high = (float(s**0.5 / UNIFORM_SPREAD - 1.0) for s in found)
     return Estimate(
         name="Standard deviation of the PIT over uniform's, minus 1; above 0 too narrow",
@@ -284,7 +361,7 @@ def spread_estimate(parts: FaultParts) -> Estimate:
         value=value,
         low=low,
         high=high,
-        n=len(parts.pit),
+        n=sample.n,
         level=parts.level,
         interval="normal of the variance, four rows at the ends of the range added",
         expected=0.0,
@@ -314,8 +391,7 @@ class _Share:
 
 
 def _words(parts: FaultParts, kind: FaultKind, place: str) -> str:
-    n = len(parts.pit)
-    rows = counted(n, "row")
+    rows = counted(parts.sample.n, "row")
     if kind in ("too low", "too high"):
         sign = 1.0 if kind == "too low" else -1.0
         share = _clearest([_above(parts, q) for q in parts.quantiles(_QUANTILES)], sign)
@@ -359,17 +435,17 @@ def _clearest(shares: list[_Share], sign: float) -> _Share:
 
 
 def _above(parts: FaultParts, quantile: float) -> _Share:
-    return _share(parts, parts.pit > quantile, 1.0 - quantile, quantile)
+    return _share(parts, parts.sample.pit > quantile, 1.0 - quantile, quantile)
 
 
 def _out_of(parts: FaultParts, interval: float) -> _Share:
-    outside = np.abs(parts.pit - 0.5) > interval / 2.0
+    outside = np.abs(parts.sample.pit - 0.5) > interval / 2.0
     return _share(parts, outside, 1.0 - interval, interval)
 
 
 def _share(parts: FaultParts, hit: Any, stated: float, level: float) -> _Share:
-    seen = min(float(parts.weight @ hit), 1.0)
-    rows = share_rows(np.asarray(hit), parts.weight, seen, parts.together)
+    seen = min(float(parts.sample.weight @ hit), 1.0)
+    rows = parts.sample.share_rows(hit, seen)
     low, high = clopper_pearson(seen, rows, parts.level)
     return _Share(stated, seen, float(low), float(high), float(level))
 

@@ -287,11 +287,11 @@ def _region(
 ) -> RegionPit:
     return RegionPit(
         name=name,
-        n=len(part.pit),
+        n=part.sample.n,
         share=share,
-        pit=pit_histogram(part.pit, bins, part.level, sample_weight=weight),
-        ecdf=ecdf_difference(part.pit, level=part.level, sample_weight=weight),
-        tests=(kolmogorov_smirnov(part.pit, sample_weight=weight),),
+        pit=pit_histogram(part.sample.pit, bins, part.level, sample_weight=weight),
+        ecdf=ecdf_difference(part.sample.pit, level=part.level, sample_weight=weight),
+        tests=(kolmogorov_smirnov(part.sample.pit, sample_weight=weight),),
         fault=named_fault(part, adjusted_p=adjusted_p, place="here"),
         p_value=part.p_value,
         adjusted_p=adjusted_p,

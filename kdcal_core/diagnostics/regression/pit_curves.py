@@ -323,13 +323,20 @@ def ecdf_difference(
     effective = effective_rows(weight)
     if (together := dependence_of(sample_weight)) is not None:
         effective = band_rows(values, weight, at, together, level)
+    return ecdf_of_shares(share_below(values, weight, at), at, len(values), effective, level)
+
+
+def ecdf_of_shares(
+    share: FloatArray, at: FloatArray, n: int, effective: float, level: float
+) -> EcdfDifference:
+    """:func:`ecdf_difference` of rows of which the shares at or below ``at`` are known, (g,)."""
     low, high = simultaneous_band(max(round(effective), 1), tuple(at), level)
     return EcdfDifference(
         levels=at,
-        difference=share_below(values, weight, at) - at,
+        difference=share - at,
         low=low - at,
         high=high - at,
-        n=len(values),
+        n=n,
         effective=effective,
         level=level,
     )
@@ -359,6 +366,21 @@ def quantile_reliability(
         effective = band_rows(values, weight, at, together, level)
         shares = zip(at, observed, strict=True)
         rows = np.array([share_rows(values <= p, weight, seen, together) for p, seen in shares])
+    return quantiles_of_shares(observed, at, rows, len(values), effective, level)
+
+
+def quantiles_of_shares(
+    observed: FloatArray,
+    at: FloatArray,
+    rows: FloatArray,
+    n: int,
+    effective: float,
+    level: float,
+) -> QuantileReliability:
+    """:func:`quantile_reliability` of rows of which the shares at or below ``at`` are known.
+
+    ``rows`` (g,) are the effective rows of each share.
+    """
     low, high = clopper_pearson(observed, rows, level)
     band_low, band_high = simultaneous_band(max(round(effective), 1), tuple(at), level)
     return QuantileReliability(
@@ -368,7 +390,7 @@ def quantile_reliability(
         high=high,
         band_low=band_low,
         band_high=band_high,
-        n=len(values),
+        n=n,
         effective=effective,
         level=level,
     )

@@ -272,32 +272,39 @@ def _ordered(pit: FloatArray, weight: FloatArray) -> _Ordered:
 
 def _kolmogorov_smirnov(ordered: _Ordered) -> UniformityTest:
     gap = np.abs(ordered.u - ordered.middle) + ordered.weight / 2.0
-    statistic = float(gap.max())
-    rows = max(round(ordered.effective), 1)
+    return kolmogorov_smirnov_of(float(gap.max()), ordered.effective, len(ordered.u))
+
+
+def kolmogorov_smirnov_of(statistic: float, effective: float, n: int) -> UniformityTest:
+    """Kolmogorov and Smirnov's test of a statistic, for so many effective rows."""
+    rows = max(round(effective), 1)
     return UniformityTest(
         name="kolmogorov_smirnov",
         title="Kolmogorov-Smirnov",
         statistic=statistic,
         p_value=float(np.clip(kstwo.sf(statistic, rows), 0.0, 1.0)),
-        n=len(ordered.u),
+        n=n,
     )
 
 
 def _cramer_von_mises(ordered: _Ordered, plain: bool) -> UniformityTest:
     if plain and len(ordered.u) > 1:
         found = cramervonmises(ordered.u, "uniform")
-        statistic, p_value = float(found.statistic), float(found.pvalue)
-    else:
-        square = ordered.weight @ np.square(ordered.u - ordered.middle)
-        square += (ordered.weight**3).sum() / 12.0
-        statistic = float(ordered.effective * square)
-        p_value = cramer_von_mises_tail(statistic)
+        return cramer_von_mises_of(float(found.statistic), len(ordered.u), float(found.pvalue))
+    square = ordered.weight @ np.square(ordered.u - ordered.middle)
+    square += (ordered.weight**3).sum() / 12.0
+    return cramer_von_mises_of(float(ordered.effective * square), len(ordered.u))
+
+
+def cramer_von_mises_of(statistic: float, n: int, p_value: float | None = None) -> UniformityTest:
+    """Cramér and von Mises's test of a statistic; by the limit law without a p value."""
+    p = cramer_von_mises_tail(statistic) if p_value is None else p_value
     return UniformityTest(
         name="cramer_von_mises",
         title="Cramér-von Mises",
         statistic=statistic,
-        p_value=float(np.clip(p_value, 0.0, 1.0)),
-        n=len(ordered.u),
+        p_value=float(np.clip(p, 0.0, 1.0)),
+        n=n,
     )
 
 
@@ -306,12 +313,17 @@ def _anderson_darling(ordered: _Ordered) -> UniformityTest:
     u = np.clip(ordered.u, CLIP, 1.0 - CLIP)
     inside = ordered.middle * np.log(u) + (1.0 - ordered.middle) * np.log1p(-u)
     statistic = float(ordered.effective * (-1.0 - 2.0 * (ordered.weight @ inside)))
+    return anderson_darling_of(statistic, clipped, len(ordered.u))
+
+
+def anderson_darling_of(statistic: float, clipped: int, n: int) -> UniformityTest:
+    """Anderson and Darling's test of a statistic; ``clipped`` values lay at the ends."""
     return UniformityTest(
         name="anderson_darling",
         title="Anderson-Darling",
         statistic=statistic,
         p_value=anderson_darling_tail(statistic),
-        n=len(ordered.u),
+        n=n,
         note=f"{counted(clipped, 'PIT value')} within {CLIP:g} of 0 or 1 clipped"
         if clipped
         else "",
@@ -321,14 +333,19 @@ def _anderson_darling(ordered: _Ordered) -> UniformityTest:
 def _frosini(ordered: _Ordered, draws: int, seed: int) -> UniformityTest:
     distance = ordered.weight @ np.abs(ordered.u - ordered.middle)
     statistic = float(ordered.effective**0.5 * distance)
-    law = frosini_law(min(max(round(ordered.effective), 1), LARGE), draws, seed)
+    return frosini_of(statistic, ordered.effective, len(ordered.u), draws, seed)
+
+
+def frosini_of(statistic: float, effective: float, n: int, draws: int, seed: int) -> UniformityTest:
+    """Frosini's test of a statistic, for so many effective rows."""
+    law = frosini_law(min(max(round(effective), 1), LARGE), draws, seed)
     larger = draws - int(np.searchsorted(law, statistic * (1.0 - 1e-12)))
     return UniformityTest(
         name="frosini",
         title="Frosini",
         statistic=statistic,
         p_value=(1 + larger) / (1 + draws),
-        n=len(ordered.u),
+        n=n,
         draws=draws,
         seed=seed,
     )
@@ -336,7 +353,8 @@ def _frosini(ordered: _Ordered, draws: int, seed: int) -> UniformityTest:
 
 _DRAWS = 1000
 _HOW = f"bootstrap of the distribution function, {_DRAWS:,} draws"
-_FINE: tuple[float, ...] = tuple(i / 256 for i in range(1, 256))
+FINE: FloatArray = np.arange(1, 256) / 256.0
+"""Levels at which the distribution function is drawn again for the interval of a distance."""
 
 
 def wasserstein(
@@ -380,19 +398,36 @@ def wasserstein(
     values, weight = checked_pit(pit, sample_weight)
     order = np.argsort(values, kind="stable")
     value = _area(values[order], weight[order])
-    expected = float(np.sqrt(np.pi / 32.0 / effective_rows(weight)))
     if (together := dependence_of(sample_weight)) is None:
-        reach, how = _bootstrap_reach(values, weight, np.asarray(_FINE), "l1", level, seed), _HOW
-    else:
-        reach, expected = _reach_of_units(values, weight, _AT, "l1", level, seed, together)
-        how = _how_of_units(together)
+        share = share_below(values, weight, FINE)
+        return wasserstein_of(value, share, effective_rows(weight), len(values), level, seed)
+    reach, expected = _reach_of_units(values, weight, _AT, "l1", level, seed, together)
+    how = _how_of_units(together)
+    return _wasserstein(value, reach, expected, len(values), level, how)
+
+
+def wasserstein_of(
+    value: float, share: FloatArray, effective: float, n: int, level: float, seed: int
+) -> Estimate:
+    """:func:`wasserstein` of independent rows whose distance is known.
+
+    ``share`` (255,) are their shares at or below the levels `FINE`.
+    """
+    reach = _bootstrap_reach(share, effective, "l1", level, seed)
+    expected = float(np.sqrt(np.pi / 32.0 / effective))
+    return _wasserstein(value, reach, expected, n, level, _HOW)
+
+
+def _wasserstein(
+    value: float, reach: float, expected: float, n: int, level: float, how: str
+) -> Estimate:
     return Estimate(
         name="Wasserstein-1 distance of the PIT values from uniform",
         label="Wasserstein",
         value=value,
         low=max(value - reach, 0.0),
         high=min(value + reach, 0.5),
-        n=len(values),
+        n=n,
         level=level,
         interval=how,
         expected=expected,
@@ -424,13 +459,41 @@ def quantile_calibration_error(
     check_choice("norm", norm, ("l1", "l2"))
     values, weight = checked_pit(pit, sample_weight)
     at = checked_levels(levels)
-    value = float(_norm(share_below(values, weight, at) - at, norm))
+    share = share_below(values, weight, at)
     if (together := dependence_of(sample_weight)) is None:
-        reach, drawn = _bootstrap_reach(values, weight, at, norm, level, seed), _HOW
-        expected = _floor(max(round(effective_rows(weight)), 1), tuple(at), norm)
-    else:
-        reach, expected = _reach_of_units(values, weight, at, norm, level, seed, together)
-        drawn = _how_of_units(together)
+        effective = effective_rows(weight)
+        return quantile_error_of(share, at, effective, len(values), norm, level, seed)
+    reach, expected = _reach_of_units(values, weight, at, norm, level, seed, together)
+    how = _how_of_units(together)
+    return _quantile_error(share, at, norm, reach, expected, len(values), level, how)
+
+
+def quantile_error_of(
+    share: FloatArray,
+    at: FloatArray,
+    effective: float,
+    n: int,
+    norm: Literal["l1", "l2"],
+    level: float,
+    seed: int,
+) -> Estimate:
+    """:func:`quantile_calibration_error` of independent rows by their shares at or below ``at``."""
+    reach = _bootstrap_reach(share, effective, norm, level, seed)
+    expected = _floor(max(round(effective), 1), tuple(at), norm)
+    return _quantile_error(share, at, norm, reach, expected, n, level, _HOW)
+
+
+def _quantile_error(
+    share: FloatArray,
+    at: FloatArray,
+    norm: Literal["l1", "l2"],
+    reach: float,
+    expected: float,
+    n: int,
+    level: float,
+    drawn: str,
+) -> Estimate:
+    value = float(_norm(share - at, norm))
     how = "root mean square" if norm == "l2" else "mean absolute difference"
     return Estimate(
         name=f"Quantile calibration error, {how}, {len(at)} levels",
@@ -438,7 +501,7 @@ def quantile_calibration_error(
         value=value,
         low=max(value - reach, 0.0),
         high=min(value + reach, 1.0),
-        n=len(values),
+        n=n,
         level=level,
         interval=drawn,
         expected=expected,
@@ -465,12 +528,11 @@ def _norm(difference: FloatArray, norm: str) -> FloatArray:
 
 
 def _bootstrap_reach(
-    pit: FloatArray, weight: FloatArray, at: FloatArray, norm: str, level: float, seed: int
+    share: FloatArray, effective: float, norm: str, level: float, seed: int
 ) -> float:
     """Distance from the observed function that a share ``level`` of the draws do not exceed."""
-    share = share_below(pit, weight, at)
     cells = np.maximum(np.diff(share, prepend=0.0, append=1.0), 0.0)
-    rows = max(round(effective_rows(weight)), 1)
+    rows = max(round(effective), 1)
     drawn = _drawn_shares(rows, cells / cells.sum(), seed)
     return float(np.quantile(_norm(drawn - share, norm), level))
 

@@ -29,25 +29,40 @@ from kdcal_core.diagnostics.summaries.class_questions import (
 )
 from kdcal_core.diagnostics.summaries.class_shift import summary_shift
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary, ClassTally, summarise
+from kdcal_core.diagnostics.summaries.regression_estimates import (
+    summary_bias,
+    summary_coverage,
+    summary_ecdf,
+    summary_fault,
+    summary_pit_histogram,
+    summary_quantiles,
+    summary_regression_estimates,
+    summary_scale,
+    summary_skill,
+    summary_uniformity,
+    summary_wasserstein,
+)
 from kdcal_core.diagnostics.summaries.regression_summary import (
     RegressionSummary,
     summarise_regression,
-    summary_coverage,
-    summary_pit_histogram,
-    summary_regression_estimates,
 )
 from kdcal_core.diagnostics.summaries.score_grid import BINS
+
+Summary = ClassSummary | RegressionSummary
+"""What is kept of the rows of either task."""
 
 __all__ = [
     "BINS",
     "ClassSummary",
     "ClassTally",
     "RegressionSummary",
+    "Summary",
     "area_bound",
     "certain_rows",
     "summarise",
     "summarise_regression",
     "summary_auroc",
+    "summary_bias",
     "summary_calibration_error",
     "summary_certain_and_wrong",
     "summary_certain_share",
@@ -56,20 +71,27 @@ __all__ = [
     "summary_confusion",
     "summary_coverage",
     "summary_decisions",
+    "summary_ecdf",
     "summary_estimates",
     "summary_event_estimates",
+    "summary_fault",
     "summary_gain_over_most_frequent",
     "summary_gains_over_shares",
     "summary_gap",
     "summary_line",
     "summary_pit_histogram",
+    "summary_quantiles",
     "summary_question_estimates",
     "summary_range",
     "summary_regression_estimates",
     "summary_reliability",
     "summary_risk",
+    "summary_scale",
     "summary_scores",
     "summary_shift",
+    "summary_skill",
     "summary_test",
     "summary_tiles",
+    "summary_uniformity",
+    "summary_wasserstein",
 ]

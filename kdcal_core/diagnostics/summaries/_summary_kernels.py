@@ -33,6 +33,38 @@ def _block(row: int) -> Any:
     return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(1))
 
 
+@njit(nogil=True, cache=True)
+def add_exactly(values: Array, bits: Array, largest: float, half: int, total: Array) -> int:
+    """Add numbers (n,) to an exact sum; the first that is too large or no number, or -1.
+
+    ``bits`` (n,) int64 are the same numbers' bits. ``total`` (exponents, 2) is changed: a mantissa
+    of 53 bits, times two, is added in two halves to the place of its exponent. The number of
+    ``half`` is that of the lower half's bits.
+    """
+    low_bits = (1 << half) - 1
+    for i in range(len(values)):
+        if not abs(values[i]) <= largest:
+            return i
+        field = (bits[i] >> 52) & 0x7FF
+        mantissa = bits[i] & 0xFFFFFFFFFFFFF
+        if field == 0:
+            if mantissa == 0:
+                continue
+            while mantissa < (1 << 52):  # a subnormal number
+                mantissa <<= 1
+                field -= 1
+            field += 1
+        else:
+            mantissa |= 1 << 52
+        whole = mantissa << 1
+        if bits[i] < 0:
+            whole = -whole
+        place = field + 51
+        total[place, 0] += whole >> half
+        total[place, 1] += whole & low_bits
+    return -1
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def add_rows(
     proba: Array,

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.data.binning import bin_sums
 from kdcal_core.errors import InputError
 
 LARGEST = 1e150
@@ -15,7 +14,7 @@ LARGEST = 1e150
 
 _LOWEST, _HIGHEST = -1074, 1024  # exponents of float64
 SHAPE = (_HIGHEST - _LOWEST, 2)
-_HALF = 27  # bits: sums of 2^26 halves of a mantissa are exact in float64
+_HALF = 27  # bits: as many rows as a summary takes do not overflow the sum of such halves
 
 
 def exact_sum(values: FloatArray) -> IntArray:
@@ -36,22 +35,15 @@ def exact_sum(values: FloatArray) -> IntArray:
     >>> float_of(exact_sum(np.full(10, 0.1)))
     1.0
     """
-    bad = ~(np.abs(values) <= LARGEST)
-    if bad.any():
-        row = int(np.argmax(bad))
+    from kdcal_core.diagnostics.summaries._summary_kernels import add_exactly
+
+    total = np.zeros(SHAPE, np.int64)
+    plain = np.ascontiguousarray(values, dtype=np.float64)
+    row = add_exactly(plain, plain.view(np.int64), LARGEST, _HALF, total)
+    if row >= 0:
         raise InputError(
             f"A number is {values[row]:g}", fix=f"Numbers lie within {LARGEST:g}.", row=row + 1
         )
-    total = np.zeros(SHAPE, np.int64)
-    for first in range(0, len(values), 1 << 25):
-        mantissa, exponent = np.frexp(values[first : first + (1 << 25)])
-        # frexp gives the smallest numbers exponents down to -1073
-        place = exponent.astype(np.int64) - _LOWEST - 1
-        whole = np.ldexp(mantissa, 2 * _HALF)
-        high = np.floor(np.ldexp(whole, -_HALF))
-        low = whole - np.ldexp(high, _HALF)
-        for half, part in enumerate((high, low)):
-            total[:, half] += bin_sums(place, SHAPE[0], part).astype(np.int64)
     return total
 
 
@@ -63,8 +55,13 @@ def float_of(total: IntArray) -> float:
     >>> float_of(exact_sum(np.array([5e-324, 5e-324])))
     1e-323
     """
+    return float(exact_value(total))
+
+
+def exact_value(total: IntArray) -> Fraction:
+    """An exact sum as a number."""
     whole = sum(
         ((int(total[at, 0]) << _HALF) + int(total[at, 1])) << int(at)
         for at in np.flatnonzero(total.any(axis=1))
     )
-    return float(Fraction(whole, 1 << (2 * _HALF - _LOWEST - 1)))
+    return Fraction(whole, 1 << (2 * _HALF - _LOWEST - 1))

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray, Task
 from kdcal_core.data.array_checks import digest_arrays
-from kdcal_core.diagnostics.estimate import Estimate
-from kdcal_core.diagnostics.regression.coverage import (
-    STATED,
-    Coverage,
-    checked_outcome,
-    interval_scores,
-    row_of_means,
-)
-from kdcal_core.diagnostics.regression.pit_curves import PitHistogram, histogram_of_counts
-from kdcal_core.diagnostics.summaries.exact_sums import SHAPE, exact_sum, float_of
-from kdcal_core.diagnostics.summaries.score_grid import (
-    GRID,
-    bins_of_cells,
-    cell_index,
-    upper_ends,
-)
-from kdcal_core.diagnostics.targets import check_level
-from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.diagnostics.regression.coverage import STATED, checked_outcome, interval_scores
+from kdcal_core.diagnostics.regression.distribution_scores import log_scores
+from kdcal_core.diagnostics.summaries.exact_sums import SHAPE, exact_sum, exact_value
+from kdcal_core.diagnostics.summaries.pit_cells import PitCells
+from kdcal_core.diagnostics.summaries.score_grid import GRID, cell_index, upper_ends
+from kdcal_core.distributions import PredictiveDistribution, central_intervals
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import normal_quantile
 
 MOST_ROWS = 2**33
-_ROW = ("pit", "crps", "error", "squared error", "outcome")
-_QUANTITIES = (*_ROW, *(f"{what} {one:g}" for one in STATED for what in ("width", "score")))
+DRAWN = 65_536
+"""Rows that a summary keeps, drawn at random."""
+
+_MAIN = 0.95  # intervals of this level have estimates, whatever the prediction states
+_ROW = ("pit", "crps", "log score", "error", "squared error", "outcome", "square's rest", "size")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +36,33 @@ class RegressionSummary:
 
     Attributes
     ----------
+    family : str
+        Of the predictive distributions.
+    stated : tuple of float or None
+        Levels of the quantiles that the predictions state; None where they state every quantile.
     n : int
         Rows.
     pit : (C,) int64
         Rows by cell of the grid that holds their PIT value.
-    inside : (5,) int64
-        Outcomes inside the central intervals of `STATED`, their ends included.
-    sums : (30, 2098, 2) int64
-        Exact sums of a row's PIT value, CRPS, error (predicted mean minus outcome), squared error
-        and absolute outcome, and of the width and score of each central interval; each followed by
-        that of the squares.
+    below : (L,) int64
+        Rows whose PIT value is at most each level of ``stated``.
+    inside : (I,) int64
+        Outcomes inside the central intervals of ``intervals``, their ends included.
+    impossible : int
+        Outcomes with a density below 1e-300, which the sum of log scores leaves out.
+    has_density : bool
+        As of the distributions.
+    sums : (16 + 4 I, 2098, 2) int64
+        Exact sums of a row's PIT value, CRPS, log score, error (predicted mean minus outcome),
+        squared error, outcome, what rounding takes from the squared outcome, and absolute outcome,
+        and of the width and score of each central interval; each followed by that of the squares.
+    ends : (2,) float64
+        The smallest and the largest outcome.
+    order : (m,) int64
+        Random numbers of rows that follow from their positions: the smallest, at most `DRAWN`,
+        ascending.
+    drawn : (m, 3) float64
+        Outcome, CRPS and error of these rows.
     grid : int
         Version of the grid.
 
@@ -67,19 +75,37 @@ class RegressionSummary:
     (4, True)
     """
 
+    task: ClassVar[Task] = "regression"
+
+    family: str
+    stated: tuple[float, ...] | None
     n: int
     pit: IntArray
+    below: IntArray
     inside: IntArray
+    impossible: int
+    has_density: bool
     sums: IntArray
+    ends: FloatArray
+    order: IntArray
+    drawn: FloatArray
     grid: int = GRID
 
     def __post_init__(self) -> None:
-        shapes = (len(upper_ends()),), (len(STATED),), (2 * len(_QUANTITIES), *SHAPE)
-        parts = self.pit, self.inside, self.sums
+        n_intervals, m = len(self.intervals), min(self.n, DRAWN)
+        wanted = (
+            (self.pit, (len(upper_ends()),), np.int64),
+            (self.below, (len(self.stated or ()),), np.int64),
+            (self.inside, (n_intervals,), np.int64),
+            (self.sums, (2 * len(quantities(self.intervals)), *SHAPE), np.int64),
+            (self.ends, (2,), np.float64),
+            (self.order, (m,), np.int64),
+            (self.drawn, (m, 3), np.float64),
+        )
         if (
             self.grid != GRID
-            or any(part.shape != shape for part, shape in zip(parts, shapes, strict=True))
-            or any(part.dtype != np.int64 for part in parts)
+            or any(part.shape != shape or part.dtype != kind for part, shape, kind in wanted)
+            or self.n < 1
             or int(self.pit.sum()) != self.n
             or self.pit.min() < 0
         ):
@@ -93,26 +119,85 @@ class RegressionSummary:
         Raises
         ------
         InputError
-            If there are more rows than `MOST_ROWS`.
+            If the distributions are of different kinds, or there are more rows than `MOST_ROWS`.
         """
         if not isinstance(other, RegressionSummary):
             return NotImplemented
+        kinds = ((one.family, one.stated, one.has_density) for one in (self, other))
+        if len(set(kinds)) > 1:
+            raise InputError(
+                "Two summaries are of different kinds of predictions",
+                fix="Summarise the rows of each alone.",
+            )
         n = self.n + other.n
         if n > MOST_ROWS:
             raise InputError(f"There are {n:,} rows", fix=f"A summary takes {MOST_ROWS:,}.")
+        order = np.concatenate([self.order, other.order])
+        least = np.argsort(order)[:DRAWN]
         return RegressionSummary(
-            n, self.pit + other.pit, self.inside + other.inside, self.sums + other.sums
+            self.family,
+            self.stated,
+            n,
+            self.pit + other.pit,
+            self.below + other.below,
+            self.inside + other.inside,
+            self.impossible + other.impossible,
+            self.has_density,
+            self.sums + other.sums,
+            np.array([min(self.ends[0], other.ends[0]), max(self.ends[1], other.ends[1])]),
+            order[least],
+            np.concatenate([self.drawn, other.drawn])[least],
         )
+
+    @property
+    def intervals(self) -> tuple[float, ...]:
+        """Probabilities of the central intervals that were counted, ascending."""
+        return intervals_of(self.stated)
+
+    @property
+    def cells(self) -> PitCells:
+        """The PIT values."""
+        return PitCells(self.pit)
 
     @property
     def digest(self) -> str:
         """SHA-256 of the numbers."""
-        return digest_arrays(f"regression {self.grid}", self.pit, self.inside, self.sums)
+        arrays = self.pit, self.below, self.inside, self.sums, self.ends, self.order, self.drawn
+        head = f"regression {self.grid}\n{self.family}\n{self.stated}\n{self.impossible}"
+        return digest_arrays(head, *arrays)
 
     def moments(self, what: str) -> tuple[float, float]:
         """Sum of a quantity over the rows, and of its squares."""
-        at = 2 * _QUANTITIES.index(what)
-        return float_of(self.sums[at]), float_of(self.sums[at + 1])
+        first, second = self.exact_moments(what)
+        return float(first), float(second)
+
+    def exact_moments(self, what: str) -> tuple[Fraction, Fraction]:
+        """As `moments`, without rounding."""
+        at = 2 * quantities(self.intervals).index(what)
+        return exact_value(self.sums[at]), exact_value(self.sums[at + 1])
+
+
+def intervals_of(stated: Sequence[float] | None) -> tuple[float, ...]:
+    """The central intervals that a summary counts: those of `STATED`, or the nearest stated ones.
+
+    Examples
+    --------
+    >>> intervals_of(None), intervals_of((0.05, 0.5, 0.95))
+    ((0.5, 0.8, 0.9, 0.95, 0.99), (0.9, 0.95))
+    """
+    return tuple(sorted({*nearest(central_intervals(stated), STATED), _MAIN}))
+
+
+def nearest(own: Sequence[float], wanted: Sequence[float]) -> tuple[float, ...]:
+    """As :meth:`~kdcal_core.distributions.PredictiveDistribution.stated_intervals`."""
+    if not own:
+        return tuple(wanted)
+    return tuple(sorted({min(own, key=lambda one: abs(one - at)) for at in wanted}))
+
+
+def quantities(intervals: Sequence[float]) -> tuple[str, ...]:
+    """What a row adds to the sums, with these central intervals."""
+    return (*_ROW, *(f"{what} {one:g}" for one in intervals for what in ("width", "score")))
 
 
 def summarise_regression(
@@ -134,7 +219,8 @@ def summarise_regression(
     Raises
     ------
     InputError
-        For outcomes that do not match or are not finite; the message names the row.
+        For outcomes that do not match or are not finite, and for predictions so far from their
+        outcome that a square of their distance is no number; the message names the row.
 
     Examples
     --------
@@ -147,135 +233,71 @@ def summarise_regression(
     if first < 0:
         raise InputError(f"The first row's position is {first}", fix="Count rows from 0.")
     n = len(outcome)
-    pit = np.clip(distribution.pit(outcome, _places(first, n)), 0.0, 1.0)
-    error = distribution.mean() - outcome
-    rows = [pit, distribution.crps(outcome), error, np.square(error), np.abs(outcome)]
-    inside = np.zeros(len(STATED), np.int64)
-    for at, stated in enumerate(STATED):
-        low, high = distribution.interval(stated)
+    stated = distribution.stated_levels
+    random = _random(first, n)
+    pit = np.clip(distribution.pit(outcome, (random >> np.uint64(11)) * 2.0**-53), 0.0, 1.0)
+    crps, error = distribution.crps(outcome), distribution.mean() - outcome
+    log_score = log_scores(distribution, outcome)
+    possible = np.isfinite(log_score)
+    rows = [pit, crps, np.where(possible, log_score, 0.0), error, np.square(error), outcome]
+    rows += [_rest_of_square(outcome), np.abs(outcome)]
+    intervals = intervals_of(stated)
+    inside = np.zeros(len(intervals), np.int64)
+    for at, one in enumerate(intervals):
+        low, high = distribution.interval(one)
         inside[at] = np.count_nonzero((low <= outcome) & (outcome <= high))
-        rows += [high - low, interval_scores(low, high, outcome, stated)]
-    sums = [exact_sum(part) for row in rows for part in (row, np.square(row))]
-    count = np.bincount(cell_index(pit), minlength=len(upper_ends()))
-    return RegressionSummary(n, count.astype(np.int64), inside, np.stack(sums))
-
-
-def summary_pit_histogram(
-    summary: RegressionSummary, bins: int = 20, level: float = 0.95
-) -> PitHistogram:
-    """Counts of PIT values, as :func:`kdcal_core.diagnostics.pit_histogram`.
-
-    Parameters
-    ----------
-    bins : int
-        1 to 50, or 100: these follow exactly.
-
-    Examples
-    --------
-    >>> from kdcal_core.distributions import Normal
-    >>> one = summarise_regression(Normal(np.zeros(2), 1.0), [-1.0, 3.0])
-    >>> summary_pit_histogram(one, 2).counts.tolist()
-    [1.0, 1.0]
-    """
-    _check(summary, level)
-    counts = np.bincount(bins_of_cells(bins), summary.pit.astype(np.float64), bins)
-    return histogram_of_counts(
-        counts.astype(np.float64), summary.n, float(summary.n), level, "simultaneous"
+        rows += [high - low, interval_scores(low, high, outcome, one)]
+    sums = [
+        _sum_of(what, part)
+        for what, row in zip(quantities(intervals), rows, strict=True)
+        for part in (row, np.square(row))
+    ]
+    order = random.view(np.int64)
+    least = np.argpartition(order, DRAWN)[:DRAWN] if n > DRAWN else np.arange(n)
+    least = least[np.argsort(order[least])]
+    return RegressionSummary(
+        distribution.family,
+        stated,
+        n,
+        np.bincount(cell_index(pit), minlength=len(upper_ends())).astype(np.int64),
+        np.array([np.count_nonzero(pit <= one) for one in stated or ()], np.int64),
+        inside,
+        int(np.count_nonzero(~possible)),
+        distribution.has_density,
+        np.stack(sums),
+        np.array([outcome.min(), outcome.max()]),
+        order[least],
+        np.column_stack([outcome, crps, error])[least],
     )
 
 
-def summary_coverage(
-    summary: RegressionSummary, *, scale: float | None = None, level: float = 0.95
-) -> Coverage:
-    """Coverage, width and score of the central intervals of 50, 80, 90, 95 and 99%.
+def _rest_of_square(y: FloatArray) -> FloatArray:
+    """What the squares of numbers (n,) lose by rounding (Dekker 1971).
 
-    As :func:`kdcal_core.diagnostics.coverage`; without a ``scale`` sMIS is left out.
-
-    Examples
-    --------
-    >>> from kdcal_core.distributions import Normal
-    >>> one = summarise_regression(Normal(np.zeros(4), 1.0), [0.0, 0.5, -0.5, 3.0])
-    >>> summary_coverage(one).at(0.95).coverage.value
-    0.75
+    With it a variance is exact, however far the numbers lie from 0.
     """
-    _check(summary, level)
-    if scale is not None and not 0.0 < scale < np.inf:
-        raise InputError(f"The scale of the outcomes is {scale:g}", fix="Give one above zero.")
-    rows = []
-    for at, stated in enumerate(STATED):
-        means = [_mean(summary, f"{what} {stated:g}", level) for what in ("width", "score")]
-        if scale is not None:
-            mean, low, high = (value / scale for value in means[1])
-            means.append((mean, low, high))
-        share = int(summary.inside[at]) / summary.n
-        rows.append(row_of_means(stated, share, float(summary.n), means, summary.n, level))
-    return Coverage(tuple(rows), summary.n, scale)
+    far = y * 134_217_729.0  # 2^27 + 1
+    high = far - (far - y)
+    low = y - high
+    return np.asarray(((high * high - y * y) + 2.0 * high * low) + low * low)
 
 
-def summary_regression_estimates(
-    summary: RegressionSummary, *, level: float = 0.95
-) -> tuple[Estimate, ...]:
-    """CRPS, mean squared error, its root, bias of the mean, and mean PIT minus one half.
-
-    Values are exact sums, rounded once; intervals are normal, that of the root by its square.
-
-    Examples
-    --------
-    >>> from kdcal_core.distributions import Normal
-    >>> one = summarise_regression(Normal(np.zeros(4), 1.0), [0.0, 0.5, -0.5, 3.0])
-    >>> [(each.label, round(each.value, 3)) for each in summary_regression_estimates(one)]
-    ... # doctest: +NORMALIZE_WHITESPACE
-    [('CRPS', 0.833), ('MSE', 2.375), ('RMSE', 1.541), ('Bias', -0.75), ('PIT bias', 0.125)]
-    """
-    _check(summary, level)
-    square = _mean(summary, "squared error", level)
-    root = tuple(max(value, 0.0) ** 0.5 for value in square)
-    pit = tuple(value - 0.5 for value in _mean(summary, "pit", level))
-    rows: tuple[tuple[str, str, Sequence[float], bool | None], ...] = (
-        ("Continuous ranked probability score", "CRPS", _mean(summary, "crps", level), True),
-        ("Mean squared error of the predicted mean", "MSE", square, True),
-        ("Root mean squared error of the predicted mean", "RMSE", root, True),
-        ("Mean of predicted mean minus outcome", "Bias", _mean(summary, "error", level), None),
-        ("Mean PIT value minus 1/2", "PIT bias", pit, None),
-    )
-    return tuple(
-        Estimate(
-            name=name,
-            label=label,
-            value=values[0],
-            low=values[1],
-            high=values[2],
-            n=summary.n,
-            level=level,
-            interval="normal",
-            lower_is_better=better,
-        )
-        for name, label, values, better in rows
-    )
+def _sum_of(what: str, values: FloatArray) -> IntArray:
+    try:
+        return exact_sum(values)
+    except InputError as error:
+        raise InputError(
+            f"The {what} of a row cannot be added up: {error.what[0].lower()}{error.what[1:]}",
+            fix="Correct the prediction, or leave out the row.",
+            row=error.row,
+        ) from error
 
 
-def _check(summary: RegressionSummary, level: float) -> None:
-    check_level(level)
-    if summary.n < 1:
-        raise InputError("The summary has no rows", fix="Add at least one row.")
-
-
-def _mean(summary: RegressionSummary, what: str, level: float) -> tuple[float, float, float]:
-    total, square = summary.moments(what)
-    n = summary.n
-    mean = total / n
-    if n < 2:
-        return mean, -np.inf, np.inf
-    variance = max(square / n - mean * mean, 0.0) / (n - 1)
-    half = normal_quantile(level) * variance**0.5
-    return mean, mean - half, mean + half
-
-
-def _places(first: int, n: int) -> FloatArray:
-    """A number in [0, 1) for each row by its position (SplitMix64), (n,)."""
+def _random(first: int, n: int) -> Any:
+    """A random number of each row by its position (SplitMix64), all different, (n,) uint64."""
     z = (np.arange(first, first + n, dtype=np.uint64) + np.uint64(1)) * np.uint64(
         0x9E3779B97F4A7C15
     )
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53)
+    return z ^ (z >> np.uint64(31))
