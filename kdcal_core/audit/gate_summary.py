@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from kdcal_core.audit.config import AuditConfig
 from kdcal_core.audit.content import AuditContent
@@ -11,15 +13,21 @@ from kdcal_core.audit.gate_files import with_question
 from kdcal_core.audit.making import (
     AuditSettings,
     ClassCounts,
+    Drawn,
     charts_of_counts,
+    charts_of_overview,
     content_of,
     judged,
     kept_charts,
 )
 from kdcal_core.checks import SummaryEvidence, measure_checks
+from kdcal_core.data import Task
 from kdcal_core.data.parquet_folder import allowed_roots
+from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
+    RegressionSummary,
+    Summary,
     summary_confusion,
     summary_decisions,
     summary_estimates,
@@ -31,7 +39,9 @@ from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.folder_review import sampled_review, whole_review
+from kdcal_core.review.folder_tallies import TALLIES
 from kdcal_core.store import load
+from kdcal_core.tasks import overview_of_summary
 
 _SUMMARY = "summary"
 
@@ -54,7 +64,7 @@ class LoadedSummary:
         progress: Progress = silent,
     ) -> AuditContent:
         """The audit of the summary, in any process that sees the folder in which it lies."""
-        summary = load(Path(folder) / _SUMMARY, ClassSummary)
+        summary = load(Path(folder) / _SUMMARY, TALLIES[self.review.task].kind)
         content = summary_audit(self.review, summary, settings, progress)
         (table,) = content.subject.tables
         tables = (replace(table, files=self.files),)
@@ -88,24 +98,42 @@ def load_summary(config: AuditConfig, folder: str, progress: Progress = silent) 
 
 
 def summary_audit(
-    review: Review, summary: ClassSummary, settings: AuditSettings, progress: Progress = silent
+    review: Review, summary: Summary, settings: AuditSettings, progress: Progress = silent
 ) -> AuditContent:
-    """As `kdcal_core.audit.make_audit`, of the summary of a classification's rows.
+    """As `kdcal_core.audit.make_audit`, of the summary of the rows.
 
     Raises
     ------
     InputError
         If limits compare with a baseline and none is given.
     """
-    event = settings.event
-    evidence = SummaryEvidence(summary, event)
+    evidence = SummaryEvidence(summary, settings.event)
     measured = measure_checks(evidence, settings.codes or None, part_of(progress, 0.0, 0.6))
     checked = judged(review, settings, measured)
     progress(0.6, "Measuring, with intervals")
-    estimates = (*summary_estimates(summary), *summary_question_estimates(summary, event))
+    estimates, drawn = _SHOWN[review.task](summary, review, settings.event)
     progress(0.9, "Drawing")
-    charts = kept_charts(charts_of_counts(_counts(summary, event), review, event))
+    charts = kept_charts(drawn)
     return content_of(review, settings, measured, checked, estimates, charts)
+
+
+Shown = tuple[tuple[Estimate, ...], Drawn]
+
+
+def _classes_shown(summary: ClassSummary, review: Review, event: int | None) -> Shown:
+    estimates = (*summary_estimates(summary), *summary_question_estimates(summary, event))
+    return estimates, charts_of_counts(_counts(summary, event), review, event)
+
+
+def _distributions_shown(summary: RegressionSummary, review: Review, event: int | None) -> Shown:
+    overview = overview_of_summary(summary)
+    return tuple(overview.scores.rows.values()), charts_of_overview(overview)
+
+
+_SHOWN: dict[Task, Callable[[Any, Review, int | None], Shown]] = {
+    "classification": _classes_shown,
+    "regression": _distributions_shown,
+}
 
 
 def _counts(summary: ClassSummary, event: int | None) -> ClassCounts:

@@ -67,6 +67,7 @@ from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks import (
     ExportRun,
     ForeignSettings,
+    PitOverview,
     RegionQuestion,
     Sets,
     class_shares,
@@ -482,7 +483,14 @@ def _far_away(sets: Sets, which: Which) -> Draw | None:
 
 
 def _of_regression(sets: Sets, settings: AuditSettings) -> Drawn:
-    overview = pit_overview(sets, which=settings.which)
+    yield from charts_of_overview(pit_overview(sets, which=settings.which))
+    if settings.groups:
+        found = set_pit_groups(sets, which=settings.which, columns=settings.groups)
+        yield "groups", "Declared groups", "groups", lambda dark: regions_chart(found, dark=dark)
+
+
+def charts_of_overview(overview: PitOverview) -> Drawn:
+    """Charts of a regression's set as a whole, of rows or of a summary of them."""
     yield (
         *("pit", "PIT histogram", "pit"),
         lambda dark: pit_chart(overview.histogram, kind="none", dark=dark),
@@ -501,6 +509,3 @@ def _of_regression(sets: Sets, settings: AuditSettings) -> Drawn:
         *("quantiles", "Reliability of quantiles", "pit"),
         lambda dark: quantile_reliability_chart(overview.quantiles, dark=dark),
     )
-    if settings.groups:
-        found = set_pit_groups(sets, which=settings.which, columns=settings.groups)
-        yield "groups", "Declared groups", "groups", lambda dark: regions_chart(found, dark=dark)

@@ -28,11 +28,11 @@ def _why_not(risk: str | None) -> str | None:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return [Part(summary_gain_over_most_frequent(evidence.summary, level=level))]
+    return [Part(summary_gain_over_most_frequent(evidence.scored, level=level))]
 
 
 def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
-    return None if evidence.event is None else _why_not(summary_risk(evidence.summary))
+    return None if evidence.event is None else _why_not(summary_risk(evidence.scored))
 
 
 Check(

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import standardised_bias
+from kdcal_core.diagnostics.summaries import summary_bias
 from kdcal_core.review import Limit
 
 
 def needs_spread(evidence: Evidence) -> str | None:
     """Why nothing can be said in units of the outcome's spread; None where there is any."""
-    return None if np.ptp(evidence.predicted.y) > 0.0 else "All outcomes are equal."
+    return _why_not(float(np.ptp(evidence.predicted.y)))
+
+
+def needs_spread_of_summary(evidence: SummaryEvidence) -> str | None:
+    """As `needs_spread`, of a summary of the rows."""
+    return _why_not(float(np.ptp(evidence.predicted.ends)))
+
+
+def _why_not(spread: float) -> str | None:
+    return None if spread > 0.0 else "All outcomes are equal."
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.predicted
     found = standardised_bias(rows.distribution.mean(), rows.y, weight=rows.design, level=level)
     return [Part(found)]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_bias(evidence.predicted, level=level))]
 
 
 Check(
@@ -37,4 +52,5 @@ Check(
     method="The mean error of the predictive means over the standard deviation of the outcome, "
     "with Fieller's interval, because both are uncertain.",
     needs=needs_spread,
+    from_summary=Way(_from_summary, needs=needs_spread_of_summary),
 ).offer()

@@ -41,13 +41,13 @@ def _part(gap: Estimate, name: str) -> Part:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    summary = evidence.summary
+    summary = evidence.scored
     found = summary_class_gaps(summary, "class", level=level)
     return [_part(gap, summary.classes[label]) for label, gap in found.items()]
 
 
 def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
-    return _why_not(len(evidence.summary.classes), evidence.event)
+    return _why_not(len(evidence.scored.classes), evidence.event)
 
 
 Check(

@@ -22,7 +22,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    summary = evidence.summary
+    summary = evidence.scored
     found = summary_class_gaps(summary, "top-label", level=level)
     return [Part(gap, summary.classes[label]) for label, gap in found.items()]
 

@@ -15,7 +15,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return [Part(summary_line(evidence.summary, evidence.event, level=level)[1])]
+    return [Part(summary_line(evidence.scored, evidence.event, level=level)[1])]
 
 
 Check(

@@ -24,11 +24,11 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return [Part(summary_certain_and_wrong(evidence.summary, level=level))]
+    return [Part(summary_certain_and_wrong(evidence.scored, level=level))]
 
 
 def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
-    return None if certain_rows(evidence.summary)[0] else _NONE_CERTAIN
+    return None if certain_rows(evidence.scored)[0] else _NONE_CERTAIN
 
 
 Check(

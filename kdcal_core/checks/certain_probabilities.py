@@ -16,7 +16,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return [Part(summary_certain_share(evidence.summary, level=level))]
+    return [Part(summary_certain_share(evidence.scored, level=level))]
 
 
 Check(

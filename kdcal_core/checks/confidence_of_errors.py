@@ -35,14 +35,14 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return [Part(summary_confidence_on_errors(evidence.summary, level=level))]
+    return [Part(summary_confidence_on_errors(evidence.scored, level=level))]
 
 
 def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
-    joint = evidence.summary.joint
+    joint = evidence.scored.joint
     if joint.trace() == joint.sum():
         return _NO_ERROR
-    return None if evidence.event is None else _why_not(summary_risk(evidence.summary))
+    return None if evidence.event is None else _why_not(summary_risk(evidence.scored))
 
 
 Check(

@@ -17,7 +17,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return [Part(summary_auroc(evidence.summary, level=level))]
+    return [Part(summary_auroc(evidence.scored, level=level))]
 
 
 Check(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.diagnostics import coverage
+from kdcal_core.checks.summary_evidence import SummaryEvidence
+from kdcal_core.diagnostics import Coverage, coverage
+from kdcal_core.diagnostics.summaries import summary_coverage
 from kdcal_core.review import Limit
 
 LEVELS = (0.5, 0.8, 0.95)
@@ -15,7 +17,14 @@ LEVELS = (0.5, 0.8, 0.95)
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.predicted
     stated = rows.distribution.stated_intervals(LEVELS)
-    found = coverage(rows.distribution, rows.y, stated, weight=rows.design, level=level)
+    return _parts(coverage(rows.distribution, rows.y, stated, weight=rows.design, level=level))
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return _parts(summary_coverage(evidence.predicted, LEVELS, level=level))
+
+
+def _parts(found: Coverage) -> list[Part]:
     parts = []
     for one in found.rows:
         held, named = one.coverage, f"{100 * one.level:g}% interval"
@@ -50,4 +59,5 @@ Check(
     page="pit",
     method="Shares of the outcomes in the central 50, 80 and 95% intervals, or in those that the "
     "predictions state nearest to them, with Clopper and Pearson's intervals.",
+    from_summary=Way(_from_summary),
 ).offer()

@@ -29,12 +29,12 @@ def _by_chance(evidence: Evidence) -> list[float]:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    summary, event, seed = evidence.summary, evidence.event, evidence.seed
+    summary, event, seed = evidence.scored, evidence.event, evidence.seed
     return [Part(summary_calibration_error(summary, event, level=level, seed=seed))]
 
 
 def _by_chance_from_summary(evidence: SummaryEvidence) -> list[float]:
-    return [summary_test(evidence.summary, evidence.event, seed=evidence.seed)]
+    return [summary_test(evidence.scored, evidence.event, seed=evidence.seed)]
 
 
 Check(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import uniformity_tests, wasserstein
+from kdcal_core.diagnostics.summaries import summary_wasserstein
 from kdcal_core.review import Limit
 
 
@@ -17,6 +19,14 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 def _by_chance(evidence: Evidence) -> list[float]:
     tests = uniformity_tests(evidence.pit, sample_weight=evidence.predicted.design)
     return [one.p_value for one in tests if one.name == "anderson_darling"]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_wasserstein(evidence.predicted, level=level, seed=evidence.seed))]
+
+
+def _by_chance_from_summary(evidence: SummaryEvidence) -> list[float]:
+    return [evidence.predicted.cells.anderson_darling().p_value]
 
 
 Check(
@@ -35,4 +45,5 @@ Check(
     "chance: Anderson and Darling's test, which weighs the ends most.",
     by_chance=_by_chance,
     draws=1_000,
+    from_summary=Way(_from_summary, by_chance=_by_chance_from_summary),
 ).offer()

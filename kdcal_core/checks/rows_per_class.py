@@ -25,7 +25,7 @@ def _rarest(counts: IntArray, classes: Sequence[str]) -> Part:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return [_rarest(evidence.summary.joint.sum(axis=1), evidence.summary.classes)]
+    return [_rarest(evidence.scored.joint.sum(axis=1), evidence.scored.classes)]
 
 
 Check(

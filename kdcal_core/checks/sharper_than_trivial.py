@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.bias import needs_spread
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.bias import needs_spread, needs_spread_of_summary
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import climatology_crps, ratio_estimate
 from kdcal_core.diagnostics.regression.distribution_scores import CRPS_SKILL
+from kdcal_core.diagnostics.summaries import summary_skill
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.review import Limit
 
@@ -30,6 +32,10 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     return [Part(found)]
 
 
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return [Part(summary_skill(evidence.predicted, level=level))]
+
+
 Check(
     code="KC121",
     title="Sharper than the trivial forecast",
@@ -46,4 +52,5 @@ Check(
     "outcomes (without a second set, of these rows' own), over the CRPS of that distribution. "
     "Fieller's interval: both are uncertain, and paired by row.",
     needs=needs_spread,
+    from_summary=Way(_from_summary, needs=needs_spread_of_summary),
 ).offer()

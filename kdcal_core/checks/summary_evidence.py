@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kdcal_core.data import Task
-from kdcal_core.diagnostics.summaries import ClassSummary
+from kdcal_core.diagnostics.summaries import ClassSummary, RegressionSummary, Summary
 
 NEEDS_ROWS = (
     "It cannot be computed because it needs the rows themselves. The table is a folder of files, "
@@ -19,23 +19,35 @@ class SummaryEvidence:
 
     Attributes
     ----------
-    summary : ClassSummary
+    summary : ClassSummary or RegressionSummary
     event : int or None
         As of `kdcal_core.checks.Evidence`.
     seed : int
         Of every random step.
     """
 
-    summary: ClassSummary
+    summary: Summary
     event: int | None = None
     seed: int = 0
 
     @property
     def task(self) -> Task:
-        """Summaries are of classifications."""
-        return "classification"
+        """Classification or regression."""
+        return self.summary.task
 
     @property
     def n_rows(self) -> int:
         """Rows that are judged."""
         return self.summary.n
+
+    @property
+    def scored(self) -> ClassSummary:
+        """The judged rows of a classification."""
+        assert isinstance(self.summary, ClassSummary)
+        return self.summary
+
+    @property
+    def predicted(self) -> RegressionSummary:
+        """The judged rows of a regression."""
+        assert isinstance(self.summary, RegressionSummary)
+        return self.summary

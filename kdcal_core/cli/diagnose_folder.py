@@ -8,37 +8,55 @@ from typing import Any
 
 from kdcal_core.cli.diagnose_report import (
     Measured,
+    MeasuredRegression,
     SummarisedSet,
     record,
     record_text,
+    regression_report,
     report,
     write_record,
 )
 from kdcal_core.cli.review_of_options import doubts_words, event_words, named_files, outputs_words
 from kdcal_core.cli.terminal import Report, check_out, progress_line, temporary_folder, warn
+from kdcal_core.data import Roles, Task
 from kdcal_core.data.parquet_folder import allowed_roots, parquet_files
-from kdcal_core.diagnostics import confusion_finding, headline_estimate, reliability_finding
+from kdcal_core.diagnostics import (
+    confusion_finding,
+    headline_estimate,
+    regression_findings,
+    reliability_finding,
+)
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
+    RegressionSummary,
+    Summary,
     summary_confusion,
+    summary_coverage,
     summary_estimates,
     summary_event_estimates,
+    summary_fault,
+    summary_pit_histogram,
     summary_reliability,
+    summary_scale,
+    summary_uniformity,
 )
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
+from kdcal_core.evaluation import summary_scores
 from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.review import Review, Workspace, event_of
 from kdcal_core.review.folder_review import refuse_for_folder, sampled_review
 from kdcal_core.review.folder_summary import FolderSize, summary_of_folder
 from kdcal_core.text import counted, listed, printable
 
-_BINS = 15
+_BINS: dict[Task, int] = {"classification": 15, "regression": 20}
 _WORTH = 1_000_000  # rows; with fewer, workers take longer to start than to read
 
-NEEDS_ROWS = (
-    "Computed from counts of all rows. Row weights, dependent rows, cautions about single rows and "
-    "tests that need the rows are not available for a folder."
-)
+NEEDS_ROWS: dict[Task, str] = {
+    "classification": "Computed from counts of all rows. Row weights, dependent rows, cautions "
+    "about single rows and tests that need the rows are not available for a folder.",
+    "regression": "Computed from counts and sums of all rows. Row weights, dependent rows, "
+    "cautions about single rows and regions of a column are not available for a folder.",
+}
 
 
 def run_folder(options: argparse.Namespace) -> Report:
@@ -52,8 +70,8 @@ def run_folder(options: argparse.Namespace) -> Report:
     """
     given = named_files(options)
     refuse_for_folder(given)
-    where, n_bins = options.predictions, options.bins or _BINS
-    bins_of_cells(n_bins)  # refuses before a long pass what it could not answer
+    where = options.predictions
+    bins_of_cells(options.bins or 1)  # refuses before a long pass what it could not answer
     to_output, roots = options.json == "-", allowed_roots() or None
     if options.json is not None and not to_output:
         read = [str(path) for path, _ in parquet_files(where, roots)]
@@ -76,11 +94,11 @@ def run_folder(options: argparse.Namespace) -> Report:
                 size=size,
                 executor=executor,
             )
-        measured = measure_summary(summary, n_bins=n_bins, level=options.level, event=event)
+        measured = _measured(summary, review, options, event)
         doubts = doubts_words(review)
     name = Path(where).resolve().name or str(where)
-    content = record([measured], "classification", _inputs(name, size, summary), _settings(options),
-                     doubts)  # fmt: skip
+    inputs, settings = _inputs(name, size, summary), _settings(options, review)
+    content = record([measured], review.task, inputs, settings, doubts)  # type: ignore[arg-type]
     if to_output:
         for doubt in doubts:
             warn(doubt)
@@ -88,6 +106,21 @@ def run_folder(options: argparse.Namespace) -> Report:
     if options.json:
         write_record(Path(options.json), content)
     return Report(_text(measured, review, name, size, options.level, doubts))
+
+
+def _measured(
+    summary: Summary, review: Review, options: argparse.Namespace, event: int | None
+) -> Measured | MeasuredRegression:
+    n_bins, level = options.bins or _BINS[review.task], options.level
+    if isinstance(summary, ClassSummary):
+        return measure_summary(summary, n_bins=n_bins, level=level, event=event)
+    return measure_regression_summary(
+        summary,
+        n_bins=n_bins,
+        level=level,
+        seed=options.seed,
+        notes=review.sets["calibration"].notes,
+    )
 
 
 def measure_summary(
@@ -122,11 +155,51 @@ def measure_summary(
         confusion_finding(counts, summary.classes),
     )
     scored = SummarisedSet("calibration", summary.digest, summary.n, summary.classes)
-    return Measured(scored, findings, (NEEDS_ROWS,), estimates, by_class, diagram, counts, event)
+    return Measured(scored, findings, _notes(summary), estimates, by_class, diagram, counts, event)
+
+
+def measure_regression_summary(
+    summary: RegressionSummary,
+    *,
+    n_bins: int,
+    level: float,
+    seed: int,
+    notes: tuple[str, ...] = (),
+) -> MeasuredRegression:
+    """As :func:`.diagnose_report.measure_regression`, of a summary; it has no regions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.diagnostics.summaries import summarise_regression
+    >>> from kdcal_core.distributions import Normal
+    >>> y = np.random.default_rng(0).normal(2.0, size=500)
+    >>> one = summarise_regression(Normal(np.zeros(500), 1.0), y)
+    >>> measure_regression_summary(one, n_bins=20, level=0.95, seed=0).fault.kind
+    'too low'
+    """
+    held = summary_coverage(summary, scale=summary_scale(summary), level=level)
+    found = summary_fault(summary, level=level)
+    return MeasuredRegression(
+        scored=SummarisedSet("calibration", summary.digest, summary.n),
+        family=summary.family,
+        findings=regression_findings(held, found),
+        notes=(*_notes(summary), *notes),
+        fault=found,
+        tests=summary_uniformity(summary, seed),
+        scores=summary_scores(summary, level=level, seed=seed),
+        coverage=held,
+        histogram=summary_pit_histogram(summary, n_bins, level),
+        by_column={},
+    )
+
+
+def _notes(summary: Summary) -> tuple[str, ...]:
+    return (NEEDS_ROWS[summary.task],)
 
 
 def _text(
-    measured: Measured,
+    measured: Measured | MeasuredRegression,
     review: Review,
     name: str,
     size: FolderSize,
@@ -134,16 +207,18 @@ def _text(
     doubts: tuple[str, ...],
 ) -> str:
     parts = listed([counted(size.files, "file"), counted(size.groups, "row group")])
-    read = f"{outputs_words(review)} {parts[0].upper()}{parts[1:]} were read."
-    texts = [
-        *(["\n".join(f"Warning: {doubt}" for doubt in doubts)] if doubts else []),
-        "\n".join(filter(None, (read, event_words(review, measured.event)))),
-        report(measured, printable(name, 80), level),
-    ]
-    return "\n\n".join(texts)
+    read, source = f"{parts[0].upper()}{parts[1:]} were read.", printable(name, 80)
+    if isinstance(measured, Measured):
+        read = f"{outputs_words(review)} {read}"
+        read = "\n".join(filter(None, (read, event_words(review, measured.event))))
+        shown = report(measured, source, level)
+    else:
+        shown = regression_report(measured, source, level)
+    warnings = "\n".join(f"Warning: {doubt}" for doubt in doubts)
+    return "\n\n".join(filter(None, (warnings, read, shown)))
 
 
-def _inputs(name: str, size: FolderSize, summary: ClassSummary) -> dict[str, dict[str, Any] | None]:
+def _inputs(name: str, size: FolderSize, summary: Summary) -> dict[str, dict[str, Any] | None]:
     return {
         "model": None,
         "calibration": {
@@ -156,11 +231,20 @@ def _inputs(name: str, size: FolderSize, summary: ClassSummary) -> dict[str, dic
     }
 
 
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
+def _settings(options: argparse.Namespace, review: Review) -> dict[str, Any]:
+    roles = review.roles or Roles()
+    of_task: dict[Task, dict[str, Any]] = {
+        "classification": {"classes": options.classes},
+        "regression": {
+            "seed": options.seed,
+            "family": roles.family,
+            "parameters": dict(roles.parameters),
+        },
+    }
     return {
         "target": options.target,
         "level": options.level,
-        "classes": options.classes,
-        "bins": options.bins or _BINS,
+        **of_task[review.task],
+        "bins": options.bins or _BINS[review.task],
         "from": "summary",
     }

@@ -61,7 +61,7 @@ class SummarisedSet:
     name: str
     digest: str
     n_rows: int
-    classes: tuple[str, ...]
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,11 +151,12 @@ PREDICTED_MEAN = "predicted mean"
 class MeasuredRegression:
     """One set's results.
 
-    ``notes`` are cautions for the reader; ``by_column`` holds the regions of each requested
-    column.
+    ``family`` is that of the distributions. ``notes`` are cautions for the reader; ``by_column``
+    holds the regions of each requested column.
     """
 
-    scored: RegressionSet
+    scored: RegressionSet | SummarisedSet
+    family: str
     findings: tuple[str, ...]
     notes: tuple[str, ...]
     fault: Fault
@@ -229,6 +230,7 @@ def measure_regression(
     local = (f"By {name}: {regions_finding(parts)}" for name, parts in by_column.items())
     return MeasuredRegression(
         scored=scored,
+        family=distribution.family,
         findings=(*regression_findings(held, found, fitted_spread=fitted_spread), *local),
         notes=notes,
         fault=found,
@@ -333,7 +335,7 @@ def _regression_set(measured: MeasuredRegression) -> dict[str, Any]:
         "name": scored.name,
         "digest": scored.digest,
         "n": scored.n_rows,
-        "distribution": scored.distribution.family,
+        "distribution": measured.family,
         "findings": measured.findings,
         "notes": measured.notes,
         "fault": dataclasses.asdict(measured.fault),
@@ -478,7 +480,7 @@ def regression_report(measured: MeasuredRegression, source: str, share: float) -
     """One set's results, ready to print; arguments as for :func:`report`."""
     interval = f"{100 * share:g}% interval"
     parts = [
-        _head(measured, source, f"regression ({measured.scored.distribution.family})"),
+        _head(measured, source, f"regression ({measured.family})"),
         estimates_table(tuple(measured.scores.rows.values()), interval),
         _coverage(measured.coverage, interval),
         _tests(measured.tests),

@@ -8,6 +8,7 @@ from kdcal_core.evaluation.distribution_measures import (
     regression_scores,
     row_measures,
     row_scores,
+    summary_scores,
 )
 from kdcal_core.evaluation.held_out import HeldOut, Judge, held_out_answers
 from kdcal_core.evaluation.judged_recalibrators import (
@@ -104,4 +105,5 @@ __all__ = [
     "row_measure",
     "row_measures",
     "row_scores",
+    "summary_scores",
 ]

@@ -11,24 +11,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from kdcal_core.data.parquet_folder import digest_of_files, parquet_files
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, silent
 from kdcal_core.review.folder_summary import (
     SAMPLE,
     FolderSize,
+    check_summarised,
     sample_of_folder,
     summary_of_folder,
 )
+from kdcal_core.review.folder_tallies import TALLIES
 from kdcal_core.review.named_files import NamedFiles, scored_review
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
 
 _ROWS_ONLY = (
     *("model", "data", "evaluation", "training", "foreign", "weight", "cluster", "time"),
-    *("family", "parameters", "true_mean", "by"),
+    *("true_mean", "by"),
 )
 
 
@@ -43,8 +43,8 @@ def refuse_for_folder(given: NamedFiles) -> None:
     Raises
     ------
     InputError
-        For other files beside the folder, and for columns of weights, clusters or times, or of a
-        regression.
+        For other files beside the folder, and for columns of weights, clusters, times, true means
+        or regions.
     """
     for name in _ROWS_ONLY:
         if getattr(given, name):
@@ -74,19 +74,16 @@ def sampled_review(
     Raises
     ------
     InputError
-        As `refuse_for_folder` and `scored_review`, and for a regression.
+        As `refuse_for_folder` and `scored_review`, and for predictions of a regression that are
+        single numbers.
     """
     refuse_for_folder(given)
     where = str(given.predictions)
     sample, size = sample_of_folder(where, into, roots)
     with _of_sample(where):
         review = scored_review(workspace, replace(given, predictions=str(sample)))
-    if review.task != "classification" or review.roles is None:
-        raise InputError(
-            "A folder of files is read for a classification only",
-            fix="Give the rows of a regression as one file.",
-            file=where,
-        )
+    assert review.roles is not None
+    check_summarised(review.roles, where)
     return review, size
 
 
@@ -110,8 +107,8 @@ def whole_review(
 ) -> Review:
     """The sampled review, with the name, the digest and the numbers of all rows of the folder.
 
-    Their summary, a `kdcal_core.diagnostics.summaries.ClassSummary`, is stored into the empty
-    folder ``into``. The digest of the table is that of its files
+    Their summary, a `kdcal_core.diagnostics.summaries.Summary` of its task, is stored into the
+    empty folder ``into``. The digest of the table is that of its files
     (:func:`kdcal_core.data.parquet_folder.digest_of_files`), that of the set the summary's.
 
     Raises
@@ -139,7 +136,7 @@ def whole_review(
         digest=summary.digest,
         answers="",  # a summary knows no weights or clusters that its digest could depend on
         n_rows=summary.n,
-        accuracy=float(np.trace(summary.joint)) / summary.n,
-        class_rows=tuple(summary.joint.sum(axis=1).tolist()),
+        **TALLIES[review.task].facts(summary),
     )
-    return replace(review, tables={"calibration": table}, sets={"calibration": scored})
+    roles = replace(review.roles, true_mean=None)  # which no summary holds
+    return replace(review, roles=roles, tables={"calibration": table}, sets={"calibration": scored})

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import reduce
 from itertools import accumulate, pairwise
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,13 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from kdcal_core.blocks import in_flight
-from kdcal_core.data import CONFIDENCES, Roles, output_matrix, target_labels
+from kdcal_core.data import Roles, Task
 from kdcal_core.data.parquet_folder import PartedTable, RowGroup, parquet_files
-from kdcal_core.diagnostics.summaries import ClassSummary, ClassTally
+from kdcal_core.diagnostics.summaries import Summary
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.progress import Progress, silent
+from kdcal_core.review.folder_tallies import TALLIES
 from kdcal_core.store import decode, load, save
 from kdcal_core.text import counted
 
@@ -98,15 +101,15 @@ def summary_of_folder(
     *,
     size: FolderSize | None = None,
     executor: Executor | None = None,
-) -> ClassSummary:
-    """The summary of a classification's predictions in a folder, every row checked.
+) -> Summary:
+    """The summary of the predictions in a folder, every row checked.
 
     Parameters
     ----------
     roles : Roles
         The target and the columns of the predictions.
     classes : sequence of str
-        Names in the order of the summary's classes.
+        Names in the order of the summary's classes; none of a regression.
     into : Path
         An empty folder, where the summary is stored.
     folder, roots
@@ -121,13 +124,10 @@ def summary_of_folder(
     ------
     InputError
         For a value that cannot be used; the error names its file, row group and row of the file.
-        For roles that a summary does not know: row weights, clusters and times need the rows.
+        For roles that a summary does not know: row weights, clusters and times need the rows, and
+        so do predictions that are single numbers.
     """
-    if roles.task != "classification":
-        raise InputError(
-            "A folder of files is read for a classification only",
-            fix="Give the rows of a regression as one file.",
-        )
+    check_summarised(roles, folder)
     for name in ("weight", "cluster", "time"):
         if getattr(roles, name) is not None:
             raise InputError(
@@ -145,16 +145,27 @@ def summary_of_folder(
         seconds=_SECONDS,
         folder=into,
         progress=progress,
-        **_READING,
+        **_reading(roles.task),
     )
-    return load(into, ClassSummary)
+    return load(into, TALLIES[roles.task].kind)
 
 
-_READING: dict[str, Any] = {
-    "what": "Reading the folder",
-    "confined": True,
-    "prepared": f"{_ME}load_kernels",
-}
+def check_summarised(roles: Roles, folder: str | Path) -> None:
+    """Refuse predictions of which no summary can be made in one pass.
+
+    Raises
+    ------
+    InputError
+        For predictions that are single numbers.
+    """
+    try:
+        TALLIES[roles.task].columns(roles)
+    except InputError as error:
+        raise error.at(file=str(folder)) from error
+
+
+def _reading(task: Task) -> dict[str, Any]:
+    return {"what": "Reading the folder", "confined": True, "prepared": f"{_ME}load_{task}"}
 
 
 def _summary_of_parts(
@@ -163,12 +174,12 @@ def _summary_of_parts(
     size: FolderSize,
     executor: Executor,
     progress: Progress,
-) -> ClassSummary:
+) -> Summary:
     """The sum of the summaries of parts, which workers make."""
     parts = parts_of_folder(size, in_flight(executor, 2) // 2)
     before = (0, *accumulate(size.file_rows))
-    running: dict[Future[ClassSummary], int] = {}
-    made: dict[int, ClassSummary] = {}
+    running: dict[Future[Summary], int] = {}
+    made: dict[int, Summary] = {}
     waiting, done = iter(enumerate(parts)), 0
     try:
         while len(made) < len(parts):
@@ -186,9 +197,12 @@ def _summary_of_parts(
         for future in running:
             future.cancel()
         wait(running)
-    total = made[0]
-    for at in range(1, len(parts)):
-        total = total + made[at]
+    return _total([made[at] for at in range(len(parts))])
+
+
+def _total(parts: Sequence[Any]) -> Summary:
+    """The sum of summaries of one kind."""
+    total: Summary = reduce(add, parts)
     return total
 
 
@@ -214,9 +228,7 @@ def parts_of_folder(size: FolderSize, n_workers: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairwise(sorted(set(cuts))) if sum(size.file_rows[a:b])]
 
 
-def summary_of_part(
-    asked: dict[str, Any], expected: int, progress: Progress = silent
-) -> ClassSummary:
+def summary_of_part(asked: dict[str, Any], expected: int, progress: Progress = silent) -> Summary:
     """Run by an executor's worker: the summary of some files, which a confined process reads.
 
     Raises
@@ -224,6 +236,7 @@ def summary_of_part(
     InputError
         As `summary_of_folder`, and if the files do not have the expected number of rows.
     """
+    task = decode(Roles, asked["roles"]).task
     with tempfile.TemporaryDirectory(prefix="kdcal-part-") as folder:
         run_limited(
             f"{_ME}summarise_files",
@@ -231,9 +244,9 @@ def summary_of_part(
             seconds=_SECONDS,
             folder=Path(folder),
             progress=progress,
-            **_READING,
+            **_reading(task),
         )
-        found = load(Path(folder), ClassSummary)
+        found = load(Path(folder), TALLIES[task].kind)
     if found.n != expected:
         raise InputError(
             "The files changed while they were read", fix="Start again once they are written."
@@ -256,9 +269,14 @@ def write_sample(files: list[dict[str, str]], folder: str) -> dict[str, Any]:
     return {"groups": len(table.groups), "rows": list(counts.values())}
 
 
-def load_kernels() -> None:
+def load_classification() -> None:
     """Run in the worker before it is confined: compile the pass over rows, or load it."""
-    ClassTally(("no", "yes")).add(np.full((1, 2), 0.5), np.zeros(1, np.int64), first=0)
+    TALLIES["classification"].load_kernels()
+
+
+def load_regression() -> None:
+    """As `load_classification`."""
+    TALLIES["regression"].load_kernels()
 
 
 def summarise_files(
@@ -287,7 +305,7 @@ def summarise_table(
     threads: int = _THREADS,
     *,
     first: int = 0,
-) -> ClassSummary:
+) -> Summary:
     """The summary of all rows; the number of threads does not change its bytes.
 
     Parameters and errors as for :func:`summary_of_folder`.
@@ -303,17 +321,15 @@ def summarise_table(
     ...     summarise_table(table, roles, ("no", "yes")).joint.tolist()
     [[1, 0], [0, 1]]
     """
-    outputs = [column for _, column in roles.outputs]
-    predicted = [roles.predicted] if roles.predicted and roles.output_kind in CONFIDENCES else []
-    columns = list(dict.fromkeys([*outputs, *predicted, *([roles.target] if roles.target else [])]))
-    names = tuple(classes)
+    rows = TALLIES[roles.task]
+    columns = rows.columns(roles)
     left = list(reversed(table.groups))
     lock, stop = threading.Lock(), threading.Event()
     done = 0
 
-    def work() -> ClassSummary:
+    def work() -> Summary | None:
         nonlocal done
-        tally = ClassTally(names)
+        tally = rows(roles, classes)
         while not stop.is_set():
             with lock:
                 if not left:
@@ -323,9 +339,7 @@ def summarise_table(
                 if stop.is_set():
                     break
                 with _at(group, before):
-                    proba = output_matrix(frame, roles, names)
-                    y = target_labels(frame, roles, names)
-                    tally.add(proba, y, first=first + group.in_table + before)
+                    tally.add(frame, first=first + group.in_table + before)
                 with lock:
                     done += len(frame)
         return tally.summary()
@@ -333,7 +347,7 @@ def summarise_table(
     n = table.n_rows
     with ThreadPoolExecutor(max(1, min(threads, len(left)))) as pool:
         try:
-            jobs: set[Future[ClassSummary]] = {
+            jobs: set[Future[Summary | None]] = {
                 pool.submit(work) for _ in range(max(1, min(threads, len(left))))
             }
             waiting = set(jobs)
@@ -344,10 +358,7 @@ def summarise_table(
                 progress(done / n, f"Read {done:,} of {counted(n, 'row')}")
         finally:
             stop.set()
-    total, *others = (job.result() for job in jobs)
-    for one in others:
-        total = total + one
-    return total
+    return _total([one for job in jobs if (one := job.result()) is not None])
 
 
 @contextmanager

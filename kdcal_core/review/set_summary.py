@@ -24,7 +24,7 @@ _PARTS = ("cells", "joint", "sums", "blocks")
 def prepared_for(*tables: TableInfo) -> str:
     """What a worker runs before it is confined, if it may have to summarise one of these tables."""
     many = any(one.n_rows >= MANY for one in tables)
-    return "kdcal_core.review.folder_summary:load_kernels" if many else ""
+    return "kdcal_core.review.folder_summary:load_classification" if many else ""
 
 
 def write_summary(

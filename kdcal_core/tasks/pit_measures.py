@@ -40,9 +40,19 @@ from kdcal_core.diagnostics import (
     quantile_reliability,
     uniformity_tests,
 )
+from kdcal_core.diagnostics.summaries import (
+    RegressionSummary,
+    summary_coverage,
+    summary_ecdf,
+    summary_fault,
+    summary_pit_histogram,
+    summary_quantiles,
+    summary_scale,
+    summary_uniformity,
+)
 from kdcal_core.distributions import RegressionSet, drawn_note, randomised_pit, resolution_note
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import MEASURES, regression_scores
+from kdcal_core.evaluation import MEASURES, regression_scores, summary_scores
 from kdcal_core.regression.spaces import LAYER, PREDICTION
 from kdcal_core.review import Part, Review, Which
 from kdcal_core.statistics import Dependence, design_of, of_rows
@@ -184,6 +194,36 @@ def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
         resolution=" ".join(
             note(scored.distribution) for note in (resolution_note, drawn_note)
         ).strip(),
+        scale=scale,
+    )
+
+
+def overview_of_summary(summary: RegressionSummary, resolution: str = "") -> PitOverview:
+    """As `pit_overview`, of a summary of the rows.
+
+    Parameters
+    ----------
+    resolution : str
+        As of `PitOverview`: it follows from single rows.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise_regression
+    >>> from kdcal_core.distributions import Normal
+    >>> one = summarise_regression(Normal(np.zeros(4), 1.0), [0.0, 0.5, -0.5, 3.0])
+    >>> overview_of_summary(one).coverage.at(0.95).coverage.value
+    0.75
+    """
+    scale = summary_scale(summary)
+    return PitOverview(
+        histogram=summary_pit_histogram(summary, PANEL_BINS),
+        ecdf=summary_ecdf(summary),
+        tests=summary_uniformity(summary, SEED),
+        fault=summary_fault(summary),
+        coverage=summary_coverage(summary, scale=scale),
+        quantiles=summary_quantiles(summary, LEVELS),
+        scores=summary_scores(summary, seed=SEED),
+        resolution=resolution,
         scale=scale,
     )
 

@@ -39,7 +39,8 @@ from kdcal_core.review import Limit, NamedFiles, folder_review
 pytestmark = pytest.mark.usefixtures("work_here")
 
 FROM_SUMMARY = tuple(code for code, one in CHECKS.items() if one.from_summary is not None)
-CODES = (*FROM_SUMMARY, "KC201", "KC203")  # the last two need the rows
+NEED_THE_ROWS = ("KC201", "KC203")
+CODES = (*FROM_SUMMARY, *NEED_THE_ROWS)
 
 
 def table_of(k: int, sharpness: float, n: int = 3000) -> pa.Table:
@@ -52,9 +53,17 @@ def table_of(k: int, sharpness: float, n: int = 3000) -> pa.Table:
     return pa.table({**columns, "y": [f"c{one}" for one in y], "place": np.arange(n) % 3})
 
 
+def forecasts_of(sharpness: float, n: int = 3000) -> pa.Table:
+    """A regression's predictions: the standard deviation is too small by so much."""
+    rng = np.random.default_rng(5)
+    mean, std = rng.normal(50.0, 3.0, n), rng.uniform(0.5, 2.0, n)
+    y = mean + std * rng.normal(size=n)
+    return pa.table({"mean": mean, "std": std / sharpness, "y": y, "place": np.arange(n) % 3})
+
+
 def written(root: Path, k: int, sharpness: float) -> tuple[Path, Path]:
-    """The same rows as a folder of three files, and as one file."""
-    table, folder = table_of(k, sharpness), root / "parts"
+    """The same rows as a folder of three files, and as one file; a regression's for no class."""
+    table, folder = table_of(k, sharpness) if k else forecasts_of(sharpness), root / "parts"
     (folder / "later").mkdir(parents=True)
     pq.write_table(table.slice(0, 1200), folder / "a.parquet", row_group_size=500)
     pq.write_table(table.slice(1200, 1000), folder / "b.parquet")
@@ -83,13 +92,23 @@ def sharp(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ga
     return both(tmp_path_factory.mktemp("sharp"), 3, 2.5)
 
 
-@pytest.mark.parametrize("gates", ["fair", "sharp"])
+@pytest.fixture(scope="module")
+def spread(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Gate, Gate]:
+    return both(tmp_path_factory.mktemp("spread"), 0, 1.0)
+
+
+@pytest.fixture(scope="module")
+def narrow(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Gate, Gate]:
+    return both(tmp_path_factory.mktemp("narrow"), 0, 2.5)
+
+
+@pytest.mark.parametrize("gates", ["fair", "sharp", "spread", "narrow"])
 def test_verdicts_and_numbers_are_those_of_one_table(
     gates: str, request: pytest.FixtureRequest
 ) -> None:
     ours, theirs = request.getfixturevalue(gates)
     assert (ours.verdict, ours.exit_code) == (theirs.verdict, theirs.exit_code)
-    assert ours.verdict == {"fair": "pass", "sharp": "fail"}[gates]
+    assert ours.verdict == ("pass" if gates in ("fair", "spread") else "fail")
     mine, other = ours.content, theirs.content
     assert mine.checked.n == other.checked.n == 3000
     assert mine.limits == other.limits
@@ -125,6 +144,21 @@ def test_the_folder_is_named_with_what_identifies_it(fair: tuple[Gate, Gate]) ->
     assert "files" not in gate_json(theirs)["tables"][0]
     assert read_content(content_bytes(ours.content)) == ours.content
     assert ours.content.rows_digest != theirs.content.rows_digest
+
+
+def test_a_regression_has_its_report(spread: tuple[Gate, Gate], tmp_path: Path) -> None:
+    ours, _ = spread
+    jsonschema.validate(gate_json(ours), SCHEMA)
+    assert ours.content.subject.task == "regression"
+    assert [one.key for one in ours.content.charts] == ["pit", "pit_ecdf", "coverage", "quantiles"]
+    page = html.unescape(html_report(ours.content).decode())
+    assert "PIT histogram" in page
+    assert NEEDS_ROWS in page
+    assert "3 files of predictions in a folder" in markdown_report(ours.content)
+    assert read_content(content_bytes(ours.content)) == ours.content
+    folder, _ = written(tmp_path, 0, 1.0)
+    again = run_gate(config(folder))
+    assert content_bytes(again.content) == content_bytes(ours.content)
 
 
 def test_the_digest_is_that_of_sha256sum(tmp_path: Path) -> None:

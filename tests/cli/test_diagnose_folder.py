@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import norm
 
 from kdcal_core.cli import main
 from kdcal_core.data.parquet_folder import ROOTS
@@ -26,6 +27,30 @@ def places(tmp_path_factory):
     pq.write_table(table.slice(1700), folder / "b.parquet")
     pq.write_table(table, root / "whole.parquet")
     return folder, root / "whole.parquet"
+
+
+@pytest.fixture(scope="module", params=["normal", "quantiles", "samples", "intervals"])
+def forecasts(request, tmp_path_factory):
+    """A regression's folder of two files, and one file with the same rows."""
+    root = tmp_path_factory.mktemp(request.param)
+    rng = np.random.default_rng(0)
+    mean, std = rng.normal(20.0, 2.0, 1200), rng.uniform(0.8, 1.6, 1200)
+    y = mean + 1.2 * std * rng.normal(size=1200)
+    at = {name: mean + norm.ppf(p) * std for name, p in
+          (("q05", 0.05), ("q25", 0.25), ("q50", 0.5), ("q75", 0.75), ("q95", 0.95))}  # fmt: skip
+    columns = {
+        "normal": {"mean": mean, "std": std},
+        "quantiles": {f"quantile_0.{one[1:]}": values for one, values in at.items()},
+        "samples": {f"sample_{k}": mean + std * rng.normal(size=1200) for k in range(1, 21)},
+        "intervals": {"lower_90": at["q05"], "upper_90": at["q95"]},
+    }[request.param]
+    table = pa.table({**columns, "y": y})
+    folder = root / "parts"
+    folder.mkdir()
+    pq.write_table(table.slice(0, 700), folder / "a.parquet", row_group_size=300)
+    pq.write_table(table.slice(700), folder / "b.parquet")
+    pq.write_table(table, root / "whole.parquet")
+    return request.param, folder, root / "whole.parquet"
 
 
 def run(capsys, *arguments):
@@ -56,6 +81,66 @@ def test_the_numbers_are_those_of_one_file(places, capsys):
     for a, b in zip(ours["estimates"], theirs["estimates"], strict=True):
         assert a["value"] == pytest.approx(b["value"], abs=2e-3)
         assert a["meaning"] == b["meaning"]
+
+
+def test_a_regression_has_the_numbers_of_one_file(forecasts, capsys):
+    kind, folder, whole = forecasts
+    code, out, err = run(capsys, "--predictions", folder, "--json", "-")
+    assert (code, err) == (0, "")
+    code, other, _ = run(capsys, "--predictions", whole, "--json", "-")
+    ours, theirs = (json.loads(text) for text in (out, other))
+    assert ours["task"] == theirs["task"] == "regression"
+    for name in ("family", "parameters", "bins", "seed"):
+        assert ours["settings"][name] == theirs["settings"][name]
+    (ours,), (theirs,) = ours["sets"], theirs["sets"]
+    assert (ours["n"], ours["distribution"]) == (theirs["n"], theirs["distribution"])
+    assert ours["scale"] == pytest.approx(theirs["scale"], rel=1e-12)
+    assert ours["by_column"] == []
+    assert len(ours["coverage"]) == len(theirs["coverage"]) > 0
+    for a, b in zip(ours["coverage"], theirs["coverage"], strict=True):
+        assert a["level"] == b["level"]
+        assert a["coverage"] == b["coverage"]
+        for part in ("width", "interval_score", "smis"):
+            for end in ("value", "low", "high"):
+                assert a[part][end] == pytest.approx(b[part][end], rel=1e-9)
+    for a, b in zip(ours["estimates"], theirs["estimates"], strict=True):
+        assert (a["key"], a["label"], a["meaning"]) == (b["key"], b["label"], b["meaning"])
+        drawn = a["key"] in ("qce", "wasserstein")
+        near = 0.2 * (b["high"] - b["low"]) if drawn else 1e-9
+        assert a["value"] == pytest.approx(b["value"], abs=near)
+    assert ours["fault"]["kind"] == theirs["fault"]["kind"]
+    counts = [[one["count"] for one in each["pit_histogram"]] for each in (ours, theirs)]
+    if kind == "normal":
+        assert counts[0] == counts[1]
+        assert ours["findings"] == theirs["findings"][:-1]  # the last is about regions
+    else:  # places within jumps are drawn
+        assert np.abs(np.subtract(*counts)).max() < 40
+    for a, b in zip(ours["tests"], theirs["tests"], strict=True):
+        assert a["title"] == b["title"]
+        if kind == "normal":
+            # of one file Cramér and von Mises's law is that of its rows, not the limit
+            assert a["p_value"] == pytest.approx(b["p_value"], rel=0.05, abs=1e-6)
+
+
+def test_a_regression_is_reported_in_words(forecasts, capsys):
+    kind, folder, _ = forecasts
+    code, out, _ = run(capsys, "--predictions", folder, "--bins", "10")
+    assert code == 0
+    assert "parts, 1,200 rows, regression (" in out
+    assert out.startswith("2 files and 4 row groups were read.\n\n")
+    assert "regions of a column are not available for a folder" in out
+    assert "CRPS" in out
+    assert "Kolmogorov-Smirnov" in out
+    assert "\n0.9 to 1 " in out
+    assert ("state central intervals up to" in out) == (kind in ("quantiles", "intervals"))
+
+
+@pytest.mark.parametrize("forecasts", ["normal"], indirect=True)
+def test_single_numbers_are_refused_with_the_reason(forecasts, capsys):
+    words = ("--predictions", forecasts[1], "--task", "regression", "--parameters", "mean=mean")
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (2, "")
+    assert "fitted to the residuals of other rows" in err
 
 
 def test_the_report_says_what_is_not_available(places, capsys):

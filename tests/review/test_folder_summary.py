@@ -11,7 +11,8 @@ import pytest
 
 from kdcal_core.data import Roles
 from kdcal_core.data.parquet_folder import PartedTable, parquet_files
-from kdcal_core.diagnostics.summaries import summarise
+from kdcal_core.diagnostics.summaries import summarise, summarise_regression
+from kdcal_core.distributions import Empirical, Normal
 from kdcal_core.errors import InputError
 from kdcal_core.review.folder_summary import (
     sample_of_folder,
@@ -108,5 +109,53 @@ def test_what_needs_the_rows_is_refused(tmp_path):
     weighted = Roles(target="y", outputs=(("yes", "p"),), weight="other")
     with pytest.raises(InputError, match="weight"):
         summary_of_folder(tmp_path, weighted, CLASSES, tmp_path)
-    with pytest.raises(InputError, match="classification"):
-        summary_of_folder(tmp_path, Roles(task="regression"), CLASSES, tmp_path)
+    numbers = Roles(task="regression", target="y", family="point", parameters=(("mean", "p"),))
+    with pytest.raises(InputError, match="single numbers cannot be given as a folder") as found:
+        summary_of_folder(tmp_path, numbers, (), tmp_path)
+    assert found.value.file == str(tmp_path)
+
+
+SPREAD = Roles(task="regression", target="y", family="normal",
+               parameters=(("mean", "m"), ("std", "s")))  # fmt: skip
+
+
+def forecasts(folder, n=900, value=None):
+    """Files of a regression's predictions; ``value`` is the 700th spread."""
+    rng = np.random.default_rng(0)
+    mean, std = rng.normal(size=n), rng.uniform(0.5, 2.0, n)
+    y = mean + std * rng.normal(size=n)
+    if value is not None:
+        std[699] = value
+    table = pa.table({"m": mean, "s": std, "y": y, "other": ["unused"] * n})
+    for at in range(3):
+        part = table.slice(at * n // 3, n // 3)
+        pq.write_table(part, folder / f"part-{at}.parquet", row_group_size=70)
+    return mean, std, y
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_distributions_are_summarised_with_the_same_bytes(tmp_path, threads):
+    mean, std, y = forecasts(tmp_path)
+    found = summarise_table(PartedTable(parquet_files(tmp_path)), SPREAD, (), threads=threads)
+    assert found.digest == summarise_regression(Normal(mean, std), y).digest
+
+
+def test_samples_get_their_place_from_the_whole_table(tmp_path):
+    rng = np.random.default_rng(0)
+    drawn, y = rng.normal(size=(600, 4)), rng.normal(size=600)
+    table = pa.table({f"s{at}": drawn[:, at] for at in range(4)} | {"y": y})
+    pq.write_table(table.slice(0, 250), tmp_path / "a.parquet", row_group_size=60)
+    pq.write_table(table.slice(250), tmp_path / "b.parquet")
+    columns = tuple((f"{at + 1}", f"s{at}") for at in range(4))
+    roles = Roles(task="regression", target="y", family="samples", parameters=columns)
+    found = summarise_table(PartedTable(parquet_files(tmp_path)), roles, ())
+    assert found.digest == summarise_regression(Empirical(drawn), y).digest
+
+
+@pytest.mark.parametrize(("value", "what"), [(0.0, "above zero"), (float("nan"), "missing")])
+def test_a_faulty_distribution_is_named_with_its_place(tmp_path, value, what):
+    forecasts(tmp_path, value=value)
+    with pytest.raises(InputError, match=what) as found:
+        summarise_table(PartedTable(parquet_files(tmp_path)), SPREAD, ())
+    assert (found.value.file, found.value.column) == ("part-2.parquet, row group 2", "s")
+    assert found.value.row == 100

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba
+from kdcal_core.data import FloatArray, IntArray, Task, check_labels, check_proba
 from kdcal_core.data.array_checks import SUM_TOLERANCE, digest_arrays
 from kdcal_core.diagnostics.summaries.score_grid import (
     GRID,
@@ -73,6 +73,8 @@ class ClassSummary:
     >>> (one + two).n, (one + two).digest == (two + one).digest
     (3, True)
     """
+
+    task: ClassVar[Task] = "classification"
 
     classes: tuple[str, ...]
     n: int

@@ -218,11 +218,12 @@ def summary_regression_estimates(
     assert central.smis is not None
 
     def estimate(name: str, values: Sequence[float], interval: str = "normal") -> Estimate:
-        return Estimate(name, "", *values, n, level, interval)
+        value, low, high = values
+        return Estimate(name, "", value, low, high, n, level, interval)
 
     return {
         "crps": estimate(
-            "Continuous ranked probability score", summary_mean(summary, "crps", level)
+            "Continuous ranked probability score", summary_mean(summary, "CRPS", level)
         ),
         "log_score": _log_score(summary, level),
         "mse": estimate("Mean squared error against the outcomes", square),

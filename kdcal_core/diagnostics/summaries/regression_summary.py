@@ -24,7 +24,16 @@ DRAWN = 65_536
 """Rows that a summary keeps, drawn at random."""
 
 _MAIN = 0.95  # intervals of this level have estimates, whatever the prediction states
-_ROW = ("pit", "crps", "log score", "error", "squared error", "outcome", "square's rest", "size")
+_ROW = (
+    "PIT value",
+    "CRPS",
+    "log score",
+    "error",
+    "squared error",
+    "outcome",
+    "square's rest",
+    "size",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,11 +256,12 @@ def summarise_regression(
         low, high = distribution.interval(one)
         inside[at] = np.count_nonzero((low <= outcome) & (outcome <= high))
         rows += [high - low, interval_scores(low, high, outcome, one)]
-    sums = [
-        _sum_of(what, part)
-        for what, row in zip(quantities(intervals), rows, strict=True)
-        for part in (row, np.square(row))
-    ]
+    with np.errstate(over="ignore"):  # such numbers are refused
+        sums = [
+            _sum_of(what, part)
+            for what, row in zip(quantities(intervals), rows, strict=True)
+            for part in (row, np.square(row))
+        ]
     order = random.view(np.int64)
     least = np.argpartition(order, DRAWN)[:DRAWN] if n > DRAWN else np.arange(n)
     least = least[np.argsort(order[least])]

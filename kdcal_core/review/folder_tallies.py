@@ -1,0 +1,164 @@
+"""How the rows of each task are added up, block by block, to the summary of a folder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.data import (
+    CONFIDENCES,
+    Roles,
+    Task,
+    outcome_column,
+    output_matrix,
+    parameter_columns,
+    target_labels,
+)
+from kdcal_core.diagnostics.summaries import (
+    ClassSummary,
+    ClassTally,
+    RegressionSummary,
+    Summary,
+    summarise_regression,
+)
+from kdcal_core.distributions import Normal, distribution_of
+from kdcal_core.errors import InputError
+
+
+class FolderTally(ABC):
+    """The rows of a folder, added up.
+
+    Parameters
+    ----------
+    roles : Roles
+    classes : sequence of str
+        Of a classification.
+
+    Attributes
+    ----------
+    kind : type
+        Of the summary.
+    """
+
+    kind: ClassVar[type[Summary]]
+
+    @abstractmethod
+    def __init__(self, roles: Roles, classes: Sequence[str]) -> None: ...
+
+    @staticmethod
+    @abstractmethod
+    def columns(roles: Roles) -> list[str]:
+        """The columns that are read.
+
+        Raises
+        ------
+        InputError
+            For predictions of which a summary cannot be made in one pass.
+        """
+
+    @abstractmethod
+    def add(self, frame: pd.DataFrame, *, first: int) -> None:
+        """Add a block of rows; ``first`` is the place of its first row in the whole table."""
+
+    @abstractmethod
+    def summary(self) -> Summary | None:
+        """The rows so far; None without any."""
+
+    @staticmethod
+    @abstractmethod
+    def load_kernels() -> None:
+        """Compile the pass over rows, or load it."""
+
+    @staticmethod
+    @abstractmethod
+    def facts(summary: Any) -> dict[str, Any]:
+        """What a review says of the summary's rows: fields of `kdcal_core.review.SetInfo`."""
+
+
+class ClassRows(FolderTally):
+    """Probabilities and true classes."""
+
+    kind = ClassSummary
+
+    def __init__(self, roles: Roles, classes: Sequence[str]) -> None:
+        self._roles, self._classes, self._tally = roles, tuple(classes), ClassTally(classes)
+
+    @staticmethod
+    def columns(roles: Roles) -> list[str]:
+        confident = roles.predicted and roles.output_kind in CONFIDENCES
+        named = (*(column for _, column in roles.outputs), *[roles.predicted] * bool(confident))
+        return _distinct(*named, roles.target)
+
+    def add(self, frame: pd.DataFrame, *, first: int) -> None:
+        proba = output_matrix(frame, self._roles, self._classes)
+        y = target_labels(frame, self._roles, self._classes)
+        self._tally.add(proba, y, first=first)
+
+    def summary(self) -> ClassSummary | None:
+        return self._tally.summary() if self._tally.n else None
+
+    @staticmethod
+    def load_kernels() -> None:
+        ClassTally(("no", "yes")).add(np.full((1, 2), 0.5), np.zeros(1, np.int64), first=0)
+
+    @staticmethod
+    def facts(summary: ClassSummary) -> dict[str, Any]:
+        return {
+            "accuracy": float(np.trace(summary.joint)) / summary.n,
+            "class_rows": tuple(summary.joint.sum(axis=1).tolist()),
+        }
+
+
+class RegressionRows(FolderTally):
+    """Predictive distributions and outcomes."""
+
+    kind = RegressionSummary
+
+    def __init__(self, roles: Roles, classes: Sequence[str]) -> None:
+        self._roles = roles
+        self._total: RegressionSummary | None = None
+
+    @staticmethod
+    def columns(roles: Roles) -> list[str]:
+        if roles.family in ("point", "log_point"):
+            raise InputError(
+                "Predictions that are single numbers cannot be given as a folder: their spread is "
+                "fitted to the residuals of other rows, which takes the rows themselves",
+                fix="Give the rows as one file, or predictions with a spread: a standard "
+                "deviation, quantiles, or samples.",
+            )
+        return _distinct(*(column for _, column in roles.parameters), roles.target)
+
+    def add(self, frame: pd.DataFrame, *, first: int) -> None:
+        roles = self._roles
+        y = outcome_column(frame, roles)
+        columns = parameter_columns(frame, roles)
+        assert roles.family is not None
+        part = summarise_regression(distribution_of(roles.family, columns), y, first=first)
+        self._total = part if self._total is None else self._total + part
+
+    def summary(self) -> RegressionSummary | None:
+        return self._total
+
+    @staticmethod
+    def load_kernels() -> None:
+        summarise_regression(Normal(np.zeros(1), 1.0), [0.0])
+
+    @staticmethod
+    def facts(summary: RegressionSummary) -> dict[str, Any]:
+        return {
+            "rmse": (summary.moments("squared error")[0] / summary.n) ** 0.5,
+            "outside": int(summary.pit[0] + summary.pit[-1]),
+        }
+
+
+TALLIES: dict[Task, type[FolderTally]] = {"classification": ClassRows, "regression": RegressionRows}
+"""How rows are added up, by task."""
+
+
+def _distinct(*columns: str | None) -> list[str]:
+    return [one for one in dict.fromkeys(columns) if one]

@@ -1,0 +1,75 @@
+"""Checks of a regression say of a summary what they say of its rows, or why they cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kdcal_core.checks import (
+    CHECKS,
+    NEEDS_ROWS,
+    Evidence,
+    SummaryEvidence,
+    judge_checks,
+    measure_checks,
+)
+from kdcal_core.diagnostics.summaries import summarise_regression
+from kdcal_core.distributions import Empirical, Normal, Quantiles, RegressionSet
+from kdcal_core.review import Limit
+
+CODES = [one.code for one in CHECKS.values() if "regression" in one.tasks]
+ROWS_ONLY = {"KC024", "KC025", "KC123", "KC201", "KC203"}
+N = 3000
+
+
+def predicted(kind, spread, shift=0.0):
+    rng = np.random.default_rng(1)
+    mean = 100.0 + rng.normal(size=N)
+    y = mean + rng.normal(size=N)
+    said = Normal(mean + shift, spread)
+    if kind == "quantiles":
+        levels = [0.005, 0.05, 0.25, 0.5, 0.75, 0.95, 0.995]
+        return Quantiles(levels, said.ppf(np.array([levels]))), y
+    if kind == "samples":
+        return Empirical(said.ppf(rng.random((N, 30)))), y
+    return said, y
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.4])
+@pytest.mark.parametrize("spread", [1.0, 0.6])
+@pytest.mark.parametrize("kind", ["normal", "quantiles", "samples"])
+def test_verdicts_and_numbers_are_those_of_the_rows(kind, spread, shift):
+    distribution, y = predicted(kind, spread, shift)
+    rows = Evidence(RegressionSet(distribution, y, "", "calibration"))
+    counts = SummaryEvidence(summarise_regression(distribution, y))
+    limits = {"KC021": Limit(against="chance")} if shift and kind == "normal" else {}
+    wanted, found = (judge_checks(measure_checks(one, CODES), limits) for one in (rows, counts))
+    assert found.n == N
+    compared = 0
+    for ours, theirs in zip(found.results, wanted.results, strict=True):
+        assert ours.code == theirs.code
+        if ours.code in ROWS_ONLY:
+            assert (ours.verdict, ours.why_not) == (None, NEEDS_ROWS)
+            continue
+        assert (ours.verdict, ours.why_not) == (theirs.verdict, theirs.why_not)
+        assert len(ours.parts) == len(theirs.parts) > 0
+        for a, b in zip(ours.parts, theirs.parts, strict=True):
+            assert (a.name, a.verdict) == (b.name, b.verdict)
+            a, b = a.own, b.own
+            assert (a.name, a.label, a.n, a.level) == (b.name, b.label, b.n, b.level)
+            near = 0.15 * (b.high - b.low) if ours.code == "KC021" else 1e-9  # drawn intervals
+            np.testing.assert_allclose(
+                (a.value, a.low, a.high), (b.value, b.low, b.high), atol=near
+            )
+            compared += 1
+    assert compared >= 5
+
+
+def test_equal_outcomes_have_the_same_reason():
+    distribution, y = Normal(np.zeros(50), 1.0), np.ones(50)
+    rows = Evidence(RegressionSet(distribution, y, "", "calibration"))
+    counts = SummaryEvidence(summarise_regression(distribution, y))
+    for code in ("KC023", "KC121"):
+        (wanted,), (found,) = (measure_checks(one, [code]).checks for one in (rows, counts))
+        assert found.why_not
+        assert found == wanted
