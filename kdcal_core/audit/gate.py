@@ -88,7 +88,7 @@ def run_gate(
     """
     started = start_gate(config, record, who)
     with gate_folder() as folder:
-        loaded = load_gate(config, str(folder), progress=part_of(progress, 0.0, 0.2))
+        loaded = load_gate(config, str(folder), part_of(progress, 0.0, 0.2), spread=True)
         asked = ask_gate(started, loaded)
         content = judge_gate(
             config, loaded, asked.settings, str(folder), progress=part_of(progress, 0.2, 1.0)
@@ -135,10 +135,16 @@ def start_gate(
     return StartedGate(config, record, who, earlier_audits(config, record), verified(config))
 
 
-def load_gate(config: AuditConfig, folder: str, progress: Progress = silent) -> Loaded:
-    """Read the rows, in any process that sees the files; see `gate_folder`."""
-    load = load_summary if is_folder(config.files) else load_files
-    return load(config, folder, progress)
+def load_gate(
+    config: AuditConfig, folder: str, progress: Progress = silent, *, spread: bool = False
+) -> Loaded:
+    """Read the rows, in any process that sees the files; see `gate_folder`.
+
+    ``spread`` is as of `kdcal_core.audit.gate_summary.load_summary`.
+    """
+    if is_folder(config.files):
+        return load_summary(config, folder, progress, spread=spread)
+    return load_files(config, folder, progress)
 
 
 def ask_gate(started: StartedGate, loaded: Loaded) -> AskedGate:

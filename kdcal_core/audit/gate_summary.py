@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.folder_review import sampled_review, whole_review
+from kdcal_core.review.folder_summary import folder_executor
 from kdcal_core.review.folder_tallies import TALLIES
 from kdcal_core.store import load
 from kdcal_core.tasks import overview_of_summary
@@ -71,8 +73,16 @@ class LoadedSummary:
         return replace(content, subject=replace(content.subject, tables=tables))
 
 
-def load_summary(config: AuditConfig, folder: str, progress: Progress = silent) -> LoadedSummary:
+def load_summary(
+    config: AuditConfig, folder: str, progress: Progress = silent, *, spread: bool = False
+) -> LoadedSummary:
     """Read the folder that a configuration names as predictions, in an empty folder.
+
+    Parameters
+    ----------
+    spread : bool
+        Whether the workers that ``KDCAL_SCHEDULER`` names read parts of it: not where this is done
+        by one of them. The summary is the same.
 
     Raises
     ------
@@ -93,7 +103,9 @@ def load_summary(config: AuditConfig, folder: str, progress: Progress = silent) 
     review, size = sampled_review(workspace, config.files, sample, roots)
     review = with_question(workspace, review, config, config.files)
     where = str(config.files.predictions)
-    whole = whole_review(review, where, summary, roots, part_of(progress, 0.05, 1.0))
+    reading = part_of(progress, 0.05, 1.0)
+    with folder_executor(size) if spread else nullcontext() as executor:
+        whole = whole_review(review, where, summary, roots, reading, size=size, executor=executor)
     return LoadedSummary(whole, size.files)
 
 

@@ -42,14 +42,12 @@ from kdcal_core.diagnostics.summaries import (
 )
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.evaluation import summary_scores
-from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.review import Review, Workspace, event_of
 from kdcal_core.review.folder_review import refuse_for_folder, sampled_review
-from kdcal_core.review.folder_summary import FolderSize, summary_of_folder
+from kdcal_core.review.folder_summary import FolderSize, folder_executor, summary_of_folder
 from kdcal_core.text import counted, listed, printable
 
 _BINS: dict[Task, int] = {"classification": 15, "regression": 20}
-_WORTH = 1_000_000  # rows; with fewer, workers take longer to start than to read
 
 NEEDS_ROWS: dict[Task, str] = {
     "classification": "Computed from counts of all rows. Row weights, dependent rows, cautions "
@@ -83,7 +81,7 @@ def run_folder(options: argparse.Namespace) -> Report:
         review, size = sampled_review(Workspace(made[1]), given, made[0], roots)
         assert review.roles is not None
         event = event_of(review, given)
-        with chosen_executor("none" if size.rows < _WORTH else None) as executor:
+        with folder_executor(size) as executor:
             summary = summary_of_folder(
                 where,
                 review.roles,

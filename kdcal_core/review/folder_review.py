@@ -7,6 +7,7 @@ from their summary (`kdcal_core.review.folder_summary`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -104,12 +105,16 @@ def whole_review(
     into: Path,
     roots: Sequence[Path] | None = None,
     progress: Progress = silent,
+    *,
+    size: FolderSize | None = None,
+    executor: Executor | None = None,
 ) -> Review:
     """The sampled review, with the name, the digest and the numbers of all rows of the folder.
 
     Their summary, a `kdcal_core.diagnostics.summaries.Summary` of its task, is stored into the
     empty folder ``into``. The digest of the table is that of its files
     (:func:`kdcal_core.data.parquet_folder.digest_of_files`), that of the set the summary's.
+    ``size`` and ``executor`` are as of `kdcal_core.review.folder_summary.summary_of_folder`.
 
     Raises
     ------
@@ -120,7 +125,14 @@ def whole_review(
     files = parquet_files(folder, roots)
     digest = digest_of_files(files)
     summary = summary_of_folder(
-        folder, review.roles, review.classes, into, roots, progress=progress
+        folder,
+        review.roles,
+        review.classes,
+        into,
+        roots,
+        progress=progress,
+        size=size,
+        executor=executor,
     )
     if digest_of_files(parquet_files(folder, roots)) != digest:
         raise InputError(

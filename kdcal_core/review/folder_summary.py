@@ -27,6 +27,7 @@ from kdcal_core.data.parquet_folder import PartedTable, RowGroup, parquet_files
 from kdcal_core.diagnostics.summaries import Summary
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
+from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.progress import Progress, silent
 from kdcal_core.review.folder_tallies import TALLIES
 from kdcal_core.store import decode, load, save
@@ -37,6 +38,7 @@ _SAMPLE_ROWS = 20_000
 _SECONDS = 6 * 3600
 _THREADS = 2
 _PART_ROWS = 5_000_000
+_WORTH = 1_000_000  # rows; with fewer, workers take longer to start than to read
 _ME = "kdcal_core.review.folder_summary:"
 
 
@@ -138,7 +140,9 @@ def summary_of_folder(
     files = _files(folder, roots)["files"]
     given = {"roles": asdict(roles), "classes": list(classes)}
     if executor is not None and size is not None and size.files == len(files):
-        return _summary_of_parts(files, given, size, executor, progress or silent)
+        found = _summary_of_parts(files, given, size, executor, progress or silent)
+        save(into, found)
+        return found
     run_limited(
         f"{_ME}summarise_files",
         {"files": files, **given},
@@ -148,6 +152,13 @@ def summary_of_folder(
         **_reading(roles.task),
     )
     return load(into, TALLIES[roles.task].kind)
+
+
+@contextmanager
+def folder_executor(size: FolderSize) -> Iterator[Executor | None]:
+    """The executor that ``KDCAL_SCHEDULER`` names, for a folder that is worth its start."""
+    with chosen_executor("none" if size.rows < _WORTH else None) as executor:
+        yield executor
 
 
 def check_summarised(roles: Roles, folder: str | Path) -> None:
