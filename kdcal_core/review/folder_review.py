@@ -27,10 +27,18 @@ from kdcal_core.review.named_files import NamedFiles, scored_review
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
 
-_ROWS_ONLY = (
-    *("model", "data", "evaluation", "training", "foreign", "weight", "cluster", "time"),
-    *("true_mean", "by"),
-)
+_ROWS_ONLY = {
+    "weight": "the counts and sums that are kept are of rows that count alike",
+    "cluster": "the intervals of dependent rows need the rows of each cluster together",
+    "time": "the intervals of dependent rows need the rows in the order of their times",
+    "true_mean": "no sum is kept of it",
+    "by": "the regions of a column follow from all its values",
+    **dict.fromkeys(
+        ("model", "data", "evaluation", "training", "foreign"),
+        "its rows are counted without another file",
+    ),
+}
+"""What needs the rows of one table, each with the reason."""
 
 
 def is_folder(given: NamedFiles) -> bool:
@@ -47,10 +55,10 @@ def refuse_for_folder(given: NamedFiles) -> None:
         For other files beside the folder, and for columns of weights, clusters, times, true means
         or regions.
     """
-    for name in _ROWS_ONLY:
+    for name, why in _ROWS_ONLY.items():
         if getattr(given, name):
             raise InputError(
-                f"{given.option(name)} cannot be given for a folder of predictions",
+                f"{given.option(name)} cannot be given for a folder of predictions: {why}",
                 fix="Leave it out, or give the rows as one file.",
             )
 

@@ -6,8 +6,12 @@ import html
 import json
 import os
 import subprocess
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -29,12 +33,13 @@ from kdcal_core.audit import (
     run_gate,
     verify,
 )
+from kdcal_core.audit.gate import load_gate
 from kdcal_core.audit.report import html_report, markdown_report
 from kdcal_core.checks import CHECKS, NEEDS_ROWS
 from kdcal_core.cli import main
 from kdcal_core.data.parquet_folder import ROOTS
 from kdcal_core.errors import InputError
-from kdcal_core.review import Limit, NamedFiles, folder_review
+from kdcal_core.review import Limit, NamedFiles, folder_review, folder_summary
 
 pytestmark = pytest.mark.usefixtures("work_here")
 
@@ -217,10 +222,42 @@ def test_what_needs_the_rows_is_refused(tmp_path: Path) -> None:
     folder, whole = written(tmp_path, 2, 1.0)
     asked = config(folder)
     for name, value in (("weight", "place"), ("evaluation", str(whole)), ("training", str(whole))):
-        with pytest.raises(InputError, match=f"{name} cannot be given for a folder"):
+        with pytest.raises(InputError, match=f"{name} cannot be given for a folder of predictions: "):
             run_gate(replace(asked, files=replace(asked.files, **{name: value})))
     with pytest.raises(InputError, match="calibrator cannot be given for a folder"):
         run_gate(replace(asked, calibrator="beta.kdcal"))
+
+
+def test_workers_read_parts_of_a_large_folder_with_the_same_bytes(
+    spread: tuple[Gate, Gate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = written(tmp_path, 0, 1.0)
+    read: list[int] = []
+
+    class Workers(ThreadPoolExecutor):
+        n_workers = 2
+
+        def submit(self, fn: Any, /, *given: Any, **more: Any) -> Future[Any]:
+            read.append(given[1])
+            return super().submit(fn, *given, **more)
+
+    @contextmanager
+    def chosen(name: str | None = None) -> Iterator[Workers | None]:
+        if name == "none":
+            yield None
+            return
+        with Workers(2) as made:
+            yield made
+
+    monkeypatch.setattr(folder_summary, "chosen_executor", chosen)
+    run_gate(config(folder, codes=("KC022",)))
+    monkeypatch.setattr(folder_summary, "_WORTH", 1)
+    (tmp_path / "one").mkdir()
+    load_gate(config(folder), str(tmp_path / "one"))  # as a worker does
+    assert read == []
+    assert content_bytes(run_gate(config(folder)).content) == content_bytes(spread[0].content)
+    assert sum(read) == 3000
+    assert len(read) > 1
 
 
 def test_a_fault_names_its_place_and_records_nothing(place: Place, tmp_path: Path) -> None:
