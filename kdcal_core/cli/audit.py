@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,7 +168,10 @@ def _first_look(config: AuditConfig, folder: Path) -> Review:
     else:
         check_files(files)
         review = scored_review(workspace, files)
-    return with_question(workspace, review, config, files)
+    asked = with_question(workspace, review, config, files)
+    if is_folder(files):  # not of the sample of its rows
+        return replace(asked, title=Path(str(files.predictions)).resolve().name)
+    return asked
 
 
 def _signed_names(review: Review) -> dict[str, str]:

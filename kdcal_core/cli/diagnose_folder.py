@@ -237,6 +237,7 @@ def _settings(options: argparse.Namespace, review: Review) -> dict[str, Any]:
             "seed": options.seed,
             "family": roles.family,
             "parameters": dict(roles.parameters),
+            "true_mean": roles.true_mean,
         },
     }
     return {

@@ -31,7 +31,6 @@ _ROWS_ONLY = {
     "weight": "the counts and sums that are kept are of rows that count alike",
     "cluster": "the intervals of dependent rows need the rows of each cluster together",
     "time": "the intervals of dependent rows need the rows in the order of their times",
-    "true_mean": "no sum is kept of it",
     "by": "the regions of a column follow from all its values",
     **dict.fromkeys(
         ("model", "data", "evaluation", "training", "foreign"),
@@ -52,8 +51,7 @@ def refuse_for_folder(given: NamedFiles) -> None:
     Raises
     ------
     InputError
-        For other files beside the folder, and for columns of weights, clusters, times, true means
-        or regions.
+        For other files beside the folder, and for columns of weights, clusters, times or regions.
     """
     for name, why in _ROWS_ONLY.items():
         if getattr(given, name):
@@ -158,5 +156,4 @@ def whole_review(
         n_rows=summary.n,
         **TALLIES[review.task].facts(summary),
     )
-    roles = replace(review.roles, true_mean=None)  # which no summary holds
-    return replace(review, roles=roles, tables={"calibration": table}, sets={"calibration": scored})
+    return replace(review, tables={"calibration": table}, sets={"calibration": scored})

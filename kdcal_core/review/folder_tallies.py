@@ -17,6 +17,7 @@ from kdcal_core.data import (
     output_matrix,
     parameter_columns,
     target_labels,
+    true_mean_column,
 )
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
@@ -131,14 +132,20 @@ class RegressionRows(FolderTally):
                 fix="Give the rows as one file, or predictions with a spread: a standard "
                 "deviation, quantiles, or samples.",
             )
-        return _distinct(*(column for _, column in roles.parameters), roles.target)
+        parameters = (column for _, column in roles.parameters)
+        return _distinct(*parameters, roles.target, roles.true_mean)
 
     def add(self, frame: pd.DataFrame, *, first: int) -> None:
         roles = self._roles
         y = outcome_column(frame, roles)
         columns = parameter_columns(frame, roles)
         assert roles.family is not None
-        part = summarise_regression(distribution_of(roles.family, columns), y, first=first)
+        part = summarise_regression(
+            distribution_of(roles.family, columns),
+            y,
+            first=first,
+            true_mean=true_mean_column(frame, roles),
+        )
         self._total = part if self._total is None else self._total + part
 
     def summary(self) -> RegressionSummary | None:

@@ -222,7 +222,9 @@ def test_what_needs_the_rows_is_refused(tmp_path: Path) -> None:
     folder, whole = written(tmp_path, 2, 1.0)
     asked = config(folder)
     for name, value in (("weight", "place"), ("evaluation", str(whole)), ("training", str(whole))):
-        with pytest.raises(InputError, match=f"{name} cannot be given for a folder of predictions: "):
+        with pytest.raises(
+            InputError, match=f"{name} cannot be given for a folder of predictions: "
+        ):
             run_gate(replace(asked, files=replace(asked.files, **{name: value})))
     with pytest.raises(InputError, match="calibrator cannot be given for a folder"):
         run_gate(replace(asked, calibrator="beta.kdcal"))
@@ -308,7 +310,7 @@ def test_the_command_from_its_configuration_to_its_files(
     words = ["audit", "init", "--predictions", "parts", "--target", "y", "--event", "c1"]
     assert main([*words, "--out", "audit.toml"]) == 0
     asked = read_config(Path("audit.toml"))
-    assert asked.files.predictions == str(folder)
+    assert (asked.title, asked.files.predictions) == ("parts", str(folder))
     assert set(asked.reads) >= {str(one) for one in folder.rglob("*.parquet")}
     before = (folder / "a.parquet").read_bytes()
     run = ["audit", "run", "--config", "audit.toml", "--out", "done"]

@@ -44,7 +44,7 @@ def forecasts(request, tmp_path_factory):
         "samples": {f"sample_{k}": mean + std * rng.normal(size=1200) for k in range(1, 21)},
         "intervals": {"lower_90": at["q05"], "upper_90": at["q95"]},
     }[request.param]
-    table = pa.table({**columns, "y": y})
+    table = pa.table({**columns, "y": y, "true_mean": mean + 0.1})
     folder = root / "parts"
     folder.mkdir()
     pq.write_table(table.slice(0, 700), folder / "a.parquet", row_group_size=300)
@@ -90,12 +90,13 @@ def test_a_regression_has_the_numbers_of_one_file(forecasts, capsys):
     code, other, _ = run(capsys, "--predictions", whole, "--json", "-")
     ours, theirs = (json.loads(text) for text in (out, other))
     assert ours["task"] == theirs["task"] == "regression"
-    for name in ("family", "parameters", "bins", "seed"):
+    for name in ("family", "parameters", "true_mean", "bins", "seed"):
         assert ours["settings"][name] == theirs["settings"][name]
     (ours,), (theirs,) = ours["sets"], theirs["sets"]
     assert (ours["n"], ours["distribution"]) == (theirs["n"], theirs["distribution"])
     assert ours["scale"] == pytest.approx(theirs["scale"], rel=1e-12)
     assert ours["by_column"] == []
+    assert "mse_truth" in [one["key"] for one in ours["estimates"]]
     assert len(ours["coverage"]) == len(theirs["coverage"]) > 0
     for a, b in zip(ours["coverage"], theirs["coverage"], strict=True):
         assert a["level"] == b["level"]

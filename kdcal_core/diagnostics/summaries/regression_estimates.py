@@ -221,6 +221,11 @@ def summary_regression_estimates(
         value, low, high = values
         return Estimate(name, "", value, low, high, n, level, interval)
 
+    truth = {}
+    if summary.has_truth:
+        away = summary_mean(summary, "squared distance from the truth", level)
+        title = "Mean squared error against the true conditional mean"
+        truth["mse_truth"] = estimate(title, away)
     return {
         "crps": estimate(
             "Continuous ranked probability score", summary_mean(summary, "CRPS", level)
@@ -232,6 +237,7 @@ def summary_regression_estimates(
             root,
             "root of the normal interval of the mean square",
         ),
+        **truth,
         "qce": quantile_error_of(cells.shares(_LEVELS), _LEVELS, float(n), n, "l2", level, seed),
         "wasserstein": summary_wasserstein(summary, level=level, seed=seed),
         "smis95": central.smis,

@@ -61,10 +61,13 @@ class RegressionSummary:
         Outcomes with a density below 1e-300, which the sum of log scores leaves out.
     has_density : bool
         As of the distributions.
-    sums : (16 + 4 I, 2098, 2) int64
+    has_truth : bool
+        Whether the true conditional means are known.
+    sums : (16 + 4 I, 2098, 2) int64, two more with the truth
         Exact sums of a row's PIT value, CRPS, log score, error (predicted mean minus outcome),
         squared error, outcome, what rounding takes from the squared outcome, and absolute outcome,
-        and of the width and score of each central interval; each followed by that of the squares.
+        and of the width and score of each central interval; with the truth, of the squared distance
+        of both means. Each is followed by the sum of the squares.
     ends : (2,) float64
         The smallest and the largest outcome.
     order : (m,) int64
@@ -94,6 +97,7 @@ class RegressionSummary:
     inside: IntArray
     impossible: int
     has_density: bool
+    has_truth: bool
     sums: IntArray
     ends: FloatArray
     order: IntArray
@@ -106,7 +110,7 @@ class RegressionSummary:
             (self.pit, (len(upper_ends()),), np.int64),
             (self.below, (len(self.stated or ()),), np.int64),
             (self.inside, (n_intervals,), np.int64),
-            (self.sums, (2 * len(quantities(self.intervals)), *SHAPE), np.int64),
+            (self.sums, (2 * len(quantities(self.intervals, self.has_truth)), *SHAPE), np.int64),
             (self.ends, (2,), np.float64),
             (self.order, (m,), np.int64),
             (self.drawn, (m, 3), np.float64),
@@ -132,7 +136,7 @@ class RegressionSummary:
         """
         if not isinstance(other, RegressionSummary):
             return NotImplemented
-        kinds = ((one.family, one.stated, one.has_density) for one in (self, other))
+        kinds = ((one.family, one.stated, one.has_density, one.has_truth) for one in (self, other))
         if len(set(kinds)) > 1:
             raise InputError(
                 "Two summaries are of different kinds of predictions",
@@ -152,6 +156,7 @@ class RegressionSummary:
             self.inside + other.inside,
             self.impossible + other.impossible,
             self.has_density,
+            self.has_truth,
             self.sums + other.sums,
             np.array([min(self.ends[0], other.ends[0]), max(self.ends[1], other.ends[1])]),
             order[least],
@@ -182,7 +187,7 @@ class RegressionSummary:
 
     def exact_moments(self, what: str) -> tuple[Fraction, Fraction]:
         """As `moments`, without rounding."""
-        at = 2 * quantities(self.intervals).index(what)
+        at = 2 * quantities(self.intervals, self.has_truth).index(what)
         return exact_value(self.sums[at]), exact_value(self.sums[at + 1])
 
 
@@ -204,13 +209,14 @@ def nearest(own: Sequence[float], wanted: Sequence[float]) -> tuple[float, ...]:
     return tuple(sorted({min(own, key=lambda one: abs(one - at)) for at in wanted}))
 
 
-def quantities(intervals: Sequence[float]) -> tuple[str, ...]:
+def quantities(intervals: Sequence[float], truth: bool = False) -> tuple[str, ...]:
     """What a row adds to the sums, with these central intervals."""
-    return (*_ROW, *(f"{what} {one:g}" for one in intervals for what in ("width", "score")))
+    of_intervals = (f"{what} {one:g}" for one in intervals for what in ("width", "score"))
+    return (*_ROW, *of_intervals, *["squared distance from the truth"] * truth)
 
 
 def summarise_regression(
-    distribution: PredictiveDistribution, y: Any, *, first: int = 0
+    distribution: PredictiveDistribution, y: Any, *, first: int = 0, true_mean: Any = None
 ) -> RegressionSummary:
     """The summary of a batch of rows.
 
@@ -224,6 +230,8 @@ def summarise_regression(
         Position of the first row in the whole table, from 0. Where a distribution function jumps at
         the outcome, the PIT value lies at a random place of the jump that follows from the row's
         position.
+    true_mean : (n,) array, optional
+        The true conditional means, which a simulation knows.
 
     Raises
     ------
@@ -256,10 +264,13 @@ def summarise_regression(
         low, high = distribution.interval(one)
         inside[at] = np.count_nonzero((low <= outcome) & (outcome <= high))
         rows += [high - low, interval_scores(low, high, outcome, one)]
+    truth = None if true_mean is None else checked_outcome(true_mean, n, "true mean")
+    if truth is not None:
+        rows.append(np.square(truth - distribution.mean()))
     with np.errstate(over="ignore"):  # such numbers are refused
         sums = [
             _sum_of(what, part)
-            for what, row in zip(quantities(intervals), rows, strict=True)
+            for what, row in zip(quantities(intervals, truth is not None), rows, strict=True)
             for part in (row, np.square(row))
         ]
     order = random.view(np.int64)
@@ -274,6 +285,7 @@ def summarise_regression(
         inside,
         int(np.count_nonzero(~possible)),
         distribution.has_density,
+        truth is not None,
         np.stack(sums),
         np.array([outcome.min(), outcome.max()]),
         order[least],
