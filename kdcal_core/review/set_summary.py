@@ -61,5 +61,5 @@ def read_summary(folder: Path, classes: tuple[str, ...], name: str) -> ClassSumm
     with kept(name):
         if not check_folder(place):
             raise FileNotFoundError(place)
-        parts = {part: read_array(place / f"{part}.npy") for part in _PARTS}
-        return ClassSummary(classes, int(parts["joint"].sum()), **parts)
+        cells, joint, sums, blocks = (read_array(place / f"{part}.npy") for part in _PARTS)
+        return ClassSummary(classes, int(joint.sum()), cells, joint, sums, blocks)
