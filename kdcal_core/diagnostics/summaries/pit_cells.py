@@ -42,7 +42,7 @@ class PitCells(PitSample):
     >>> cells.shares(np.array([0.25, 0.5])).tolist()
     [0.5, 0.75]
     >>> round(cells.area, 3)
-    0.2
+    0.21
     """
 
     count: IntArray
