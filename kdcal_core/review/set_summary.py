@@ -7,13 +7,15 @@ counts on a fine grid, as those of a folder of files do.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics.summaries import ClassSummary, summarise
-from kdcal_core.diagnostics.summaries.class_summary import MOST_CLASSES
 from kdcal_core.review.review import TableInfo
 from kdcal_core.review.sealed_files import check_folder, kept
 from kdcal_core.store import read_array, write_arrays
+
+if TYPE_CHECKING:
+    from kdcal_core.diagnostics.summaries import ClassSummary
 
 MANY = 1_000_000
 """Rows from which on a set of a classification is summarised."""
@@ -40,7 +42,12 @@ def write_summary(
         Whether the rows count alike and do not depend on one another: summaries know neither
         weights nor clusters.
     """
-    if independent and len(y) >= MANY and len(classes) <= MOST_CLASSES:
+    if not independent or len(y) < MANY:
+        return
+    from kdcal_core.diagnostics.summaries import summarise  # loads statistics
+    from kdcal_core.diagnostics.summaries.class_summary import MOST_CLASSES
+
+    if len(classes) <= MOST_CLASSES:
         place = folder / _FOLDER
         place.mkdir(mode=0o700)
         made = summarise(proba, y, classes)
@@ -58,6 +65,8 @@ def read_summary(folder: Path, classes: tuple[str, ...], name: str) -> ClassSumm
     place = folder / _FOLDER
     if not place.exists():
         return None
+    from kdcal_core.diagnostics.summaries import ClassSummary
+
     with kept(name):
         if not check_folder(place):
             raise FileNotFoundError(place)
