@@ -29,6 +29,8 @@ def event_choice(review: Review) -> None:
         return
     if look is None or not look.shows:
         return
+    if look.odd and not review.scored:
+        st.warning(f"Before you score: {escape_markdown(look.odd, 400)}")
     if look.event is None:
         st.markdown(escape_markdown(look.shows, 240))
         return

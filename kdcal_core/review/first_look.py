@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdcal_core.data import IntArray, output_matrix, split_by_column, weight_column
-from kdcal_core.data.labels import default_event, encode_labels
+from kdcal_core.data import FloatArray, IntArray, output_matrix, split_by_column, weight_column
+from kdcal_core.data.labels import default_event, encode_labels, odd_answers
 from kdcal_core.data.target_words import event_shows, target_shows
 from kdcal_core.errors import InputError
 from kdcal_core.review.reader import ReviewReader
@@ -35,11 +35,15 @@ class FirstLook:
         Of two classes the default event, which is the one after scoring. Untrusted text.
     of_event : dict of str to str
         With two classes, what the rows show if this one is the event. Untrusted text.
+    odd : str
+        What speaks beyond chance against the classes of the table's predictions, with the likely
+        fix; empty if nothing does. Scoring asks about the same. Untrusted text.
     """
 
     shows: str
     event: str | None = None
     of_event: dict[str, str] = field(default_factory=dict)
+    odd: str = ""
 
 
 def first_look(workspace: Workspace, review: Review, most: int = _MOST) -> FirstLook | None:
@@ -76,8 +80,9 @@ def first_look(workspace: Workspace, review: Review, most: int = _MOST) -> First
     except InputError:  # scoring reports it, with its row
         return FirstLook(target_shows(labels, rows=rows))
     rows += " (weighted)" if weight is not None else ""
+    odd = "" if proba is None else _odd(proba, y, names)
     if len(names) != 2:
-        return FirstLook(target_shows(labels, names, proba, weight, rows))
+        return FirstLook(target_shows(labels, names, proba, weight, rows), odd=odd)
     class_rows = np.bincount(y, minlength=2)
     if drawn:
         try:
@@ -88,7 +93,13 @@ def first_look(workspace: Workspace, review: Review, most: int = _MOST) -> First
         target_shows(labels, names, proba, weight, rows),
         default_event(names, class_rows.tolist()),
         {name: event_shows(labels, name, names, proba, weight, rows) for name in names},
+        odd,
     )
+
+
+def _odd(proba: FloatArray, y: IntArray, names: tuple[str, ...]) -> str:
+    found = odd_answers(proba, y, names)
+    return found.sentence if found is not None and found.beyond_chance else ""
 
 
 def _class_rows(

@@ -664,6 +664,18 @@ def test_the_event_stands_above_the_button_and_can_be_changed(app, texts):
     assert "Event: 0" in [one.replace("\u200b", "") for one in asked]
 
 
+def test_predictions_in_reverse_are_a_warning_until_the_rows_are_scored(app):
+    frame = _loans().drop(columns="default").rename(columns={"p_default": "p_1"})
+    frame["p_1"] = 1.0 - frame["p_1"]
+    _upload(app, "calibration", "loans.csv", _csv(frame))
+    settle(app)
+    (said,) = [one.value for one in app.warning if one.value.startswith("Before you score: ")]
+    assert "rank the rows the wrong way round" in said
+    _press(app, "Score the rows")
+    settle(app)
+    assert not [one for one in app.warning if one.value.startswith("Before you score: ")]
+
+
 def test_classes_that_begin_alike_can_both_be_the_event(app):
     begin = "the customer has not paid the instalment that was due "
     frame = _loans().drop(columns="default").rename(columns={"p_default": "p_1"})

@@ -189,3 +189,12 @@ def test_nothing_is_said_of_a_regression_or_without_a_target(workspace: Workspac
     review = loaded(workspace, frame)
     assert review.task == "regression"
     assert first_look(workspace, review) is None
+
+
+def test_predictions_against_their_classes_are_named_before_scoring(workspace: Workspace) -> None:
+    assert first_look(workspace, loaded(workspace, LOANS)).odd == ""
+    swapped = LOANS.assign(side=LOANS["side"].map({"left": "right", "right": "left"}))
+    review = loaded(workspace, swapped)
+    odd = first_look(workspace, review).odd
+    assert odd.startswith("The probabilities rank the rows the wrong way round: AUROC 0.")
+    assert score(workspace, review.id).sets["calibration"].doubts == (odd,)
