@@ -8,11 +8,17 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from app.shared import navigation, reviews_here
+from app.shared import navigation, people, reviews_here
 from app.shared.emphasis import quiet
-from kdcal_core.audit import URL, Record, deliver_in_background, root_of_audits
+from kdcal_core.audit import (
+    URL,
+    Record,
+    deliver_in_background,
+    root_of_audits,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
+from kdcal_core.text import escape_markdown
 
 _ASKED = "audit_asked_for"
 
@@ -47,6 +53,28 @@ def reporting_errors() -> Iterator[None]:
         raise InputError(
             "The record of audits cannot be used now", fix="Ask whoever runs this server."
         ) from error
+
+
+def judged_words(rows: str) -> str:
+    """Which audit has last judged a scored set, by its digest, as a clause in Markdown.
+
+    Empty where the person in front of the page may not ask, or the record cannot be read: a page
+    that only mentions it goes on.
+    """
+    who = people.current_person()
+    if not people.may_work(who):
+        return ""
+    try:
+        known = record().projects(who)
+    except (InputError, OSError):
+        return ""
+    found = [(one, audit) for one in known for audit in one.audits.values()]
+    found = [(one, audit) for one, audit in found if audit.facts.rows == rows]
+    if not found:
+        return "which no audit in the record has judged"
+    project, audit = max(found, key=lambda one: one[1].drafted.when.at)
+    title, name = (escape_markdown(one, 80) for one in (audit.facts.title, project.name))
+    return f"which the audit {title} of {name} judged ({audit.state})"
 
 
 def record_button(review: Review) -> None:

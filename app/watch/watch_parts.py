@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app.shared import job_results, navigation, session, sign_in, tiles
+from app.shared import audits_here, job_results, navigation, session, sign_in, tiles
 from app.shared.charts import drawn_once, file_stem, is_dark, show
 from app.shared.sections import sections
 from app.shared.tables import show_table
@@ -75,7 +75,7 @@ def answer(review: Review, watch: Watch, method: str | None) -> None:
         )
     with beside:
         _tiles(watch)
-    _about(watch, method)
+    _about(review, watch, method)
     _notes(review, watch)
     sections(
         "watch_sections",
@@ -94,14 +94,16 @@ def _look(watch: Watch) -> dict[str, bool]:
     return {"dark": is_dark(), "calibrated": bool(watch.state.of.calibrator)}
 
 
-def _about(watch: Watch, method: str | None) -> None:
-    """Which rows are compared with which."""
+def _about(review: Review, watch: Watch, method: str | None) -> None:
+    """Which rows are compared with which, and whether an audit has judged the earlier ones."""
     table, earlier = watch.table, len(watch.state.tables) - 1
     before = f" {counted(earlier, 'table')} came before." if earlier else ""
     label = "" if method is None else f" All scores are those of {CALIBRATORS[method].label}."
+    judged = audits_here.judged_words(review.sets[watch.which].digest)
+    rows = ", ".join(filter(None, (f"rows of the {watch.which} set", judged)))
     st.caption(
-        f"{counted(table.rows, 'new row')}, {table.labelled:,} with a label, against "
-        f"{watch.n_audited:,} audited rows ({watch.which} set).{before}{label}"
+        f"{counted(table.rows, 'new row')}, {table.labelled:,} with a label, against the "
+        f"{watch.n_audited:,} {rows}.{before}{label}"
     )
 
 

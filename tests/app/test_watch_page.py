@@ -15,7 +15,7 @@ from made_reviews import HOSTILE_CLASS, review_of
 from streamlit.testing.v1 import AppTest
 from texts.pages import visible as plain
 
-from kdcal_core.audit import BEYOND_SCORES, UNLIKE
+from kdcal_core.audit import BEYOND_SCORES, UNLIKE, AuditDrafted, Record, system_user
 from kdcal_core.review import DIVIDED, Workspace, read_review, start_sample
 from kdcal_core.review.changes import change_review
 
@@ -65,6 +65,29 @@ def finding(at: AppTest) -> str:
 
 def tiles(at: AppTest) -> dict[str, str]:
     return {one.label: one.value for one in at.metric}
+
+
+def test_the_audit_that_judged_the_rows_is_named(
+    review_id: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.shared import reviews_here
+
+    at = given(launch(PAGE, review_id), rows(300, 5))
+    assert "rows of the calibration set." in words(at)  # whoever visits may not ask
+    monkeypatch.setattr(reviews_here, "at_this_machine", lambda: True)
+    assert "rows of the calibration set, which no audit in the record has judged." in words(
+        at.run()
+    )
+    monkeypatch.setattr(reviews_here, "at_this_machine", lambda: False)
+    record, judged = Record(), read_review(workspace, review_id).sets["calibration"].digest
+    project = record.create("Credit *risk*", system_user())
+    event = AuditDrafted("a1", "March", "0" * 64, "pass", "Passes.", "m", judged, 1200, {})
+    record.write(project.id, event, system_user())
+    record.write(project.id, replace(event, audit="a2", rows="others"), system_user())
+    assert "rows of the calibration set." in words(at.run())
+    monkeypatch.setattr(reviews_here, "at_this_machine", lambda: True)
+    said = plain(words(healthy(at.run())))
+    assert "which the audit March of Credit *risk* judged (draft)." in said
 
 
 def button(at: AppTest, label: str) -> Callable[[], AppTest]:
