@@ -156,7 +156,7 @@ class _Scale:
 
 def _decision(review: Review, event: int) -> Decision:
     """What the review holds about this class."""
-    return review.question.decisions.get(review.classes[event], Decision())
+    return review.question.decision_of(review.classes, event)
 
 
 def _keep_threshold(review_id: str, name: str, key: str) -> None:

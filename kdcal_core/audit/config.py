@@ -14,7 +14,7 @@ from kdcal_core.checks import CHECKS
 from kdcal_core.data.parquet_folder import allowed_roots, parquet_files
 from kdcal_core.data.schema import Family, OutputKind, Task
 from kdcal_core.errors import InputError
-from kdcal_core.review import Arrival, Limit, NamedFiles, Review, places_of
+from kdcal_core.review import CASES, Arrival, Decision, Limit, NamedFiles, Review, places_of
 from kdcal_core.review.folder_review import is_folder
 from kdcal_core.text import listed
 
@@ -51,6 +51,7 @@ _FILES = {
 _AUDIT = {"title": str, "project": str, "not_enough_evidence": str}
 _CHECKS = {"only": list, "skip": list}
 _BASELINE = {"audit": str}
+_DECISION = {"threshold": float, **dict.fromkeys(CASES, float)}
 _LIMIT = {"at_least": float, "at_most": float, "against": str}
 WATCH_KEYS = {
     "psi_at_most": "population stability index of the scores; inf for no limit",
@@ -64,7 +65,7 @@ WATCH_KEYS = {
 }
 """What the table ``[watch]`` may hold, each a number, and what it is a limit of."""
 
-_TABLES = ("audit", "files", "roles", "limits", "checks", "baseline", "watch")
+_TABLES = ("audit", "files", "roles", "limits", "checks", "decision", "baseline", "watch")
 _WORDS = {str: "a text", list: "a list of texts", dict: "a table of texts", float: "a number"}
 
 
@@ -117,6 +118,8 @@ class AuditConfig:
     event, groups
         As of `kdcal_core.review.Question`.
     view : {"event", "confidence"}
+    decision : Decision
+        From which probability of the event rows are flagged, and what that costs.
     limits : dict of code to Limit
     codes : tuple of str
         The checks that are made; all without any.
@@ -143,6 +146,7 @@ class AuditConfig:
     event: str | None = None
     groups: tuple[str, ...] = ()
     view: Literal["event", "confidence"] = "event"
+    decision: Decision = field(default_factory=Decision)
     limits: dict[str, Limit] = field(default_factory=dict)
     codes: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
@@ -246,6 +250,7 @@ def config_of_tables(content: Mapping[str, Any], folder: Path) -> AuditConfig:
     files = _table(content, "files", _FILES)
     roles = _table(content, "roles", _ROLES)
     checks = _table(content, "checks", _CHECKS)
+    decision = _table(content, "decision", _DECISION)
     baseline = _table(content, "baseline", _BASELINE).get("audit", "")
     named = _files(files, roles, folder)
     limits, codes = _limits(content.get("limits", {})), _codes(checks)
@@ -268,6 +273,10 @@ def config_of_tables(content: Mapping[str, Any], folder: Path) -> AuditConfig:
         event=roles.get("event"),
         view=_one_of(roles, "view", ("event", "confidence"), "event"),
         groups=tuple(roles.get("groups", ())),
+        decision=Decision(
+            decision.get("threshold"),
+            {case: float(decision[case]) for case in CASES if case in decision},
+        ),
         limits=limits,
         codes=codes,
         required=_required(checks.get("only", ()), limits, codes),

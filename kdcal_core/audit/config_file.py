@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from kdcal_core.audit.config import WATCH_KEYS, WatchLimits
 from kdcal_core.audit.content import AuditContent, Subject
 from kdcal_core.checks import CHECKS, check_of
-from kdcal_core.review import Limit
+from kdcal_core.review import Decision, Limit
 from kdcal_core.text import in_sentence, printable
 
 COMMAND = "kdcal audit run --config audit.toml --out audit"
@@ -87,6 +87,7 @@ def config_text(
         lines += ["", "[checks]", f"only = {_strings(limits)}"]
     elif list(limits) != made:  # "only" would ask for an answer of each
         lines += ["", "[checks]", f"skip = {_strings(one for one in made if one not in limits)}"]
+    lines += _decision_lines(subject.decision)
     if any(one.against == "baseline" for one in limits.values()):
         lines += ["", "[baseline]", 'audit = "earlier/audit.json"']
     else:
@@ -94,6 +95,14 @@ def config_text(
     if subject.task == "classification":
         lines += ["", *_watch_lines(len(subject.classes) == 2)]
     return "\n".join([*lines, ""])
+
+
+def _decision_lines(decision: Decision) -> Iterator[str]:
+    """The threshold and the costs that somebody chose; nothing without any."""
+    threshold = {} if decision.threshold is None else {"threshold": decision.threshold}
+    if chosen := threshold | decision.costs:
+        yield from ("", "# From which probability rows are flagged, and what each case costs.")
+        yield from ("[decision]", *(f"{key} = {float(one)!r}" for key, one in chosen.items()))
 
 
 def _signature_lines(subject: Subject, named: Collection[str]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from kdcal_core.checks import (
 from kdcal_core.data import Roles, Task
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError, NewerVersionError
-from kdcal_core.review import Limit, Which
+from kdcal_core.review import Decision, Limit, Which
 from kdcal_core.store import decode, encode
 
 FORMAT = 1
@@ -104,6 +104,8 @@ class Subject:
         Columns of the declared groups.
     which : str
         The set that was judged.
+    decision : Decision
+        From which probability of the event rows are flagged, and what that costs.
     doubts : tuple of str
         Open questions about the data. Untrusted text.
     """
@@ -117,6 +119,7 @@ class Subject:
     groups: tuple[str, ...]
     which: Which
     doubts: tuple[str, ...] = ()
+    decision: Decision = field(default_factory=Decision)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from kdcal_core.checks import CHECKS, Verdict
 from kdcal_core.data import Task
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
-from kdcal_core.review import Which
+from kdcal_core.review import Decision, Which
 from kdcal_core.review.folder_review import is_folder
 
 Loaded = LoadedFiles | LoadedSummary
@@ -151,6 +151,11 @@ def ask_gate(started: StartedGate, loaded: Loaded) -> AskedGate:
     """Lock the limits in the record, where there is one, before anything is measured."""
     config, review, record, who = started.config, loaded.review, started.record, started.who
     event = None if config.view == "confidence" else review.event
+    if event is None and config.decision != Decision():
+        raise InputError(
+            "[decision] is about an event, and this audit judges none",
+            fix="Name the event under [roles], or leave the table out.",
+        )
     baseline = first_alike(started.earlier, review, event) if started.earlier else None
     limits = limits_of(review.task, config.codes, config.limits)
     _require_of_task(config.required, review.task)
@@ -164,6 +169,7 @@ def ask_gate(started: StartedGate, loaded: Loaded) -> AskedGate:
         which=which,
         event=event,
         groups=config.groups,
+        decision=config.decision,
         limits=limits,
         codes=tuple(limits),
         required=config.required,

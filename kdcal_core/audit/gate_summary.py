@@ -123,7 +123,7 @@ def summary_audit(
     measured = measure_checks(evidence, settings.codes or None, part_of(progress, 0.0, 0.6))
     checked = judged(review, settings, measured)
     progress(0.6, "Measuring, with intervals")
-    estimates, drawn = _SHOWN[review.task](summary, review, settings.event)
+    estimates, drawn = _SHOWN[review.task](summary, review, settings)
     progress(0.9, "Drawing")
     charts = kept_charts(drawn)
     return content_of(review, settings, measured, checked, estimates, charts)
@@ -132,17 +132,20 @@ def summary_audit(
 Shown = tuple[tuple[Estimate, ...], Drawn]
 
 
-def _classes_shown(summary: ClassSummary, review: Review, event: int | None) -> Shown:
+def _classes_shown(summary: ClassSummary, review: Review, settings: AuditSettings) -> Shown:
+    event = settings.event
     estimates = (*summary_estimates(summary), *summary_question_estimates(summary, event))
-    return estimates, charts_of_counts(_counts(summary, event), review, event)
+    return estimates, charts_of_counts(_counts(summary, event), review, settings)
 
 
-def _distributions_shown(summary: RegressionSummary, review: Review, event: int | None) -> Shown:
+def _distributions_shown(
+    summary: RegressionSummary, review: Review, settings: AuditSettings
+) -> Shown:
     overview = overview_of_summary(summary)
     return tuple(overview.scores.rows.values()), charts_of_overview(overview)
 
 
-_SHOWN: dict[Task, Callable[[Any, Review, int | None], Shown]] = {
+_SHOWN: dict[Task, Callable[[Any, Review, AuditSettings], Shown]] = {
     "classification": _classes_shown,
     "regression": _distributions_shown,
 }

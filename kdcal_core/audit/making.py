@@ -128,6 +128,7 @@ class AuditSettings:
     which: Which
     event: int | None = None
     groups: tuple[str, ...] = ()
+    decision: Decision = field(default_factory=Decision)
     limits: dict[str, Limit] = field(default_factory=dict)
     codes: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
@@ -145,6 +146,7 @@ def audit_settings(review: Review, title: str = "") -> AuditSettings:
         which="evaluation" if review.has_evaluation else "calibration",
         event=review.event,
         groups=question.groups,
+        decision=question.decision_of(review.classes, review.event),
         limits=question.limits,
         signature=review.signature.said if review.signature else "",
     )
@@ -334,6 +336,7 @@ def subject_of(review: Review, settings: AuditSettings) -> Subject:
         event=None if settings.event is None else review.classes[settings.event],
         groups=settings.groups,
         which=settings.which,
+        decision=settings.decision,
         doubts=open_doubts(review),
     )
 
@@ -394,9 +397,9 @@ class ClassCounts:
     decisions: DecisionCounts | None
 
 
-def charts_of_counts(counts: ClassCounts, review: Review, event: int | None) -> Drawn:
+def charts_of_counts(counts: ClassCounts, review: Review, settings: AuditSettings) -> Drawn:
     """Charts of the set as a whole."""
-    classes = review.classes
+    classes, event = review.classes, settings.event
     yield (
         *("reliability", "Reliability", "reliability"),
         lambda dark: reliability_chart(counts.reliability, classes, dark=dark),
@@ -415,8 +418,7 @@ def charts_of_counts(counts: ClassCounts, review: Review, event: int | None) -> 
         lambda dark: confusion_chart(counts.confusion, "joint", classes, dark=dark),
     )
     if (decisions := counts.decisions) is not None and event is not None:
-        kept = review.question.decisions.get(classes[event], Decision())
-        threshold = threshold_of(decisions, kept)
+        threshold = threshold_of(decisions, settings.decision)
         yield (
             *("net_benefit", "Net benefit by threshold", "decisions"),
             lambda dark: net_benefit_chart(decisions, threshold, dark=dark),
@@ -437,7 +439,7 @@ def _counts(sets: Sets, which: Which, event: int | None) -> ClassCounts:
 
 def _of_classification(sets: Sets, settings: AuditSettings) -> Drawn:
     review, which, event = sets.reader.review, settings.which, settings.event
-    yield from charts_of_counts(_counts(sets, which, event), review, event)
+    yield from charts_of_counts(_counts(sets, which, event), review, settings)
     if settings.groups:
         groups = set_groups(sets, which=which, event=event, columns=settings.groups)
         yield "groups", "Declared groups", "groups", lambda dark: groups_chart(groups, dark=dark)

@@ -22,7 +22,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, Review
-from kdcal_core.text import in_sentence, listed
+from kdcal_core.text import figures_text, in_sentence, listed
 
 Facts = tuple[tuple[str, str, str], ...]
 """What differs, with what it was and what it is. Untrusted text."""
@@ -315,12 +315,15 @@ def _facts_of(content: AuditContent) -> Mapping[str, str]:
 
 
 def _facts_of_subject(subject: Subject) -> dict[str, str]:
+    threshold, costs = subject.decision.threshold, subject.decision.costs
     facts = {
         "Model": subject.model.name if subject.model else "predictions alone",
         "Model's digest": subject.model.digest[:12] if subject.model else "none",
         "Judged set": subject.which,
         "Event": subject.event or "confidence in the prediction",
         "Groups": listed(subject.groups) or "none",
+        "Threshold": "none" if threshold is None else figures_text(threshold),
+        "Costs": listed([f"{case} {figures_text(cost)}" for case, cost in costs.items()]) or "none",
         **_facts_of_roles(subject.roles),
     }
     for table in subject.tables:

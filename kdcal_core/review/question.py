@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -129,3 +130,13 @@ class Question:
     def __post_init__(self) -> None:
         kept = {code: one for code, one in self.limits.items() if code not in RETIRED}
         object.__setattr__(self, "limits", kept)
+
+    def decision_of(self, classes: Sequence[str], event: int | None) -> Decision:
+        """What was chosen for one of the classes; nothing for no event.
+
+        Examples
+        --------
+        >>> Question(decisions={"yes": Decision(0.3)}).decision_of(("no", "yes"), 1).threshold
+        0.3
+        """
+        return Decision() if event is None else self.decisions.get(classes[event], Decision())

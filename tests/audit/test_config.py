@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from kdcal_core.audit import (
 )
 from kdcal_core.audit.config import WATCH_KEYS, AuditConfig
 from kdcal_core.errors import InputError
-from kdcal_core.review import Limit, Review
+from kdcal_core.review import Decision, Limit, Review
 
 START = '[files]\npredictions = "p.csv"\n[roles]\ntarget = "y"\n'
 
@@ -57,10 +57,14 @@ def test_what_is_given_is_read(tmp_path: Path) -> None:
         against = "baseline"
         [checks]
         skip = ["KC010"]
+        [decision]
+        threshold = 0.3
+        false_negative = 4
         [baseline]
         audit = "before/audit.json"
         """,
     )
+    assert found.decision == Decision(0.3, {"false_negative": 4.0})
     assert (found.title, found.project, found.undecided) == ("November", "Credit risk", "fail")
     assert found.files.model == str(tmp_path / "m.onnx")
     assert found.files.data == str(tmp_path / "c.csv")
@@ -115,6 +119,8 @@ BAD = {
         START + '[checks]\nonly = ["KC001"]\nskip = ["KC001"]',
         "No check is left",
     ),
+    "a threshold": (START + "[decision]\nthreshold = 1.5", "threshold cannot be 1.5"),
+    "a case": (START + "[decision]\nfalse_positiv = 1", "Did you mean 'false_positive'"),
     "a list of numbers": (START + "groups = [1]", "roles.groups is not a list of texts"),
     "a directory": ('[files]\ndirectory = "none"\n[roles]\ntarget = "y"', "no such directory"),
     "no TOML": ("a = ", "is not TOML"),
@@ -160,6 +166,15 @@ def test_what_init_writes_asks_what_the_review_asks(tmp_path: Path, review: Revi
     assert found.event == review.classes[review.event or 0]
     assert found.limits["KC001"].against == "value"
     assert math.isinf(found.limits["KC001"].low)
+
+
+def test_a_chosen_threshold_and_costs_are_written(tmp_path: Path, review: Review) -> None:
+    event = review.classes[review.event or 0]
+    decision = Decision(0.25, {"false_negative": 5.0, "true_positive": -1.0})
+    asked = replace(review, question=replace(review.question, decisions={event: decision}))
+    files = {"model": "m.skops", "calibration": "c.csv"}
+    assert read(tmp_path, written(asked, files)).decision == decision
+    assert read(tmp_path, written(review, files)).decision == Decision()
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from kdcal_core.audit import (
     MemberSet,
     Record,
     assert_passes,
+    compare_audits,
     content_bytes,
     gate_json,
     gate_junit,
@@ -47,7 +48,7 @@ from kdcal_core.audit.report import html_report, markdown_report
 from kdcal_core.checks import CHECKS
 from kdcal_core.cli import main
 from kdcal_core.errors import InputError
-from kdcal_core.review import Limit, NamedFiles, Review
+from kdcal_core.review import Decision, Limit, NamedFiles, Review
 
 pytestmark = pytest.mark.usefixtures("work_here")
 
@@ -87,6 +88,24 @@ def config(path: str, **more: object) -> AuditConfig:
 @pytest.fixture(scope="module")
 def passed(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> Gate:
     return run_gate(config(predictions(tmp_path_factory.mktemp("good"), 1.0), groups=("<b>sex",)))
+
+
+def test_the_chosen_threshold_is_kept_and_drawn(tmp_path: Path) -> None:
+    path = predictions(tmp_path, 1.0, n=400)
+    asked = config(path, codes=("KC002",), decision=Decision(0.15, {"false_negative": 4.0}))
+    content = run_gate(asked).content
+    assert content.subject.decision == asked.decision
+    again = read_content(content_bytes(content))
+    assert again.subject.decision == asked.decision
+    plain = run_gate(config(path, codes=("KC002",))).content
+    drawn, known = ({one.key: one.light for one in each.charts} for each in (content, plain))
+    assert drawn["net_benefit"] != known["net_benefit"]
+    assert [key for key in drawn if drawn[key] != known[key]] == ["net_benefit"]
+    changed = {what: (old, new) for what, old, new in compare_audits(plain, content).facts}
+    assert changed["Threshold"] == ("none", "0.15")
+    assert changed["Costs"] == ("none", "false_negative 4")
+    with pytest.raises(InputError, match=r"\[decision\] is about an event"):
+        run_gate(replace(asked, view="confidence"))
 
 
 @pytest.fixture(scope="module")
