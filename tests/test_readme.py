@@ -193,9 +193,9 @@ def test_what_mapie_users_do(names: dict[str, Any]) -> None:
 
 
 def test_a_name_of_kdcal_in_the_guide_for_others_exists() -> None:
-    """In the right columns of its tables, and the parameters that it is given."""
-    text = (FOLDER / "coming_from.md").read_text()
-    right = " ".join(line.split(" | ")[-1] for line in text.splitlines() if line[:3] == "| `")
+    """After "here" in its lists, and the parameters that it is given."""
+    lines = (FOLDER / "coming_from.md").read_text().splitlines()
+    right = " ".join(line.split("; here ")[1] for line in lines if "; here " in line)
     rooms = [kdcal_core, diagnostics, import_module("kdcal_core.regression")]
     found = re.findall(r"`([A-Za-z]\w*)(?:\.(from_\w+))?(?:\(([^`)]*)\))?[`.]", right)
     assert len(found) > 15
