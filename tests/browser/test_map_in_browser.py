@@ -24,9 +24,15 @@ def until_rows(app, fits) -> int:
     raise AssertionError("the page never showed such a number of rows")
 
 
+def seen(app, panel: int):
+    """Where a panel is once the page is scrolled back to its top, under Streamlit's header."""
+    app.page.locator('[data-testid="stMain"]').evaluate("one => one.scrollTo(0, 0)")
+    return app.page.locator(PANELS).nth(panel).bounding_box()
+
+
 def drag(app, panel: int, start: tuple[float, float], end: tuple[float, float]) -> None:
     """Drag from one place to another, given in shares of the panel from its upper left."""
-    area = app.page.locator(PANELS).nth(panel).bounding_box()
+    area = seen(app, panel)
     x0, y0, x1, y1 = (
         area[edge] + share * area[size]
         for shares in (start, end)
@@ -74,7 +80,7 @@ def test_a_dragged_box_shows_its_rows_and_outlives_a_slider(app):
     assert until_rows(app, lambda n: n > 0) == chosen
     drag(app, 1, (0.5, 0.5), (0.8, 0.8))
     until_rows(app, lambda n: n not in (chosen, 1000))
-    area = app.page.locator(PANELS).nth(1).bounding_box()
+    area = seen(app, 1)
     app.page.mouse.dblclick(area["x"] + 5, area["y"] + 5)
     until_rows(app, lambda n: n == 1000)
     app.assert_healthy()
