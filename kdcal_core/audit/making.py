@@ -46,7 +46,6 @@ from kdcal_core.checks import (
     MeasuredChecks,
     headline,
     judge_checks,
-    measure_checks,
     next_step,
 )
 from kdcal_core.data import Roles, Task
@@ -71,7 +70,7 @@ from kdcal_core.tasks import (
     RegionQuestion,
     Sets,
     class_shares,
-    evidence_of,
+    measured_checks,
     pit_overview,
     region_search,
     review_task,
@@ -109,6 +108,8 @@ class AuditSettings:
     event : int or None
         As of `kdcal_core.tasks.quick_checks`.
     groups : tuple of str
+    decision : Decision
+        Of the event.
     limits : dict of code to Limit
         In place of the checks' own.
     codes : tuple of str
@@ -222,11 +223,11 @@ def make_audit(sets: Sets, *, settings: AuditSettings) -> AuditContent:
         If limits compare with a baseline and none is given, or a file is gone.
     """
     review, which = sets.reader.review, settings.which
-    evidence = evidence_of(sets, which, settings.event, settings.groups)
     codes = settings.codes or tuple(one.code for one in CHECKS.values())
     known = {one.code: one for one in settings.measured if one.code in codes}
     asked = [one for one in codes if one not in known]
-    found = measure_checks(evidence, asked, part_of(sets.progress, 0.0, 0.7))
+    measuring = part_of(sets.progress, 0.0, 0.7)
+    found = measured_checks(sets, which, settings.event, settings.groups, asked, measuring)
     known |= {one.code: one for one in found.checks}
     measured = replace(found, checks=tuple(known[one] for one in CHECKS if one in known))
     checked = judged(review, settings, measured)

@@ -17,7 +17,7 @@ from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Space
 from kdcal_core.jobs import job_key
-from kdcal_core.progress import part_of
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression.spaces import LAYER
 from kdcal_core.review import (
     PARTS,
@@ -78,21 +78,37 @@ def thorough_checks(
 def _measured(
     sets: Sets, which: Which, event: int | None, groups: Sequence[str], *, quick: bool
 ) -> MeasuredChecks:
-    asked = [one for one in CHECKS.values() if one.quick == quick]
+    codes = [one.code for one in CHECKS.values() if one.quick == quick]
+    return measured_checks(sets, which, event, groups, codes, sets.progress)
+
+
+def measured_checks(
+    sets: Sets,
+    which: Which,
+    event: int | None,
+    groups: Sequence[str],
+    codes: Sequence[str],
+    progress: Progress,
+) -> MeasuredChecks:
+    """These checks of a set; of one with a summary, those that it answers are asked of that.
+
+    Raises
+    ------
+    InputError
+        As of `evidence_of`.
+    """
     review = sets.reader.review
     _require_set(review, which)
     summary = sets.summary(which) if review.task == "classification" else None
     if summary is None:
-        evidence = evidence_of(sets, which, event, groups)
-        return measure_checks(evidence, [one.code for one in asked], sets.progress)
-    counted = [one.code for one in asked if one.from_summary is not None]
-    rest = [one.code for one in asked if one.from_summary is None]
-    halves = part_of(sets.progress, 0.0, 0.5), part_of(sets.progress, 0.5, 1.0)
+        return measure_checks(evidence_of(sets, which, event, groups), codes, progress)
+    counted = [code for code in codes if CHECKS[code].from_summary is not None]
+    rest = [code for code in codes if CHECKS[code].from_summary is None]
+    halves = part_of(progress, 0.0, 0.5), part_of(progress, 0.5, 1.0)
     of_summary = measure_checks(SummaryEvidence(summary, event), counted, halves[0])
     of_rows = measure_checks(evidence_of(sets, which, event, groups), rest, halves[1])
     found = {one.code: one for one in (*of_summary.checks, *of_rows.checks)}
-    in_order = tuple(found[one.code] for one in asked if one.code in found)
-    return MeasuredChecks(in_order, of_rows.n)
+    return MeasuredChecks(tuple(found[code] for code in CHECKS if code in found), of_rows.n)
 
 
 def checks_settings(review: Review, which: Which) -> dict[str, Any]:

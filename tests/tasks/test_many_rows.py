@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from workerless import working_here
 
+from kdcal_core.audit import AuditSettings, make_audit
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Review,
@@ -126,6 +127,16 @@ def test_all_quick_checks_are_answered_in_their_order(both) -> None:
         for mine, known in zip(one.parts, two.parts, strict=True):
             assert mine.key == known.key
             assert mine.estimate.value == pytest.approx(known.estimate.value, abs=2e-3), one.code
+
+
+def test_an_audit_says_what_the_overview_says(both) -> None:
+    _, summed, n_classes = both
+    event = 1 if n_classes == 2 else None
+    codes = ("KC001", "KC002", "KC203")
+    found = quick_checks(summed, **SET, event=event, groups=[])
+    settings = AuditSettings("many", "calibration", event, codes=codes)
+    audited = make_audit.function(summed, settings=settings)
+    assert audited.measured.checks == tuple(one for one in found.checks if one.code in codes)
 
 
 def test_a_changed_summary_is_refused(tmp_path, monkeypatch) -> None:
