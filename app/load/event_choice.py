@@ -12,7 +12,7 @@ from app.shared.labels import unique_labels
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review import FirstLook, Review, first_look, set_question
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import escape_markdown, in_sentence
 
 _LONGEST = 40  # characters of a class name on the control
 
@@ -30,7 +30,7 @@ def event_choice(review: Review) -> None:
     if look is None or not look.shows:
         return
     if look.odd and not review.scored:
-        st.warning(f"Before you score: {escape_markdown(look.odd, 400)}")
+        st.warning(f"Before you score: {escape_markdown(in_sentence(look.odd), 400)}")
     if look.event is None:
         st.markdown(escape_markdown(look.shows, 240))
         return
