@@ -14,13 +14,15 @@ if review is not None:
     with st.container(horizontal=True, vertical_alignment="center"):
         which = choose_set(review, "overview")
         parts.question(review)
+        limits_form.limits_button(review)
         audits_here.record_button(review)
+        onward = st.container(horizontal=True, horizontal_alignment="right")
     quick = checked.quick(review, which)
     if quick is not None:
         above = st.container()
         line = st.container(horizontal=True)
         left, right = line.container(), line.container(width=parts.PICTURE_WIDTH)
-        listed, running, after = left.container(), left.container(), left.container()
+        listed, running = left.container(), left.container()
         with right:
             parts.picture(review, which)
         with running:
@@ -32,8 +34,7 @@ if review is not None:
         with above:
             parts.verdict(judged)
             parts.what_next(review, judged, further, compared)
+        with onward:
+            parts.onward(review, judged)
         with listed:
             parts.checks(judged, compared)
-        with after:
-            parts.onward(review)
-        limits_form.limits_form(review)

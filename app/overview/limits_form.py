@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import reviews_here, session
-from app.shared.emphasis import emphasis
+from app.shared.emphasis import emphasis, quiet
 from app.shared.labels import unique_labels
 from kdcal_core.checks import CHECKS, Check
 from kdcal_core.errors import InputError
@@ -30,44 +30,47 @@ _ID = re.compile(r"[A-Za-z0-9_-]{16}")
 _MOST = 50  # reviews to choose from
 
 
-def limits_form(review: Review) -> None:
-    """A table of limits to edit, folded; what is changed is kept with the review."""
+def limits_button(review: Review) -> None:
+    """Say whether the limits are the defaults, and open them to be edited."""
     own = review.question.limits
-    changed = f", {len(own):,} changed" if own else ", all at their defaults"
-    with st.expander(
-        f"Limits{changed}", icon=":material/tune:", key="limits", on_change="rerun"
-    ) as shown:
-        if not shown.open:
-            return
-        st.markdown(
-            "A check passes where its whole 95% interval is within the limits, and fails where "
-            "it is wholly beyond them. Leave an end empty where there is none. The defaults are "
-            "only a starting point: set yours before you look at the results."
-        )
-        st.markdown(
-            'Compared with "another review", a limit applies to the difference: the estimate of '
-            "this review minus that of the other one, with the interval of that difference. It "
-            "takes the rows of both as independent. If both hold the same rows, the interval is "
-            "too wide, so that verdicts come too rarely, not wrongly."
-        )
-        baseline = _baseline(review)
-        rows: list[tuple[Check, dict[Hashable, Any]]] = []
-        for ways, checks in _by_ways(review).items():
-            if "baseline" in ways:
-                st.caption(f"Compared with {listed((AGAINST[way] for way in ways), last='or')}:")
-            else:
-                titles = listed(one.title for one in checks)
-                st.caption(
-                    f"{titles} cannot be compared with another review, because each review finds "
-                    "its own regions:"
-                )
-            edited = _table(review, ways, checks)
-            rows += zip(checks, edited.to_dict("records"), strict=True)
-        with st.container(horizontal=True):
-            if st.button("Save the limits", type=emphasis(), icon=":material/save:"):
-                _save(review, rows, baseline)
-            if st.button("Use the defaults", icon=":material/restart_alt:", disabled=not own):
-                _keep(review, {}, None)
+    changed = f"{len(own):,} changed" if own else "all at their defaults"
+    if st.button(f"Limits: {changed}", icon=":material/tune:", key="limits", type=quiet()):
+        _limits_form(review)
+
+
+@st.dialog("Limits of the checks", width="large")
+def _limits_form(review: Review) -> None:
+    """A table of limits to edit; what is changed is kept with the review."""
+    own = review.question.limits
+    st.markdown(
+        "A check passes where its whole 95% interval is within the limits, and fails where "
+        "it is wholly beyond them. Leave an end empty where there is none. The defaults are "
+        "only a starting point: set yours before you look at the results."
+    )
+    st.markdown(
+        'Compared with "another review", a limit applies to the difference: the estimate of '
+        "this review minus that of the other one, with the interval of that difference. It "
+        "takes the rows of both as independent. If both hold the same rows, the interval is "
+        "too wide, so that verdicts come too rarely, not wrongly."
+    )
+    baseline = _baseline(review)
+    rows: list[tuple[Check, dict[Hashable, Any]]] = []
+    for ways, checks in _by_ways(review).items():
+        if "baseline" in ways:
+            st.caption(f"Compared with {listed((AGAINST[way] for way in ways), last='or')}:")
+        else:
+            titles = listed(one.title for one in checks)
+            st.caption(
+                f"{titles} cannot be compared with another review, because each review finds "
+                "its own regions:"
+            )
+        edited = _table(review, ways, checks)
+        rows += zip(checks, edited.to_dict("records"), strict=True)
+    with st.container(horizontal=True):
+        if st.button("Save the limits", type=emphasis(), icon=":material/save:"):
+            _save(review, rows, baseline)
+        if st.button("Use the defaults", icon=":material/restart_alt:", disabled=not own):
+            _keep(review, {}, None)
 
 
 def _by_ways(review: Review) -> dict[tuple[str, ...], list[Check]]:

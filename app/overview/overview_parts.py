@@ -102,7 +102,6 @@ def _event(review: Review, event: str | None) -> dict[str, Any]:
 def checks(checked: CheckedReview, compared: Baseline) -> None:
     """The list of checks, and which review limits compare with."""
     with st.container(border=True):
-        st.subheader("Checks", anchor=False)
         if compared.why_not:
             st.warning(compared.why_not, icon=":material/link_off:")
         if compared.words:
@@ -120,6 +119,7 @@ def picture(review: Review, which: Which) -> None:
                     drawn_once(pit_chart, found, kind="none", dark=is_dark()),
                     key="overview_pit",
                     of=f"{review.title} {which}",
+                    alone=True,
                 )
             return
         kind = "confidence" if review.event is None else "class"
@@ -132,6 +132,7 @@ def picture(review: Review, which: Which) -> None:
                 drawn_once(reliability_chart, curves, review.classes, dark=is_dark(), small=True),
                 key="overview_reliability",
                 of=f"{review.title} {which}",
+                alone=True,
             )
 
 
@@ -149,13 +150,12 @@ def what_next(review: Review, checked: CheckedReview, further: Answer, compared:
     st.markdown(f"**What to do next.** {words}")
 
 
-def onward(review: Review) -> None:
-    """Links to the pages that repair a model and find its faults."""
-    with st.container(horizontal=True):
-        if review.task == "regression":
-            navigation.page_link("recalibration", "Repair it and compare")
-            navigation.page_link("regions", "Find where it is wrong")
-        else:
-            navigation.page_link("compare", "Compare calibrators")
-            navigation.page_link("regions", "Find where it is wrong")
-            navigation.page_link("export", "Export a calibrator")
+def onward(review: Review, checked: CheckedReview) -> None:
+    """A link to the page that finds where the model is wrong, or repairs it; none if it passes."""
+    failed = checked.of("fail")
+    if any(one.check.place and one.worst.is_place for one in failed):
+        navigation.page_link("regions", "Find where it is wrong")
+    elif failed and review.task == "regression":
+        navigation.page_link("recalibration", "Repair it and compare")
+    elif failed:
+        navigation.page_link("compare", "Compare calibrators")

@@ -98,6 +98,7 @@ def show(
     of: str,
     which: str = "",
     finding: bool = True,
+    alone: bool = False,
     on_box: Callable[[], None] | None = None,
     on_pick: Callable[[], None] | None = None,
 ) -> None:
@@ -115,6 +116,8 @@ def show(
         What tells the chart from another of its name on the page, such as "of the tried file".
     finding : bool, default=True
         False if a heading of the page already shows it.
+    alone : bool, default=False
+        Whether the page has no other chart, so that the buttons need not name this one.
     on_box : callable, optional
         Called when a box has been dragged, which is then in the session state of ``key``, or
         cleared. It must not change the figure, because the box would be lost.
@@ -144,12 +147,14 @@ def show(
         )
     with st.container(horizontal=True, gap="small"):
         # named after the chart: a page has several, and a screen reader reads a button alone
-        label = f"How to read this: {words_of(what, _LONGEST_NAME)}"
+        label = "How to read this"
+        if not alone:
+            label += f": {words_of(what, _LONGEST_NAME)}"
         with st.popover(label, type=quiet(), icon=":material/help:"):
             st.markdown(shown.how_to_read)
             if papers := cited_in(shown.how_to_read):
                 st.caption(papers)
-        csv_button(shown.table, key=f"{key}_csv", of=of, what=what)
+        csv_button(shown.table, key=f"{key}_csv", of=of, what=what, named=not alone)
 
 
 def _show_panels(panels: Panels, alt: str, key: str) -> None:
@@ -177,7 +182,9 @@ def _show_panels(panels: Panels, alt: str, key: str) -> None:
                 )
 
 
-def csv_button(table: Callable[[], pd.DataFrame], *, key: str, of: str, what: str) -> None:
+def csv_button(
+    table: Callable[[], pd.DataFrame], *, key: str, of: str, what: str, named: bool = True
+) -> None:
     """Offer a table as CSV, which is made on request.
 
     Parameters
@@ -187,9 +194,14 @@ def csv_button(table: Callable[[], pd.DataFrame], *, key: str, of: str, what: st
     of, what : str
         What was reviewed, and what the table holds of it, in a few words that no other button on
         the page has. Both name the file. Plain text.
+    named : bool, default=True
+        Whether the button says what the table holds: only one on a page may leave it out.
     """
+    label = "Data as CSV"
+    if named:
+        label += f": {escape_label(what, _LONGEST_NAME)}"
     st.download_button(
-        f"Data as CSV: {escape_label(what, _LONGEST_NAME)}",
+        label,
         data=sign_in.while_it_lasts(lambda: to_csv(table())),
         file_name=f"{file_stem(f'{of} {what}')}.csv",
         mime="text/csv",

@@ -12,6 +12,7 @@ from app.shared import navigation
 from app.shared.sections import folded
 from app.shared.tables import show_table
 from kdcal_core.checks import (
+    VERDICTS,
     CheckedReview,
     CheckResult,
     Verdict,
@@ -21,10 +22,11 @@ from kdcal_core.checks import (
     result_text,
 )
 from kdcal_core.diagnostics import interval_text
-from kdcal_core.text import counted, escape_markdown
+from kdcal_core.text import counted, escape_markdown, listed
 
-_MOST = 7  # checks that do not pass and stand in the first screen
-_FEW = 5  # checks that stand there anyway
+_MANY = 5  # checks that stand in the first screen if that many do not pass; fails always do
+_FEW = 4  # checks that stand there anyway
+_LONGEST_NAME = 24  # characters of a region or group in a check's one line
 
 
 class Mark(NamedTuple):
@@ -54,31 +56,33 @@ def check_list(checked: CheckedReview, *, links: bool = True) -> None:
     ordered = [one for verdict in MARKS for one in checked.of(verdict)]
     answered = [one for one in ordered if one.verdict is not None]
     not_passed = sum(one.verdict != "pass" for one in answered)
-    first = max(min(not_passed, _MOST), _FEW)
+    first = max(len(checked.of("fail")), min(not_passed, _MANY), _FEW)
     shown, hidden = answered[:first], answered[first:]
-    with st.container(gap="xsmall"):
+    with st.container(gap=None):
         for result in shown:
             _row(result, links)
-    if hidden:
-        words = {MARKS[one.verdict].word.lower() for one in hidden}
-        last = f": {words.pop()}" if len(words) == 1 else ""
-
-        def more() -> None:
-            with st.container(gap="xsmall"):
-                for result in hidden:
-                    _row(result, links)
-
-        folded(f"{counted(len(hidden), 'further check')}{last}", "further_checks", more)
     without = checked.of(None)
+    if not (hidden or without):
+        return
+
+    def more() -> None:
+        with st.container(gap=None):
+            for result in hidden:
+                _row(result, links)
+        for result in without:
+            why = escape_markdown(result.why_not, 400)
+            st.markdown(f"**{result.check.title}.** {why}")
+
+    folded(_further_words(hidden, len(without)), "further_checks", more)
+
+
+def _further_words(hidden: Sequence[CheckResult], without: int) -> str:
+    """How many checks are folded, and what they say."""
+    numbers = {one: sum(result.verdict == one for result in hidden) for one in VERDICTS}
+    said = [f"{n:,} {MARKS[verdict].word.lower()}" for verdict, n in numbers.items() if n]
     if without:
-        label = f"{counted(len(without), 'check')} that these files cannot answer"
-
-        def unanswered() -> None:
-            for result in without:
-                why = escape_markdown(result.why_not, 400)
-                st.markdown(f"**{result.check.title}.** {why}")
-
-        folded(label, "unanswered_checks", unanswered)
+        said.append(f"{without:,} not answered")
+    return f"{counted(len(hidden) + without, 'further check')}: {listed(said)}"
 
 
 def _row(result: CheckResult, links: bool) -> None:
@@ -100,7 +104,7 @@ def _row(result: CheckResult, links: bool) -> None:
                 st.space("stretch")
                 title = navigation.places()[result.check.page].title
                 navigation.page_link(result.check.page, title)
-        st.caption(escape_markdown(result_text(result), 400))
+        st.caption(escape_markdown(result_text(result, _LONGEST_NAME), 400))
 
 
 def _details(result: CheckResult) -> None:

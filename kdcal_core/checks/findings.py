@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kdcal_core.checks.check import in_form, limit_text
 from kdcal_core.checks.verdicts import CheckedReview, CheckResult, JudgedPart
 from kdcal_core.diagnostics import Estimate, estimate_text
-from kdcal_core.text import counted, in_sentence, listed
+from kdcal_core.text import counted, in_sentence, listed, printable
 
 _MOST = 3  # faults or titles in the headline
 _IN_REACH = 20  # times the rows at hand: what more of them would decide is not asked for
@@ -71,8 +71,15 @@ def _titles(results: tuple[CheckResult, ...]) -> str:
     return listed([in_sentence(one.check.title) for one in results], _MOST)
 
 
-def part_text(result: CheckResult, part: JudgedPart) -> str:
+def part_text(result: CheckResult, part: JudgedPart, longest_name: int = 2000) -> str:
     """A part's estimate with its interval, and the limit that it is held against.
+
+    Parameters
+    ----------
+    result : CheckResult
+    part : JudgedPart
+    longest_name : int, default=2000
+        Characters of the part's name, which is cut if it has more.
 
     Examples
     --------
@@ -82,7 +89,8 @@ def part_text(result: CheckResult, part: JudgedPart) -> str:
     'ECE 0.080 (0.070 to 0.090), limit: at most 0.05'
     """
     estimate = part.estimate
-    named = f"{estimate.label}, {part.name}," if part.name else estimate.label
+    name = printable(part.name, longest_name)
+    named = f"{estimate.label}, {name}," if name else estimate.label
     return f"{named} {found_text(estimate)}, limit: {limit_text(result.limit, estimate)}"
 
 
@@ -123,13 +131,20 @@ def evidence_text(result: CheckResult, part: JudgedPart) -> str:
     return "There are too few rows even to say how many would decide."
 
 
-def result_text(result: CheckResult) -> str:
-    """The answer to a check in a line: its worst part, or why there is no answer."""
+def result_text(result: CheckResult, longest_name: int = 2000) -> str:
+    """The answer to a check in a line: its worst part, or why there is no answer.
+
+    Parameters
+    ----------
+    result : CheckResult
+    longest_name : int, default=2000
+        As of `part_text`.
+    """
     if not result.parts:
         return result.why_not
     more = len(result.parts) - 1
     others = f"; {more:,} more in the details" if more else ""
-    return f"{part_text(result, result.worst)}{others}"
+    return f"{part_text(result, result.worst, longest_name)}{others}"
 
 
 def next_step(
