@@ -81,7 +81,7 @@ def compared(review: Review) -> View | None:
     """A finished comparison; until then the page shows progress."""
     row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     with row, job_results.settings_card(review.id, "compare"):
-        settings, button = compare_settings.choose(review), st.empty()
+        settings, button = compare_settings.choose(review)
     asked = job_results.request(compare_calibrators, review, settings)
     if asked is None:
         return None

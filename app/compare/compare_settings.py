@@ -20,11 +20,13 @@ JUDGES: dict[Judge, str] = {"evaluation": "Evaluation set", "cross-fitted": "Cro
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
-def choose(review: Review) -> ComparisonSettings:
-    """The settings in the card."""
+def choose(review: Review) -> tuple[ComparisonSettings, Any]:
+    """The settings in the card, and the place of the button that starts it, above the long list."""
     usable = usable_calibrators(review)
     offered = default_calibrators(review)
-    event = _event(review)
+    first = st.container(horizontal=True, vertical_alignment="bottom")
+    with first:
+        event, button = _event(review), st.empty()
     st.markdown("**Calibrators**, compared with the model as it is and with each other")
     chosen = [
         key
@@ -37,7 +39,7 @@ def choose(review: Review) -> ComparisonSettings:
         st.caption(sentence)
     judge = _judge(review)
     folds, seed = _more(usable)
-    return ComparisonSettings(tuple(chosen), judge, folds, seed, event=event)
+    return ComparisonSettings(tuple(chosen), judge, folds, seed, event=event), button
 
 
 def _event(review: Review) -> int | None:
