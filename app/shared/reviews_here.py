@@ -20,16 +20,18 @@ Used = tuple[Review, float]
 def reviews_here() -> list[Used]:
     """The reviews that may be listed, the last used first.
 
-    Samples are opened anew, so theirs are left out. Where others visit too and nobody signs in the
-    list is empty: there a review is open to whoever has its address, and no page names any.
+    Samples are opened anew each time, so of those that are still alike only the last one is listed.
+    Where others visit too and nobody signs in the list is empty: there a review is open to whoever
+    has its address, and no page names any.
     """
     if not may_be_named():
         return []
-    return [
-        (review, used)
-        for review, used in session.workspace().reviews()
-        if review.sample is None and (review.tables or review.model)
-    ]
+    kept: dict[object, Used] = {}
+    for review, used in session.workspace().reviews():
+        if review.tables or review.model:
+            as_opened = (review.sample, review.title, repr(review.question))
+            kept.setdefault(as_opened if review.sample else review.id, (review, used))
+    return list(kept.values())
 
 
 def may_be_named() -> bool:
