@@ -35,6 +35,7 @@ with files:
     load_parts.own_files(review, kept)
     if review is not None:
         load_parts.start_scoring(review)
+        load_parts.first_rows(review)
         role_form.roles(review)
         load_parts.another(review)
     else:

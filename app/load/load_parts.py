@@ -15,8 +15,9 @@ from app.load.role_form import OUTPUT, TARGET, roles_sentence
 from app.load.server_folder import server_folder
 from app.shared import navigation, session, tour, uploads, waiting
 from app.shared.emphasis import emphasis
+from app.shared.labels import unique_labels
 from app.shared.reviews_here import Used
-from app.shared.sections import folded
+from app.shared.sections import folded, sections
 from app.shared.task_choice import task_choice
 from kdcal_core.data import Choice, Doubt
 from kdcal_core.jobs import JobSnapshot
@@ -288,28 +289,31 @@ def own_files(review: Review | None, kept: list[Used]) -> None:
         _place_of(review, "unplaced", review.unplaced[name], at, name)
     for note in review.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
-    _first_rows(review)
 
 
-def _first_rows(review: Review) -> None:
-    """The first rows of every table, as they were read."""
+def first_rows(review: Review) -> None:
+    """The first rows of every table, as they were read; folded once the rows are scored."""
     tables = [table for table in review.all_tables if any(one.first for one in table.columns)]
     if not tables:
         return
+    if len(tables) == 1:
+        rows = partial(_rows_of, tables[0])
+    else:
+        names = unique_labels([escape_label(table.name, 40) for table in tables])
+        tabs = {name: partial(_rows_of, one) for name, one in zip(names, tables, strict=True)}
+        rows = partial(sections, f"first_rows_of_{review.id}", tabs)
+    folded("First rows", f"first_rows_{review.id}", rows, expanded=not review.scored)
 
-    def rows() -> None:
-        from app.shared.tables import show_table  # slow to import, and the first page has no table
 
-        for table in tables:
-            show_table(
-                pd.DataFrame({one.name: one.first for one in table.columns[:_SHOWN_COLUMNS]}),
-                alt=f"The first rows of {table.name}",
-            )
-            rest = len(table.columns) - _SHOWN_COLUMNS
-            more = f" and {counted(rest, 'more column')}" if rest > 0 else ""
-            st.caption(f"{escape_markdown(table.name)}{more}")
+def _rows_of(table: TableInfo) -> None:
+    from app.shared.tables import show_table  # slow to import, and the first page has no table
 
-    folded("First rows", "first_rows", rows)
+    show_table(
+        pd.DataFrame({one.name: one.first for one in table.columns[:_SHOWN_COLUMNS]}),
+        alt=f"The first rows of {table.name}",
+    )
+    if (rest := len(table.columns) - _SHOWN_COLUMNS) > 0:
+        st.caption(f"And {counted(rest, 'more column')}.")
 
 
 def _signed_words(signed: SignatureInfo) -> str:

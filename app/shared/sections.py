@@ -25,7 +25,7 @@ def sections(key: str, parts: Mapping[str, Callable[[], None]]) -> None:
                 draw()
 
 
-def folded(label: str, key: str, draw: Callable[[], object]) -> None:
+def folded(label: str, key: str, draw: Callable[[], object], *, expanded: bool = False) -> None:
     """A folded part, which is computed and drawn once it is unfolded.
 
     Parameters
@@ -34,7 +34,9 @@ def folded(label: str, key: str, draw: Callable[[], object]) -> None:
         Markdown.
     key : str
         Unique in the app.
+    expanded : bool, default=False
+        Whether it is unfolded at first.
     """
-    with st.expander(label, key=key, on_change="rerun") as part:
+    with st.expander(label, expanded=expanded, key=key, on_change="rerun") as part:
         if part.open:
             draw()

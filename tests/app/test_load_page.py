@@ -14,7 +14,15 @@ import xgboost
 from app_pages import settle
 from made_reviews import review_of
 
-from kdcal_core.review import Workspace, note_verdict, samples
+from kdcal_core.review import (
+    Limit,
+    Question,
+    Workspace,
+    note_verdict,
+    samples,
+    set_question,
+    start_sample,
+)
 from kdcal_core.review.samples import samples_root
 from kdcal_core.tasks import verdict_edition
 from kdcal_core.text import escape_markdown
@@ -589,6 +597,19 @@ def test_reviews_of_this_machine_are_opened_renamed_duplicated_and_deleted(app):
     _assert_healthy(app)
     assert any("March audit" in one.value for one in app.caption)
     assert _kept(app) == []  # the list is of the first page
+
+
+@pytest.mark.usefixtures("at_this_machine")
+def test_of_samples_that_are_alike_the_last_opened_is_listed(app):
+    workspace = Workspace()
+    first, other = (start_sample(workspace, "digits_predictions") for _ in range(2))
+    app.run()
+    assert _kept(app) == [first.title]
+    assert any(one.key == f"kept_open_{other.id}" for one in app.button)
+    set_question(workspace, first.id, Question(limits={"KC001": Limit(high=0.02)}))
+    app.run()
+    _assert_healthy(app)
+    assert _kept(app) == [first.title, f"{first.title} (2)"]
 
 
 @pytest.mark.usefixtures("at_this_machine")
