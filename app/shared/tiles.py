@@ -23,6 +23,7 @@ TILE_WIDTH = 130
 BESIDE_WIDTH = 170
 SQUARE_WIDTH = 460
 """Pixels that a square picture can use: its height limits it."""
+_LONGEST_LABEL = 24  # characters beside a picture
 
 
 def answer(*, square: bool = False) -> tuple[DeltaGenerator, DeltaGenerator]:
@@ -76,7 +77,7 @@ def estimate_metric(estimate: Estimate, note: str) -> None:
     """An estimate with its interval, and our own text below."""
     with st.container(gap=None):
         st.metric(
-            escape_label(estimate.label),
+            escape_label(_short(estimate.label)),
             value_text(estimate),
             delta=interval_text(estimate),
             delta_color="off",
@@ -88,6 +89,11 @@ def estimate_metric(estimate: Estimate, note: str) -> None:
             ),
         )
         st.caption(note)
+
+
+def _short(label: str) -> str:
+    """Without what is in brackets where a tile has no room for it; its help has the full name."""
+    return label.partition(" (")[0] if len(label) > _LONGEST_LABEL else label
 
 
 def _noted(

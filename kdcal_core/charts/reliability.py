@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from kdcal_core.charts.chart import (
     LEGEND_BELOW,
@@ -30,13 +31,15 @@ MAX_PANELS = 20
 _OF_CONFIDENCE = """
 **Horizontal axis**: the stated confidence. **Vertical axis**: how often the model is right. On the
 dashed diagonal the two agree. **Red** between line and diagonal: over-confident, the model is right
-less often than it states. **Blue**: under-confident. "Says 0.91, sees 0.83" means: the stated
+less often than it states. **Blue**: under-confident. Either is pale where the line's band holds the
+diagonal, so that chance may explain it. "Says 0.91, sees 0.83" means: the stated
 confidence is 0.91 on average, and the model is right in 83% of those rows, with a 95% interval.
 """
 _OF_CLASS = """
 **Horizontal axis**: the stated probability of the class. **Vertical axis**: how often a row is of
 it. On the dashed diagonal the two agree. **Red** between line and diagonal: over-confident, the
-class is rarer than stated. **Blue**: under-confident, it is more frequent. "Says 0.91, sees 0.83"
+class is rarer than stated. **Blue**: under-confident, it is more frequent. Either is pale where the
+line's band holds the diagonal, so that chance may explain it. "Says 0.91, sees 0.83"
 means: the stated probability is 0.91 on average, and 83% of those rows are of the class, with a 95%
 interval.
 """
@@ -56,7 +59,8 @@ A bin is $(a, b]$, the first closed at 0 (Salamon et al., Eq. 5).
 """
 BY_CLASS = """
 One diagram per class, on one scale, with its number of rows. **Red** between line and diagonal:
-over-confident. **Blue**: under-confident. Points from fewer than 20 rows are hollow. Grey boxes
+over-confident. **Blue**: under-confident. Either is pale where chance may explain it. Points from
+fewer than 20 rows are hollow. Grey boxes
 contain the points of a perfectly calibrated model in 95% of all samples. Salamon et al. (sections
 III and VI) make them by predicted class: only rows predicted as the class count, right ones against
 wrong ones. For the question "One class against the rest" every row counts in every diagram.
@@ -197,7 +201,11 @@ def reliability_figure(
             "rangemode": "tozero",
             "tickformat": ",.0f",
         },
-        annotations=[_name_of(one, curve, colours, small=small) for one in faults],
+        annotations=[
+            _name_of(one, curve, colours, small=small)
+            for one in faults
+            if one.name in (_OVER, _UNDER)
+        ],
         barmode="stack",
         bargap=0,
         legend=LEGEND_BELOW,
@@ -355,18 +363,25 @@ def _isotonic(curve: ReliabilityCurve, colour: str) -> go.Scatter:
 
 
 _OVER, _UNDER = "Over-confident", "Under-confident"
+_MAYBE_OVER, _MAYBE_UNDER = "Perhaps over-confident", "Perhaps under-confident"
 
 
 def _faults(curve: ReliabilityCurve, colours: Palette, **axes: Any) -> list[go.Scatter]:
-    """The area between smooth curve and diagonal, coloured by which of the two is higher."""
+    """The area between smooth curve and diagonal, coloured by which of the two is higher.
+
+    Pale where the curve's band holds the diagonal: few rows make wide areas that say nothing.
+    """
     if not curve.smooth_x.size:
         return []
     says, sees = curve.smooth_x, curve.smooth_y
     under, over = colours.diverging[0][1], colours.diverging[-1][1]
+    unsure = _within_band(curve)
     traces = []
-    for name, colour, edge in (
-        (_OVER, over, np.minimum(says, sees)),
-        (_UNDER, under, np.maximum(says, sees)),
+    for name, colour, opacity, edge in (
+        (_MAYBE_OVER, over, 0.14, np.minimum(says, np.where(unsure, sees, says))),
+        (_MAYBE_UNDER, under, 0.14, np.maximum(says, np.where(unsure, sees, says))),
+        (_OVER, over, 0.45, np.minimum(says, np.where(unsure, says, sees))),
+        (_UNDER, under, 0.45, np.maximum(says, np.where(unsure, says, sees))),
     ):
         if np.max(np.abs(edge - says)) < _SEEN:
             continue
@@ -377,7 +392,7 @@ def _faults(curve: ReliabilityCurve, colours: Palette, **axes: Any) -> list[go.S
                 mode="lines",
                 line={"width": 0},
                 fill="toself",
-                fillcolor=faded(colour, 0.45),
+                fillcolor=faded(colour, opacity),
                 name=name,
                 hoverinfo="skip",
                 **axes,
@@ -386,7 +401,13 @@ def _faults(curve: ReliabilityCurve, colours: Palette, **axes: Any) -> list[go.S
     return traces
 
 
+def _within_band(curve: ReliabilityCurve) -> NDArray[np.bool_]:
+    """Where the smooth curve's band holds the diagonal."""
+    return (curve.smooth_low <= curve.smooth_x) & (curve.smooth_x <= curve.smooth_high)
+
+
 _ROOM = 0.3  # height of an area that holds its name
+_HALF_NAME, _LETTERS = 0.13, 0.08  # of the axes: half the width of a name, and its height
 
 
 def _name_of(
@@ -395,10 +416,12 @@ def _name_of(
     """The name of a coloured area: in it if it has room, otherwise in the corner on its side."""
     over = area.name == _OVER
     away = (curve.smooth_x - curve.smooth_y) * (1 if over else -1)
+    away = np.where(_within_band(curve), 0.0, away)
     at = int(np.argmax(away))
     name = f"<b>{area.name}</b>"
     size = 14 if small else 17
-    if away[at] >= _ROOM * (1.4 if small else 1.0):
+    beside = np.abs(curve.smooth_x - curve.smooth_x[at]) <= _HALF_NAME
+    if away[at] >= _ROOM * (1.4 if small else 1.0) and away[beside].min() > _LETTERS:
         return {
             "text": name,
             "x": float(np.clip(curve.smooth_x[at], *((0.24, 0.76) if small else (0.18, 0.82)))),

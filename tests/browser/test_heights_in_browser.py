@@ -66,6 +66,10 @@ def test_the_main_picture_is_in_the_first_of_three_screens(app, home: Path, samp
         app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
         heights[page], pictures[page] = app.height(), app.end_of_picture()
         assert app.page.locator("h2").first.inner_text(), page  # it has its finding
+        if page == "overview":
+            folded = app.page.locator(".st-key-further_checks").bounding_box()
+            assert folded["y"] + folded["height"] <= SCREEN["height"]
+            assert heights[page] <= 1.2 * SCREEN["height"]  # two buttons, and Streamlit's margin
     assert max(heights.values()) <= 3 * SCREEN["height"], heights
     assert max(pictures.values()) <= SCREEN["height"], pictures
     app.assert_healthy()

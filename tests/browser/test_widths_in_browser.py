@@ -13,6 +13,7 @@ pytestmark = pytest.mark.browser
 
 LEAST_SHARE, LEAST_HEIGHT = 0.65, 180  # of the card, which has margins; pixels, on a phone
 # what lies outside the window sideways, and of the main plot the width of its axes and its column
+WIDTHS = (390, 600, 768, 1024, 1366, 1536, 1920, 2560)
 MEASURE = """main => {
   const page = document.querySelector("[data-testid='stMain']")
   const plot = document.querySelector(main)
@@ -66,7 +67,7 @@ def assert_filled(app, width: int, main: str) -> None:
 def test_diagrams_fill_their_column_and_wrap_at_every_width(app, home: Path) -> None:
     opened(app, home, "digits_predictions", "reliability", ".st-key-reliability_multiples_9")
     across = {}
-    for width in (390, 768, 1366, 2560):
+    for width in WIDTHS:
         assert_filled(app, width, ".st-key-reliability_diagram")
         panels = app.page.evaluate(PANELS)
         assert len(panels) == 10
@@ -74,6 +75,7 @@ def test_diagrams_fill_their_column_and_wrap_at_every_width(app, home: Path) -> 
         across[width] = len({x for x, _, _ in panels})
     assert across[390] == 1
     assert 3 <= across[1366] <= 4
+    assert across[1366] <= across[1920] <= across[2560]
     app.assert_healthy()
 
 

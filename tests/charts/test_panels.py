@@ -122,3 +122,27 @@ def test_a_large_fault_is_named_in_its_area_and_a_small_one_in_its_corner() -> N
         if inside:
             at = np.argmin(np.abs(curve.smooth_x - note.x))
             assert min(note.x, curve.smooth_y[at]) < note.y < max(note.x, curve.smooth_y[at])
+
+
+@pytest.mark.parametrize(("power", "n"), [(1.0, 60), (4.0, 60), (1.0, 3000), (2.0, 3000)])
+def test_what_chance_may_explain_is_pale_and_has_no_name(power: float, n: int) -> None:
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.02, 0.98, n)
+    rows, y = np.column_stack([1 - p, p]), (rng.random(n) < p**power).astype(int)
+    curve = diagnostics.reliability(rows, y, kind="class", label=1).curves[0]
+    figure: go.Figure = reliability_figure(curve, dark=False)
+    says = curve.smooth_x
+    sure = (curve.smooth_low > says) | (curve.smooth_high < says)
+    strong = {faded(colour, 0.45) for _, colour in palette(False).diverging}
+    for area in (one for one in figure.data if "onfident" in (one.name or "")):
+        drawn = np.abs(np.asarray(area.y)[: says.size] - says) > 1e-12
+        named = not area.name.startswith("Perhaps")
+        assert named == (area.fillcolor in strong)
+        assert (sure[drawn] == named).all()
+    names = {one.text for one in figure.layout.annotations}
+    assert names == {
+        f"<b>{one.name}</b>"
+        for one in figure.data
+        if isinstance(one, go.Scatter) and one.fillcolor in strong
+    }
+    assert bool(names) == sure.any()
