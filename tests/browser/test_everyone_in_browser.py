@@ -54,5 +54,15 @@ def test_axe_finds_nothing_on_any_page(app, reviews: dict[str, str]) -> None:
     app.page.get_by_role("dialog").get_by_label("Title").wait_for()
     if found := app.faults():
         faults["reviews on this machine"] = found
+    app.open(f"overview?review={reviews['classification']}")
+    for scheme in ("dark", "light"):  # it is dark since the last page
+        if scheme == "light":
+            app.page.keyboard.press("Escape")
+            app.turn("light")
+        app.page.get_by_role("button", name="Limits: all at their defaults").click(timeout=60_000)
+        app.page.get_by_role("dialog").get_by_role("button", name="Save the limits").wait_for()
+        app.idle(120)
+        if found := app.faults():
+            faults[f"limits, {scheme}"] = found
     assert not faults
     app.assert_healthy()
