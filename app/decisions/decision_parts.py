@@ -11,15 +11,12 @@ from app.shared import session, set_results, tiles
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.version_choice import choose_version
-from kdcal_core.charts import confusion_chart, cost_chart, net_benefit_chart
+from kdcal_core.charts import cost_chart, decision_words, decisions_chart, net_benefit_chart
 from kdcal_core.diagnostics import (
-    Confusion,
     Costs,
     DecisionCounts,
     best_threshold,
-    decision_confusion,
     decision_rates,
-    estimate_text,
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Decision, Review, Which, set_decision
@@ -175,21 +172,12 @@ def answer(view: Decided) -> Decided:
     picture, estimates = tiles.answer()
     with picture:
         view = _worth(view)
-    *rates, flagged = decision_rates(view.deciding, view.threshold)
-    found, right = rates[0], rates[2]
-    name = escape_markdown(view.name, 60)
-    its_rows = f"rows of class {name}" if view.name.isdecimal() else f"{name} rows"
-    if flagged.value > 0.0:
-        sentence = (
-            f"Flags {estimate_text(flagged)} of the rows and finds {estimate_text(found)} of the "
-            f"{its_rows}; of the flagged rows, {estimate_text(right)} are {name}."
-        )
-    else:
-        sentence = f"Flags none of the rows, so all {its_rows} are missed."
+    sentence = decision_words(view.deciding, view.threshold, escape_markdown(view.name, 60))
     if view.repaired is not None:
         sentence = f"With {escape_markdown(view.repaired.name)}: {in_sentence(sentence)}"
     headline.header(sentence, anchor=False)
     with estimates:
+        *rates, _ = decision_rates(view.deciding, view.threshold)
         tiles.estimate_column([one for one in rates if one.n])
     return view
 
@@ -223,12 +211,11 @@ def consequences(view: Decided) -> None:
         _cost(view)
     with right.container(border=True, height="stretch"):
         st.subheader("Rows by truth and decision", anchor=False)
-        table: Confusion = decision_confusion(view.deciding, view.threshold)
         names = (f"not {view.name}"[:80], view.name) if len(view.review.classes) > 2 else (
             view.review.classes[1 - view.event], view.name,
         )  # fmt: skip
         show(
-            drawn_once(confusion_chart, table, "joint", names, dark=is_dark()),
+            drawn_once(decisions_chart, view.deciding, view.threshold, names, dark=is_dark()),
             key="decision_confusion",
             of=view.of,
             finding=False,

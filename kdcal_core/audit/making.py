@@ -25,7 +25,9 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import (
     Chart,
     confusion_chart,
+    cost_chart,
     coverage_chart,
+    decisions_chart,
     distance_chart,
     distance_finding,
     ecdf_chart,
@@ -51,6 +53,7 @@ from kdcal_core.checks import (
 from kdcal_core.data import Roles, Task
 from kdcal_core.diagnostics import (
     Confusion,
+    Costs,
     DecisionCounts,
     Estimate,
     Reliability,
@@ -419,11 +422,22 @@ def charts_of_counts(counts: ClassCounts, review: Review, settings: AuditSetting
         lambda dark: confusion_chart(counts.confusion, "joint", classes, dark=dark),
     )
     if (decisions := counts.decisions) is not None and event is not None:
-        threshold = threshold_of(decisions, settings.decision)
+        decision = settings.decision
+        threshold = threshold_of(decisions, decision)
+        names = (classes[1 - event] if len(classes) == 2 else "another class", classes[event])
         yield (
             *("net_benefit", "Net benefit by threshold", "decisions"),
             lambda dark: net_benefit_chart(decisions, threshold, dark=dark),
         )
+        yield (
+            *("decisions", "Decisions at the threshold", "decisions"),
+            lambda dark: decisions_chart(decisions, threshold, names, dark=dark),
+        )
+        if decision.costs:
+            yield (
+                *("cost", "Mean cost by threshold", "decisions"),
+                lambda dark: cost_chart(decisions, Costs(**decision.costs), threshold, dark=dark),
+            )
 
 
 def _counts(sets: Sets, which: Which, event: int | None) -> ClassCounts:

@@ -47,7 +47,12 @@ from kdcal_core.charts.confidence import (
 from kdcal_core.charts.confusion import confusion_chart
 from kdcal_core.charts.coverage import coverage_by_chart, coverage_chart, quantile_reliability_chart
 from kdcal_core.charts.cumulative import cumulative_chart
-from kdcal_core.charts.decisions import cost_chart, net_benefit_chart
+from kdcal_core.charts.decisions import (
+    cost_chart,
+    decision_words,
+    decisions_chart,
+    net_benefit_chart,
+)
 from kdcal_core.charts.feature_weight import feature_weight_chart
 from kdcal_core.charts.foreign import (
     blend_words,
@@ -240,6 +245,8 @@ __all__ = [
     "coverage_chart",
     "cumulative_chart",
     "cut",
+    "decision_words",
+    "decisions_chart",
     "density_chart",
     "direction_text",
     "distance_chart",

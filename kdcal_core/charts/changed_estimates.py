@@ -234,7 +234,8 @@ def changed_words(
         verb = "differs" if other == 1 else "differ"
         parts.append(f"{other:,} {verb} where neither direction is better")
     if same:
-        parts.append(f"{same:,} of {n:,} estimates cannot be told apart")
+        alike = listed(list(dict.fromkeys(found["not told apart"])), 3, between=";")
+        parts.append(f"{same:,} of {n:,} estimates cannot be told apart: {alike}")
     return f"{one if names else one.capitalize()} is {'; '.join(parts)}."
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, new_figure
+from kdcal_core.charts.confusion import confusion_chart
 from kdcal_core.charts.marks import hovered, mark, ribbon
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data import FloatArray, IntArray
@@ -16,6 +19,8 @@ from kdcal_core.diagnostics import (
     DecisionCounts,
     best_threshold,
     cost_at,
+    decision_confusion,
+    decision_rates,
     decision_table,
     estimate_text,
     expected_cost,
@@ -24,7 +29,7 @@ from kdcal_core.diagnostics import (
     net_benefit_of_all,
     useful_thresholds,
 )
-from kdcal_core.text import counted, escape_html, number_text
+from kdcal_core.text import counted, escape_html, in_sentence, number_text
 
 NET_BENEFIT = """
 **Horizontal axis**: the threshold. A row is flagged if its stated probability is at least that
@@ -45,6 +50,11 @@ at each threshold by itself.
 the same rows. **Dashed**: the optimal threshold for these costs if the probabilities are
 calibrated, (false alarm - rest) / (false alarm - rest + missed - found) (Elkan 2001). If it lies
 outside the shaded thresholds, the probabilities are off: calibrate them first.
+"""
+DECISIONS = """
+**Rows** are true classes, **columns** what the threshold says: a row is flagged, as if it were of
+the class to be found, where its stated probability is at least the threshold. Cells count rows.
+The shares in the sentence have exact (Clopper-Pearson) 95% intervals.
 """
 _POINTS = 240
 _SHOWN = 0.01  # share of rows still flagged at the right end of the axis
@@ -98,6 +108,50 @@ def net_benefit_chart(
         table=lambda: decision_table(counts),
         name="net benefit",
     )
+
+
+def decision_words(counts: DecisionCounts, threshold: float, name: str) -> str:
+    """How many rows are flagged at a threshold, and how many of them rightly. Untrusted text.
+
+    Parameters
+    ----------
+    counts : DecisionCounts
+    threshold : float
+    name : str
+        Of the class whose rows are to be found.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics import decision_counts
+    >>> counts = decision_counts([0.2, 0.8] * 50, [0, 1] * 50)
+    >>> decision_words(counts, 0.5, "sick")
+    ... # doctest: +NORMALIZE_WHITESPACE
+    'Flags 50% (40% to 60%) of the rows and finds 100% (93% to 100%) of the sick rows; of the
+     flagged rows, 100% (93% to 100%) are sick.'
+    >>> decision_words(counts, 0.9, "1")
+    'Flags none of the rows, so all rows of class 1 are missed.'
+    """
+    found, _, right, _, flagged = decision_rates(counts, threshold)
+    rows = f"rows of class {name}" if name.isdecimal() else f"{name} rows"
+    if flagged.value == 0.0:
+        return f"Flags none of the rows, so all {rows} are missed."
+    return (
+        f"Flags {estimate_text(flagged)} of the rows and finds {estimate_text(found)} of the "
+        f"{rows}; of the flagged rows, {estimate_text(right)} are {name}."
+    )
+
+
+def decisions_chart(
+    counts: DecisionCounts, threshold: float, names: tuple[str, str], *, dark: bool
+) -> Chart:
+    """The rows by truth and by what follows at a threshold.
+
+    ``names`` are those of all other rows and of the rows to be found.
+    """
+    chart = confusion_chart(decision_confusion(counts, threshold), "joint", names, dark=dark)
+    words = f"At a threshold of {_percent(threshold)}: "
+    words += in_sentence(decision_words(counts, threshold, names[1]))
+    return replace(chart, finding=words, how_to_read=DECISIONS, name="decisions")
 
 
 def cost_chart(

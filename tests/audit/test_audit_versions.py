@@ -150,7 +150,8 @@ def test_several_audits_are_held_against_one_with_one_error_rate(content: AuditC
         "Summer and Spring cannot be told apart in any of 20 estimates."
     )
     assert compared_words(other, "Spring", "Autumn") == (
-        "Autumn is better than Spring in Loss 0; 18 of 19 estimates cannot be told apart."
+        "Autumn is better than Spring in Loss 0; 18 of 19 estimates cannot be told apart: Loss 1; "
+        "Loss 2; Loss 3; and 15 more."
     )
     first, *_, last = estimates_beside([one.estimates, other.estimates])
     assert first.before == many[0]

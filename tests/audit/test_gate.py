@@ -99,8 +99,11 @@ def test_the_chosen_threshold_is_kept_and_drawn(tmp_path: Path) -> None:
     assert again.subject.decision == asked.decision
     plain = run_gate(config(path, codes=("KC002",))).content
     drawn, known = ({one.key: one.light for one in each.charts} for each in (content, plain))
-    assert drawn["net_benefit"] != known["net_benefit"]
-    assert [key for key in drawn if drawn[key] != known[key]] == ["net_benefit"]
+    other = [key for key in drawn if drawn[key] != known.get(key)]
+    assert other == ["net_benefit", "decisions", "cost"]
+    assert known.keys() == drawn.keys() - {"cost"}  # without costs there is none
+    (decided,) = (one for one in content.charts if one.key == "decisions")
+    assert decided.finding.startswith("At a threshold of 15%: flags ")
     changed = {what: (old, new) for what, old, new in compare_audits(plain, content).facts}
     assert changed["Threshold"] == ("none", "0.15")
     assert changed["Costs"] == ("none", "false_negative 4")
