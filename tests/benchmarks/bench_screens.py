@@ -25,13 +25,14 @@ STARTED_BY = {
     "out_of_distribution": "Fit the kernel density version",
     "posterior_map": "Fit the kernel density version",
     "recalibration": "Recalibrate",
+    "watch": "Watch a made table",
 }
 MOST, FIRST = 3 * SCREEN["height"], SCREEN["height"]
 
 
 def run() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         os.environ["KDCAL_HOME"] = home
         with server() as (port, _), sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=_chromium(), args=FLAGS)
@@ -44,6 +45,7 @@ def run() -> list[dict[str, Any]]:
                 for name, place in places().items():
                     if review.task in place.tasks:
                         rows.append(_measured(page, name, place.title, review))
+                        print(rows[-1]["name"], rows[-1]["what"], flush=True)  # it takes long
             browser.close()
     return rows
 
