@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode, urlsplit
+
 import streamlit as st
 
 from app.shared import in_browser
@@ -44,6 +46,27 @@ def close() -> None:
     st.query_params.pop(_KEY, None)
     in_browser.focus_title()
     st.rerun()
+
+
+def link(here: str | None, project: str, audit: str) -> str:
+    """The whole address of an audit, for whoever may read it; empty where no browser gave its own.
+
+    Parameters
+    ----------
+    here : str or None
+        The page's address in the browser, as of ``st.context.url``.
+
+    Examples
+    --------
+    >>> link("https://kdcal.example.org/audits?review=secret#top", "p", "a")
+    'https://kdcal.example.org/audits?audit=p%3Aa'
+    >>> link(None, "p", "a")
+    ''
+    """
+    if not here:
+        return ""
+    query = urlencode({_KEY: f"{project}:{audit}"})
+    return urlsplit(here)._replace(query=query, fragment="").geturl()
 
 
 def without_review() -> None:

@@ -170,4 +170,8 @@ def _bar(
             audit_address.allow_work(project.id, audit.id)
             st.rerun()
     audit_files.downloads(record, project, audit)
+    if link := audit_address.link(st.context.url, project.id, audit.id):
+        with st.popover("Link", icon=":material/link:", type=quiet()):
+            st.caption("It opens this audit read-only, for whoever may see it.")
+            st.code(link, language=None)
     return event
