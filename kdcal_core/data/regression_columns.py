@@ -356,15 +356,34 @@ _QUANTILE = re.compile(
 _SAMPLE_COLUMN = re.compile(
     r"(?:(?:y_)?pred(?:icted|iction)?_)?(?:sample|draw|member|ensemble|replicate|mc|pass)_?([0-9]+)"
 )
+# words in longer names, as in "lgd_actual" beside "lgd_predicted"; some in the languages of files
+_OUTCOME_WORDS = frozenset(
+    (
+        *("actual", "actuals", "true", "truth", "observed", "realised", "realized", "measured"),
+        *("outcome", "target", "ist", "tatsächlich", "beobachtet", "réel", "reel", "real"),
+    )
+)
+_POINT_WORDS = frozenset(
+    (
+        *("pred", "preds", "predicted", "prediction", "forecast", "forecasted", "estimated"),
+        *("fitted", "yhat", "modelled", "prognose", "vorhersage", "prévision", "prevision"),
+        *("predicción", "pronóstico"),
+    )
+)
 _SIDES: Mapping[str, frozenset[str]] = {
-    "lower": frozenset(("lower", "lo", "low", "lwr", "lb")),
-    "upper": frozenset(("upper", "hi", "high", "upr", "ub")),
+    "lower": frozenset(
+        ("lower", "lo", "low", "lwr", "lb", "untere", "unteres", "inférieure", "inferior")
+    ),
+    "upper": frozenset(
+        ("upper", "hi", "high", "upr", "ub", "obere", "oberes", "supérieure", "superior")
+    ),
 }
 # what else the name of an interval's end may hold; a feature may be called "low_income"
 _BOUND_WORDS = frozenset(
     (
         *("y", "yhat", "hat", "pred", "prediction", "predicted", "forecast", "estimate", "fitted"),
         *("ci", "pi", "interval", "bound", "limit", "conf", "band", "quantile", "mean"),
+        *("grenze", "schranke", "intervall", "prognose", "borne", "limite"),
     )
 )
 _HELD = 0.5  # share of its values between two bounds, from which a column may be their outcome
@@ -407,7 +426,7 @@ def guess_regression_roles(
     taken = set(feature_names or ()) & set(frame.columns) - {target}
     truth = named(frame, _TRUE_MEANS, taken | {target or ""})
     taken |= {truth} if truth else set()
-    target = target or named(frame, _OUTCOMES, taken)
+    target = target or named(frame, _OUTCOMES, taken) or _said_outcome(frame, taken)
     taken |= {target} if target else set()
     guessed, parameters = predictions_in(frame, taken)
     used = taken | {column for _, column in parameters}
@@ -451,7 +470,7 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
     """
     truth = named(frame, _TRUE_MEANS, set())
     aside = {truth} if truth else set()
-    target = named(frame, _OUTCOMES, aside)
+    target = named(frame, _OUTCOMES, aside) or _said_outcome(frame, aside)
     if target is None:
         return not classification.outputs and _has_forecasts(frame, aside)
     if not mostly_numbers(frame[target]):
@@ -477,13 +496,59 @@ def _has_forecasts(frame: pd.DataFrame, aside: set[str]) -> bool:
 
 def _held_by(frame: pd.DataFrame, taken: set[str]) -> str | None:
     """The measured column that lies best between columns named as the ends of an interval."""
+    return next(iter(held_columns(frame, taken)), None)
+
+
+def held_columns(frame: pd.DataFrame, taken: set[str]) -> list[str]:
+    """Measured columns that mostly lie between columns named as the ends of an interval.
+
+    The one of which most values do comes first.
+
+    Examples
+    --------
+    >>> x = np.linspace(0.0, 1.0, 20)
+    >>> frame = pd.DataFrame({"a": x, "b": 3 * x, "lower_90": x - 0.1, "upper_90": x + 0.1})
+    >>> held_columns(frame, taken=set())
+    ['a']
+    """
     pairs = [(one.lower, one.upper) for one in bounds_in(frame, taken)]
     shares = {
         name: max((_inside(frame, lower, upper, name) for lower, upper in pairs), default=0.0)
         for name in measured_columns(frame, taken)
     }
-    best = max(shares, key=shares.__getitem__, default=None)
-    return best if best is not None and shares[best] > _HELD else None
+    held = [name for name, share in shares.items() if share > _HELD]
+    return sorted(held, key=lambda name: -shares[name])
+
+
+def _said_outcome(frame: pd.DataFrame, taken: set[str]) -> str | None:
+    """The one measured column with a word in its name that says so, as in "lgd_actual"."""
+    found = [name for name in measured_columns(frame, taken) if says_outcome(name)]
+    return found[0] if len(found) == 1 else None
+
+
+def says_outcome(name: str) -> bool:
+    """Whether a word in a column's name says that it holds what happened.
+
+    Examples
+    --------
+    >>> says_outcome("lgd_actual"), says_outcome("LGD Ist"), says_outcome("predicted_target")
+    (True, True, False)
+    """
+    words = _words(name)
+    return bool(words & _OUTCOME_WORDS) and not (
+        words & _POINT_WORDS or simple(name) in _TRUE_MEANS
+    )
+
+
+def _words(name: str) -> set[str]:
+    return set(re.findall(r"[^\W\d_]+", simple(name)))
+
+
+def _stems(columns: Iterable[str]) -> set[str]:
+    """What is left of names that say what happened or what was predicted: "lgd" of "lgd_actual"."""
+    either = _OUTCOME_WORDS | _POINT_WORDS
+    parts = ([*re.findall(r"[^\W\d_]+", simple(one))] for one in columns)
+    return {"_".join(w for w in words if w not in either) for words in parts if {*words} & either}
 
 
 def _inside(frame: pd.DataFrame, lower: str, upper: str, column: str) -> float:
@@ -534,7 +599,7 @@ def bounds_in(frame: pd.DataFrame, taken: set[str]) -> tuple[Bounds, ...]:
     >>> bounds_in(pd.DataFrame({"lower90": [1.0], "upper90": [3.0]}), taken=set())[0].level
     0.9
     """
-    columns = {simple(name) for name in frame.columns}
+    columns = {simple(name) for name in frame.columns} | _stems(map(str, frame.columns))
     ends: dict[str, dict[tuple[str, str], str]] = {side: {} for side in _SIDES}
     for name in map(str, frame.columns):
         words = re.findall(r"[^\W\d_]+|\d+", simple(name))  # "lower90" is two words
@@ -639,8 +704,19 @@ def _parameters(columns: Sequence[str]) -> Iterator[tuple[str, str]]:
     stripped = {_AFFIX.sub("", name): column for name, column in reversed(plain.items())}
     for parameter, names in _NAMES.items():
         found = [index[name] for name in names for index in (plain, stripped) if name in index]
+        if not found and parameter == "mean":
+            said = [column for column in columns if _says_point(column)]
+            found = said if len(said) == 1 else []
         if found:
             yield parameter, found[0]
+
+
+def _says_point(name: str) -> bool:
+    """Whether a word in a column's name, as in "lgd_predicted", says that it holds a prediction."""
+    words = _words(name)
+    other = set().union(*_SIDES.values(), *_SPREAD_WORDS.values(), {"log", "error", "residual"})
+    numbered = _QUANTILE.fullmatch(simple(name)) or _SAMPLE_COLUMN.fullmatch(simple(name))
+    return bool(words & _POINT_WORDS) and not (words & other or numbered)
 
 
 def _quantiles(columns: Sequence[str]) -> Parameters:

@@ -15,9 +15,11 @@ from kdcal_core.data.regression_columns import (
     Parameters,
     bounds_in,
     follows,
+    held_columns,
     interval_levels,
     is_outcome_name,
     measured_columns,
+    says_outcome,
 )
 from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import Roles
@@ -70,9 +72,9 @@ class RegressionReader(ColumnReader):
     def _targets(self, roles: Roles) -> list[str]:
         if roles.target is None:
             return []
-        certain = is_outcome_name(roles.target)
-        if not (self.model or roles.parameters or certain):
-            return [roles.target]  # what the model gives is not there yet
+        certain = next((how for how in (is_outcome_name, says_outcome) if how(roles.target)), None)
+        if not (self.model or roles.parameters or certain):  # perhaps there are bounds alone
+            return list(dict.fromkeys([roles.target, *held_columns(self.frame, set())]))
         taken = {*used_columns(roles)} - {roles.target}
         if not self.model:
             taken -= {*roles.features}
@@ -80,7 +82,7 @@ class RegressionReader(ColumnReader):
         taken |= {name for one in bounds for name in (one.lower, one.upper)}
         free = measured_columns(self.frame, taken)
         if certain:
-            free = [name for name in free if is_outcome_name(name)]
+            free = [name for name in free if certain(name)]
         return list(dict.fromkeys([roles.target, *free]))
 
     def _target_doubt(self, roles: Roles, names: Sequence[str]) -> Doubt:
