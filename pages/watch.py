@@ -1,4 +1,4 @@
-"""Watch: a new table against the audited rows, with or without labels."""
+"""Watch: a new table against the reference rows, with or without labels."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from app.shared.emphasis import quiet
 from kdcal_core.audit import (
     URL,
     Record,
+    date_text,
     deliver_in_background,
     root_of_audits,
 )
@@ -56,7 +57,7 @@ def reporting_errors() -> Iterator[None]:
 
 
 def judged_words(rows: str) -> str:
-    """Which audit has last judged a scored set, by its digest, as a clause in Markdown.
+    """Which audit has last judged a scored set, by its digest, as a phrase in Markdown.
 
     Empty where the person in front of the page may not ask, or the record cannot be read: a page
     that only mentions it goes on.
@@ -71,10 +72,11 @@ def judged_words(rows: str) -> str:
     found = [(one, audit) for one in known for audit in one.audits.values()]
     found = [(one, audit) for one, audit in found if audit.facts.rows == rows]
     if not found:
-        return "which no audit in the record has judged"
+        return "; no audit in the record has judged it"
     project, audit = max(found, key=lambda one: one[1].drafted.when.at)
     title, name = (escape_markdown(one, 80) for one in (audit.facts.title, project.name))
-    return f"which the audit {title} of {name} judged ({audit.state})"
+    day = date_text(audit.drafted.when.at)
+    return f", judged by the audit {title} of {name} of {day} ({audit.state})"
 
 
 def record_button(review: Review) -> None:

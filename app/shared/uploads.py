@@ -41,7 +41,7 @@ FOREIGN_HELP = (
     "class. Nothing is fitted on them."
 )
 WATCHED_HELP = (
-    "Rows for the model, or its predictions, in the columns of the audited table. The column of "
+    "Rows for the model, or its predictions, in the columns of the reference table. The column of "
     "the true class may be missing, wholly or in some rows. Rows stand in the order in which they "
     "came."
 )

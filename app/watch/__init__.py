@@ -9,10 +9,11 @@ PLACE = Place(
     icon=":material/monitoring:",
     purpose="What has changed in a new table, with or without labels, and whether to recalibrate",
     will_show=(
-        "Here you will see a new table of rows, with or without labels, against the audited ones: "
-        "whether the scores have moved by more than chance, the accuracy that can be expected "
-        "without labels and what it takes for granted, the classes' shares, and a test of "
-        "calibration that may be looked at whenever labels arrive and says when to recalibrate."
+        "Here you will see a new table of rows, with or without labels, against the reference "
+        "rows, which are those of the evaluation set: whether the scores have moved by more than "
+        "chance, the accuracy that can be expected without labels and what it takes for granted, "
+        "the classes' shares, and a test of calibration that may be looked at whenever labels "
+        "arrive and says when to recalibrate."
     ),
     rows_alone="The sequential test and the comparison of unknown rows by density",
 )

@@ -95,15 +95,14 @@ def _look(watch: Watch) -> dict[str, bool]:
 
 
 def _about(review: Review, watch: Watch, method: str | None) -> None:
-    """Which rows are compared with which, and whether an audit has judged the earlier ones."""
+    """Which rows are compared with which, and whether an audit has judged the reference rows."""
     table, earlier = watch.table, len(watch.state.tables) - 1
     before = f" {counted(earlier, 'table')} came before." if earlier else ""
     label = "" if method is None else f" All scores are those of {CALIBRATORS[method].label}."
     judged = audits_here.judged_words(review.sets[watch.which].digest)
-    rows = ", ".join(filter(None, (f"rows of the {watch.which} set", judged)))
     st.caption(
         f"{counted(table.rows, 'new row')}, {table.labelled:,} with a label, against the "
-        f"{watch.n_audited:,} {rows}.{before}{label}"
+        f"{watch.n_reference:,} reference rows: the {watch.which} set{judged}.{before}{label}"
     )
 
 
@@ -130,10 +129,10 @@ def _tiles(watch: Watch) -> None:
 def _accuracy(watch: Watch) -> tuple[Estimate, str]:
     """From labels if all rows have one, else without labels."""
     one = watch.measures[0]
-    audited = f"audited rows {value_text(one.audited)}"
+    reference = f"reference {value_text(one.reference)}"
     if watch.labels is not None and watch.table.labelled == watch.table.rows:
-        return replace(watch.labels.accuracy, label="Accuracy"), f"from labels; {audited}"
-    return replace(one.new, label="Estimated accuracy"), f"without labels; {audited}"
+        return replace(watch.labels.accuracy, label="Accuracy"), f"from labels; {reference}"
+    return replace(one.new, label="Estimated accuracy"), f"without labels; {reference}"
 
 
 def _drift(watch: Watch) -> tuple[Estimate, str]:
@@ -156,10 +155,10 @@ def _fourth(watch: Watch) -> tuple[Estimate, str]:
         return gap, f"e-value {e_value}; {least} is a signal"
     if watch.shares is not None and watch.asked_event:
         share = watch.shares.shares[watch.classes.index(watch.asked_event)]
-        audited = f"mean probability {value_text(share, share.expected)} in the audited rows"
-        return replace(share, label="Event rate"), f"by EM; {audited}"
+        reference = f"mean probability {value_text(share, share.expected)} in the reference rows"
+        return replace(share, label="Event rate"), f"by EM; {reference}"
     one = watch.measures[-1]
-    return one.new, f"without labels; {value_text(one.audited)} on the audited rows"
+    return one.new, f"without labels; reference {value_text(one.reference)}"
 
 
 def _scores(review: Review, watch: Watch) -> None:
@@ -210,7 +209,7 @@ def _estimates(review: Review, watch: Watch) -> None:
     known = [one.labels for one in watch.measures]
     columns = {
         "Measure": [printable(one.title, 60) for one in watch.measures],
-        "Audited rows": [estimate_text(one.audited, chance=False) for one in watch.measures],
+        "Reference": [estimate_text(one.reference, chance=False) for one in watch.measures],
         "New, without labels": [estimate_text(one.new, chance=False) for one in watch.measures],
     }
     if any(one is not None for one in known):
@@ -220,7 +219,7 @@ def _estimates(review: Review, watch: Watch) -> None:
     show_table(
         pd.DataFrame(columns),
         key="watch_measures_table",
-        alt="Measures of the audited rows and of the new rows",
+        alt="Measures of the reference rows and of the new rows",
     )
     _taken_for_granted(watch, "Without labels")
 
@@ -241,7 +240,7 @@ def _shares(review: Review, watch: Watch) -> None:
         pd.DataFrame(
             {
                 "Class": [printable(name, 60) for name, _, _ in each],
-                "Audited rows": [value_text(share, share.expected) for _, share, _ in each],
+                "Reference": [value_text(share, share.expected) for _, share, _ in each],
                 "New, without labels": [estimate_text(one, chance=False) for _, one, _ in each],
                 "Change": [value_text(change) for _, _, change in each],
                 "Interval of the change": [interval_text(change) for _, _, change in each],
@@ -331,7 +330,7 @@ def _no_state(review: Review, watch: Watch) -> str:
     if watch.state.of.calibrator:
         return "the calibrator was chosen here and has no file"
     if any(note.startswith(DIVIDED) for note in review.notes):
-        return "the audited rows are a part of a file"
+        return "the reference rows are a part of a file"
     return ""
 
 

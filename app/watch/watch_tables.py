@@ -59,8 +59,8 @@ def _nothing_yet(review: Review) -> None:
         st.markdown(navigation.places()["watch"].will_show)
         what = "rows for the model" if review.model is not None else "predictions of the model"
         st.markdown(
-            f"It needs a new table: {what}, in the columns of the audited table. The column of the "
-            "true class may be missing, wholly or in some rows."
+            f"It needs a new table: {what}, in the columns of the reference table. The column of "
+            "the true class may be missing, wholly or in some rows."
         )
         uploads.watched_uploader(review)
         if review.has_evaluation:
@@ -124,7 +124,7 @@ def _remove(review_id: str, name: str) -> None:
 
 
 def _settings(review: Review, names: list[str], chosen: str | None) -> WatchSettings:
-    """The sequential test's level, where it began, and what audited rows are weighted by."""
+    """The sequential test's level, where it began, and what reference rows are weighted by."""
     before = [] if chosen is None else names[: names.index(chosen)]
     with st.popover("Settings", icon=":material/tune:", type=quiet()):
         st.subheader("Sequential test", anchor=False)
@@ -169,7 +169,7 @@ def _by_features(review: Review, chosen: str | None) -> bool:
         disabled=bool(why_not),
     )
     st.caption(
-        "Audited rows that resemble the new ones then count more. Otherwise rows resemble each "
+        "Reference rows that resemble the new ones then count more. Otherwise rows resemble each "
         "other by their score alone, which is not enough where the model leaves out a feature that "
         "changed. It needs the features of both tables, and assumes that rows with the same "
         "features have the same chance of the event in both."

@@ -17,24 +17,24 @@ from kdcal_core.text import escape_markdown, p_text
 
 WILL_SHOW = (
     "Here you will see how many of the new rows lie where the model has seen hardly any data, in "
-    "all features together, beside the audited rows."
+    "all features together, beside the reference rows."
 )
 
 
 def unknown_rows(review: Review, watch: Watch) -> None:
-    """New rows unlike all audited ones by their score and, for a model with regions, by density."""
+    """New rows unlike all reference rows by their score and, with regions, by density."""
     outside = estimate_text(watch.watched.outside, chance=False)
     if watch.watched.weighted_by == "features":
         st.markdown(
-            f"By all features, {outside} of the new rows are unlike all audited rows: rows like "
-            "them are far more frequent among the new rows than at any audited row, or their score "
-            "is beyond all audited scores."
+            f"By all features, {outside} of the new rows are unlike all reference rows: rows like "
+            "them are far more frequent among the new rows than at any reference row, or their "
+            "score is beyond all reference scores."
         )
     else:
         st.markdown(
-            f"By their score, {outside} of the new rows are unlike all audited rows: it is beyond "
-            "all audited scores, or far more frequent among the new rows than at any audited row. "
-            "Rows that are new in their features may have usual scores."
+            f"By their score, {outside} of the new rows are unlike all reference rows: it is "
+            "beyond all reference scores, or far more frequent among the new rows than at any "
+            "reference row. Rows that are new in their features may have usual scores."
         )
     name = watch.table.name
     if review.model is None or name not in review.watched:
@@ -71,14 +71,14 @@ def _by_features(found: UnknownChange) -> None:
     more = found.change.low > 0.0
     st.subheader(
         escape_markdown(
-            f"{'More' if more else 'No more'} new rows than audited ones lie where the model has "
+            f"{'More' if more else 'No more'} new rows than reference rows lie where the model has "
             f"seen hardly any data: {estimate_text(found.new, chance=False)} instead of "
-            f"{estimate_text(found.audited, chance=False)}.",
+            f"{estimate_text(found.reference, chance=False)}.",
             400,
         ),
         anchor=False,
     )
-    rows = (("New rows", found.new), ("Audited rows", found.audited), ("Change", found.change))
+    rows = (("New rows", found.new), ("Reference rows", found.reference), ("Change", found.change))
     show_table(
         pd.DataFrame(
             {

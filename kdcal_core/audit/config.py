@@ -55,7 +55,7 @@ _DECISION = {"threshold": float, **dict.fromkeys(CASES, float)}
 _LIMIT = {"at_least": float, "at_most": float, "against": str}
 WATCH_KEYS = {
     "psi_at_most": "population stability index of the scores; inf for no limit",
-    "unknown_at_most": "share of rows whose score is unlike that of all audited rows",
+    "unknown_at_most": "share of rows whose score is unlike that of all reference rows",
     "unknown_by_density_at_most": "share of rows where a model with regions has seen hardly any",
     "accuracy_at_least": "share of right predictions",
     "auc_at_least": "AUROC of the event, with two classes",
@@ -78,14 +78,14 @@ class WatchLimits:
     psi_at_most : float
         Of the population stability index of the scores; infinite for no limit.
     unknown_at_most : float or None
-        Of the share of new rows whose score is unlike that of all audited rows, from 0 to 1.
+        Of the share of new rows whose score is unlike that of all reference rows, from 0 to 1.
     unknown_by_density_at_most : float or None
         Of the share of new rows that lie where the model has seen hardly any data, from 0 to 1. It
         needs a model with regions, to which a kernel density version is fitted.
     accuracy_at_least, auc_at_least, calibration_error_at_most : float or None
         From 0 to 1.
     rate_change_at_most : float or None
-        Of the event's rate, up or down: new rows minus audited ones.
+        Of the event's rate, up or down: new rows minus reference rows.
     alpha : float
         Chance that the sequential test of calibration ever signals for a calibrated model.
     """
@@ -132,10 +132,10 @@ class AuditConfig:
     signature, signature_key : str or None
         Files of an OpenSSF model signature and of its maker's public key.
     watch : WatchLimits
-        Of later tables, which `kdcal watch` holds against the audited rows.
+        Of later tables, which `kdcal watch` holds against the reference rows.
     weighted_by : {"scores", "features"}
-        What the audited rows are weighted by, so that they resemble the new ones, for the estimates
-        without labels.
+        What the reference rows are weighted by, so that they resemble the new ones, for the
+        estimates without labels.
     """
 
     title: str

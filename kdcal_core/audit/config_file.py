@@ -117,14 +117,14 @@ def _signature_lines(subject: Subject, named: Collection[str]) -> Iterator[str]:
 
 def _watch_lines(two_classes: bool) -> Iterator[str]:
     """The table [watch] as a comment: defaults, and examples of what has none."""
-    yield "# Limits of 'kdcal watch', which holds later tables against the audited rows."
+    yield "# Limits of 'kdcal watch', which holds later tables against the reference rows."
     yield "# [watch]"
     made = WatchLimits()
     for key, words in WATCH_KEYS.items():
         if two_classes or key not in _OF_AN_EVENT:
             known = getattr(made, key)
             yield f"# {key} = {_EXAMPLES[key] if known is None else known!r}  # {words}"
-    yield '# weighted_by = "scores"  # or "features": what audited rows are weighted by'
+    yield '# weighted_by = "scores"  # or "features": what reference rows are weighted by'
 
 
 def config_of(content: AuditContent, project: str = "") -> str:

@@ -1,4 +1,4 @@
-"""A new table against the audited rows of a classification: drift, performance, late labels."""
+"""A new table against the reference rows of a classification: drift, performance, late labels."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _MADE_LEAST = 0.2  # chance that the row with the lowest score is in the made ta
         fix="Audit the new rows of a regression once they have outcomes.",
     ),
     settle=settled,
-    edition="clusters in the test",
+    edition="reference rows",
     covers=lambda review: [review.event, review.event_class, list(open_doubts(review))],
 )
 def watch_table(sets: Sets, *, settings: WatchSettings) -> Watch:
@@ -131,7 +131,7 @@ def _new_table(sets: Sets, settings: WatchSettings, progress: Progress) -> _Rows
 
 
 def _together(sets: Sets, which: Which, new: _Rows) -> tuple[Dependence | None, tuple[str, ...]]:
-    """How the audited and then the new rows depend on one another; a note where that is unknown."""
+    """How the reference and then the new rows depend on one another; a note if that is unknown."""
     roles = sets.reader.roles
     column = roles.time or roles.cluster
     if column is None:
@@ -148,7 +148,7 @@ def _together(sets: Sets, which: Which, new: _Rows) -> tuple[Dependence | None, 
         both = pd.concat([sets.frame(which, (column,)), new.rows.units], ignore_index=True)
         return row_dependence(both, roles), ()
     except InputError as error:
-        return None, (f"All new and audited rows are counted as independent here. {error}",)
+        return None, (f"All new and reference rows are counted as independent here. {error}",)
 
 
 def _earlier(
@@ -177,7 +177,7 @@ def _earlier(
 def _calibrated(
     sets: Sets, which: Which, settings: WatchSettings, tables: list[_Rows], progress: Progress
 ) -> tuple[ScoredSet, list[_Rows]]:
-    """The audited rows and the tables, as a calibrator states them."""
+    """The reference rows and the tables, as a calibrator states them."""
     assert settings.method is not None
     calibration = sets.read("calibration")
     evaluation = sets.read("evaluation") if which == "evaluation" else None
@@ -308,7 +308,7 @@ def made_shift(rows: ScoredSet, event: int | None, seed: int) -> tuple[FloatArra
 def _measured(
     review: Review,
     which: Which,
-    audited: ScoredSet,
+    reference: ScoredSet,
     rows: _Rows,
     of: Watched,
     earlier: WatchState | None,
@@ -320,15 +320,15 @@ def _measured(
     """All that is computed from the arrays."""
     event, asked, seed = review.event, review.event_class, settings.seed
     proba, y, table = rows.rows.proba, rows.rows.y, rows.known
-    score, new = (_score(one, event) for one in (audited.proba, proba))
+    score, new = (_score(one, event) for one in (reference.proba, proba))
     bins = freeze_bins(score) if earlier is None else earlier.bins
     progress(0.0, "Measuring drift")
     shift = score_shift(score, new, bins=bins, dependence=together, seed=seed)
     progress(0.3, "Estimating performance without labels")
     old_features, new_features = features or (None, None)
     estimated = label_free_performance(
-        audited.proba,
-        audited.y,
+        reference.proba,
+        reference.y,
         proba,
         event=asked,
         weighting=settings.weighted_by,
@@ -340,7 +340,7 @@ def _measured(
     progress(0.7, "Estimating the classes' shares")
     shares, why_not = None, ""
     try:
-        shares = label_shift(proba, audited.proba, audited.y, dependence=together, seed=seed)
+        shares = label_shift(proba, reference.proba, reference.y, dependence=together, seed=seed)
         shares = replace(shares, adjusted=shares.adjusted[:0])  # as large as the table, and unused
     except InputError as error:  # few rows; the other measures stay
         why_not = str(error)
@@ -363,7 +363,7 @@ def _measured(
     return Watch(
         title=settings.title or review.title,
         which=which,
-        n_audited=len(score),
+        n_reference=len(score),
         table=table,
         event=of.event,
         asked_event="" if asked is None else review.classes[asked],
@@ -379,7 +379,7 @@ def _measured(
         notes=(
             *copies,
             *([] if test is None else _test_alone(together)),
-            *_notes(review, audited.weight is not None, table, of),
+            *_notes(review, reference.weight is not None, table, of),
         ),
         state=after,
         exit_code=exit_code(worst(results), settings.undecided),
@@ -440,9 +440,11 @@ def _share(
 def _notes(review: Review, weighted: bool, table: WatchedTable, of: Watched) -> tuple[str, ...]:
     notes = list(open_doubts(review))
     if weighted:
-        notes.append("The audited rows have weights, which are not used here: every row counts 1.")
-    if table.sha256 == of.audited:
-        notes.append("The new table is the audited one: nothing can have changed.")
+        notes.append(
+            "The reference rows have weights, which are not used here: every row counts 1."
+        )
+    if table.sha256 == of.reference:
+        notes.append("The new table is the reference table itself: nothing can have changed.")
     if 0 < table.labelled < table.rows:
         lacking = counted(table.rows - table.labelled, "row")
         notes.append(

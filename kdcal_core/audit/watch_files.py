@@ -1,4 +1,4 @@
-"""`kdcal watch`: a new table against the audited rows that the files of a configuration name."""
+"""`kdcal watch`: a new table against the reference rows that the files of a configuration name."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def run_watch(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Watch:
-    """Hold a new table against the audited rows that a configuration names.
+    """Hold a new table against the reference rows that a configuration names.
 
     Parameters
     ----------
     data : path
-        The new table: rows for the model, or its predictions in the audited table's columns. Its
+        The new table: rows for the model, or its predictions in the reference table's columns. Its
         target column is read if it has one; labels may be missing.
     state : path, optional
         The file that the watch of the table before wrote. Its bins are used again, and the
@@ -79,7 +79,7 @@ def run_watch(
     files = replace(config.files, training=training, foreign=())
     with tempfile.TemporaryDirectory(prefix="kdcal-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        workspace, review, source = _audited(
+        workspace, review, source = _reference(
             config, files, table, folder, part_of(progress, 0.0, 0.3)
         )
         fit = None if most is None else _graph_request(workspace, source)
@@ -111,10 +111,10 @@ def run_watch(
         return with_unknown(found, unknown, most, config.undecided)
 
 
-def _audited(
+def _reference(
     config: AuditConfig, files: NamedFiles, table: Path, folder: Path, progress: Progress
 ) -> tuple[Workspace, Review, Review]:
-    """The review of the audited files, and that of the model where a calibrator stands between."""
+    """The review of the reference rows, and that of the model where a calibrator stands between."""
     if files.task == "regression":
         raise _regression()
     workspace = Workspace(folder / "reviews")
@@ -173,7 +173,7 @@ def _unknown(
 
 
 def _alone(files: NamedFiles) -> NamedFiles:
-    """The audited rows without the other set."""
+    """The reference rows without the other set."""
     if files.evaluation is None:
         return files
     named = replace(files, evaluation=None)
@@ -194,7 +194,7 @@ def _watched(config: AuditConfig, files: NamedFiles, review: Review) -> Watched:
     return Watched(
         model=digest_of(Path(files.model)) if files.model else "",
         calibrator=digest_of(Path(config.calibrator)) if config.calibrator else "",
-        audited=digest_of(Path(source)),
+        reference=digest_of(Path(source)),
         classes=review.classes,
         event="" if review.event is None else review.classes[review.event],
     )

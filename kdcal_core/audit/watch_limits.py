@@ -22,9 +22,9 @@ from kdcal_core.errors import InputError
 from kdcal_core.review import Limit
 
 Source = Literal["scores", "features", "without labels", "labels"]
-BEYOND_SCORES = "Beyond the audited scores"
-"""Title of the share of new rows that are unlike all audited rows by their score."""
-UNLIKE = "Unlike the audited rows"
+BEYOND_SCORES = "Beyond the reference scores"
+"""Title of the share of new rows that are unlike all reference rows by their score."""
+UNLIKE = "Unlike the reference rows"
 """The same by all features."""
 
 
@@ -125,8 +125,8 @@ def judged(
     if limits.rate_change_at_most is not None and of_event is not None:
         rate = of_event.rate.rows if known is None or known.rate is None else known.rate
         change = replace(
-            unpaired_difference(rate, of_event.rate.audited),
-            name="Event rate: new rows minus audited ones",
+            unpaired_difference(rate, of_event.rate.reference),
+            name="Event rate: new rows minus reference rows",
             label="Change of the event's rate",
         )
         limit = Limit(-limits.rate_change_at_most, limits.rate_change_at_most)

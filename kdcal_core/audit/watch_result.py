@@ -1,4 +1,4 @@
-"""What a watch found: a new table against the audited rows."""
+"""What a watch found: a new table against the reference rows."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from kdcal_core.review import Which
 
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """A new table against the audited rows.
+    """A new table against the reference rows.
 
     Attributes
     ----------
     title : str
     which : {"calibration", "evaluation"}
-        The audited set.
-    n_audited : int
+        The reference set.
+    n_reference : int
     table : WatchedTable
         The new one.
     event : str
@@ -62,7 +62,7 @@ class Watch:
 
     title: str
     which: Which
-    n_audited: int
+    n_reference: int
     table: WatchedTable
     event: str
     asked_event: str
@@ -92,11 +92,11 @@ class Watch:
         known, of_event, error = self.labels, self.estimated.event, self.watched
         correct = self.estimated.predictions.rate
         accuracy = None if known is None else known.accuracy
-        found = [ComparedMeasure("Accuracy", correct.audited, correct.rows, accuracy)]
+        found = [ComparedMeasure("Accuracy", correct.reference, correct.rows, accuracy)]
         if of_event is not None:
             area, rate = (None, None) if known is None else (known.auc, known.rate)
             found += [
-                ComparedMeasure(f"{what} of {self.asked_event}", one.audited, one.rows, labels)
+                ComparedMeasure(f"{what} of {self.asked_event}", one.reference, one.rows, labels)
                 for what, one, labels in (
                     ("AUROC", of_event.auc, area),
                     ("Rate", of_event.rate, rate),
@@ -104,7 +104,7 @@ class Watch:
             ]
         new = error.calibration_error
         labels = None if known is None else known.calibration_error
-        return (*found, ComparedMeasure("Calibration error", error.audited_error, new, labels))
+        return (*found, ComparedMeasure("Calibration error", error.reference_error, new, labels))
 
     @property
     def watched(self) -> LabelFree:

@@ -1,4 +1,4 @@
-"""A new table's probabilities and labels, read as those of the audited rows; runs in a worker."""
+"""A new table's probabilities and labels, read as those of the reference rows; runs in a worker."""
 
 from __future__ import annotations
 

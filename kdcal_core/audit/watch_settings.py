@@ -29,7 +29,7 @@ class WatchSettings:
         Its digest, filled in if empty.
     method : str or None
         Key of a calibrator that reads nothing but probabilities. It is fitted on the calibration
-        set, and its output stands in place of the model's: on the audited rows held out from the
+        set, and its output stands in place of the model's: on the reference rows held out from the
         fit, or cross-fitted.
     earlier : tuple of (name, digest)
         New tables of the review that came before, whose labels the sequential test counts first.
@@ -72,14 +72,14 @@ def watched_of(review: Review, method: str | None = None) -> Watched:
     return Watched(
         model=review.model.digest if review.model else "",
         calibrator="" if method is None else f"{method} fitted on {fitted_on}",
-        audited=review.tables[which].digest,
+        reference=review.tables[which].digest,
         classes=review.classes,
         event="" if review.event is None else review.classes[review.event],
     )
 
 
 def why_no_features(review: Review, table: str | None) -> str:
-    """Why the audited rows cannot be weighted by features for a new table; empty if they can.
+    """Why the reference rows cannot be weighted by features for a new table; empty if they can.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def settled(review: Review, settings: WatchSettings) -> WatchSettings:
     by_features = settings.weighted_by == "features"
     if by_features and (why_not := why_no_features(review, settings.table)):
         raise InputError(
-            f"The audited rows cannot be weighted by features, because {why_not}",
+            f"The reference rows cannot be weighted by features, because {why_not}",
             fix="Watch the model on its inputs, or weight by scores.",
             file=settings.table,
         )
@@ -120,7 +120,7 @@ def settled(review: Review, settings: WatchSettings) -> WatchSettings:
                 "The review has no evaluation set of which a new table could be made",
                 fix="Give a new table.",
             )
-        return replace(settings, of=replace(of, audited=review.tables["calibration"].digest))
+        return replace(settings, of=replace(of, reference=review.tables["calibration"].digest))
     table = _table(review, settings.table, settings.digest)
     for name, digest in settings.earlier:
         _table(review, name, digest)

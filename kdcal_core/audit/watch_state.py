@@ -22,7 +22,7 @@ from kdcal_core.diagnostics import CalibrationWatch, FrozenBins, start_watch
 from kdcal_core.errors import InputError
 from kdcal_core.store import decode, encode
 
-STATE_FORMAT = 2
+STATE_FORMAT = 3
 MOST_KEYS = 1_000_000
 """Labelled rows whose copies are recognized, the last ones: at most 11 MB of the file."""
 Keys = NDArray[np.uint64]
@@ -37,7 +37,7 @@ class Watched:
 
     Attributes
     ----------
-    model, calibrator, audited : str
+    model, calibrator, reference : str
         Digests of files; empty where there is none.
     classes : tuple of str
         Untrusted text.
@@ -47,7 +47,7 @@ class Watched:
 
     model: str
     calibrator: str
-    audited: str
+    reference: str = field(metadata={"formerly": "audited"})
     classes: tuple[str, ...]
     event: str
 
@@ -200,7 +200,7 @@ def check_continues(state: WatchState, of: Watched, alpha: float, table: Watched
     named = {
         "model": "another model",
         "calibrator": "another calibrator",
-        "audited": "other audited rows",
+        "reference": "other reference rows",
         "classes": "other classes",
         "event": "another event",
     }

@@ -22,11 +22,11 @@ from kdcal_core.checks import limit_text
 from kdcal_core.diagnostics import Estimate, LabelFree, SequentialCalibration, estimate_text
 from kdcal_core.text import counted, in_sentence, listed
 
-JSON_FORMAT = 1
+JSON_FORMAT = 2
 """Of `watch_json`: increased when a field is renamed or removed or changes its meaning."""
 
 _REMEDIES = {
-    "unknown_at_most": "Look at these rows: the audit says nothing about them.",
+    "unknown_at_most": "Look at these rows: the reference rows say nothing about them.",
     "unknown_by_density_at_most": "Look at these rows: the model has seen hardly any like them.",
     "psi_at_most": "Find out what changed, and audit the model on labelled rows like the new ones.",
     "alpha": "Recalibrate the model on recent labelled rows, and audit it again.",
@@ -103,11 +103,11 @@ def _signal_before(watch: Watch) -> str:
 
 
 def weights_words(watch: Watch) -> str:
-    """What audited rows were weighted by, and how many they then count as."""
+    """What reference rows were weighted by, and how many they then count as."""
     found = watch.watched
     return (
-        f"Weighted by {found.weighted_by} to resemble the new rows, {found.n_audited:,} audited "
-        f"rows count as {found.effective_rows:,.0f}."
+        f"Weighted by {found.weighted_by} to resemble the new rows, {found.n_reference:,} "
+        f"reference rows count as {found.effective_rows:,.0f}."
     )
 
 
@@ -124,7 +124,7 @@ def label_free_cautions(watch: Watch) -> tuple[str, ...]:
         parts += one.cautions
         if not one.covered:
             parts.append(
-                "The audited rows do not cover the new ones, so there are no estimates without "
+                "The reference rows do not cover the new ones, so there are no estimates without "
                 f"labels ({one.rate.rows.interval})."
             )
     return tuple(dict.fromkeys(parts))
@@ -174,10 +174,10 @@ def watch_json(watch: Watch) -> dict[str, Any]:
         "exit_code": watch.exit_code,
         "headline": headline(watch),
         "seed": watch.seed,
-        "audited": {
+        "reference": {
             "set": watch.which,
-            "rows": watch.n_audited,
-            "sha256": watch.state.of.audited,
+            "rows": watch.n_reference,
+            "sha256": watch.state.of.reference,
             "model": watch.state.of.model or None,
             "calibrator": watch.state.of.calibrator or None,
         },
@@ -209,7 +209,7 @@ def watch_json(watch: Watch) -> dict[str, Any]:
         ],
         "bins": {
             "edges": watch.shift.bins.edges.tolist(),
-            "audited": [int(one) for one in watch.shift.bins.count],
+            "reference": [int(one) for one in watch.shift.bins.count],
             "new": [int(one) for one in watch.shift.new_count],
         },
         "without_labels": {name: _of_label_free(one) for name, one in _label_free(watch).items()},
@@ -230,13 +230,13 @@ def _of_label_free(found: LabelFree) -> dict[str, Any]:
             name: {
                 "rows": _estimate(one.rows),
                 "population": _estimate(one.population),
-                "audited": _estimate(one.audited),
+                "reference": _estimate(one.reference),
             }
             for name, one in of_both.items()
         },
         "calibration_error": {
             "rows": _estimate(found.calibration_error),
-            "audited": _estimate(found.audited_error),
+            "reference": _estimate(found.reference_error),
         },
         "weighted_by": found.weighted_by,
         "effective_rows": finite(found.effective_rows),
@@ -251,7 +251,7 @@ def _unknown(watch: Watch) -> dict[str, Any] | None:
         return None
     return {
         "new": _estimate(found.new),
-        "audited": _estimate(found.audited),
+        "reference": _estimate(found.reference),
         "change": _estimate(found.change),
         "p_value": found.p_value,
     }

@@ -1,4 +1,4 @@
-"""A new table against the audited rows: scores, measures and class shares."""
+"""A new table against the reference rows: scores, measures and class shares."""
 
 from __future__ import annotations
 
@@ -30,39 +30,39 @@ from kdcal_core.text import counted, escape_html, formatted, p_text
 
 SCORES = """
 Across stands the watched score, on the scale of log odds, up the share of each table's rows. Grey
-bars are the audited rows (teal those of a calibrated version), the blue steps the new ones. If
+bars are the reference rows (teal those of a calibrated version), the blue steps the new ones. If
 nothing has changed, the steps follow the bars up to chance. The outermost bins hold all scores
 below 0.1% and above 99.9%.
 
-The population stability index (PSI) counts both tables in ten bins that were fixed on the audited
+The population stability index (PSI) counts both tables in ten bins that were fixed on the reference
 rows, so that every new table is counted in the same bins. The familiar limits 0.1 and 0.25 ignore
 the number of rows; compare it with the value that chance alone reaches
 ([Yurdakul and Naranjo 2020](https://doi.org/10.21314/JRMV.2020.227)).
 """
 BINS = """
 Each place across is one of the bins of the population stability index, from the lowest scores to
-the highest. They were fixed on the audited rows with equally many rows in each, as far as equal
-scores allow; hovering shows their edges. Grey bars are the audited
+the highest. They were fixed on the reference rows with equally many rows in each, as far as equal
+scores allow; hovering shows their edges. Grey bars are the reference
 rows. Blue marks are the new rows, with exact 95% intervals (Clopper-Pearson) of one bin at a time:
 among ten bins in which nothing changed, one mark in two tables misses its bar by chance.
 """
 MEASURES = """
-Each panel is a measure. The grey circle (teal for a calibrated version) is its value on the audited
-rows, from their labels. The open blue diamond is the estimate for the new rows **without their
-labels**, by the method of confidence-based performance estimation with a calibration fitted for the
-new rows (CBPE and M-CBPE, [Białek et al.](https://arxiv.org/abs/2401.08348)): its interval says
-where the measure will lie once the labels are known. The filled blue diamond is the value from
+Each panel is a measure. The grey circle (teal for a calibrated version) is its value on the
+reference rows, from their labels. The open blue diamond is the estimate for the new rows **without
+their labels**, by the method of confidence-based performance estimation with a calibration fitted
+for the new rows (CBPE and M-CBPE, [Białek et al.](https://arxiv.org/abs/2401.08348)): its interval
+says where the measure will lie once the labels are known. The filled blue diamond is the value from
 those labels that are known.
 
-The estimates hold only if rows with the same score have the same chance of the event as in the
-audit. What the inputs mean may have changed without a trace in the scores; only labels show that.
+The estimates hold only if rows with the same score have the same chance of the event in both
+tables. What the inputs mean may have changed without a trace in the scores; only labels show that.
 """
 SHARES = """
-Each line is a class. The grey circle is its share of the audited rows, as the mean of their
+Each line is a class. The grey circle is its share of the reference rows, as the mean of their
 probabilities, the blue diamond its share of the new rows without their labels, by the expectation
 maximization of [Saerens, Latinne and Decaestecker (2002)](https://doi.org/10.1162/089976602753284446).
 The interval allows for the rows of both tables and for the calibration of the probabilities. It
-holds only if rows of one class look as they did in the audit.
+holds only if rows of one class look alike in both tables.
 """
 _HEIGHT = 300
 _SMALL = 260
@@ -74,12 +74,12 @@ _NEW = 4  # place of the new rows' colour among the classes' colours
 
 
 def new_rows_ink(colours: Palette) -> str:
-    """The one colour of new rows, beside the model's slate grey for the audited ones."""
+    """The one colour of new rows, beside the model's slate grey for the reference rows."""
     return colours.classes[_NEW]
 
 
-def audited_ink(calibrated: bool, colours: Palette) -> str:
-    """The colour of audited rows: that of the model, or of a calibrated version."""
+def reference_ink(calibrated: bool, colours: Palette) -> str:
+    """The colour of reference rows: that of the model, or of a calibrated version."""
     return colours.calibrated if calibrated else colours.model
 
 
@@ -92,7 +92,7 @@ def watched_scores_chart(
     dark: bool,
     calibrated: bool = False,
 ) -> Chart:
-    """Audited and new rows by their score, with the finding on their distributions.
+    """Reference and new rows by their score, with the finding on their distributions.
 
     Parameters
     ----------
@@ -103,11 +103,11 @@ def watched_scores_chart(
     """
     words = shift_words(shift, shares)
     return Chart(
-        _scores_figure(counts, score, dark, audited_ink(calibrated, palette(dark))),
+        _scores_figure(counts, score, dark, reference_ink(calibrated, palette(dark))),
         finding=words,
-        alt=f"Two histograms of the watched score, of audited and of new rows. {words}",
+        alt=f"Two histograms of the watched score, of reference and of new rows. {words}",
         how_to_read=SCORES,
-        table=lambda: _counts_table(counts.edges, counts.audited, counts.new),
+        table=lambda: _counts_table(counts.edges, counts.reference, counts.new),
         name="watched scores",
     )
 
@@ -155,7 +155,7 @@ def _p_words(p_value: float, corrected: float) -> str:
     return f"p value {p_text(p_value)}{more}"
 
 
-def _scores_figure(counts: ScoreCounts, score: str, dark: bool, audited: str) -> go.Figure:
+def _scores_figure(counts: ScoreCounts, score: str, dark: bool, reference: str) -> go.Figure:
     colours, edges = palette(dark), counts.edges
     with np.errstate(divide="ignore"):
         odds = np.clip(np.log(edges) - np.log1p(-edges), -FAR, FAR)
@@ -164,11 +164,11 @@ def _scores_figure(counts: ScoreCounts, score: str, dark: bool, audited: str) ->
     figure.add_trace(
         go.Bar(
             x=middle,
-            y=_share(counts.audited),
+            y=_share(counts.reference),
             width=width,
-            marker={"color": faded(audited, 0.5), "line": {"width": 0}},
-            name=_of(counts.audited, "audited row"),
-            customdata=_hovered(edges, counts.audited),
+            marker={"color": faded(reference, 0.5), "line": {"width": 0}},
+            name=_of(counts.reference, "reference row"),
+            customdata=_hovered(edges, counts.reference),
             hovertemplate=_HOVER,
         )
     )
@@ -205,7 +205,7 @@ _HOVER = (
 
 def _with_rows(counts: ScoreCounts, odds: FloatArray) -> list[float]:
     """The ends of the axis: all bins with rows, and one more on each side if there is one."""
-    some = np.flatnonzero(counts.audited + counts.new)
+    some = np.flatnonzero(counts.reference + counts.new)
     return [float(odds[max(some[0] - 1, 0)]), float(odds[min(some[-1] + 2, len(odds) - 1)])]
 
 
@@ -226,12 +226,12 @@ def _hovered(edges: FloatArray, count: FloatArray) -> np.ndarray:
     return np.column_stack([edges[:-1], edges[1:], count])
 
 
-def _counts_table(edges: FloatArray, audited: FloatArray, new: FloatArray) -> pd.DataFrame:
+def _counts_table(edges: FloatArray, reference: FloatArray, new: FloatArray) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "score_low": edges[:-1],
             "score_high": edges[1:],
-            "audited_rows": audited.astype(int),
+            "reference_rows": reference.astype(int),
             "new_rows": new.astype(int),
         }
     )
@@ -243,16 +243,16 @@ def frozen_bins_chart(
     """Both tables in the bins of the population stability index."""
     words = shift_words(shift, shares)
     return Chart(
-        _bins_figure(shift, dark, audited_ink(calibrated, palette(dark))),
+        _bins_figure(shift, dark, reference_ink(calibrated, palette(dark))),
         finding=words,
-        alt=f"Shares of audited and of new rows in {len(shift.new_count)} bins. {words}",
+        alt=f"Shares of reference and of new rows in {len(shift.new_count)} bins. {words}",
         how_to_read=BINS,
         table=lambda: _counts_table(shift.bins.edges, shift.bins.count, shift.new_count),
         name="frozen bins",
     )
 
 
-def _bins_figure(shift: ScoreShift, dark: bool, audited: str) -> go.Figure:
+def _bins_figure(shift: ScoreShift, dark: bool, reference: str) -> go.Figure:
     colours, edges = palette(dark), shift.bins.edges
     names = [f"{formatted(a, '.3g')} to {formatted(b, '.3g')}" for a, b in pairwise(edges)]
     places = np.arange(1, len(edges))
@@ -262,10 +262,10 @@ def _bins_figure(shift: ScoreShift, dark: bool, audited: str) -> go.Figure:
             x=places,
             y=_share(shift.bins.count),
             customdata=names,
-            marker={"color": faded(audited, 0.5), "line": {"width": 0}},
+            marker={"color": faded(reference, 0.5), "line": {"width": 0}},
             width=0.8,
-            name=_of(shift.bins.count, "audited row"),
-            hovertemplate="scores %{customdata}: %{y:.1%} of the audited rows<extra></extra>",
+            name=_of(shift.bins.count, "reference row"),
+            hovertemplate="scores %{customdata}: %{y:.1%} of the reference rows<extra></extra>",
         )
     )
     share = _share(shift.new_count)
@@ -302,18 +302,18 @@ def _bins_figure(shift: ScoreShift, dark: bool, audited: str) -> go.Figure:
 def measures_chart(
     measures: Sequence[ComparedMeasure], *, dark: bool, calibrated: bool = False
 ) -> Chart:
-    """Measures of the audited rows and of the new ones, without labels and from labels."""
+    """Measures of the reference rows and of the new ones, without labels and from labels."""
     words = measures_words(measures)
-    audited = audited_ink(calibrated, palette(dark))
+    reference = reference_ink(calibrated, palette(dark))
     return Chart(
-        _measures_figure(measures, dark, audited),
+        _measures_figure(measures, dark, reference),
         finding=words,
-        alt=f"{counted(len(measures), 'measure')} of audited and of new rows. {words}",
+        alt=f"{counted(len(measures), 'measure')} of reference and of new rows. {words}",
         how_to_read=MEASURES,
         table=lambda: measures_table(measures),
         name="estimates without labels",
         panels=Panels(
-            tuple(_measures_figure([one], dark, audited) for one in measures),
+            tuple(_measures_figure([one], dark, reference) for one in measures),
             tuple(one.title for one in measures),
             legend=None,
             axes="",
@@ -322,17 +322,17 @@ def measures_chart(
 
 
 def measures_words(measures: Sequence[ComparedMeasure]) -> str:
-    """The first measure on the audited rows and on the new ones. May hold untrusted text."""
+    """The first measure on the reference rows and on the new ones. May hold untrusted text."""
     one = measures[0]
     known = ""
     if one.labels is not None:
         n = counted(one.labels.n, "label")
         known = f"; {n} give {estimate_text(one.labels, chance=False)}"
-    audited = estimate_text(one.audited, chance=False)
+    reference = estimate_text(one.reference, chance=False)
     if not np.isfinite(one.new.value):
-        return f"{one.title}: {audited} on the audited rows, {one.new.interval}{known}."
+        return f"{one.title}: {reference} on the reference rows, {one.new.interval}{known}."
     return (
-        f"{one.title}: {audited} on the audited rows, estimated at "
+        f"{one.title}: {reference} on the reference rows, estimated at "
         f"{estimate_text(one.new, chance=False)} on the new ones{known}."
     )
 
@@ -352,31 +352,31 @@ def measures_table(measures: Sequence[ComparedMeasure]) -> pd.DataFrame:
                 "interval": estimate.interval,
             }
             for one in measures
-            for kind, estimate in zip(_KINDS, (one.audited, one.new, one.labels), strict=True)
+            for kind, estimate in zip(_KINDS, (one.reference, one.new, one.labels), strict=True)
             if estimate is not None
         ]
     )
 
 
-_KINDS = ("audited", "new, without labels", "new, from labels")
+_KINDS = ("reference", "new, without labels", "new, from labels")
 
 
-def _measures_figure(measures: Sequence[ComparedMeasure], dark: bool, audited: str) -> go.Figure:
+def _measures_figure(measures: Sequence[ComparedMeasure], dark: bool, reference: str) -> go.Figure:
     colours = palette(dark)
     with_labels = any(one.labels is not None for one in measures)
-    names = ["Audited", "Without labels", "From labels"][: 2 + with_labels]
+    names = ["Reference", "Without labels", "From labels"][: 2 + with_labels]
     figure = dot_panels(names, [escape_html(one.title, limit=40) for one in measures], dark)
     ink = new_rows_ink(colours)
     looks = (
-        {"color": audited, "symbol": "circle"},
+        {"color": reference, "symbol": "circle"},
         {"color": ink, "symbol": "diamond-open", "line": {"width": 2}},
         {"color": ink, "symbol": "diamond"},
     )
     for at, one in enumerate(measures):
-        for line, estimate in enumerate((one.audited, one.new, one.labels)[: len(names)]):
+        for line, estimate in enumerate((one.reference, one.new, one.labels)[: len(names)]):
             if estimate is not None and np.isfinite(estimate.value):
                 figure.add_trace(_dot(estimate, line, looks[line], at, names[line], colours))
-        axis = {"nticks": 3, **({"tickformat": ".0%"} if one.audited.percent else {})}
+        axis = {"nticks": 3, **({"tickformat": ".0%"} if one.reference.percent else {})}
         figure.update_layout({panel(at)["xaxis"].replace("x", "xaxis"): axis})
     return figure
 
@@ -416,7 +416,7 @@ def class_shares_chart(
     dark: bool,
     calibrated: bool = False,
 ) -> Chart:
-    """The share of each class in the audited rows and, without labels, in the new ones.
+    """The share of each class in the reference rows and, without labels, in the new ones.
 
     Parameters
     ----------
@@ -427,7 +427,7 @@ def class_shares_chart(
     """
     words = shares_words(shares, classes, shift)
     return Chart(
-        _shares_figure(shares, classes, dark, audited_ink(calibrated, palette(dark))),
+        _shares_figure(shares, classes, dark, reference_ink(calibrated, palette(dark))),
         finding=words,
         alt=f"The share of {counted(len(classes), 'class', 'classes')} in both tables. {words}",
         how_to_read=SHARES,
@@ -440,14 +440,14 @@ def shares_words(
     shares: LabelShift, classes: Sequence[str], shift: ScoreShift | None = None
 ) -> str:
     """The class whose share changed most, and whether any did. Holds untrusted text."""
-    at = int(np.abs(shares.prior - shares.audited_prior).argmax())
+    at = int(np.abs(shares.prior - shares.reference_prior).argmax())
     one = shares.shares[at]
-    audited = value_text(one, float(shares.audited_prior[at]))
+    reference = value_text(one, float(shares.reference_prior[at]))
     changed = "changed" if shares_beyond_chance(shares, shift) else "did not change"
     p_words = _p_words(shares.p_value, float(_corrected(shift, shares)[-1]))
     return (
         f"The classes' shares {changed} beyond chance ({p_words}): "
-        f"{classes[at][:60]} from {audited} to {estimate_text(one, chance=False)}."
+        f"{classes[at][:60]} from {reference} to {estimate_text(one, chance=False)}."
     )
 
 
@@ -457,7 +457,7 @@ def shares_table(shares: LabelShift, classes: Sequence[str]) -> pd.DataFrame:
         [
             {
                 "class": name,
-                "audited": shares.audited_prior[k],
+                "reference": shares.reference_prior[k],
                 "new": share.value,
                 "new_low": share.low,
                 "new_high": share.high,
@@ -474,7 +474,7 @@ def shares_table(shares: LabelShift, classes: Sequence[str]) -> pd.DataFrame:
 
 
 def _shares_figure(
-    shares: LabelShift, classes: Sequence[str], dark: bool, audited: str
+    shares: LabelShift, classes: Sequence[str], dark: bool, reference: str
 ) -> go.Figure:
     colours = palette(dark)
     shown = list(classes[:MOST_CLASSES])
@@ -482,12 +482,12 @@ def _shares_figure(
     lines = np.arange(len(shown))
     figure.add_trace(
         go.Scatter(
-            x=shares.audited_prior[: len(shown)],
+            x=shares.reference_prior[: len(shown)],
             y=lines - _APART,
             mode="markers",
-            marker={"size": 10, "color": audited, "symbol": "circle"},
-            hovertemplate="%{x:.1%} of the audited rows<extra></extra>",
-            name="Audited rows",
+            marker={"size": 10, "color": reference, "symbol": "circle"},
+            hovertemplate="%{x:.1%} of the reference rows<extra></extra>",
+            name="Reference",
             **panel(0),
         )
     )

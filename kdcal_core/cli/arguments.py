@@ -319,8 +319,8 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
 def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
     command = commands.add_parser(
         "watch",
-        help="hold a new table, with or without labels, against the audited rows",
-        description="Hold a new table against the audited rows of a classification: drift of the "
+        help="hold a new table, with or without labels, against the reference rows",
+        description="Hold a new table against the reference rows of a classification: drift of the "
         "scores, performance without labels, and a sequential test of labels that arrive late.",
         epilog="Exit code 0 nothing is beyond its limit, 1 something is, 2 the input cannot be "
         "used, 3 not enough evidence (the configuration may count that as 0 or 1).",
@@ -332,7 +332,7 @@ def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
     )  # fmt: skip
     command.add_argument(
         "--data", metavar="TABLE", required=True,
-        help="new rows for the model, or its predictions in the columns of the audited table",
+        help="new rows for the model, or its predictions in the columns of the reference table",
     )  # fmt: skip
     command.add_argument(
         "--state", metavar="FILE",

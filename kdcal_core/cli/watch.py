@@ -1,4 +1,4 @@
-"""``kdcal watch``: a new table against the audited rows."""
+"""``kdcal watch``: a new table against the reference rows."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def watch_report(watch: Watch) -> str:
     score = f"probability of {watch.event}" if watch.event else "confidence"
     about = (
         f"{counted(watch.table.rows, 'new row')} of {watch.table.name}, "
-        f"{watch.table.labelled:,} with a label, against {watch.n_audited:,} audited rows "
-        f"({watch.which} set). The watched score is the {score}."
+        f"{watch.table.labelled:,} with a label, against {watch.n_reference:,} reference rows "
+        f"(the {watch.which} set). The watched score is the {score}."
     )
     parts = [*(f"Warning: {printable(one, 600)}" for one in watch.notes)]
     parts += [printable(headline(watch), 600), printable(about, 600)]
@@ -114,13 +114,13 @@ def _performance(watch: Watch) -> str:
     rows = [
         (
             printable(one.title, 60),
-            estimate_text(one.audited, chance=False),
+            estimate_text(one.reference, chance=False),
             _short(estimate_text(one.new, chance=False)),
             "" if one.labels is None else estimate_text(one.labels, chance=False),
         )
         for one in watch.measures
     ]
-    header = ("Measure", "Audited rows", "New, without labels", "New, from labels")
+    header = ("Measure", "Reference", "New, without labels", "New, from labels")
     last = len(header) if watch.labels is not None else len(header) - 1
     said = table(header[:last], [one[:last] for one in rows], left=(0, 1, 2, 3)[:last])
     return f"{said}\n{weights_words(watch)}"
@@ -136,7 +136,7 @@ def _unknown(watch: Watch) -> str:
 
     found = watch.unknown
     assert found is not None
-    each = (("New rows", found.new), ("Audited rows", found.audited), ("Change", found.change))
+    each = (("New rows", found.new), ("Reference rows", found.reference), ("Change", found.change))
     rows = [(title, estimate_text(one, chance=False), f"{one.n:,}") for title, one in each]
     said = table(("Unknown by density", "Share", "Rows"), rows, left=(0, 1))
     return f"{said}\np of no change: {p_text(found.p_value)}"
@@ -157,7 +157,7 @@ def _shares(watch: Watch) -> str:
         )
         for name, share, change in each[:_MOST_CLASSES]
     ]
-    said = table(("Class", "Audited", "New, without labels", "Change"), rows)
+    said = table(("Class", "Reference", "New, without labels", "Change"), rows)
     more = len(each) - len(rows)
     rest = f"\nand {counted(more, 'further class', 'further classes')}." if more > 0 else ""
     return f"{said}{rest}\np of no change: {p_text(found.p_value)}"

@@ -53,10 +53,10 @@ Weighting = Literal["nothing", "scores", "features"]
 
 DRAWS = 300
 LEAST_EFFECTIVE = 50
-"""Fewer effective audited rows give no estimate."""
+"""Fewer effective reference rows give no estimate."""
 
 MOST_OUTSIDE = 0.1
-"""No estimate if more of the new rows than this are surely unlike all audited rows."""
+"""No estimate if more of the new rows than this are surely unlike all reference rows."""
 
 ASSUMPTIONS: dict[Weighting, tuple[str, ...]] = {
     "nothing": (
@@ -88,13 +88,13 @@ class WithoutLabels:
     population : Estimate
         Of the population the rows come from: the interval allows for the sampling of rows and for
         the uncertainty of the calibration.
-    audited : Estimate
-        The same measure on the audited rows, from their labels.
+    reference : Estimate
+        The same measure on the reference rows, from their labels.
     """
 
     rows: Estimate
     population: Estimate
-    audited: Estimate
+    reference: Estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,34 +108,34 @@ class LabelFree:
     auc : WithoutLabels
         AUROC of the scores.
     calibration_error : Estimate
-        ECE of the scores on the new rows: that of the audited rows, weighted. ``expected`` is its
+        ECE of the scores on the new rows: that of the reference rows, weighted. ``expected`` is its
         mean for calibrated scores.
-    audited_error : Estimate
-        ECE on the audited rows.
+    reference_error : Estimate
+        ECE on the reference rows.
     weighted_by : {"nothing", "scores", "features"}
-        What the audited rows were weighted by before the calibration was fitted.
+        What the reference rows were weighted by before the calibration was fitted.
     effective_rows : float
-        Kish's effective number of audited rows under these weights.
+        Kish's effective number of reference rows under these weights.
     outside : Estimate
-        Share of new rows that are unlike all audited rows: their ratio of densities is above that
-        of any audited row, or their score is beyond all audited scores.
+        Share of new rows that are unlike all reference rows: their ratio of densities is above that
+        of any reference row, or their score is beyond all reference scores.
     covered : bool
-        Whether the audited rows cover the new ones. If not, no value is given.
+        Whether the reference rows cover the new ones. If not, no value is given.
     assumptions, cautions : tuple of str
-    n_audited, n_new, draws, seed : int
+    n_reference, n_new, draws, seed : int
     """
 
     rate: WithoutLabels
     auc: WithoutLabels
     calibration_error: Estimate
-    audited_error: Estimate
+    reference_error: Estimate
     weighted_by: Weighting
     effective_rows: float
     outside: Estimate
     covered: bool
     assumptions: tuple[str, ...]
     cautions: tuple[str, ...]
-    n_audited: int
+    n_reference: int
     n_new: int
     draws: int
     seed: int
@@ -154,20 +154,20 @@ class LabelFreePerformance:
 
 @dataclass(frozen=True)
 class ComparedMeasure:
-    """A measure of audited rows and of new ones.
+    """A measure of reference rows and of new ones.
 
     Attributes
     ----------
     title : str
         May hold the name of a class: untrusted text.
-    audited, new : Estimate
+    reference, new : Estimate
         The latter without labels.
     labels : Estimate or None
         Of the new rows with a label, from these labels; None without any.
     """
 
     title: str
-    audited: Estimate
+    reference: Estimate
     new: Estimate
     labels: Estimate | None
 
@@ -185,22 +185,22 @@ def label_free(
     n_draws: int = DRAWS,
     seed: int = 0,
 ) -> LabelFree:
-    """Rate, AUROC and calibration error of new rows, from audited rows with labels.
+    """Rate, AUROC and calibration error of new rows, from reference rows with labels.
 
     Parameters
     ----------
     score : (n,) array-like in [0, 1]
-        Probabilities of the event, or confidences, of audited rows that did not train the model.
+        Probabilities of the event, or confidences, of reference rows that did not train the model.
     hit : (n,) array-like of 0 and 1
         Whether the event happened, or the prediction was right.
     new_score : (m,) array-like in [0, 1]
     weighting : {"nothing", "scores", "features"}, optional
         What tells old rows from new ones. By default the features if they are given, else the
-        scores. "nothing" is CBPE: the calibration of the audited rows as they are.
+        scores. "nothing" is CBPE: the calibration of the reference rows as they are.
     features, new_features : (n, d), (m, d) array-like or DataFrame, optional
         The model's inputs, the same columns in both.
     dependence : Dependence, optional
-        Of the n + m rows, the audited ones first, so that a cluster may have rows in both tables.
+        Of the n + m rows, the reference rows first, so that a cluster may have rows in both tables.
     level : float
     n_draws, seed : int
 
@@ -215,8 +215,8 @@ def label_free(
 
     Notes
     -----
-    A classifier that tells new rows from audited ones gives the ratio w of their densities. A
-    logistic curve of the score's two logarithms (beta calibration) is fitted to the audited
+    A classifier that tells new rows from reference ones gives the ratio w of their densities. A
+    logistic curve of the score's two logarithms (beta calibration) is fitted to the reference
     outcomes with weights w. Its values at the new scores are chances c_i; their mean estimates the
     rate, and sum c_i (1 - c_j) [s_i > s_j] over pairs, divided by sum c_i (1 - c_j), the AUROC.
     The fit makes the weighted mean of hit - c zero. The rate is therefore right if either the
@@ -224,7 +224,7 @@ def label_free(
 
     What is uncertain, and where it enters:
 
-    * the curve, from finitely many audited rows, and the ratio of the scores' densities: both are
+    * the curve, from finitely many reference rows, and the ratio of the scores' densities: both are
       fitted anew in every draw. Rows have exponential weights (the Bayesian bootstrap, Rubin 1981)
       and outcomes of the fitted chances, with half a row of each outcome added, so that rows that
       were never wrong do not look certain;
@@ -234,16 +234,16 @@ def label_free(
 
     With features the ratio comes from gradient boosted trees by cross-fitting, and is not fitted
     anew; clusters are held out whole. For the draws, scores are merged into at most 256 cells. The
-    calibration error is that of the audited rows with weights w, with its own interval.
+    calibration error is that of the reference rows with weights w, with its own interval.
 
     Of dependent rows, each source counts as many fewer rows as its design effect says: that of the
-    audited outcomes about the curve; that of the chances of the new rows; and, for outcomes of new
-    rows, that of the audited outcomes' correlation with the new table's clusters or times. All of
-    a curve has the design effect of its mean. The noise of the audited scores' ratio counts with
-    the outcomes' effect too. With 40 audited clusters of 10 rows and 40 new ones, and correlations
-    of .2 of scores and outcomes, intervals at 95% held the rate of the rows in 60 of 60 runs and
-    that of the population in 59 (as if rows were independent: 57 and 52); with 10 new clusters of
-    20 rows in 55 and 57 (45 and 46).
+    reference outcomes about the curve; that of the chances of the new rows; and, for outcomes of
+    new rows, that of the reference outcomes' correlation with the new table's clusters or times.
+    All of a curve has the design effect of its mean. The noise of the reference scores' ratio
+    counts with the outcomes' effect too. With 40 reference clusters of 10 rows and 40 new ones, and
+    correlations of .2 of scores and outcomes, intervals at 95% held the rate of the rows in 60 of
+    60 runs and that of the population in 59 (as if rows were independent: 57 and 52); with 10 new
+    clusters of 20 rows in 55 and 57 (45 and 46).
 
     Measured coverage is in ``tests/benchmarks/RESULTS.md``.
 
@@ -257,7 +257,7 @@ def label_free(
     (True, True)
     """
     together = _beyond_rows(dependence)
-    target = confidence_target(score, hit, _audited_design(together, len(score)))
+    target = confidence_target(score, hit, _reference_design(together, len(score)))
     new = checked_scores(new_score, "new")
     _check(weighting, features, new_features, level, n_draws, seed)
     by = weighting or ("scores" if features is None else "features")
@@ -284,9 +284,9 @@ def label_free_performance(
     Parameters
     ----------
     proba, new_proba : (n, K), (m, K) array-like
-        Probabilities of audited and of new rows.
+        Probabilities of reference and of new rows.
     y : (n,) array-like of int
-        True classes of the audited rows.
+        True classes of the reference rows.
     event : int, optional
         Class whose rate and AUROC are estimated; with two classes the second by default.
     weighting, features, new_features, dependence, level, n_draws, seed
@@ -309,7 +309,7 @@ def label_free_performance(
     """
     _check(weighting, features, new_features, level, n_draws, seed)
     together = _beyond_rows(dependence)
-    design = _audited_design(together, len(proba))
+    design = _reference_design(together, len(proba))
     (predictions,) = targets(proba, y, design, "confidence")
     new = check_proba(new_proba, n_classes=np.shape(proba)[1])
     by = weighting or ("scores" if features is None else "features")
@@ -331,7 +331,7 @@ def _beyond_rows(dependence: Dependence | None) -> Dependence | None:
     return None if dependence is None or dependence.alone else dependence
 
 
-def _audited_design(together: Dependence | None, n: int) -> RowDesign | None:
+def _reference_design(together: Dependence | None, n: int) -> RowDesign | None:
     return None if together is None else RowDesign(None, together.only(slice(None, n)))
 
 
@@ -347,38 +347,38 @@ def _of_target(
 ) -> LabelFree:
     grid = score_grid(target, new)
     weights = _weights(grid, target, new, by, ratios)
-    effective = kish(weights.audited)
+    effective = kish(weights.reference)
     fresh = None if together is None else together.only(slice(len(target.score), None))
     outside = _outside(target.score, new, weights, level, fresh)
     unlike = f"{_share_text(outside)} of the new rows {_unlike(target, by)}"
     why_not = _why_not(effective, outside, unlike)
-    audited = _audited(target, level)
+    reference = _reference(target, level)
     if why_not:
         none = (np.nan,) * 3
         rate, area = (
             WithoutLabels(*(_estimate(kind, none, new, level, why_not),) * 2, one)
-            for kind, one in zip(("rate", "auc"), audited, strict=True)
+            for kind, one in zip(("rate", "auc"), reference, strict=True)
         )
     else:
         rate, area = _measured(
-            grid, target, new, by, weights, together, level, n_draws, seed, audited
+            grid, target, new, by, weights, together, level, n_draws, seed, reference
         )
     error = _error(target, None, level, seed)
-    moved = error if by == "nothing" else _error(target, weights.audited, level, seed)
+    moved = error if by == "nothing" else _error(target, weights.reference, level, seed)
     if why_not:
         moved = replace(moved, value=np.nan, low=np.nan, high=np.nan, interval=why_not)
     return LabelFree(
         rate=rate,
         auc=area,
         calibration_error=replace(moved, name=f"{error.name}, weighted to the new rows"),
-        audited_error=error,
+        reference_error=error,
         weighted_by=by,
         effective_rows=effective,
         outside=outside,
         covered=not why_not,
         assumptions=ASSUMPTIONS[by],
         cautions=_cautions(effective, len(target.score), outside, unlike),
-        n_audited=len(target.score),
+        n_reference=len(target.score),
         n_new=len(new),
         draws=n_draws,
         seed=seed,
@@ -388,13 +388,13 @@ def _of_target(
 def _weights(
     grid: Grid, target: Target, new: FloatArray, by: Weighting, ratios: RowRatios | None
 ) -> RowRatios:
-    """Ratio of the densities at every audited and every new row."""
+    """Ratio of the densities at every reference and every new row."""
     if by == "nothing":
         return RowRatios(np.ones(len(target.score)), np.ones(len(new)))
     if ratios is None:
         of_cell = score_ratios(grid, grid.hit + grid.miss, grid.new)[0]
-        return RowRatios(of_cell[grid.audited_cell], of_cell[grid.new_cell])
-    if (len(ratios.audited), len(ratios.new)) != (len(target.score), len(new)):
+        return RowRatios(of_cell[grid.reference_cell], of_cell[grid.new_cell])
+    if (len(ratios.reference), len(ratios.new)) != (len(target.score), len(new)):
         raise InputError(
             "The features have another number of rows than the scores",
             fix="Give one row of features for each score.",
@@ -412,13 +412,13 @@ def _measured(
     level: float,
     n_draws: int,
     seed: int,
-    audited: tuple[Estimate, Estimate],
+    reference: tuple[Estimate, Estimate],
 ) -> tuple[WithoutLabels, WithoutLabels]:
     rng = np.random.default_rng(seed)
     # as much weight as there are effective rows, so that the added half rows count as such
-    weight = weights.audited * (kish(weights.audited) / weights.audited.sum())
+    weight = weights.reference * (kish(weights.reference) / weights.reference.sum())
     hits, misses = (
-        bin_sums(grid.audited_cell, grid.size, weight * side)
+        bin_sums(grid.reference_cell, grid.size, weight * side)
         for side in (target.hit, 1.0 - target.hit)
     )
     value = _chances(grid, *_with_doubt(hits[None], misses[None], 0.5, 0.5))[0]
@@ -432,9 +432,9 @@ def _measured(
     if by == "scores":
         mass = square = grid.hit + grid.miss
     else:
-        mass, square = hits + misses, bin_sums(grid.audited_cell, grid.size, weight**2)
+        mass, square = hits + misses, bin_sums(grid.reference_cell, grid.size, weight**2)
     old_hit, old_miss = (
-        _gamma(rng, mass * side, square * side * effects.audited, n_draws)
+        _gamma(rng, mass * side, square * side * effects.reference, n_draws)
         for side in (value, 1.0 - value)
     )
     if by == "scores":
@@ -442,7 +442,7 @@ def _measured(
         old_hit, old_miss = ratio * old_hit, ratio * old_miss
         scale = weight.sum() / (old_hit + old_miss).sum(axis=1, keepdims=True)
         old_hit, old_miss = scale * old_hit, scale * old_miss
-    halves = rng.gamma(0.5, size=(2, n_draws, 1)) * effects.audited
+    halves = rng.gamma(0.5, size=(2, n_draws, 1)) * effects.reference
     chance = _chances(grid, *_with_doubt(old_hit, old_miss, *halves))
     count = grid.new.astype(np.int64)
     happened = rng.binomial(count, chance).astype(np.float64)
@@ -455,8 +455,8 @@ def _measured(
     how_many = f"bootstrap of calibration and rows, {n_draws:,} draws"
     made = []
     for kind, one, measure, known in (
-        ("rate", rate, _rates, audited[0]),
-        ("auc", area, _areas, audited[1]),
+        ("rate", rate, _rates, reference[0]),
+        ("auc", area, _areas, reference[1]),
     ):
         ends = (_ends(one, measure(*sides), level) for sides in (of_rows, of_population))
         rows, population = (
@@ -469,9 +469,9 @@ def _measured(
 
 @dataclass(frozen=True)
 class _Effects:
-    """Design effects: of audited outcomes, of the chances of new rows, and of their outcomes."""
+    """Design effects: of reference outcomes, of the chances of new rows, and of their outcomes."""
 
-    audited: float = 1.0
+    reference: float = 1.0
     new: float = 1.0
     outcomes: float = 1.0
 
@@ -488,7 +488,7 @@ def _effects(
     n, chance = len(target.score), value[grid.new_cell]
     ones = np.ones(len(chance))
     # new rows without outcomes add nothing to the correlation, and show how many depend on others
-    residual = np.concatenate([target.hit - value[grid.audited_cell], 0.0 * ones])
+    residual = np.concatenate([target.hit - value[grid.reference_cell], 0.0 * ones])
     table = (np.arange(len(residual)) >= n).astype(np.int64)
     outcomes = bin_dependence(residual, np.concatenate([weight, ones]), table, 2, together).effect
     rows = design_effect(chance - chance.mean(), ones, together.only(slice(n, None)))
@@ -555,7 +555,7 @@ def _ends(value: float, drawn: FloatArray, level: float) -> tuple[float, float]:
     return min(float(low), value), max(float(high), value)
 
 
-def _audited(target: Target, level: float) -> tuple[Estimate, Estimate]:
+def _reference(target: Target, level: float) -> tuple[Estimate, Estimate]:
     share = float(target.hit.mean())
     rows = effective_size(target.hit - share, target.weight, target.dependence)
     ends = clopper_pearson(share, rows, level)
@@ -592,16 +592,16 @@ def _estimate(
 
 
 def _named(found: WithoutLabels, name: str, label: str, lower: bool) -> WithoutLabels:
-    rows, population, audited = (
+    rows, population, reference = (
         replace(
             one,
             name=one.name.replace("Event rate", name),
             label=label,
             lower_is_better=lower,
         )
-        for one in (found.rows, found.population, found.audited)
+        for one in (found.rows, found.population, found.reference)
     )
-    return WithoutLabels(rows, population, audited)
+    return WithoutLabels(rows, population, reference)
 
 
 def _outside(
@@ -611,10 +611,10 @@ def _outside(
     level: float,
     dependence: Dependence | None,
 ) -> Estimate:
-    flags = (new < score.min()) | (new > score.max()) | (weights.new > weights.audited.max())
+    flags = (new < score.min()) | (new > score.max()) | (weights.new > weights.reference.max())
     share = float(flags.mean())
     rows = effective_size(flags - share, np.ones(len(new)), dependence)
-    name = "Share of new rows unlike all audited rows"
+    name = "Share of new rows unlike all reference rows"
     return share_estimate(name, "Outside", share, rows, len(new), level)
 
 
@@ -623,17 +623,17 @@ def _share_text(one: Estimate) -> str:
 
 
 def _unlike(target: Target, by: Weighting) -> str:
-    """What the rows outside have that no audited row has."""
+    """What the rows outside have that no reference row has."""
     if by == "features":
-        return "have features unlike those of all audited rows"
+        return "have features unlike those of all reference rows"
     score = "confidence" if target.label is None else "probability of the event"
-    return f"have a {score} unlike that of all audited rows"
+    return f"have a {score} unlike that of all reference rows"
 
 
 def _why_not(effective: float, outside: Estimate, unlike: str) -> str:
     if effective < LEAST_EFFECTIVE:
         return (
-            f"not given: only {effective:.0f} effective audited rows resemble the new ones; at "
+            f"not given: only {effective:.0f} effective reference rows resemble the new ones; at "
             f"least {LEAST_EFFECTIVE} are needed"
         )
     return f"not given: {unlike}" if outside.low > MOST_OUTSIDE else ""
@@ -643,8 +643,8 @@ def _cautions(effective: float, n: int, outside: Estimate, unlike: str) -> tuple
     found = []
     if effective < 0.2 * n:
         found.append(
-            f"The {n:,} audited rows count as {effective:,.0f} for the new ones: the tables differ "
-            "much, and the estimates depend on few rows."
+            f"The {n:,} reference rows count as {effective:,.0f} for the new ones: the tables "
+            "differ much, and the estimates depend on few rows."
         )
     if outside.low > 2.0 / n:
         found.append(f"{unlike}. Nothing is known about them.")

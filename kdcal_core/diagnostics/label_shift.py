@@ -37,10 +37,10 @@ POOR = 0.05
 """Adjusted p value of the test of calibration below which the posteriors are called poor."""
 
 ASSUMPTIONS = (
-    "Only the shares of the classes changed: rows of one class look as they did in the audited "
+    "Only the shares of the classes changed: rows of one class look as they did in the reference "
     "table.",
-    "The posteriors are calibrated on the audited rows.",
-    "Every class of the new rows is one of the audited classes.",
+    "The posteriors are calibrated on the reference rows.",
+    "Every class of the new rows is one of the reference classes.",
 )
 
 _MOST_ITERATIONS = 10_000
@@ -68,28 +68,28 @@ class LabelShift:
     Attributes
     ----------
     shares : tuple of K Estimate
-        Share of each class in the new rows; ``expected`` is its share in the audited ones.
+        Share of each class in the new rows; ``expected`` is its share in the reference rows.
     changes : tuple of K Estimate
-        New share minus audited share.
-    prior, audited_prior : (K,) array
-        The same shares as arrays, and those they are compared with: mean audited posteriors.
+        New share minus reference share.
+    prior, reference_prior : (K,) array
+        The same shares as arrays, and those they are compared with: mean reference posteriors.
     adjusted : (m, K) array
         Posteriors of the new rows under the new shares.
     p_value : float
         Of the hypothesis that the mean posteriors, and so the shares, did not change.
     convergence : Convergence
     calibration_p_values : (K,) array
-        Of the calibration of each class's posterior on the audited rows, adjusted by Holm.
+        Of the calibration of each class's posterior on the reference rows, adjusted by Holm.
     miscalibrated : tuple of int
         Classes whose adjusted p value is at most 0.05: the shares cannot be trusted there.
     assumptions, cautions : tuple of str
-    n_audited, n_new, draws, seed : int
+    n_reference, n_new, draws, seed : int
     """
 
     shares: tuple[Estimate, ...]
     changes: tuple[Estimate, ...]
     prior: FloatArray
-    audited_prior: FloatArray
+    reference_prior: FloatArray
     adjusted: FloatArray
     p_value: float
     convergence: Convergence
@@ -97,7 +97,7 @@ class LabelShift:
     miscalibrated: tuple[int, ...]
     assumptions: tuple[str, ...]
     cautions: tuple[str, ...]
-    n_audited: int
+    n_reference: int
     n_new: int
     draws: int
     seed: int
@@ -120,11 +120,11 @@ def label_shift(
     new_proba : (m, K) array-like
         Calibrated posteriors of the new rows.
     proba : (n, K) array-like
-        Those of the audited rows, which the calibrator was not fitted on.
+        Those of the reference rows, which the calibrator was not fitted on.
     y : (n,) array-like of int
-        True classes of the audited rows, 0 to K - 1.
+        True classes of the reference rows, 0 to K - 1.
     dependence : Dependence, optional
-        Of the n + m rows, the audited ones first, so that a cluster may have rows in both tables.
+        Of the n + m rows, the reference rows first, so that a cluster may have rows in both tables.
     level : float
     n_draws, seed : int
         Draws behind the intervals, and the seed of all draws.
@@ -137,20 +137,20 @@ def label_shift(
     ------
     InputError
         For values that are not probabilities or labels (the row is named), another number of
-        classes, a class with no posterior in the audited rows, or fewer than 30 rows of a table.
+        classes, a class with no posterior in the reference rows, or fewer than 30 rows of a table.
 
     Notes
     -----
-    With audited shares a_k, posteriors p_ik and new shares s_k, each step sets s_k to the mean over
-    the new rows of s_k p_ik / a_k, scaled to sum to one in every row. The likelihood is concave,
-    so the limit is its maximum. Steps are extrapolated (Varadhan and Roland 2008), which changes
-    the speed and not the limit. The a_k are mean posteriors of the audited rows rather than shares
-    of labels: without a shift the limit is then the start, even if the posteriors are slightly off
-    (Alexandari, Kundaje and Shrikumar 2020).
+    With reference shares a_k, posteriors p_ik and new shares s_k, each step sets s_k to the mean
+    over the new rows of s_k p_ik / a_k, scaled to sum to one in every row. The likelihood is
+    concave, so the limit is its maximum. Steps are extrapolated (Varadhan and Roland 2008), which
+    changes the speed and not the limit. The a_k are mean posteriors of the reference rows rather
+    than shares of labels: without a shift the limit is then the start, even if the posteriors are
+    slightly off (Alexandari, Kundaje and Shrikumar 2020).
 
     The intervals are percentiles of a bootstrap with three sources: which new rows were seen,
-    which audited rows were seen, and the posteriors' own calibration, known only as well as the
-    audited labels show it. For the last, slope and offsets of the log posteriors are drawn from
+    which reference rows were seen, and the posteriors' own calibration, known only as well as the
+    reference labels show it. For the last, slope and offsets of the log posteriors are drawn from
     their normal distribution about 1 and 0 (the parameters of bias-corrected temperature scaling,
     with the sandwich variance). With more than 10,000 rows in a table 10,000 are drawn, so that
     the intervals are then too wide rather than too narrow.
@@ -182,18 +182,18 @@ def label_shift(
     n_classes = proba.shape[1]
     y = check_labels(y, n_classes, n_rows=len(proba))
     new = check_proba(new_proba, n_classes=n_classes)
-    for rows, noun in ((proba, "audited"), (new, "new")):
+    for rows, noun in ((proba, "reference"), (new, "new")):
         if len(rows) < LEAST_ROWS:
             raise InputError(
                 f"The {noun} table has {len(rows)} rows", fix=f"Give at least {LEAST_ROWS}."
             )
-    audited_prior = proba.mean(axis=0)
-    if not (audited_prior > 0.0).all():
+    reference_prior = proba.mean(axis=0)
+    if not (reference_prior > 0.0).all():
         raise InputError(
-            f"Class {int(np.argmin(audited_prior)) + 1} has probability 0 in all audited rows",
+            f"Class {int(np.argmin(reference_prior)) + 1} has probability 0 in all reference rows",
             fix="Leave the class out of both tables.",
         )
-    prior, convergence = _most_likely(new / audited_prior)
+    prior, convergence = _most_likely(new / reference_prior)
     together = None if dependence is None or dependence.alone else dependence
     held_together = None if together is None else together.only(slice(None, len(proba)))
     moved, held = _drawn(new, proba, y, together, n_draws, np.random.default_rng([seed, 0]))
@@ -218,27 +218,27 @@ def label_shift(
                 n=len(new),
                 level=level,
                 interval=how,
-                expected=float(audited_prior[k]) if least == 0.0 else None,
+                expected=float(reference_prior[k]) if least == 0.0 else None,
                 percent=True,
                 lower_is_better=None,
-                expected_words="in the audited rows",
+                expected_words="in the reference rows",
             )
             for k in range(n_classes)
         )
 
     return LabelShift(
         shares=estimates(prior, moved, 0.0, "Share in the new rows"),
-        changes=estimates(prior - audited_prior, moved - held, -1.0, "Change of the share"),
+        changes=estimates(prior - reference_prior, moved - held, -1.0, "Change of the share"),
         prior=prior,
-        audited_prior=audited_prior,
-        adjusted=adjusted_posteriors(new, audited_prior, prior),
+        reference_prior=reference_prior,
+        adjusted=adjusted_posteriors(new, reference_prior, prior),
         p_value=_mean_test(new, proba, together, np.random.default_rng([seed, 1])),
         convergence=convergence,
         calibration_p_values=p_values,
         miscalibrated=poor,
         assumptions=ASSUMPTIONS,
         cautions=_cautions(p_values, poor, convergence),
-        n_audited=len(proba),
+        n_reference=len(proba),
         n_new=len(new),
         draws=n_draws,
         seed=seed,
@@ -306,7 +306,7 @@ def _drawn(
     n_draws: int,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """Bootstrap draws of new and of audited shares, (n_draws, K) each, about the estimates."""
+    """Bootstrap draws of new and of reference shares, (n_draws, K) each, about the estimates."""
     n = len(proba)
     own = [None if together is None else together.only(at) for at in (slice(n, None), slice(n))]
     parameters = _calibration_doubt(proba, y, own[1], n_draws, rng)
@@ -318,16 +318,16 @@ def _drawn(
     logs = [np.log(np.maximum(part, _CLIP)) for part in parts]
     held = parts[1].mean(axis=0)
     centre, _ = _most_likely(parts[0] / held)
-    moved, audited = np.empty((2, n_draws, new.shape[1]))
+    moved, reference = np.empty((2, n_draws, new.shape[1]))
     for b, (slope, offsets) in enumerate(zip(parameters[:, 0], parameters[:, 1:], strict=True)):
         unseen, seen = (
             _softmax(log[_resample(len(log), one, rng)] * (1.0 + slope) + offsets)
             for log, one in zip(logs, own, strict=True)
         )
-        audited[b] = seen.mean(axis=0)
-        moved[b], _ = _most_likely(unseen / audited[b], centre, 1e-6)
+        reference[b] = seen.mean(axis=0)
+        moved[b], _ = _most_likely(unseen / reference[b], centre, 1e-6)
     prior, _ = _most_likely(new / proba.mean(axis=0))
-    return moved - centre + prior, audited - held + proba.mean(axis=0)
+    return moved - centre + prior, reference - held + proba.mean(axis=0)
 
 
 def _resample(n: int, together: Dependence | None, rng: np.random.Generator) -> IntArray:
@@ -408,9 +408,10 @@ def _cautions(
     found = []
     if poor:
         found.append(
-            f"On the audited rows the posteriors of {len(poor)} of {len(p_values)} classes disagree"
-            f" with the outcomes (smallest p value after Holm: {p_text(float(p_values.min()))}). "
-            "Shares estimated from them are biased; calibrate first."
+            f"On the reference rows the posteriors of {len(poor)} of {len(p_values)} classes "
+            "disagree with the outcomes (smallest p value after Holm: "
+            f"{p_text(float(p_values.min()))}). Shares estimated from them are biased; calibrate "
+            "first."
         )
     if not convergence.converged:
         found.append(

@@ -1,4 +1,4 @@
-"""How much more frequent a row is in a new table than in an audited one: ratios of densities.
+"""How much more frequent a row is in a new table than in a reference one: ratios of densities.
 
 A classifier that tells the tables apart gives the ratio: its odds, divided by the numbers of rows.
 """
@@ -31,13 +31,13 @@ _STEPS = 60
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Audited and new scores in cells of neighbouring scores, at most :data:`CELLS`.
+    """Reference and new scores in cells of neighbouring scores, at most :data:`CELLS`.
 
     Attributes
     ----------
     hit, miss, new : (C,) array
-        Audited rows with and without the event, and new rows, in each cell.
-    audited_cell, new_cell : (n,), (m,) array of int
+        Reference rows with and without the event, and new rows, in each cell.
+    reference_cell, new_cell : (n,), (m,) array of int
         Cell of each row.
     curve : (C, 2) array
         Logarithms of score and 1 - score, for beta calibration.
@@ -48,7 +48,7 @@ class Grid:
     hit: FloatArray
     miss: FloatArray
     new: FloatArray
-    audited_cell: IntArray
+    reference_cell: IntArray
     new_cell: IntArray
     curve: FloatArray
     ranks: FloatArray
@@ -61,17 +61,17 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class RowRatios:
-    """Density of the new rows over that of the audited ones, at audited (n,) and new (m,) rows."""
+    """Density of the new rows over the reference one, at reference (n,) and new (m,) rows."""
 
-    audited: FloatArray
+    reference: FloatArray
     new: FloatArray
 
 
 def score_grid(target: Target, new: FloatArray) -> Grid:
     """Cells of the pooled scores: one for each distinct score, or as many rows in each.
 
-    Scores are drawn half a row towards one half, s -> (s n + 1/2) / (n + 1) with n audited rows, so
-    that their logarithms are finite.
+    Scores are drawn half a row towards one half, s -> (s n + 1/2) / (n + 1) with n reference rows,
+    so that their logarithms are finite.
     """
     both = np.concatenate([target.score, new])
     distinct, cell = np.unique(both, return_inverse=True)
@@ -90,7 +90,7 @@ def score_grid(target: Target, new: FloatArray) -> Grid:
         hit=bin_sums(old, size, target.hit),
         miss=bin_sums(old, size, 1.0 - target.hit),
         new=bin_sums(fresh, size),
-        audited_cell=old,
+        reference_cell=old,
         new_cell=fresh,
         curve=curve,
         ranks=legendre_columns(rank, min(DEGREES, size - 1)),
@@ -190,7 +190,7 @@ def feature_ratios(
         Numbers, booleans or categories; missing values are allowed.
     seed : int
     dependence : Dependence, optional
-        Of the n + m rows, the audited ones first.
+        Of the n + m rows, the reference rows first.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Whether a new table's scores are distributed like an audited one's: PSI, KS, Wasserstein-1.
+"""Whether a new table's scores are distributed like a reference one's: PSI, KS, Wasserstein-1.
 
 No labels are needed. Each distance stands beside the value that chance alone reaches with this
 many rows, because a distance between two samples is never 0.
@@ -38,14 +38,14 @@ _BY_CHANCE = "or less by chance, {share:.0f} times of 100"
 
 @dataclass(frozen=True, eq=False)
 class FrozenBins:
-    """Bins of audited scores, kept so that every later table is counted in the same bins.
+    """Bins of reference scores, kept so that every later table is counted in the same bins.
 
     Attributes
     ----------
     edges : (B + 1,) array
         Increasing, from 0 to 1; bins are (a, b], the first closed at its left end.
     count : (B,) array
-        Audited rows in each bin, at least 1.
+        Reference rows in each bin, at least 1.
     """
 
     edges: FloatArray
@@ -53,7 +53,7 @@ class FrozenBins:
 
     @property
     def n(self) -> int:
-        """Audited rows."""
+        """Reference rows."""
         return int(self.count.sum())
 
     def counts(self, score: Any) -> FloatArray:
@@ -63,7 +63,7 @@ class FrozenBins:
 
 @dataclass(frozen=True)
 class ShiftTest:
-    """One distance between the distributions of audited and new scores, and its test.
+    """One distance between the distributions of reference and new scores, and its test.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class ShiftTest:
         tables of these sizes from one population. ``n`` counts the new rows.
     p_value : float
         Of the hypothesis that nothing changed; above 0, at most 1.
-    n_audited, n_new : int
+    n_reference, n_new : int
     draws, seed : int
         Monte Carlo draws behind both, and their seed.
     """
@@ -83,7 +83,7 @@ class ShiftTest:
     key: str
     estimate: Estimate
     p_value: float
-    n_audited: int
+    n_reference: int
     n_new: int
     draws: int
     seed: int
@@ -91,7 +91,7 @@ class ShiftTest:
 
 @dataclass(frozen=True, eq=False)
 class ScoreShift:
-    """All distances between audited and new scores, and the counts in the frozen bins."""
+    """All distances between reference and new scores, and the counts in the frozen bins."""
 
     psi: ShiftTest
     kolmogorov_smirnov: ShiftTest
@@ -113,35 +113,35 @@ class ScoreCounts:
     ----------
     edges : (B + 1,) array
         Equal steps of log odds, as probabilities; the outermost bins reach to 0 and 1.
-    audited, new : (B,) array
+    reference, new : (B,) array
         Rows of both tables in each bin.
     """
 
     edges: FloatArray
-    audited: FloatArray
+    reference: FloatArray
     new: FloatArray
 
 
 @dataclass(frozen=True)
 class UnknownChange:
-    """Share of rows called unknown: in the new table, in the audited one, and the change.
+    """Share of rows called unknown: in the new table, in the reference table, and the change.
 
     ``p_value`` is Fisher's exact one, two-sided, of the hypothesis that both shares are equal.
     """
 
     new: Estimate
-    audited: Estimate
+    reference: Estimate
     change: Estimate
     p_value: float
 
 
 def freeze_bins(score: Any, n_bins: int = BINS) -> FrozenBins:
-    """Bins of equal mass of the audited scores, for :func:`population_stability`.
+    """Bins of equal mass of the reference scores, for :func:`population_stability`.
 
     Parameters
     ----------
     score : (n,) array-like in [0, 1]
-        Audited scores: probabilities of the event, or confidences.
+        Reference scores: probabilities of the event, or confidences.
     n_bins : int
         Bins asked for. Equal scores are never parted, so ties may give fewer; no bin is empty.
 
@@ -156,7 +156,7 @@ def freeze_bins(score: Any, n_bins: int = BINS) -> FrozenBins:
     >>> freeze_bins([0.1, 0.2, 0.3, 0.9], 2).count.tolist()
     [2.0, 2.0]
     """
-    values = checked_scores(score, "audited")
+    values = checked_scores(score, "reference")
     edges = quantile_edges(values, n_bins)
     return FrozenBins(edges, bin_sums(bin_index(values, edges), len(edges) - 1))
 
@@ -174,7 +174,7 @@ def population_stability(
     Parameters
     ----------
     bins : FrozenBins
-        Those of the audited scores, from :func:`freeze_bins`.
+        Those of the reference scores, from :func:`freeze_bins`.
     score : (m,) array-like in [0, 1]
         New scores.
     level : float
@@ -198,10 +198,10 @@ def population_stability(
     The familiar limits .1 and .25 ignore the number of rows. With 100 rows in both tables and ten
     bins, chance alone exceeds .25 in about one of seven cases (the mean grows with 1 / n + 1 / m:
     Yurdakul and Naranjo 2020). Here the null distribution is drawn. The edges are order statistics
-    of the audited scores, so the true masses between them follow a Dirichlet distribution whatever
-    the scores' distribution, and the new counts are multinomial given the masses. Shuffling rows
-    between the tables while the edges stay would be wrong: with 30 audited and 200 new rows its 5%
-    test refused 10%.
+    of the reference scores, so the true masses between them follow a Dirichlet distribution
+    whatever the scores' distribution, and the new counts are multinomial given the masses.
+    Shuffling rows between the tables while the edges stay would be wrong: with 30 reference and 200
+    new rows its 5% test refused 10%.
 
     The interval is that of the noncentrality of a chi-square variable: for small changes PSI over
     (1 / n + 1 / m) has that distribution (Yurdakul and Naranjo 2020). For large changes it is
@@ -209,8 +209,8 @@ def population_stability(
 
     Examples
     --------
-    >>> audited = np.linspace(0.0, 1.0, 1000)
-    >>> same, moved = (population_stability(freeze_bins(audited), audited**p) for p in (1, 2))
+    >>> reference = np.linspace(0.0, 1.0, 1000)
+    >>> same, moved = (population_stability(freeze_bins(reference), reference**p) for p in (1, 2))
     >>> same.p_value > 0.9, moved.p_value < 0.01
     (True, True)
     """
@@ -257,7 +257,7 @@ def stability_of_counts(
 
 
 def score_shift(
-    audited: Any,
+    reference: Any,
     new: Any,
     *,
     bins: FrozenBins | None = None,
@@ -266,16 +266,16 @@ def score_shift(
     n_draws: int = DRAWS,
     seed: int = 0,
 ) -> ScoreShift:
-    """PSI, Kolmogorov-Smirnov and Wasserstein-1 distances between audited and new scores.
+    """PSI, Kolmogorov-Smirnov and Wasserstein-1 distances between reference and new scores.
 
     Parameters
     ----------
-    audited : (n,) array-like in [0, 1]
+    reference : (n,) array-like in [0, 1]
     new : (m,) array-like in [0, 1]
     bins : FrozenBins, optional
-        Kept from the audit; by default :data:`BINS` bins of ``audited``.
+        Kept from an earlier table; by default :data:`BINS` bins of ``reference``.
     dependence : Dependence, optional
-        Of the n + m rows, the audited ones first, so that a cluster may have rows in both tables.
+        Of the n + m rows, the reference rows first, so that a cluster may have rows in both tables.
     level, n_draws, seed
         As for :func:`population_stability`.
 
@@ -313,16 +313,16 @@ def score_shift(
     [True, True, True]
     """
     _check_settings(level, n_draws, seed)
-    audited, new = checked_scores(audited, "audited"), checked_scores(new, "new")
-    bins = freeze_bins(audited) if bins is None else bins
-    exact, counts = PooledCells.of(audited, new, None), bins.counts(new)
+    reference, new = checked_scores(reference, "reference"), checked_scores(new, "new")
+    bins = freeze_bins(reference) if bins is None else bins
+    exact, counts = PooledCells.of(reference, new, None), bins.counts(new)
     if dependence is None or dependence.alone:
-        cells = PooledCells.of(audited, new, CELLS)
+        cells = PooledCells.of(reference, new, CELLS)
         return shift_of_cells(exact, cells, bins, counts, level, n_draws, seed)
-    cells = PooledCells.of(audited, new, _UNIT_CELLS)
-    place = PooledCells.places(audited, new, _UNIT_CELLS)
-    in_bins = bin_index(np.concatenate([audited, new]), bins.edges)
-    n = len(audited)
+    cells = PooledCells.of(reference, new, _UNIT_CELLS)
+    place = PooledCells.places(reference, new, _UNIT_CELLS)
+    in_bins = bin_index(np.concatenate([reference, new]), bins.edges)
+    n = len(reference)
     together = (
         UnitChanges.of(place, len(cells.new), n, dependence),
         UnitChanges.of(in_bins, len(counts), n, dependence),
@@ -391,8 +391,8 @@ def shift_of_cells(
     return ScoreShift(psi, tests[0], tests[1], bins, counts)
 
 
-def score_counts(audited: Any, new: Any) -> ScoreCounts:
-    """Audited and new scores counted in bins of equal width on the scale of log odds.
+def score_counts(reference: Any, new: Any) -> ScoreCounts:
+    """Reference and new scores counted in bins of equal width on the scale of log odds.
 
     Raises
     ------
@@ -402,27 +402,27 @@ def score_counts(audited: Any, new: Any) -> ScoreCounts:
     Examples
     --------
     >>> found = score_counts([0.1, 0.2, 0.9], [0.0, 1.0])
-    >>> found.audited.sum(), found.new[[0, -1]].tolist()
+    >>> found.reference.sum(), found.new[[0, -1]].tolist()
     (np.float64(3.0), [1.0, 1.0])
     """
     edges = expit(EDGES)
     edges[[0, -1]] = 0.0, 1.0
     old, fresh = (
         bin_sums(bin_index(checked_scores(one, noun), edges), len(edges) - 1)
-        for one, noun in ((audited, "audited"), (new, "new"))
+        for one, noun in ((reference, "reference"), (new, "new"))
     )
     return ScoreCounts(edges, old, fresh)
 
 
-def unknown_change(unknown: Any, audited_unknown: Any, *, level: float = 0.95) -> UnknownChange:
-    """Share of new rows that are called unknown, and its change against the audited share.
+def unknown_change(unknown: Any, reference_unknown: Any, *, level: float = 0.95) -> UnknownChange:
+    """Share of new rows that are called unknown, and its change against the reference share.
 
     Parameters
     ----------
     unknown : (m,) array-like of bool
         Whether each new row is foreign to the model.
-    audited_unknown : (n,) array-like of bool
-        The same of each audited row, by the same rule.
+    reference_unknown : (n,) array-like of bool
+        The same of each reference row, by the same rule.
     level : float
         Both shares have Clopper-Pearson's interval, and their difference that of Zou and Donner.
 
@@ -439,18 +439,18 @@ def unknown_change(unknown: Any, audited_unknown: Any, *, level: float = 0.95) -
     """
     from scipy.stats import fisher_exact  # slow to import
 
-    flags = [np.asarray(one, dtype=bool) for one in (unknown, audited_unknown)]
-    new, audited = (
+    flags = [np.asarray(one, dtype=bool) for one in (unknown, reference_unknown)]
+    new, reference = (
         replace(unknown_share(one, level=level), name=f"Share of {noun} rows called unknown")
-        for one, noun in zip(flags, ("new", "audited"), strict=True)
+        for one, noun in zip(flags, ("new", "reference"), strict=True)
     )
     change = replace(
-        unpaired_difference(new, audited),
-        name="Share of rows called unknown: new minus audited",
+        unpaired_difference(new, reference),
+        name="Share of rows called unknown: new minus reference",
         label="Change of unknown rows",
     )
     table = np.array([[one.sum(), (~one).sum()] for one in flags])
-    return UnknownChange(new, audited, change, float(fisher_exact(table).pvalue))
+    return UnknownChange(new, reference, change, float(fisher_exact(table).pvalue))
 
 
 @dataclass(frozen=True, eq=False)
@@ -458,30 +458,30 @@ class PooledCells:
     """Pooled scores in increasing cells (C,): width to the next (C - 1,), rows of both tables."""
 
     width: FloatArray
-    audited: IntArray
+    reference: IntArray
     new: IntArray
 
     @classmethod
-    def of(cls, audited: FloatArray, new: FloatArray, most: int | None) -> PooledCells:
+    def of(cls, reference: FloatArray, new: FloatArray, most: int | None) -> PooledCells:
         """One cell for each distinct score, or at most ``most`` cells with as many scores each."""
-        cell, n = cls.places(audited, new, most), len(audited)
+        cell, n = cls.places(reference, new, most), len(reference)
         size = int(cell.max()) + 1
-        both = np.concatenate([audited, new])
+        both = np.concatenate([reference, new])
         place = bin_sums(cell, size, both) / bin_sums(cell, size)
         old, fresh = (np.bincount(part, minlength=size) for part in (cell[:n], cell[n:]))
         return cls(np.diff(place), old, fresh)
 
     @staticmethod
-    def places(audited: FloatArray, new: FloatArray, most: int | None) -> IntArray:
+    def places(reference: FloatArray, new: FloatArray, most: int | None) -> IntArray:
         """Cell of each row of both tables, (n + m,)."""
-        distinct, cell = np.unique(np.concatenate([audited, new]), return_inverse=True)
+        distinct, cell = np.unique(np.concatenate([reference, new]), return_inverse=True)
         if most is not None and len(distinct) > most:
             cell = (np.arange(len(distinct)) * most // len(distinct))[cell]
         return np.asarray(cell, dtype=np.int64)
 
     @property
     def sizes(self) -> tuple[int, int]:
-        return int(self.audited.sum()), int(self.new.sum())
+        return int(self.reference.sum()), int(self.new.sum())
 
     @property
     def observed(self) -> tuple[float, float]:
@@ -492,7 +492,7 @@ class PooledCells:
         """KS and Wasserstein distances if (D, C) of the pooled rows are the new ones: (D,) each."""
         n, m = self.sizes
         # n m (F - G) in whole numbers, so that equal distances are equal
-        pooled, fresh = np.cumsum(self.audited + self.new), np.cumsum(new, axis=1)
+        pooled, fresh = np.cumsum(self.reference + self.new), np.cumsum(new, axis=1)
         if (n + m) * m >= 2**62:  # beyond whole numbers of 64 bits
             pooled, fresh = pooled.astype(np.float64), fresh.astype(np.float64)
         height = m * pooled - (n + m) * fresh
@@ -500,7 +500,7 @@ class PooledCells:
 
     def shuffled(self, n_draws: int, rng: np.random.Generator) -> IntArray:
         """New rows of each cell if the pooled rows are dealt anew, (D, C)."""
-        total = self.audited + self.new
+        total = self.reference + self.new
         rows = int(total.sum())
         if rows >= _MOST_DEALT:  # more than can be dealt; the shares then hardly vary
             drawn = rng.multinomial(self.sizes[1], total / rows, size=n_draws)
@@ -513,7 +513,7 @@ class PooledCells:
     def deviations(self, n_draws: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Distances of bootstrap samples' F - G from that of the samples, (D,) each."""
         height = np.zeros((n_draws, len(self.new)))
-        for count, sign in ((self.audited, 1.0), (self.new, -1.0)):
+        for count, sign in ((self.reference, 1.0), (self.new, -1.0)):
             n = int(count.sum())
             drawn = rng.multinomial(n, count / n, size=n_draws)
             height += sign * np.cumsum(drawn - count, axis=1) / n
@@ -527,9 +527,9 @@ class PooledCells:
         return height.max(axis=1, initial=0.0), height @ self.width
 
 
-def _psi(audited: FloatArray, new: FloatArray) -> FloatArray:
+def _psi(reference: FloatArray, new: FloatArray) -> FloatArray:
     """PSI of counts (..., B), with half a row more in each bin."""
-    p, q = _shares(audited), _shares(new)
+    p, q = _shares(reference), _shares(new)
     return np.asarray(((q - p) * np.log(q / p)).sum(axis=-1))
 
 
@@ -539,16 +539,16 @@ def _shares(count: FloatArray) -> FloatArray:
 
 
 def _psi_interval(
-    audited: FloatArray,
+    reference: FloatArray,
     new: FloatArray,
     value: float,
     level: float,
     together: UnitChanges | None,
 ) -> tuple[float, float]:
-    n, m, free = audited.sum(), new.sum(), len(new) - 1
+    n, m, free = reference.sum(), new.sum(), len(new) - 1
     if free == 0:
         return 0.0, 0.0
-    p, q = _shares(audited), _shares(new)
+    p, q = _shares(reference), _shares(new)
     ratio = q / p
     by_p, by_q = -np.log(ratio) - ratio, np.log(ratio) - 1.0 / ratio
     if together is None:

@@ -20,22 +20,22 @@ class UnitChanges:
 
     Attributes
     ----------
-    audited, new : (U, C) array
+    reference, new : (U, C) array
         Of each unit: the deviation of its rows' counts from those that its table's shares give,
         over the table's rows, and scaled for few units.
-    of_audited, of_new : Dependence
+    of_reference, of_new : Dependence
         Of the units. Those of clusters are the same in both tables, and a cluster may have rows in
         both. Times reach as far as the number of times in their own table allows.
     """
 
-    audited: FloatArray
+    reference: FloatArray
     new: FloatArray
-    of_audited: Dependence
+    of_reference: Dependence
     of_new: Dependence
 
     @classmethod
     def of(cls, cell: IntArray, size: int, n: int, dependence: Dependence) -> UnitChanges:
-        """Of the cells (n + m,), from 0 to ``size`` - 1, of ``n`` audited and then m new rows.
+        """Of the cells (n + m,), from 0 to ``size`` - 1, of ``n`` reference and then m new rows.
 
         Raises
         ------
@@ -110,15 +110,15 @@ class UnitChanges:
         return f"{self.of_new.kind}s"
 
     def drawn(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
-        """New minus audited shares by chance, (n_draws, C)."""
-        old = fresh = self.of_audited.alike(rng, n_draws)
+        """New minus reference shares by chance, (n_draws, C)."""
+        old = fresh = self.of_reference.alike(rng, n_draws)
         if not self._in_both:
             fresh = self.of_new.alike(rng, n_draws)
-        return np.asarray(fresh.T @ self.new - old.T @ self.audited)
+        return np.asarray(fresh.T @ self.new - old.T @ self.reference)
 
-    def variance(self, audited: FloatArray, new: FloatArray) -> FloatArray:
-        """Variances (k,) of the new shares times ``new`` (C, k) minus the audited ones' sum."""
-        old = self.of_audited.near((self.audited @ audited).T)
+    def variance(self, reference: FloatArray, new: FloatArray) -> FloatArray:
+        """Variances (k,) of the new shares times ``new`` (C, k) minus the reference rows' sum."""
+        old = self.of_reference.near((self.reference @ reference).T)
         fresh = self.of_new.near((self.new @ new).T)
         if self._in_both:
             return np.asarray(np.square(fresh - old).sum(axis=1))

@@ -242,7 +242,7 @@ def check_watched(table: TableInfo, review: Review) -> None:
         what = "of the predictions" if review.model is None else "that the model needs"
         raise InputError(
             f"The table lacks a column {what}",
-            fix="Give it under the name that it has in the audited table.",
+            fix="Give it under the name that it has in the reference table.",
             file=table.name,
             column=missing,
         )

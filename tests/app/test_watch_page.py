@@ -73,21 +73,20 @@ def test_the_audit_that_judged_the_rows_is_named(
     from app.shared import reviews_here
 
     at = given(launch(PAGE, review_id), rows(300, 5))
-    assert "rows of the calibration set." in words(at)  # whoever visits may not ask
+    assert "reference rows: the calibration set." in words(at)  # whoever visits may not ask
     monkeypatch.setattr(reviews_here, "at_this_machine", lambda: True)
-    assert "rows of the calibration set, which no audit in the record has judged." in words(
-        at.run()
-    )
+    assert "the calibration set; no audit in the record has judged it." in words(at.run())
     monkeypatch.setattr(reviews_here, "at_this_machine", lambda: False)
     record, judged = Record(), read_review(workspace, review_id).sets["calibration"].digest
     project = record.create("Credit *risk*", system_user())
     event = AuditDrafted("a1", "March", "0" * 64, "pass", "Passes.", "m", judged, 1200, {})
     record.write(project.id, event, system_user())
     record.write(project.id, replace(event, audit="a2", rows="others"), system_user())
-    assert "rows of the calibration set." in words(at.run())
+    assert "reference rows: the calibration set." in words(at.run())
     monkeypatch.setattr(reviews_here, "at_this_machine", lambda: True)
     said = plain(words(healthy(at.run())))
-    assert "which the audit March of Credit *risk* judged (draft)." in said
+    assert "the calibration set, judged by the audit March of Credit *risk* of " in said
+    assert " (draft)." in said
 
 
 def button(at: AppTest, label: str) -> Callable[[], AppTest]:
@@ -233,7 +232,7 @@ def test_unknown_rows_are_judged_by_all_features_once_there_is_a_fit(workspace: 
     (fit,) = (one for one in at.button if one.label == "Fit the kernel density version")
     at = healthy(settle(fit.click().run()))
     assert any(
-        plain(one.value).startswith("More new rows than audited ones") for one in at.subheader
+        plain(one.value).startswith("More new rows than reference rows") for one in at.subheader
     )
     table = next(one.value for one in at.dataframe if "Share of unknown rows" in one.value)
     assert table["Value"][0].startswith("100%")
@@ -273,7 +272,7 @@ def test_without_features_the_switch_is_off_and_says_why(
     assert "because no column describes the rows of both tables" in words(at)
 
 
-def test_no_state_is_offered_where_the_audited_rows_are_a_part_of_a_file(
+def test_no_state_is_offered_where_the_reference_rows_are_a_part_of_a_file(
     workspace: Workspace,
 ) -> None:
     made = review_of(workspace, calibration=rows(300, 11))
@@ -281,4 +280,4 @@ def test_no_state_is_offered_where_the_audited_rows_are_a_part_of_a_file(
     change_review(workspace, made, lambda review: replace(review, notes=(*review.notes, note)))
     at = healthy(given(launch(PAGE, made), rows(200, 12)))
     assert not [one for one in at.get("download_button") if one.label.startswith("State for")]
-    assert "the audited rows are a part of a file" in words(at)
+    assert "the reference rows are a part of a file" in words(at)

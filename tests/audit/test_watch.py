@@ -77,13 +77,13 @@ def written(frame: pd.DataFrame, path: Path) -> Path:
 @pytest.fixture(scope="module")
 def place(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("watch")
-    written(table(0), folder / "audited.csv")
+    written(table(0), folder / "reference.csv")
     return folder
 
 
 @pytest.fixture(scope="module")
 def config(place: Path) -> AuditConfig:
-    files = NamedFiles(target="y", predictions=str(place / "audited.csv"))
+    files = NamedFiles(target="y", predictions=str(place / "reference.csv"))
     return AuditConfig("A <b>watch", files, event="yes")
 
 
@@ -298,7 +298,7 @@ def test_a_state_of_something_else_is_refused(
                 config,
                 files=replace(config.files, predictions=str(written(table(9), place / "o.csv"))),
             ),
-            "other audited rows",
+            "other reference rows",
         ),
     ):
         with pytest.raises(InputError, match=said):
@@ -327,7 +327,7 @@ def test_a_damaged_state_is_one_clear_error(place: Path, same: Watch) -> None:
         path.write_bytes(content)
         with pytest.raises(InputError, match="damaged, or is not a state"):
             read_state(path)
-    path.write_bytes(whole.replace(b'"format": 2', b'"format": 9'))
+    path.write_bytes(whole.replace(b'"format": 3', b'"format": 9'))
     with pytest.raises(InputError, match="newer kdcal"):
         read_state(path)
     with pytest.raises(InputError, match="cannot be read"):
@@ -354,11 +354,11 @@ def test_a_model_scores_the_new_rows(place: Path, cancer: AuditConfig) -> None:
     assert [one.source for one in found.results] == ["features", "labels", "labels"]
     assert found.estimated.predictions.weighted_by == "features"
     effective = f"{found.watched.effective_rows:,.0f}"
-    assert f"{found.n_audited:,} audited rows count as {effective}." in watch_report(found)
+    assert f"{found.n_reference:,} reference rows count as {effective}." in watch_report(found)
     jsonschema.validate(json.loads(watch_json_text(found)), SCHEMA)
-    bare = NamedFiles(target="y", predictions=str(place / "audited.csv"))
+    bare = NamedFiles(target="y", predictions=str(place / "reference.csv"))
     with pytest.raises(InputError, match="cannot be weighted by features"):
-        run_watch(replace(by_features, files=bare), place / "audited.csv")
+        run_watch(replace(by_features, files=bare), place / "reference.csv")
     feature = next(one for one in frame.columns if one != target)
     with pytest.raises(InputError, match="lacks a column that the model needs") as error:
         run_watch(cancer, written(frame.drop(columns=feature), place / "lacks.csv"))
@@ -376,12 +376,12 @@ def test_rows_where_the_model_has_seen_hardly_any_data_have_a_limit(
     assert (share.verdict, share.source, share.estimate) == ("fail", "features", found.unknown.new)
     assert found.exit_code == 1
     assert found.unknown.new.value > 0.9
-    assert found.unknown.audited.value < 0.1
+    assert found.unknown.reference.value < 0.1
     jsonschema.validate(json.loads(watch_json_text(found)), SCHEMA)
     assert "Unknown by density" in watch_report(found)
-    bare = NamedFiles(target="y", predictions=str(place / "audited.csv"))
+    bare = NamedFiles(target="y", predictions=str(place / "reference.csv"))
     with pytest.raises(InputError, match=r"watch\.unknown_by_density_at_most cannot be answered"):
-        run_watch(replace(asked, files=bare), place / "audited.csv")
+        run_watch(replace(asked, files=bare), place / "reference.csv")
 
 
 def test_a_calibrator_s_output_is_watched(place: Path, config: AuditConfig) -> None:
@@ -398,7 +398,7 @@ def test_a_calibrator_s_output_is_watched(place: Path, config: AuditConfig) -> N
     without = written(table(11, 500, sharpness=2.5).drop(columns="y"), place / "over-bare.csv")
     assert run_watch(replace(bare, calibrator=str(out)), without).table.labelled == 0
     for files, data in (
-        (replace(bare.files, predictions=str(fitted)), new),  # the audited rows
+        (replace(bare.files, predictions=str(fitted)), new),  # the reference rows
         (bare.files, fitted),  # the new ones
     ):
         with pytest.raises(InputError, match=r"'over\.kdcal' was fitted on the rows"):
@@ -411,7 +411,7 @@ def test_a_calibrator_s_output_is_watched(place: Path, config: AuditConfig) -> N
 
 
 def shifted(place: Path) -> tuple[Path, pd.DataFrame]:
-    """Audited rows and new ones with larger values in one feature that the model leaves out."""
+    """Reference rows and new ones with larger values in one feature that the model leaves out."""
     rng = np.random.default_rng(20)
     frames = []
     for mean in (0.0, 1.0):
@@ -422,14 +422,14 @@ def shifted(place: Path) -> tuple[Path, pd.DataFrame]:
         frame["unseen"] = unseen
         frame["y"] = np.where(rng.random(1500) < chance, "yes", "no")
         frames.append(frame)
-    return written(frames[0], place / "shift-audited.csv"), frames[1]
+    return written(frames[0], place / "shift-reference.csv"), frames[1]
 
 
 def test_weights_by_features_correct_a_calibrator_s_rate(place: Path, config: AuditConfig) -> None:
     """The rate of the event is far off by scores, with the calibrator too, and near by features."""
-    audited, new = shifted(place)
+    reference, new = shifted(place)
     truth = float((new["y"] == "yes").mean())
-    files = NamedFiles(target="y", predictions=str(audited), features=("unseen",),
+    files = NamedFiles(target="y", predictions=str(reference), features=("unseen",),
                        outputs=(("no", "proba_no"), ("yes", "proba_yes")))  # fmt: skip
     workspace = Workspace(place / "shifts")
     review = scored_review(workspace, files)
@@ -479,7 +479,7 @@ def test_the_command_weights_a_calibrator_s_output_by_the_model_s_features(
     new = pd.read_parquet(CANCER / "evaluation.parquet").drop(columns="diagnosis")
     found = run_watch(asked, written(new, place / "cancer-new.csv"))
     assert found.watched.weighted_by == "features"
-    assert found.watched.effective_rows < found.n_audited == len(fitted[1::2])
+    assert found.watched.effective_rows < found.n_reference == len(fitted[1::2])
 
 
 def test_worker_processes_give_the_same(
@@ -603,8 +603,8 @@ def three_classes(seed: int, n: int, weights: tuple[float, float, float]) -> pd.
 
 
 def test_shares_that_changed_are_a_finding_though_no_score_moved(tmp_path: Path) -> None:
-    audited = written(three_classes(0, 900, (1.0, 1.0, 1.0)), tmp_path / "three.csv")
-    config = AuditConfig("Three", NamedFiles(target="y", predictions=str(audited)))
+    reference = written(three_classes(0, 900, (1.0, 1.0, 1.0)), tmp_path / "three.csv")
+    config = AuditConfig("Three", NamedFiles(target="y", predictions=str(reference)))
     new = three_classes(1, 600, (0.05, 0.05, 0.9)).drop(columns="y")
     found = run_watch(config, written(new, tmp_path / "new.csv"))
     assert not moved_beyond_chance(found.shift, found.shares)
@@ -685,11 +685,13 @@ def test_a_state_of_the_first_format_is_read(place: Path, late: Watch) -> None:
     about["format"] = 1
     for one in ("counted", "fine"):
         about["state"].pop(one)
+    about["state"]["of"]["audited"] = about["state"]["of"].pop("reference")
     about["sha256"] = digest(canonical(about["state"]))
     path = place / "first-format.json"
     path.write_text(json.dumps(about))
     assert read_state(path).test.n == 2000
     assert not len(read_state(path).counted)
+    assert read_state(path).of == late.state.of
 
 
 def test_rows_sorted_by_their_outcome_are_warned_of(place: Path, config: AuditConfig) -> None:

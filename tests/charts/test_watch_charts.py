@@ -1,4 +1,4 @@
-"""Charts of a new table against the audited rows: marks, words, and extreme values."""
+"""Charts of a new table against the reference rows: marks, words, and extreme values."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from kdcal_core.diagnostics import (
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 RNG = np.random.default_rng(0)
-AUDITED, NEW = RNG.beta(2, 2, 1500), RNG.beta(3, 2, 3000)
+REFERENCE, NEW = RNG.beta(2, 2, 1500), RNG.beta(3, 2, 3000)
 SAME = RNG.beta(2, 2, 1000)
 
 
 @pytest.fixture(scope="module")
 def moved() -> ScoreShift:
-    return score_shift(AUDITED, NEW)
+    return score_shift(REFERENCE, NEW)
 
 
 @pytest.fixture(scope="module")
@@ -60,20 +60,20 @@ def right() -> SequentialCalibration:
 
 @pytest.fixture(scope="module")
 def measures() -> tuple[ComparedMeasure, ...]:
-    both = [np.column_stack([1 - one, one]) for one in (AUDITED, NEW)]
-    y = (RNG.random(len(AUDITED)) < AUDITED).astype(int)
+    both = [np.column_stack([1 - one, one]) for one in (REFERENCE, NEW)]
+    y = (RNG.random(len(REFERENCE)) < REFERENCE).astype(int)
     found = label_free_performance(both[0], y, both[1], n_draws=50)
     rate, area = found.predictions.rate, found.predictions.auc
     return (
-        ComparedMeasure("Accuracy", rate.audited, rate.rows, replace(rate.rows, n=400)),
-        ComparedMeasure(f"AUROC of {HOSTILE}", area.audited, area.rows, None),
+        ComparedMeasure("Accuracy", rate.reference, rate.rows, replace(rate.rows, n=400)),
+        ComparedMeasure(f"AUROC of {HOSTILE}", area.reference, area.rows, None),
     )
 
 
 @pytest.fixture(scope="module")
 def shares() -> LabelShift:
-    both = [np.column_stack([1 - one, one]) for one in (AUDITED, NEW)]
-    y = (RNG.random(len(AUDITED)) < AUDITED).astype(int)
+    both = [np.column_stack([1 - one, one]) for one in (REFERENCE, NEW)]
+    y = (RNG.random(len(REFERENCE)) < REFERENCE).astype(int)
     return label_shift(both[1], both[0], y, n_draws=20)
 
 
@@ -83,9 +83,12 @@ def traces(figure: go.Figure) -> dict[str, go.Scatter]:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_both_tables_are_counted_on_the_scale_of_log_odds(moved: ScoreShift, dark: bool) -> None:
-    counts = score_counts(AUDITED, NEW)
+    counts = score_counts(REFERENCE, NEW)
     chart = watched_scores_chart(counts, moved, f"Probability of {HOSTILE}", dark=dark)
-    bars, steps = traces(chart.figure)["1,500 audited rows"], traces(chart.figure)["3,000 new rows"]
+    bars, steps = (
+        traces(chart.figure)["1,500 reference rows"],
+        traces(chart.figure)["3,000 new rows"],
+    )
     assert np.isclose(bars.y.sum(), 1.0)
     assert np.isclose(steps.y[:-1].sum(), 1.0)
     assert len(steps.x) == len(bars.x) + 1  # from edge to edge
@@ -94,7 +97,7 @@ def test_both_tables_are_counted_on_the_scale_of_log_odds(moved: ScoreShift, dar
     assert "<img" not in chart.figure.layout.xaxis.title.text
     assert chart.table()["new_rows"].sum() == 3000
     low, high = chart.figure.layout.xaxis.range
-    assert low < math.log(AUDITED.min() / (1.0 - AUDITED.min())) < 0.0
+    assert low < math.log(REFERENCE.min() / (1.0 - REFERENCE.min())) < 0.0
     assert 0.0 < math.log(NEW.max() / (1.0 - NEW.max())) < high
     assert high - low < 14.0  # without the bins that have no rows
 
@@ -103,7 +106,7 @@ def test_words_of_a_shift_name_what_chance_gives(moved: ScoreShift) -> None:
     assert moved_beyond_chance(moved)
     assert shift_words(moved).startswith("The scores have moved beyond chance: PSI 0.")
     assert "by chance up to 0.0" in shift_words(moved)
-    same = score_shift(AUDITED, SAME)
+    same = score_shift(REFERENCE, SAME)
     assert not moved_beyond_chance(same)
     assert "have not moved" in shift_words(same)
     # only a Wasserstein distance refuses: it is the one that is named
@@ -131,9 +134,9 @@ def test_all_tests_of_change_are_corrected_together(moved: ScoreShift, shares: L
     assert "changed beyond chance (p value 0.001): " in classes
 
 
-def test_frozen_bins_hold_equal_shares_of_the_audited_rows(moved: ScoreShift) -> None:
-    audited, new = frozen_bins_chart(moved, dark=False).figure.data
-    assert np.allclose(audited.y, 0.1, atol=0.001)
+def test_frozen_bins_hold_equal_shares_of_the_reference_rows(moved: ScoreShift) -> None:
+    reference, new = frozen_bins_chart(moved, dark=False).figure.data
+    assert np.allclose(reference.y, 0.1, atol=0.001)
     assert np.isclose(new.y.sum(), 1.0)
     assert (new.error_y.array > 0.0).all()
 
@@ -145,15 +148,19 @@ def test_measures_without_labels_are_open_marks(measures: tuple[ComparedMeasure,
     assert "<img" not in str(chart.figure.layout)
     assert chart.panels is not None
     assert len(chart.panels.figures) == 2
-    assert list(chart.table()["rows"][:3]) == ["audited", "new, without labels", "new, from labels"]
+    assert list(chart.table()["rows"][:3]) == [
+        "reference",
+        "new, without labels",
+        "new, from labels",
+    ]
     nothing = replace(measures[0], new=replace(measures[0].new, value=math.nan, interval="not so"))
     assert ", not so" in measures_chart([nothing], dark=False).finding
 
 
-def test_class_shares_stand_beside_the_audited_ones(shares: LabelShift) -> None:
+def test_class_shares_stand_beside_the_reference_ones(shares: LabelShift) -> None:
     chart = class_shares_chart(shares, (HOSTILE, "yes"), dark=True)
-    audited, new = chart.figure.data
-    assert np.allclose(audited.x, shares.audited_prior)
+    reference, new = chart.figure.data
+    assert np.allclose(reference.x, shares.reference_prior)
     assert np.allclose(new.x, shares.prior)
     assert "<img" not in str(chart.figure.layout)
     assert "changed beyond chance" in chart.finding
@@ -208,7 +215,7 @@ def test_every_chart_has_its_words(
     shares: LabelShift,
 ) -> None:
     charts: list[Chart] = [
-        watched_scores_chart(score_counts(AUDITED, NEW), moved, "Confidence", dark=False),
+        watched_scores_chart(score_counts(REFERENCE, NEW), moved, "Confidence", dark=False),
         frozen_bins_chart(moved, dark=False),
         measures_chart(measures, dark=False),
         class_shares_chart(shares, ("a", "b"), dark=False),

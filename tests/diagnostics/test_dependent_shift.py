@@ -162,7 +162,7 @@ def test_estimates_without_labels_allow_for_clusters(weighting) -> None:
     assert (width[1] > 1.2 * width[0]).all()
 
 
-def test_the_audited_values_have_the_intervals_of_clusters() -> None:
+def test_the_reference_values_have_the_intervals_of_clusters() -> None:
     rng = np.random.default_rng(7)
     p = np.repeat(rng.beta(2, 2, 40), ROWS)
     y = np.repeat((rng.random(40) < p[::ROWS]).astype(int), ROWS)
@@ -174,13 +174,13 @@ def test_the_audited_values_have_the_intervals_of_clusters() -> None:
     assert found.event is not None
     assert alone.event is not None
     for one, other in (
-        (found.predictions.rate.audited, alone.predictions.rate.audited),
-        (found.event.auc.audited, alone.event.auc.audited),
-        (found.event.audited_error, alone.event.audited_error),
+        (found.predictions.rate.reference, alone.predictions.rate.reference),
+        (found.event.auc.reference, alone.event.auc.reference),
+        (found.event.reference_error, alone.event.reference_error),
         (found.event.calibration_error, alone.event.calibration_error),
     ):
         assert one.high - one.low > 1.5 * (other.high - other.low)
-    assert found.predictions.rate.audited.value == alone.predictions.rate.audited.value
+    assert found.predictions.rate.reference.value == alone.predictions.rate.reference.value
 
 
 def test_clusters_are_held_out_of_the_fit_that_tells_the_tables_apart() -> None:
@@ -190,8 +190,8 @@ def test_clusters_are_held_out_of_the_fit_that_tells_the_tables_apart() -> None:
     old, new = pd.DataFrame(x[:480]), pd.DataFrame(x[480:])
     each = Dependence.of("cluster", np.arange(960) // 4)
     apart, whole = (feature_ratios(old, new, 0, one) for one in (None, each))
-    assert np.abs(np.log(apart.audited)).mean() > 1.0
-    assert np.abs(np.log(whole.audited)).mean() < 0.3
+    assert np.abs(np.log(apart.reference)).mean() > 1.0
+    assert np.abs(np.log(whole.reference)).mean() < 0.3
 
 
 def two_classes(odds: np.ndarray) -> np.ndarray:

@@ -71,17 +71,17 @@ def test_intervals_contain_what_the_labels_say(weighting) -> None:
         )[0]
         rate, curve = found.rate.rows, found.auc.rows
         inside += [rate.low <= happened.mean() <= rate.high, curve.low <= area <= curve.high]
-        assert found.rate.audited.value == hit.mean()
+        assert found.rate.reference.value == hit.mean()
     assert (inside >= 6).all()
 
 
-def test_the_audited_value_is_wrong_where_the_estimate_is_right() -> None:
+def test_the_reference_value_is_wrong_where_the_estimate_is_right() -> None:
     rng = np.random.default_rng(3)
     old, hit, new, _ = tables(rng, 4000, 4000)
     found = label_free(old, hit, new, n_draws=50)
     truth = float(over(new).mean())
     assert abs(found.rate.rows.value - truth) < 0.03
-    assert abs(found.rate.audited.value - truth) > 0.08
+    assert abs(found.rate.reference.value - truth) > 0.08
     assert found.calibration_error.low <= found.calibration_error.value
 
 
@@ -104,7 +104,7 @@ def test_features_correct_what_scores_cannot_see() -> None:
 def test_equal_tables_have_ratios_near_one() -> None:
     rng = np.random.default_rng(5)
     found = feature_ratios(rng.normal(size=(400, 3)), rng.normal(size=(200, 3)), 0)
-    assert np.abs(np.log(found.audited)).mean() < 0.15
+    assert np.abs(np.log(found.reference)).mean() < 0.15
 
 
 @pytest.mark.parametrize(("shared", "digits"), [(200, 9), (150, 2)])
@@ -114,7 +114,7 @@ def test_rows_that_are_in_both_tables_are_as_frequent_in_both(shared: int, digit
     old = rng.normal(size=(400, 3)).round(digits)
     new = np.concatenate([old[:shared], rng.normal(size=(200 - shared, 3)).round(digits)])
     found = feature_ratios(old, new, 0)
-    assert np.abs(np.log(found.audited)).mean() < 0.3
+    assert np.abs(np.log(found.reference)).mean() < 0.3
     assert np.abs(np.log(found.new)).mean() < 0.3
 
 

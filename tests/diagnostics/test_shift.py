@@ -1,4 +1,4 @@
-"""Distances between audited and new scores: against scipy, brute force, and their level."""
+"""Distances between reference and new scores: against scipy, brute force, and their level."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from kdcal_core.errors import InputError
 
 
 def summary_shift(
-    audited: ClassSummary,
+    reference: ClassSummary,
     new: ClassSummary,
     event: int | None = None,
     *,
@@ -38,7 +38,7 @@ def summary_shift(
 
     Parameters
     ----------
-    audited, new : ClassSummary
+    reference, new : ClassSummary
         Each with rows, of the same classes.
     event : int, optional
         The class whose probability is compared; without it the confidence.
@@ -61,11 +61,11 @@ def summary_shift(
     >>> [test.p_value < 0.01 for test in summary_shift(one, two, 1).tests]
     [True, True, True]
     """
-    if audited.classes != new.classes:
+    if reference.classes != new.classes:
         raise InputError(
             "Two summaries have different classes", fix="Compare summaries of one model."
         )
-    old, fresh = (_cells(one, event) for one in (audited, new))
+    old, fresh = (_cells(one, event) for one in (reference, new))
     size = len(upper_ends())
     counts = [bin_sums(one.place, size, one.count) for one in (old, fresh)]
     both = counts[0] + counts[1]

@@ -45,7 +45,7 @@ def test_scores_of_few_values_are_not_blurred():
 
 def test_more_rows_than_the_generator_deals():
     few = PooledCells(np.ones(2), np.array([3000, 4000, 3000]), np.array([300, 400, 300]))
-    many = PooledCells(np.ones(2), few.audited * 10**6, few.new * 10**6)
+    many = PooledCells(np.ones(2), few.reference * 10**6, few.new * 10**6)
     rng = np.random.default_rng(0)
     drawn = many.shuffled(4000, rng)[:, 0] / 3e8 - 1.0
     wanted = few.shuffled(4000, rng)[:, 0] / 3e2 - 1.0

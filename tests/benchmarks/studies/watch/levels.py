@@ -35,7 +35,7 @@ SCORES: dict[str, Callable[[Rng, int], FloatArray]] = {
 
 def drift() -> Iterator[str]:
     """Share of 5% tests that refuse two tables of one population."""
-    yield "| scores | audited, new | PSI | KS | Wasserstein |\n|---|---|---|---|---|"
+    yield "| scores | reference, new | PSI | KS | Wasserstein |\n|---|---|---|---|---|"
     for name, drawn in SCORES.items():
         for n, m in SIZES:
             rng = np.random.default_rng([n, m, len(name)])
@@ -48,7 +48,7 @@ def drift() -> Iterator[str]:
 
 def power() -> Iterator[str]:
     """The same for tables that differ."""
-    yield "| new scores | audited, new | PSI | KS | Wasserstein |\n|---|---|---|---|---|"
+    yield "| new scores | reference, new | PSI | KS | Wasserstein |\n|---|---|---|---|---|"
     moved: dict[str, Callable[[Rng, int], FloatArray]] = {
         "beta(2, 2) to beta(2, 2.5)": lambda rng, n: rng.beta(2, 2.5, n),
         "to beta(3, 3)": lambda rng, n: rng.beta(3, 3, n),
@@ -106,7 +106,7 @@ def over(score: FloatArray) -> FloatArray:
 
 def label_free_coverage() -> Iterator[str]:
     """Coverage of label-free intervals of the rate and of the AUROC of the new rows."""
-    yield "| scores | weights | audited, new | rate | AUROC | rate of the population |"
+    yield "| scores | weights | reference, new | rate | AUROC | rate of the population |"
     yield "|---|---|---|---|---|---|"
     cases: dict[str, tuple[Callable[..., FloatArray], ...]] = {
         "over-confident": (over, lambda r, n: r.beta(1, 2, n), lambda r, n: r.beta(2, 2, n)),
@@ -155,7 +155,7 @@ def label_free_coverage() -> Iterator[str]:
 
 def label_shift_coverage() -> Iterator[str]:
     """Coverage of the intervals of a class's share, and refusals of the test, 100 runs."""
-    yield "| classes, separation | true share, audited share | audited, new | coverage | refused |"
+    yield "| classes, separation | true share, before | reference, new | coverage | refused |"
     yield "|---|---|---|---|---|"
 
     def table(
@@ -193,7 +193,7 @@ def mean_test() -> Iterator[str]:
     """Share of the 5% tests of equal class shares that refuse two tables of one population."""
     from kdcal_core.diagnostics.label_shift import _mean_test
 
-    yield "| audited, new | refused |\n|---|---|"
+    yield "| reference, new | refused |\n|---|---|"
     for n, m in ((100, 60), (4000, 2000)):
         rng, refused = np.random.default_rng([n, m]), 0
         for _ in range(RUNS):

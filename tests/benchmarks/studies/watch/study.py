@@ -1,9 +1,9 @@
 """Real tables whose new rows are drawn by their inputs alone, so that P(y|x) is unchanged.
 
 A model is trained on two fifths of a table: boosted trees, which use the inputs well, and a
-logistic regression, which does not, so that rows of equal scores differ. Audited rows are drawn at
-random from the rest, new rows with odds that rise with one input or the first principal component
-of all. The labels of the new rows judge the estimates that did not see them.
+logistic regression, which does not, so that rows of equal scores differ. Reference rows are drawn
+at random from the rest, new rows with odds that rise with one input or the first principal
+component of all. The labels of the new rows judge the estimates that did not see them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TABLES = ("adult", "credit_default", "spambase", "letter", "diamonds", "wine_whi
 BUILT_IN = ("breast_cancer", "digits")
 STRENGTHS = (0.0, 1.0, 2.0)
 SEEDS = 8
-AUDITED, NEW = 1_500, 1_000
+REFERENCE, NEW = 1_500, 1_000
 WEIGHTINGS: tuple[Weighting, ...] = ("nothing", "scores", "features")
 _MOST_POOLED = 12_000
 MODELS: dict[str, Callable[[], Any]] = {
@@ -66,10 +66,10 @@ def run(task: dict[str, Any]) -> list[dict[str, Any]]:
     train, rest = np.split(order, [2 * len(order) // 5])
     model = MODELS[task["model"]]()
     model.fit(X.iloc[train], y[train])
-    audited, new = _drawn(X, rest, task["strength"], rng)
-    proba, fresh = (model.predict_proba(X.iloc[rows]) for rows in (audited, new))
+    reference, new = _drawn(X, rest, task["strength"], rng)
+    proba, fresh = (model.predict_proba(X.iloc[rows]) for rows in (reference, new))
     if task["cache"] is not None:
-        _keep(task, proba[:, 1], y[audited], fresh[:, 1], y[new])
+        _keep(task, proba[:, 1], y[reference], fresh[:, 1], y[new])
     truth = {
         "accuracy": float((fresh.argmax(axis=1) == y[new]).mean()),
         "event rate": float(y[new].mean()),
@@ -79,10 +79,10 @@ def run(task: dict[str, Any]) -> list[dict[str, Any]]:
     for by in WEIGHTINGS:
         found = label_free_performance(
             proba,
-            y[audited],
+            y[reference],
             fresh,
             weighting=by,
-            features=X.iloc[audited] if by == "features" else None,
+            features=X.iloc[reference] if by == "features" else None,
             new_features=X.iloc[new] if by == "features" else None,
             seed=task["seed"],
         )
@@ -98,15 +98,15 @@ def run(task: dict[str, Any]) -> list[dict[str, Any]]:
                 | {"low": one.rows.low, "high": one.rows.high}
             )
         if by == "nothing":
-            audited_values = {
-                "accuracy": found.predictions.rate.audited,
-                "event rate": found.event.rate.audited,
-                "auc": found.event.auc.audited,
+            reference_values = {
+                "accuracy": found.predictions.rate.reference,
+                "event rate": found.event.rate.reference,
+                "auc": found.event.auc.reference,
             }
             made += [
-                _row(task, measure, "audited value", truth[measure], one.value, None)
+                _row(task, measure, "reference value", truth[measure], one.value, None)
                 | {"low": one.low, "high": one.high}
-                for measure, one in audited_values.items()
+                for measure, one in reference_values.items()
             ]
     stated = {"accuracy": float(fresh.max(axis=1).mean()), "event rate": float(fresh[:, 1].mean())}
     made += [
@@ -138,13 +138,13 @@ def _row(
 def _drawn(
     X: pd.DataFrame, rest: IntArray, strength: float, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """Audited rows at random, and new rows with odds exp(strength * z) among the others."""
-    n = min(AUDITED, len(rest) // 2)
-    audited, others = rest[:n], rest[n:]
+    """Reference rows at random, and new rows with odds exp(strength * z) among the others."""
+    n = min(REFERENCE, len(rest) // 2)
+    reference, others = rest[:n], rest[n:]
     z = _direction(X.iloc[others], rng)
     chance = np.exp(strength * z)
     m = min(NEW, len(others) // 2)
-    return audited, others[_without_repeats(chance, m, rng)]
+    return reference, others[_without_repeats(chance, m, rng)]
 
 
 def _without_repeats(chance: FloatArray, m: int, rng: np.random.Generator) -> IntArray:
