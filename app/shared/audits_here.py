@@ -12,14 +12,15 @@ from app.shared import navigation, people, reviews_here
 from app.shared.emphasis import quiet
 from kdcal_core.audit import (
     URL,
+    Audit,
+    Project,
     Record,
-    date_text,
+    audits_of_rows,
     deliver_in_background,
     root_of_audits,
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.text import escape_markdown
 
 _ASKED = "audit_asked_for"
 
@@ -56,27 +57,19 @@ def reporting_errors() -> Iterator[None]:
         ) from error
 
 
-def judged_words(rows: str) -> str:
-    """Which audit has last judged a scored set, by its digest, as a phrase in Markdown.
+def judging(rows: str) -> tuple[tuple[Project, Audit], ...] | None:
+    """The audits that judged a scored set, by its digest, the latest first.
 
-    Empty where the person in front of the page may not ask, or the record cannot be read: a page
-    that only mentions it goes on.
+    None where the person in front of the page may not ask, or the record cannot be read: a page
+    that only mentions them goes on.
     """
     who = people.current_person()
     if not people.may_work(who):
-        return ""
+        return None
     try:
-        known = record().projects(who)
+        return audits_of_rows(record(), rows, who)
     except (InputError, OSError):
-        return ""
-    found = [(one, audit) for one in known for audit in one.audits.values()]
-    found = [(one, audit) for one, audit in found if audit.facts.rows == rows]
-    if not found:
-        return "; no audit in the record has judged it"
-    project, audit = max(found, key=lambda one: one[1].drafted.when.at)
-    title, name = (escape_markdown(one, 80) for one in (audit.facts.title, project.name))
-    day = date_text(audit.drafted.when.at)
-    return f", judged by the audit {title} of {name} of {day} ({audit.state})"
+        return None
 
 
 def record_button(review: Review) -> None:

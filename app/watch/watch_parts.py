@@ -9,11 +9,11 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app.shared import audits_here, job_results, navigation, session, sign_in, tiles
+from app.shared import job_results, navigation, session, sign_in, tiles
 from app.shared.charts import drawn_once, file_stem, is_dark, show
 from app.shared.sections import sections
 from app.shared.tables import show_table
-from app.watch import watch_unknown
+from app.watch import watch_audit, watch_unknown
 from app.watch.watch_tables import MADE_WORDS
 from kdcal_core.audit import (
     BEYOND_SCORES,
@@ -99,7 +99,7 @@ def _about(review: Review, watch: Watch, method: str | None) -> None:
     table, earlier = watch.table, len(watch.state.tables) - 1
     before = f" {counted(earlier, 'table')} came before." if earlier else ""
     label = "" if method is None else f" All scores are those of {CALIBRATORS[method].label}."
-    judged = audits_here.judged_words(review.sets[watch.which].digest)
+    judged = watch_audit.judged_words(review, watch)
     st.caption(
         f"{counted(table.rows, 'new row')}, {table.labelled:,} with a label, against the "
         f"{watch.n_reference:,} reference rows: the {watch.which} set{judged}.{before}{label}"
@@ -221,6 +221,7 @@ def _estimates(review: Review, watch: Watch) -> None:
         key="watch_measures_table",
         alt="Measures of the reference rows and of the new rows",
     )
+    watch_audit.limits_of_audit(watch)
     _taken_for_granted(watch, "Without labels")
 
 

@@ -11,7 +11,8 @@ from app.shared import navigation, session, uploads, waiting
 from app.shared.emphasis import emphasis, quiet
 from app.shared.labels import unique_labels
 from app.shared.version_choice import choose_version
-from kdcal_core.audit import WatchLimits, WatchSettings, why_no_features
+from app.watch import watch_audit
+from kdcal_core.audit import WatchLimits, WatchSettings, reference_set, why_no_features
 from kdcal_core.review import Review, remove_watched
 from kdcal_core.text import escape_markdown, printable
 
@@ -41,8 +42,9 @@ def asked(review: Review) -> WatchSettings | None:
         method = choose_version(
             review, "watch", regions=False, label="The model, or a calibrated version in its place"
         )
+        audit = watch_audit.choose(review, reference_set(review, made=chosen is None))
         _own_tables(review)
-        return replace(_settings(review, names, chosen), method=method)
+        return replace(_settings(review, names, chosen), method=method, audit=audit)
 
 
 def _made_key(review: Review) -> str:

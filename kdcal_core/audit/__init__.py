@@ -148,6 +148,13 @@ from kdcal_core.audit.versions import (
     verdicts_beside,
 )
 from kdcal_core.audit.watch import watch_table
+from kdcal_core.audit.watch_audit import (
+    ReferenceAudit,
+    audits_of_rows,
+    by_default,
+    reference_audit,
+    reference_set,
+)
 from kdcal_core.audit.watch_files import run_watch
 from kdcal_core.audit.watch_limits import BEYOND_SCORES, UNLIKE, WatchResult
 from kdcal_core.audit.watch_result import Watch
@@ -162,6 +169,8 @@ from kdcal_core.audit.watch_words import (
     finding,
     label_free_cautions,
     order_words,
+    reference_words,
+    result_words,
     share_cautions,
     watch_json,
     watch_json_text,
@@ -228,6 +237,7 @@ __all__ = [
     "Person",
     "Project",
     "Record",
+    "ReferenceAudit",
     "Restored",
     "RetentionSet",
     "Role",
@@ -243,8 +253,10 @@ __all__ = [
     "assert_passes",
     "assumptions",
     "audit_settings",
+    "audits_of_rows",
     "back_up",
     "begin",
+    "by_default",
     "changed_facts",
     "code_digest",
     "compare_audits",
@@ -295,8 +307,12 @@ __all__ = [
     "read_content",
     "read_state",
     "receipt_project",
+    "reference_audit",
+    "reference_set",
+    "reference_words",
     "require_channels",
     "restore",
+    "result_words",
     "root_of_audits",
     "run_gate",
     "run_gates",

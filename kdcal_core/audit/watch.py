@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.audit.gate import exit_code
+from kdcal_core.audit.watch_audit import added_limits
 from kdcal_core.audit.watch_limits import WithLabels, judged, signal, worst
 from kdcal_core.audit.watch_result import Watch
 from kdcal_core.audit.watch_rows import UNLABELLED, NewRows, new_rows
@@ -64,7 +65,7 @@ _MADE_LEAST = 0.2  # chance that the row with the lowest score is in the made ta
         fix="Audit the new rows of a regression once they have outcomes.",
     ),
     settle=settled,
-    edition="reference rows",
+    edition="reference rows and their audit",
     covers=lambda review: [review.event, review.event_class, list(open_doubts(review))],
 )
 def watch_table(sets: Sets, *, settings: WatchSettings) -> Watch:
@@ -355,8 +356,11 @@ def _measured(
         of_labels = None if together is None else together.only(len(score) + np.flatnonzero(there))
         labels = _with_labels(proba[there], y[there], event, asked, of_labels, seed)
     after = _after(before, rows, counts, test, event)
+    added = added_limits(settings.limits, settings.audit)
+    limits = replace(settings.limits, **added)
+    held = judged(limits, shift, estimated, event, labels, bool(there.all()))
     results = (
-        *judged(settings.limits, shift, estimated, event, labels, bool(there.all())),
+        *(replace(one, of_audit=one.key in added) for one in held),
         *signal(test, after.test),
     )
     progress(1.0, "Done")
@@ -384,6 +388,7 @@ def _measured(
         state=after,
         exit_code=exit_code(worst(results), settings.undecided),
         seed=seed,
+        audit=settings.audit,
     )
 
 

@@ -7,8 +7,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from kdcal_core.audit.config import AuditConfig
+from kdcal_core.audit.content import AuditContent
 from kdcal_core.audit.gate_files import judged_files, made_apart, verified, with_question
 from kdcal_core.audit.watch import watch_table
+from kdcal_core.audit.watch_audit import (
+    Judging,
+    reference_audit,
+    reference_set,
+    require_same_rows,
+)
 from kdcal_core.audit.watch_result import Watch, with_unknown
 from kdcal_core.audit.watch_settings import WatchSettings
 from kdcal_core.audit.watch_state import Watched, WatchedTable, check_continues, read_state
@@ -44,6 +51,8 @@ def run_watch(
     data: str | Path,
     *,
     state: str | Path | None = None,
+    audit: AuditContent | None = None,
+    judged: Judging | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Watch:
@@ -57,12 +66,16 @@ def run_watch(
     state : path, optional
         The file that the watch of the table before wrote. Its bins are used again, and the
         sequential test goes on.
+    audit : AuditContent, optional
+        An audit of the reference rows, whose limits hold where the configuration has none.
+    judged : tuple of Project and Audit, optional
+        Where this audit is in the record.
     seed : int
 
     Raises
     ------
     InputError
-        For input that cannot be used, and for a regression.
+        For input that cannot be used, for an audit of other rows, and for a regression.
 
     Notes
     -----
@@ -85,6 +98,9 @@ def run_watch(
         fit = None if most is None else _graph_request(workspace, source)
         of = _watched(config, files, review)
         file = WatchedTable(table.name, digest_of(table), 0, 0)
+        kept = None if audit is None else reference_audit(review, audit, judged)
+        if kept is not None:
+            require_same_rows(kept, review, reference_set(review))
         if earlier is not None:  # before the new rows are scored
             check_continues(earlier, of, config.watch.alpha, file)
         note_results(review)
@@ -99,6 +115,7 @@ def run_watch(
             of=of,
             file=file,
             weighted_by=config.weighted_by,
+            audit=kept,
             seed=seed,
         )
         request = watch_table.request(workspace, review, settings)

@@ -62,6 +62,8 @@ class WatchResult:
     source : {"scores", "features", "without labels", "labels"}
         What the estimate was computed from.
     verdict : str
+    of_audit : bool
+        Whether the limit is that of the audit which judged the reference rows.
     """
 
     key: str
@@ -70,6 +72,7 @@ class WatchResult:
     limit: Limit | None
     source: Source
     verdict: Verdict
+    of_audit: bool = False
 
 
 def worst(results: tuple[WatchResult, ...]) -> Verdict:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from kdcal_core.audit.config import Undecided
 from kdcal_core.audit.gate import exit_code
+from kdcal_core.audit.watch_audit import ReferenceAudit
 from kdcal_core.audit.watch_limits import WatchResult, WithLabels, judged_by_density, worst
 from kdcal_core.audit.watch_state import WatchedTable, WatchState
 from kdcal_core.checks import Verdict
@@ -58,6 +59,8 @@ class Watch:
     state : WatchState
     exit_code : int
     seed : int
+    audit : ReferenceAudit or None
+        The audit of the reference rows to which the new table is held.
     """
 
     title: str
@@ -80,6 +83,7 @@ class Watch:
     exit_code: int
     seed: int
     unknown: UnknownChange | None = None
+    audit: ReferenceAudit | None = None
 
     @property
     def verdict(self) -> Verdict:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kdcal_core.audit.config import Undecided, WatchLimits, WeightedBy
+from kdcal_core.audit.watch_audit import ReferenceAudit, reference_set, require_same_rows
 from kdcal_core.audit.watch_limits import check_limits
 from kdcal_core.audit.watch_state import Watched, WatchedTable, WatchState, check_continues
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, TableInfo, Which
+from kdcal_core.review import Review, TableInfo
 from kdcal_core.tasks import usable_calibrators
 from kdcal_core.text import in_sentence
 
@@ -48,6 +49,8 @@ class WatchSettings:
         As of `AuditConfig`; features are the columns of inputs, of a new table that has them
         (`why_no_features`). The weights are of rows, so a calibrated version has the same ones as
         the model, and the estimates are of its probabilities.
+    audit : ReferenceAudit or None
+        The audit of the reference rows whose limits hold where ``limits`` has none.
     seed : int
     """
 
@@ -62,17 +65,17 @@ class WatchSettings:
     of: Watched | None = None
     file: WatchedTable | None = None
     weighted_by: WeightedBy = "scores"
+    audit: ReferenceAudit | None = None
     seed: int = 0
 
 
 def watched_of(review: Review, method: str | None = None) -> Watched:
     """What a review watches: its model, or its predictions, on its judged rows, or a calibrator."""
-    which: Which = "evaluation" if review.has_evaluation else "calibration"
     fitted_on = review.tables["calibration"].digest
     return Watched(
         model=review.model.digest if review.model else "",
         calibrator="" if method is None else f"{method} fitted on {fitted_on}",
-        reference=review.tables[which].digest,
+        reference=review.tables[reference_set(review)].digest,
         classes=review.classes,
         event="" if review.event is None else review.classes[review.event],
     )
@@ -120,7 +123,9 @@ def settled(review: Review, settings: WatchSettings) -> WatchSettings:
                 "The review has no evaluation set of which a new table could be made",
                 fix="Give a new table.",
             )
+        _check_audit(review, settings)
         return replace(settings, of=replace(of, reference=review.tables["calibration"].digest))
+    _check_audit(review, settings)
     table = _table(review, settings.table, settings.digest)
     for name, digest in settings.earlier:
         _table(review, name, digest)
@@ -128,6 +133,12 @@ def settled(review: Review, settings: WatchSettings) -> WatchSettings:
     if settings.state is not None:
         check_continues(settings.state, of, settings.limits.alpha, file)
     return replace(settings, digest=table.digest, of=of, file=file)
+
+
+def _check_audit(review: Review, settings: WatchSettings) -> None:
+    if settings.audit is not None:
+        which = reference_set(review, made=settings.table is None)
+        require_same_rows(settings.audit, review, which)
 
 
 def _check_method(review: Review, method: str | None) -> None:

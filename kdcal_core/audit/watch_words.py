@@ -59,8 +59,21 @@ def order_words(watch: Watch) -> str:
     )
 
 
+def reference_words(watch: Watch) -> str:
+    """Which rows the new table is compared with, and which audit judged them. Untrusted text."""
+    judged = "" if watch.audit is None else f", judged by {watch.audit.words}"
+    return f"{watch.n_reference:,} reference rows: the {watch.which} set{judged}"
+
+
 def finding(watch: Watch) -> str:
     """What has changed, and what to do about it. May hold untrusted text."""
+    beyond = [one.title for one in watch.results if one.of_audit and one.verdict == "fail"]
+    if not beyond:
+        return _changes(watch)
+    return f"{_changes(watch)} Beyond a limit of the audit: {in_sentence(listed(beyond))}."
+
+
+def _changes(watch: Watch) -> str:
     moved, test = moved_beyond_chance(watch.shift, watch.shares), watch.state.test
     scores = shift_words(watch.shift, watch.shares)
     changed = scores
@@ -90,7 +103,9 @@ def result_words(watch: Watch, one: WatchResult) -> str:
         return f"{said} {order_words(watch)}".rstrip()
     said = estimate_text(one.estimate, chance=one.source == "scores")
     how = {"without labels": ", without labels", "labels": ", from labels"}
-    return f"{said}{how.get(one.source, '')}; limit {limit_text(one.limit, one.estimate)}."
+    whose = " (of the audit)" if one.of_audit else ""
+    limit = f"limit {limit_text(one.limit, one.estimate)}{whose}"
+    return f"{said}{how.get(one.source, '')}; {limit}."
 
 
 def _signal_before(watch: Watch) -> str:
@@ -181,6 +196,7 @@ def watch_json(watch: Watch) -> dict[str, Any]:
             "model": watch.state.of.model or None,
             "calibrator": watch.state.of.calibrator or None,
         },
+        "audit": _audit(watch),
         "new": {
             "name": watch.table.name,
             "sha256": watch.table.sha256,
@@ -197,6 +213,7 @@ def watch_json(watch: Watch) -> dict[str, Any]:
                 "title": one.title,
                 "verdict": one.verdict,
                 "source": one.source,
+                "limit_of": "audit" if one.of_audit else "watch",
                 "limit": None if one.limit is None else limit_json(one.limit),
                 "estimate": None if one.estimate is None else _estimate(one.estimate),
                 "said": result_words(watch, one),
@@ -220,6 +237,20 @@ def watch_json(watch: Watch) -> dict[str, Any]:
         "assumptions": [{"of": of, "said": said} for of, said in assumptions(watch)],
         "cautions": list(cautions(watch)),
         "notes": list(watch.notes),
+    }
+
+
+def _audit(watch: Watch) -> dict[str, Any] | None:
+    found = watch.audit
+    if found is None:
+        return None
+    return {
+        "id": found.audit or None,
+        "title": found.title,
+        "project": found.project or None,
+        "state": found.state or None,
+        "drafted": found.at or None,
+        "sha256": found.content,
     }
 
 

@@ -339,6 +339,11 @@ def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
         help="watch.json of the table before: the same bins, and the test goes on",
     )  # fmt: skip
     command.add_argument(
+        "--audit", metavar="AUDIT",
+        help="the audit of the reference rows whose limits hold too: the beginning of its id, or "
+        "its file audit.json",
+    )  # fmt: skip
+    command.add_argument(
         "--out", metavar="DIR", help="write watch.json (the state) and result.json here"
     )
     command.add_argument("--junit", metavar="FILE", help="also write the results as JUnit XML")

@@ -48,14 +48,19 @@ def find_audit(record: Record, name: str) -> tuple[Project, Audit]:
 
 def content_of(record: Record, name: str) -> AuditContent:
     """The content of an audit: of the file of this name, or of the record."""
+    if Path(name).is_file():
+        return content_of_file(name)
+    return record.content(find_audit(record, name)[1])
+
+
+def content_of_file(name: str) -> AuditContent:
+    """The content of an audit that a file holds."""
     from kdcal_core.audit import read_content
 
-    if Path(name).is_file():
-        try:
-            return read_content(Path(name).read_bytes())
-        except InputError as error:
-            raise error.at(file=name) from error
-    return record.content(find_audit(record, name)[1])
+    try:
+        return read_content(Path(name).read_bytes())
+    except InputError as error:
+        raise error.at(file=name) from error
 
 
 def project_id(record: Record, name: str) -> str:

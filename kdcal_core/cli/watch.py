@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kdcal_core.cli.audit_named import content_of_file, find_audit, the_record
 from kdcal_core.cli.gate_outputs import check_outs
 from kdcal_core.cli.terminal import (
     Report,
@@ -16,7 +17,7 @@ from kdcal_core.cli.terminal import (
 from kdcal_core.text import counted, p_text, printable
 
 if TYPE_CHECKING:
-    from kdcal_core.audit import Watch
+    from kdcal_core.audit import Audit, AuditContent, Project, Watch
 
 STATE, RESULT = "watch.json", "result.json"
 _MOST_CLASSES = 20
@@ -41,10 +42,18 @@ def run(options: argparse.Namespace) -> Report:
     config = read_config(Path(options.config))
     reads = (options.config, options.data, *config.reads)
     continued = {STATE: options.state} if options.state else {}
+    audit, judged = _audit(options.audit)
+    reads += (options.audit,) if audit is not None and judged is None else ()
     out = check_outs(options.out, (RESULT, STATE), options.junit, reads, continued)
     with progress_line() as progress:
         watch = run_watch(
-            config, options.data, state=options.state, seed=options.seed, progress=progress
+            config,
+            options.data,
+            state=options.state,
+            audit=audit,
+            judged=judged,
+            seed=options.seed,
+            progress=progress,
         )
     if out is not None:
         write_file(out / RESULT, watch_json_text(watch).encode("utf-8", "replace"))
@@ -59,20 +68,32 @@ def run(options: argparse.Namespace) -> Report:
     return Report(said, watch.exit_code)
 
 
+def _audit(name: str | None) -> tuple[AuditContent | None, tuple[Project, Audit] | None]:
+    """The audit of this file, or of the record with its project; nothing without a name."""
+    if name is None:
+        return None, None
+    if Path(name).is_file():
+        return content_of_file(name), None
+    record = the_record()
+    judged = find_audit(record, name)
+    return record.content(judged[1]), judged
+
+
 def watch_report(watch: Watch) -> str:
     """A watch, ready to print."""
     from kdcal_core.audit.watch_words import (
         assumptions,
         cautions,
         headline,
+        reference_words,
         result_words,
     )
 
     score = f"probability of {watch.event}" if watch.event else "confidence"
     about = (
         f"{counted(watch.table.rows, 'new row')} of {watch.table.name}, "
-        f"{watch.table.labelled:,} with a label, against {watch.n_reference:,} reference rows "
-        f"(the {watch.which} set). The watched score is the {score}."
+        f"{watch.table.labelled:,} with a label, against {reference_words(watch)}. "
+        f"The watched score is the {score}."
     )
     parts = [*(f"Warning: {printable(one, 600)}" for one in watch.notes)]
     parts += [printable(headline(watch), 600), printable(about, 600)]

@@ -15,8 +15,17 @@ from made_reviews import HOSTILE_CLASS, review_of
 from streamlit.testing.v1 import AppTest
 from texts.pages import visible as plain
 
-from kdcal_core.audit import BEYOND_SCORES, UNLIKE, AuditDrafted, Record, system_user
-from kdcal_core.review import DIVIDED, Workspace, read_review, start_sample
+from kdcal_core.audit import (
+    BEYOND_SCORES,
+    UNLIKE,
+    AuditConfig,
+    AuditDrafted,
+    AuditSubmitted,
+    Record,
+    run_gate,
+    system_user,
+)
+from kdcal_core.review import DIVIDED, Limit, NamedFiles, Workspace, read_review, start_sample
 from kdcal_core.review.changes import change_review
 
 PAGE = "watch"
@@ -68,7 +77,7 @@ def tiles(at: AppTest) -> dict[str, str]:
 
 
 def test_the_audit_that_judged_the_rows_is_named(
-    review_id: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    review_id: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from app.shared import reviews_here
 
@@ -84,9 +93,33 @@ def test_the_audit_that_judged_the_rows_is_named(
     record.write(project.id, replace(event, audit="a2", rows="others"), system_user())
     assert "reference rows: the calibration set." in words(at.run())
     monkeypatch.setattr(reviews_here, "at_this_machine", lambda: True)
-    said = plain(words(healthy(at.run())))
-    assert "the calibration set, judged by the audit March of Credit *risk* of " in said
-    assert " (draft)." in said
+    at = healthy(at.run())
+    assert "the calibration set; no audit is chosen." in words(at)  # a draft is offered alone
+    record.write(project.id, AuditSubmitted("a1"), system_user())
+    at = healthy(settle(at.run()))
+    said = plain(words(at))
+    assert "the calibration set; no audit is chosen." in said  # what was chosen stays
+    (audits,) = (one for one in at.selectbox if one.label == "Audit of the reference rows")
+    assert len(audits.options) == 2
+    at = healthy(settle(audits.set_value("a1").run()))
+    said = plain(words(at))
+    assert "the calibration set, judged by the audit 'March' of Credit *risk* of " in said
+    assert " (submitted)." in said
+    assert "The audit has no limit that can be held" in said  # its file is not there
+    rows(1200, 0).to_csv(tmp_path / "same.csv", index=False)
+    columns = ((HOSTILE_CLASS, HOSTILE_CLASS), ("yes", "yes"))
+    files = NamedFiles(
+        target="target", predictions=str(tmp_path / "same.csv"), outputs=columns, event="yes"
+    )
+    limits = {"KC101": Limit(low=0.99)}
+    config = AuditConfig("April", files, project.name, limits=limits, codes=("KC101",))
+    april = run_gate(config).audit
+    at.run()
+    (audits,) = (one for one in at.selectbox if one.label == "Audit of the reference rows")
+    at = healthy(settle(audits.set_value(april).run()))
+    assert finding(at).endswith("Beyond a limit of the audit: AUROC of the event.")
+    held = next(one.value for one in at.dataframe if "Verdict" in one.value)
+    assert list(held["Verdict"]) == ["fail"]
 
 
 def button(at: AppTest, label: str) -> Callable[[], AppTest]:

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -19,14 +20,21 @@ from workerless import run_here
 import kdcal_core.audit
 from kdcal_core.audit import (
     AuditConfig,
+    Record,
     Watch,
     WatchLimits,
     WatchSettings,
+    audits_of_rows,
+    by_default,
+    content_bytes,
     finding,
     read_config,
     read_state,
+    result_words,
+    run_gate,
     run_watch,
     state_bytes,
+    system_user,
     watch_json,
     watch_json_text,
     watch_junit,
@@ -42,6 +50,7 @@ from kdcal_core.cli import main
 from kdcal_core.cli.watch import watch_report
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
+    Limit,
     NamedFiles,
     Question,
     Workspace,
@@ -816,3 +825,88 @@ def test_patients_are_counted_behind_a_calibrator(tmp_path: Path) -> None:
     run_here(asked.target, asked.kwargs, folder=folder)
     both = watch_table.read(folder).state.test
     assert both.within == both.n - 70  # patients of both tables
+
+
+def test_the_limits_of_an_audit_of_the_reference_rows_hold_too(
+    place: Path,
+    config: AuditConfig,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KDCAL_HOME", str(place / "home"))
+    limits = {"KC001": Limit(high=0.02), "KC101": Limit(low=0.99)}
+    record = Record()
+    asked = replace(config, project="Credit", limits=limits, codes=("KC001", "KC101"))
+    record.create("Credit", system_user())
+    gate = run_gate(asked, record=record)
+    (judged,) = audits_of_rows(record, gate.content.rows_digest)
+    assert judged[1].id == gate.audit
+    assert by_default([judged]) is None  # a draft
+    new = written(table(40), place / "held.csv")
+    found = run_watch(config, new, audit=gate.content, judged=judged)
+    assert found.audit is not None
+    assert found.audit.limits == {"calibration_error_at_most": 0.02, "auc_at_least": 0.99}
+    held = {one.key: one for one in found.results if one.of_audit}
+    assert held.keys() == found.audit.limits.keys()
+    assert held["auc_at_least"].verdict == "fail"
+    assert found.exit_code == 1
+    assert "limit at least 0.99 (of the audit)" in result_words(found, held["auc_at_least"])
+    assert finding(found).endswith("Beyond a limit of the audit: AUROC of the event.")
+    assert "calibration set, judged by the audit 'A <b>watch' of Credit of " in watch_report(found)
+    kept = watch_json(found)["audit"]
+    assert (kept["id"], kept["project"], kept["state"]) == (gate.audit, "Credit", "draft")
+    jsonschema.validate(json.loads(watch_json_text(found)), SCHEMA)
+    # limits of one's own come first, and a limit of another event does not apply
+    own = run_watch(limited(config, auc_at_least=0.5), new, audit=gate.content)
+    assert [one.key for one in own.results if one.of_audit] == ["calibration_error_at_most"]
+    assert own.audit is not None
+    assert (own.audit.audit, own.audit.content) == ("", found.audit.content)  # of a file
+    other = run_watch(replace(config, view="confidence"), new, audit=gate.content)
+    assert other.audit is not None
+    assert other.audit.limits == {"auc_at_least": 0.99}
+    # on the command line by the beginning of its id or its file, and none of other rows
+    toml = '[files]\npredictions = "reference.csv"\n[roles]\ntarget = "y"\nevent = "yes"\n'
+    (place / "audit.toml").write_text(toml)
+    (place / "audit.json").write_bytes(content_bytes(gate.content))
+    words = ["watch", "--config", str(place / "audit.toml"), "--data", str(new), "--json"]
+    for name in (gate.audit[:6], str(place / "audit.json")):
+        assert main([*words, "--audit", name]) == 1
+        said = json.loads(capsys.readouterr().out)
+        assert said["audit"]["sha256"] == kept["sha256"]
+    (place / "others.toml").write_text(toml.replace("reference.csv", "held.csv"))
+    words[2] = str(place / "others.toml")
+    assert main([*words, "--audit", gate.audit]) == 2
+    error = re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert "judged other predictions or outcomes than those of the 1,500 reference rows" in error
+    assert "held.csv" in error
+    assert main([*words, "--audit", "0000"]) == 2
+    assert "No audit has an id that begins with '0000'" in capsys.readouterr().err
+
+
+def test_an_audit_of_a_calibrator_s_output_is_one_of_the_reference_rows(
+    tmp_path: Path,
+) -> None:
+    fitted, old, new = (
+        written(table(seed, 400, sharpness=2.5), tmp_path / f"{seed}.csv") for seed in (50, 51, 52)
+    )
+    out = str(tmp_path / "own.kdcal")
+    words = ["calibrate", "--calibrator", "platt", "--predictions", str(fitted), "--target", "y"]
+    assert main([*words, "--out", out]) == 0
+    files = NamedFiles(target="y", predictions=str(old))
+    config = AuditConfig("x", files, event="yes", calibrator=out, codes=("KC101",))
+    content = run_gate(config).content
+    found = run_watch(config, new, audit=content)
+    assert found.audit is not None
+    assert found.audit.limits == {"auc_at_least": 0.7}
+    with pytest.raises(InputError, match="judged other predictions"):
+        run_watch(replace(config, calibrator=None), new, audit=content)
+
+
+def test_the_latest_approved_audit_comes_first_then_a_submitted_one() -> None:
+    def one(state: str) -> Any:
+        return SimpleNamespace(), SimpleNamespace(state=state)
+
+    draft, submitted, approved = one("draft"), one("submitted"), one("approved")
+    assert by_default([draft, submitted, approved]) is approved
+    assert by_default([draft, submitted, one("rejected")]) is submitted
+    assert by_default([draft, one("superseded")]) is None
