@@ -42,8 +42,8 @@ FOREIGN_HELP = (
 )
 WATCHED_HELP = (
     "Rows for the model, or its predictions, in the columns of the reference table. The column of "
-    "the true class may be missing, wholly or in some rows. Rows stand in the order in which they "
-    "came."
+    "the true class or outcome may be missing, wholly or in some rows. Rows stand in the order in "
+    "which they came."
 )
 
 

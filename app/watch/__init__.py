@@ -11,9 +11,11 @@ PLACE = Place(
     will_show=(
         "Here you will see a new table of rows, with or without labels, against the reference "
         "rows, which are those of the evaluation set: whether the scores have moved by more than "
-        "chance, the accuracy that can be expected without labels and what it takes for granted, "
-        "the classes' shares, and a test of calibration that may be looked at whenever labels "
-        "arrive and says when to recalibrate."
+        "chance, the accuracy or error that can be expected without labels and what that takes "
+        "for granted, the classes' shares, and a test of calibration that may be looked at "
+        "whenever labels arrive and says when to recalibrate."
     ),
+    tasks=("classification", "regression"),
+    forecasts_alone="With a time column, the sequential test and the caution about the factor",
     rows_alone="The sequential test and the comparison of unknown rows by density",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,14 +17,18 @@ from app.shared.tables import show_table
 from app.watch import watch_audit, watch_unknown
 from app.watch.watch_tables import MADE_WORDS
 from kdcal_core.audit import (
+    BEYOND_FORECASTS,
     BEYOND_SCORES,
     UNLIKE,
     Watch,
     WatchSettings,
+    WithLabels,
     assumptions,
+    beside,
     finding,
     label_free_cautions,
     order_words,
+    score_name,
     share_cautions,
     state_bytes,
     watch_table,
@@ -40,9 +45,19 @@ from kdcal_core.charts import (
     frozen_bins_chart,
     gap_chart,
     measures_chart,
+    moved_beyond_chance,
     watched_scores_chart,
 )
-from kdcal_core.diagnostics import Estimate, estimate_text, interval_text, value_text
+from kdcal_core.diagnostics import (
+    NOT_GIVEN,
+    Estimate,
+    LabelShift,
+    ScoreCounts,
+    ScoreShift,
+    estimate_text,
+    interval_text,
+    value_text,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.review import DIVIDED, Review, open_doubts
 from kdcal_core.text import counted, escape_markdown, formatted, p_text, printable
@@ -63,12 +78,10 @@ def answer(review: Review, watch: Watch, method: str | None) -> None:
     """Everything below the choice of the table, for the model or a calibrated version."""
     st.header(escape_markdown(finding(watch), 900), anchor=False)
     picture, beside = tiles.answer()
-    score = f"Probability of {watch.event}" if watch.event else "Confidence"
+    counts, shift, name, others = _pictured(watch)
     with picture:
         show(
-            drawn_once(
-                watched_scores_chart, watch.scores, watch.shift, score, watch.shares, **_look(watch)
-            ),
+            drawn_once(watched_scores_chart, counts, shift, name, others, **_look(watch)),
             key="watch_scores",
             of=review.title,
             finding=False,
@@ -77,16 +90,30 @@ def answer(review: Review, watch: Watch, method: str | None) -> None:
         _tiles(watch)
     _about(review, watch, method)
     _notes(review, watch)
+    regression = watch.forecasts is not None
+    shares = {"Class shares": partial(_shares, review, watch)}
     sections(
         "watch_sections",
         {
             "Without labels": partial(_estimates, review, watch),
             "Labels that arrive late": partial(_late_labels, review, watch),
-            "Scores": partial(_scores, review, watch),
-            "Class shares": partial(_shares, review, watch),
+            "Forecasts" if regression else "Scores": partial(_scores, review, watch),
+            **({} if regression else shares),
             "Unknown rows": partial(watch_unknown.unknown_rows, review, watch),
         },
     )
+
+
+def _pictured(watch: Watch) -> tuple[ScoreCounts, ScoreShift, str, LabelShift | ScoreShift | None]:
+    """What the picture shows: the score or, of a regression, what the finding is about."""
+    width, counts = watch.width, watch.width_scores
+    if width is not None and counts is not None:
+        by_median = moved_beyond_chance(watch.shift, width)
+        if not by_median and moved_beyond_chance(width, watch.shift):
+            level = watch.forecasts.reference.level if watch.forecasts else math.nan
+            return counts, width, f"Width of the {100 * level:g}% interval", watch.shift
+    name = score_name(watch)
+    return watch.scores, watch.shift, f"{name[:1].upper()}{name[1:]}", beside(watch)
 
 
 def _look(watch: Watch) -> dict[str, bool]:
@@ -122,7 +149,8 @@ def _warnings(cautions: Sequence[str]) -> None:
 
 
 def _tiles(watch: Watch) -> None:
-    found = [_accuracy(watch), _drift(watch), _unknown(watch), _fourth(watch)]
+    first = _accuracy if watch.forecasts is None else _crps
+    found = [first(watch), _drift(watch), _unknown(watch), _fourth(watch)]
     tiles.estimate_column([one for one, _ in found], notes=[note for _, note in found])
 
 
@@ -130,16 +158,31 @@ def _accuracy(watch: Watch) -> tuple[Estimate, str]:
     """From labels if all rows have one, else without labels."""
     one = watch.measures[0]
     reference = f"reference {value_text(one.reference)}"
-    if watch.labels is not None and watch.table.labelled == watch.table.rows:
-        return replace(watch.labels.accuracy, label="Accuracy"), f"from labels; {reference}"
+    known = watch.labels
+    if isinstance(known, WithLabels) and watch.table.labelled == watch.table.rows:
+        return replace(known.accuracy, label="Accuracy"), f"from labels; {reference}"
     return replace(one.new, label="Estimated accuracy"), f"without labels; {reference}"
 
 
+def _crps(watch: Watch) -> tuple[Estimate, str]:
+    """The same of a regression."""
+    one = watch.measures[0]
+    reference = f"reference {value_text(one.reference)}"
+    if one.labels is not None and watch.table.labelled == watch.table.rows:
+        return one.labels, f"from labels; {reference}"
+    return replace(one.new, label="Expected CRPS"), f"without labels; {reference}"
+
+
 def _drift(watch: Watch) -> tuple[Estimate, str]:
-    return watch.shift.psi.estimate, drift_words(watch.shift, watch.shares)
+    """The drift that the picture shows."""
+    _, shift, _, others = _pictured(watch)
+    label = "PSI" if watch.width is None else f"PSI of {shift.noun}"
+    return replace(shift.psi.estimate, label=label), drift_words(shift, others)
 
 
 def _unknown(watch: Watch) -> tuple[Estimate, str]:
+    if watch.forecasts is not None:
+        return replace(watch.outside, label=BEYOND_FORECASTS), "by median and interval width"
     found = watch.watched
     if found.weighted_by == "features":
         return replace(found.outside, label=UNLIKE), "by all features"
@@ -151,24 +194,44 @@ def _fourth(watch: Watch) -> tuple[Estimate, str]:
     if watch.test is not None:
         least = formatted(1.0 / watch.test.state.alpha, ",.3g")
         e_value = e_value_text(watch.test)
-        gap = replace(watch.test.gap, label="Stated minus seen")
+        label = "Stated minus seen" if watch.forecasts is None else "PIT minus one half"
+        gap = replace(watch.test.gap, label=label)
         return gap, f"e-value {e_value}; {least} is a signal"
     if watch.shares is not None and watch.asked_event:
         share = watch.shares.shares[watch.classes.index(watch.asked_event)]
         reference = f"mean probability {value_text(share, share.expected)} in the reference rows"
         return replace(share, label="Event rate"), f"by EM; {reference}"
-    one = watch.measures[-1]
+    one = watch.measures[-1] if watch.forecasts is None else watch.measures[1]
+    if watch.forecasts is not None:
+        return one.new, f"of the new rows; reference {value_text(one.reference)}"
     return one.new, f"without labels; reference {value_text(one.reference)}"
 
 
 def _scores(review: Review, watch: Watch) -> None:
     """The three distances, each with what chance gives, and the frozen bins."""
-    tests = watch.shift.tests
+    _distances(review, watch, watch.shift, beside(watch))
+    if watch.width is not None:
+        _distances(review, watch, watch.width, watch.shift)
+    moved, others = "Scores", ", which also counts the test of the classes' shares"
+    if watch.width is not None:
+        moved, others = "Medians or widths", " over the tests of both"
+    st.caption(
+        f"What chance gives is drawn {watch.shift.psi.draws:,} times for two tables of these sizes "
+        f"from one population. It is exceeded 5 times in 100. {moved} are said to have moved if "
+        f"a p value is at most 0.05 after Holm's correction{others}."
+    )
+
+
+def _distances(
+    review: Review, watch: Watch, shift: ScoreShift, others: LabelShift | ScoreShift | None
+) -> None:
+    """The distances of one kind of score."""
+    tests, key = shift.tests, "" if shift is watch.shift else "_widths"
     left, right = st.columns([1.1, 1], gap="medium")
     with left:
         show(
-            drawn_once(frozen_bins_chart, watch.shift, watch.shares, **_look(watch)),
-            key="watch_bins",
+            drawn_once(frozen_bins_chart, shift, others, **_look(watch)),
+            key=f"watch_bins{key}",
             of=review.title,
         )
     with right:
@@ -186,14 +249,8 @@ def _scores(review: Review, watch: Watch) -> None:
                     "p value": [p_text(one.p_value) for one in tests],
                 }
             ),
-            key="watch_distances",
-            alt="Three distances between the scores of both tables, with what chance gives",
-        )
-        st.caption(
-            f"What chance gives is drawn {tests[0].draws:,} times for two tables of these sizes "
-            "from one population. It is exceeded 5 times in 100. Scores are said to have moved if "
-            "a p value is at most 0.05 after Holm's correction, which also counts the test of the "
-            "classes' shares."
+            key=f"watch_distances{key}",
+            alt=f"Three distances between the {shift.noun} of both tables, with what chance gives",
         )
 
 
@@ -201,7 +258,12 @@ def _estimates(review: Review, watch: Watch) -> None:
     """Measures without labels, beside those with labels where there are some."""
     _warnings(label_free_cautions(watch))
     show(
-        drawn_once(measures_chart, watch.measures, **_look(watch)),
+        drawn_once(
+            measures_chart,
+            watch.measures,
+            of_forecasts=watch.forecasts is not None,
+            **_look(watch),
+        ),
         key="watch_measures",
         of=review.title,
     )
@@ -210,7 +272,7 @@ def _estimates(review: Review, watch: Watch) -> None:
     columns = {
         "Measure": [printable(one.title, 60) for one in watch.measures],
         "Reference": [estimate_text(one.reference, chance=False) for one in watch.measures],
-        "New, without labels": [estimate_text(one.new, chance=False) for one in watch.measures],
+        "New, without labels": [_short(one.new) for one in watch.measures],
     }
     if any(one is not None for one in known):
         columns["New, from labels"] = [
@@ -223,6 +285,12 @@ def _estimates(review: Review, watch: Watch) -> None:
     )
     watch_audit.limits_of_audit(watch)
     _taken_for_granted(watch, "Without labels")
+
+
+def _short(one: Estimate) -> str:
+    """What only labels show is said once, below the chart."""
+    said = estimate_text(one, chance=False)
+    return "not given" if said == NOT_GIVEN else said
 
 
 def _shares(review: Review, watch: Watch) -> None:
@@ -259,13 +327,16 @@ def _shares(review: Review, watch: Watch) -> None:
 def _late_labels(review: Review, watch: Watch) -> None:
     """The sequential test over the labels so far, and what to do about it."""
     before = watch.state.test
+    truth, stated = "true class", "probabilities"
+    if watch.forecasts is not None:
+        truth, stated = "outcome", "distributions"
     _warnings([order] if (order := order_words(watch)) else [])
     if watch.test is None and watch.labels is not None:
         st.markdown("All labels of this table were counted with the tables before it.")
     elif watch.test is None:
         st.markdown(
             "The new table has no labels yet. Once some have arrived, give the table again with "
-            "its column of the true class: a test then says whether the stated probabilities hold. "
+            f"its column of the {truth}: a test then says whether the stated {stated} hold. "
             "It may be looked at after every label."
         )
     if watch.test is not None:
@@ -300,10 +371,18 @@ def _what_to_do(watch: Watch) -> None:
         return
     st.markdown(
         "**What to do:** choose a calibrator on recent labelled rows, write its file, and review "
-        "the recalibrated model. The signal stands until then. A calibrated version can be chosen "
-        "at the top of the page: it shows whether that one would have signalled too."
+        "the recalibrated model. The signal stands until then."
+        + (
+            ""
+            if watch.forecasts is not None
+            else " A calibrated version can be chosen at the top of the page: it shows whether "
+            "that one would have signalled too."
+        )
     )
     with st.container(horizontal=True):
+        if watch.forecasts is not None:
+            navigation.page_link("recalibration", "Recalibrate the forecasts")
+            return
         navigation.page_link("compare", "Choose a calibrator on Compare")
         navigation.page_link("export", "Write its file on Export")
 

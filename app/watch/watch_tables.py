@@ -17,8 +17,8 @@ from kdcal_core.review import Review, remove_watched
 from kdcal_core.text import escape_markdown, printable
 
 MADE_WORDS = (
-    "made of the evaluation set, and compared with the calibration set. Rows with a high score are "
-    "taken more often than rows with a low one, and the first half has labels."
+    "made of the evaluation set, and compared with the calibration set. Rows with a high score or "
+    "predicted median are taken more often than rows with a low one, and the first half has labels."
 )
 _ALPHAS = (0.01, 0.05, 0.1)
 _ALPHA = WatchLimits().alpha
@@ -39,12 +39,16 @@ def asked(review: Review) -> WatchSettings | None:
     options: list[str | None] = [*names, *([None] if made or review.has_evaluation else [])]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = _choose(review, options)
-        method = choose_version(
-            review, "watch", regions=False, label="The model, or a calibrated version in its place"
-        )
+        method = None if review.task == "regression" else _version(review)
         audit = watch_audit.choose(review, reference_set(review, made=chosen is None))
         _own_tables(review)
         return replace(_settings(review, names, chosen), method=method, audit=audit)
+
+
+def _version(review: Review) -> str | None:
+    return choose_version(
+        review, "watch", regions=False, label="The model, or a calibrated version in its place"
+    )
 
 
 def _made_key(review: Review) -> str:
@@ -59,10 +63,11 @@ def _nothing_yet(review: Review) -> None:
     """What will appear, what it needs, and a button that makes it appear."""
     with st.container(border=True):
         st.markdown(navigation.places()["watch"].will_show)
+        truth = "outcome" if review.task == "regression" else "true class"
         what = "rows for the model" if review.model is not None else "predictions of the model"
         st.markdown(
             f"It needs a new table: {what}, in the columns of the reference table. The column of "
-            "the true class may be missing, wholly or in some rows."
+            f"the {truth} may be missing, wholly or in some rows."
         )
         uploads.watched_uploader(review)
         if review.has_evaluation:
@@ -149,7 +154,7 @@ def _settings(review: Review, names: list[str], chosen: str | None) -> WatchSett
         )
         if before:
             st.caption(f"Before it: {escape_markdown(', '.join(before), 300)}")
-        by_features = _by_features(review, chosen)
+        by_features = review.task != "regression" and _by_features(review, chosen)
     earlier = tuple((name, review.watched[name].digest) for name in before) if goes_on else ()
     return WatchSettings(
         table=chosen,

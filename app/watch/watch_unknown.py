@@ -23,7 +23,18 @@ WILL_SHOW = (
 
 def unknown_rows(review: Review, watch: Watch) -> None:
     """New rows unlike all reference rows by their score and, with regions, by density."""
-    outside = estimate_text(watch.watched.outside, chance=False)
+    outside = estimate_text(watch.outside, chance=False)
+    if watch.forecasts is not None:
+        st.markdown(
+            f"{outside} of the new rows have a forecast beyond those of all reference rows: its "
+            "median or the width of its interval. Rows that are new in their features may have "
+            "usual forecasts."
+        )
+        st.caption(
+            "By their features they are not judged, because the kernel density version is of a "
+            "classification."
+        )
+        return
     if watch.watched.weighted_by == "features":
         st.markdown(
             f"By all features, {outside} of the new rows are unlike all reference rows: rows like "

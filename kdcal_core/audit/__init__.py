@@ -156,7 +156,13 @@ from kdcal_core.audit.watch_audit import (
     reference_set,
 )
 from kdcal_core.audit.watch_files import run_watch
-from kdcal_core.audit.watch_limits import BEYOND_SCORES, UNLIKE, WatchResult
+from kdcal_core.audit.watch_limits import (
+    BEYOND_FORECASTS,
+    BEYOND_SCORES,
+    UNLIKE,
+    WatchResult,
+    WithLabels,
+)
 from kdcal_core.audit.watch_result import Watch
 from kdcal_core.audit.watch_settings import WatchSettings, why_no_features
 from kdcal_core.audit.watch_state import (
@@ -166,11 +172,13 @@ from kdcal_core.audit.watch_state import (
 )
 from kdcal_core.audit.watch_words import (
     assumptions,
+    beside,
     finding,
     label_free_cautions,
     order_words,
     reference_words,
     result_words,
+    score_name,
     share_cautions,
     watch_json,
     watch_json_text,
@@ -190,6 +198,7 @@ from kdcal_core.audit.words import (
 from kdcal_core.review import root_of_audits
 
 __all__ = [
+    "BEYOND_FORECASTS",
     "BEYOND_SCORES",
     "FINDING_STATES",
     "FINDING_WORDS",
@@ -250,12 +259,14 @@ __all__ = [
     "WatchResult",
     "WatchSettings",
     "WatchState",
+    "WithLabels",
     "assert_passes",
     "assumptions",
     "audit_settings",
     "audits_of_rows",
     "back_up",
     "begin",
+    "beside",
     "by_default",
     "changed_facts",
     "code_digest",
@@ -318,6 +329,7 @@ __all__ = [
     "run_gates",
     "run_watch",
     "same_question",
+    "score_name",
     "send_test",
     "share_cautions",
     "short",

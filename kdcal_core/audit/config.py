@@ -60,10 +60,23 @@ WATCH_KEYS = {
     "accuracy_at_least": "share of right predictions",
     "auc_at_least": "AUROC of the event, with two classes",
     "rate_change_at_most": "change of the event's rate, up or down, with two classes",
-    "calibration_error_at_most": "calibration error of the watched score",
+    "calibration_error_at_most": "calibration error of the watched score; of a regression, the "
+    "distance of the PIT values from uniform, once there are labels",
+    "crps_at_most": "CRPS of a regression",
+    "coverage_error_at_most": "coverage of the 50, 80 and 95% intervals of a regression, up or "
+    "down from what is stated, once there are labels",
     "alpha": "chance that the sequential test ever signals for a calibrated model",
 }
 """What the table ``[watch]`` may hold, each a number, and what it is a limit of."""
+
+WATCH_OF_CLASSES = (
+    "accuracy_at_least",
+    "auc_at_least",
+    "rate_change_at_most",
+    "unknown_by_density_at_most",
+)
+WATCH_OF_FORECASTS = ("crps_at_most", "coverage_error_at_most")
+"""Those of a classification, and those of a regression; the others are of both."""
 
 _TABLES = ("audit", "files", "roles", "limits", "checks", "decision", "baseline", "watch")
 _WORDS = {str: "a text", list: "a list of texts", dict: "a table of texts", float: "a number"}
@@ -83,7 +96,10 @@ class WatchLimits:
         Of the share of new rows that lie where the model has seen hardly any data, from 0 to 1. It
         needs a model with regions, to which a kernel density version is fitted.
     accuracy_at_least, auc_at_least, calibration_error_at_most : float or None
-        From 0 to 1.
+        From 0 to 1. Of a regression, the last is of the distance of the PIT values from uniform.
+    crps_at_most, coverage_error_at_most : float or None
+        Of a regression: the mean CRPS, and how far the coverage of its intervals may lie from what
+        is stated.
     rate_change_at_most : float or None
         Of the event's rate, up or down: new rows minus reference rows.
     alpha : float
@@ -97,6 +113,8 @@ class WatchLimits:
     auc_at_least: float | None = None
     rate_change_at_most: float | None = None
     calibration_error_at_most: float | None = None
+    crps_at_most: float | None = None
+    coverage_error_at_most: float | None = None
     alpha: float = 0.05
 
 
@@ -424,7 +442,7 @@ def _limits(found: Any) -> dict[str, Limit]:
 
 def _watch(found: Mapping[str, Any]) -> WatchLimits:
     for key, value in found.items():
-        if key == "psi_at_most":
+        if key in ("psi_at_most", "crps_at_most"):
             fits, range_words = value >= 0.0, "a number from 0"
         elif key == "alpha":
             fits, range_words = 0.0 < value < 1.0, "a number between 0 and 1"

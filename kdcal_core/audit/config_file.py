@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from kdcal_core.audit.config import WATCH_KEYS, WatchLimits
+from kdcal_core.audit.config import (
+    WATCH_KEYS,
+    WATCH_OF_CLASSES,
+    WATCH_OF_FORECASTS,
+    WatchLimits,
+)
 from kdcal_core.audit.content import AuditContent, Subject
 from kdcal_core.checks import CHECKS, check_of
 from kdcal_core.review import Decision, Limit
@@ -20,6 +25,8 @@ _EXAMPLES = {
     "auc_at_least": 0.8,
     "rate_change_at_most": 0.1,
     "calibration_error_at_most": 0.05,
+    "crps_at_most": 1.0,
+    "coverage_error_at_most": 0.05,
 }
 
 
@@ -92,8 +99,7 @@ def config_text(
         lines += ["", "[baseline]", 'audit = "earlier/audit.json"']
     else:
         lines += ["", "# [baseline]", '# audit = "earlier/audit.json"']
-    if subject.task == "classification":
-        lines += ["", *_watch_lines(len(subject.classes) == 2)]
+    lines += ["", *_watch_lines(subject)]
     return "\n".join([*lines, ""])
 
 
@@ -115,16 +121,19 @@ def _signature_lines(subject: Subject, named: Collection[str]) -> Iterator[str]:
             yield '# signature_key = "maker.pub"'
 
 
-def _watch_lines(two_classes: bool) -> Iterator[str]:
+def _watch_lines(subject: Subject) -> Iterator[str]:
     """The table [watch] as a comment: defaults, and examples of what has none."""
     yield "# Limits of 'kdcal watch', which holds later tables against the reference rows."
     yield "# [watch]"
-    made = WatchLimits()
+    made, regression = WatchLimits(), subject.task == "regression"
+    others = set(WATCH_OF_CLASSES if regression else WATCH_OF_FORECASTS)
+    others |= set() if len(subject.classes) == 2 else set(_OF_AN_EVENT)
     for key, words in WATCH_KEYS.items():
-        if two_classes or key not in _OF_AN_EVENT:
+        if key not in others:
             known = getattr(made, key)
             yield f"# {key} = {_EXAMPLES[key] if known is None else known!r}  # {words}"
-    yield '# weighted_by = "scores"  # or "features": what reference rows are weighted by'
+    if not regression:
+        yield '# weighted_by = "scores"  # or "features": what reference rows are weighted by'
 
 
 def config_of(content: AuditContent, project: str = "") -> str:

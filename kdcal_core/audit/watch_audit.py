@@ -108,7 +108,8 @@ def reference_audit(
     -----
     A limit is used where the audit held it against what the watch estimates too: KC001 against the
     expected calibration error, if the same event was asked, and KC101 against the AUROC, if there
-    are two classes.
+    are two classes; of a regression KC021 against the PIT distance, and KC022 against the coverage
+    of the intervals, if its limit is as far on both sides.
     """
     limits = {} if content is None else _usable(content, review)
     if judged is not None:
@@ -159,8 +160,14 @@ def added_limits(limits: WatchLimits, audit: ReferenceAudit | None) -> dict[str,
 
 def _usable(content: AuditContent, review: Review) -> dict[str, float]:
     """The audit's limits on what the watch of a review computes, by the watch's keys."""
+    found: dict[str, float] = {}
+    if review.task == "regression":
+        found["calibration_error_at_most"] = _end(content, "KC021", "high")
+        low, high = (_end(content, "KC022", one) for one in ("low", "high"))
+        if low == -high:
+            found["coverage_error_at_most"] = high
+        return {key: one for key, one in found.items() if 0.0 <= one <= 1.0}
     asked = None if review.event is None else review.classes[review.event]
-    found = {}
     if content.subject.event == asked:
         found["calibration_error_at_most"] = _end(content, "KC001", "high")
     if review.event_class is not None:

@@ -75,7 +75,7 @@ def run_watch(
     Raises
     ------
     InputError
-        For input that cannot be used, for an audit of other rows, and for a regression.
+        For input that cannot be used, and for an audit of other rows.
 
     Notes
     -----
@@ -132,10 +132,13 @@ def _reference(
     config: AuditConfig, files: NamedFiles, table: Path, folder: Path, progress: Progress
 ) -> tuple[Workspace, Review, Review]:
     """The review of the reference rows, and that of the model where a calibrator stands between."""
-    if files.task == "regression":
-        raise _regression()
     workspace = Workspace(folder / "reviews")
     if config.calibrator is not None:
+        if files.task == "regression":
+            raise InputError(
+                "A calibrator's output is watched in a classification alone",
+                fix="Write the recalibrated forecasts with 'kdcal score', and watch these.",
+            )
         files = _alone(files)
     asked = replace(config, files=files)
     files, calibrated = judged_files(asked, workspace, folder, progress, suffix=".parquet")
@@ -147,8 +150,6 @@ def _reference(
         calibrated.require_new_table(digest_of(table), table.name)
     check_files(files)
     review = scored_review(workspace, files)
-    if review.task == "regression":
-        raise _regression()
     review = with_question(workspace, review, replace(config, groups=()), files)
     return workspace, review, review if calibrated is None else calibrated.source
 
@@ -197,13 +198,6 @@ def _alone(files: NamedFiles) -> NamedFiles:
     if files.data:
         return replace(named, data=files.evaluation)
     return replace(named, predictions=files.evaluation)
-
-
-def _regression() -> InputError:
-    return InputError(
-        "kdcal watch is for a classification, and the configuration is of a regression",
-        fix="Audit the new rows of a regression with 'kdcal audit run', once they have outcomes.",
-    )
 
 
 def _watched(config: AuditConfig, files: NamedFiles, review: Review) -> Watched:

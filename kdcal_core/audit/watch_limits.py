@@ -6,12 +6,15 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kdcal_core.audit.config import WatchLimits
+from kdcal_core.audit.config import WATCH_OF_CLASSES, WATCH_OF_FORECASTS, WatchLimits
 from kdcal_core.checks import Verdict, verdict_of
 from kdcal_core.checks.verdicts import VERDICTS
+from kdcal_core.data import Task
 from kdcal_core.diagnostics import (
     CalibrationWatch,
     Estimate,
+    ForecastMeasures,
+    LabelFreeForecasts,
     LabelFreePerformance,
     ScoreShift,
     SequentialCalibration,
@@ -21,9 +24,11 @@ from kdcal_core.diagnostics import (
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit
 
-Source = Literal["scores", "features", "without labels", "labels"]
+Source = Literal["scores", "forecasts", "features", "without labels", "labels"]
 BEYOND_SCORES = "Beyond the reference scores"
 """Title of the share of new rows that are unlike all reference rows by their score."""
+BEYOND_FORECASTS = "Beyond the reference forecasts"
+"""The same of a regression, by predicted median and interval width."""
 UNLIKE = "Unlike the reference rows"
 """The same by all features."""
 
@@ -59,7 +64,7 @@ class WatchResult:
         None for a sequential test that signalled at an earlier table, if this one has no labels.
     limit : Limit or None
         None for the sequential test, whose e-value decides.
-    source : {"scores", "features", "without labels", "labels"}
+    source : {"scores", "forecasts", "features", "without labels", "labels"}
         What the estimate was computed from.
     verdict : str
     of_audit : bool
@@ -81,8 +86,17 @@ def worst(results: tuple[WatchResult, ...]) -> Verdict:
     return next((one for one in VERDICTS if one in found), "pass")
 
 
-def check_limits(limits: WatchLimits, asked: int | None) -> None:
-    """Refuse limits on an event where there is none."""
+def check_limits(limits: WatchLimits, asked: int | None, task: Task) -> None:
+    """Refuse limits of the other task, and on an event where there is none."""
+    regression = task == "regression"
+    for key in WATCH_OF_CLASSES if regression else WATCH_OF_FORECASTS:
+        if getattr(limits, key) is not None:
+            other = "classification" if regression else "regression"
+            raise InputError(
+                f"watch.{key} is of a {other}, and this is a {task}", fix="Leave it out."
+            )
+    if regression:
+        return
     for key in ("auc_at_least", "rate_change_at_most"):
         if asked is None and getattr(limits, key) is not None:
             raise InputError(
@@ -98,7 +112,7 @@ def judged(
     event: int | None,
     labels: WithLabels | None,
     all_labelled: bool,
-) -> tuple[WatchResult, ...]:
+) -> list[WatchResult]:
     """A verdict for every measure that has a limit."""
     found: list[WatchResult] = []
 
@@ -138,7 +152,46 @@ def judged(
         error = watched.calibration_error if known is None else known.calibration_error
         limit = Limit(high=limits.calibration_error_at_most)
         judge("calibration_error_at_most", "Calibration error", error, limit, source)
-    return tuple(found)
+    return found
+
+
+def judged_forecasts(
+    limits: WatchLimits,
+    shifts: tuple[ScoreShift, ...],
+    estimated: LabelFreeForecasts,
+    labels: ForecastMeasures | None,
+    all_labelled: bool,
+) -> list[WatchResult]:
+    """The same of a regression. What only labels show is judged by those that there are."""
+    found: list[WatchResult] = []
+
+    def judge(key: str, title: str, estimate: Estimate, limit: Limit, source: Source) -> None:
+        verdict = verdict_of(estimate, limit)
+        found.append(WatchResult(key, title, estimate, limit, source, verdict))
+
+    if math.isfinite(limits.psi_at_most):
+        for one in shifts:
+            limit = Limit(high=limits.psi_at_most)
+            judge("psi_at_most", f"Drift of the {one.noun}", one.psi.estimate, limit, "scores")
+    if limits.unknown_at_most is not None:
+        limit = Limit(high=limits.unknown_at_most)
+        judge("unknown_at_most", BEYOND_FORECASTS, estimated.outside, limit, "forecasts")
+    if limits.crps_at_most is not None:
+        limit = Limit(high=limits.crps_at_most)
+        if labels is None or not all_labelled:
+            judge("crps_at_most", "CRPS", estimated.crps, limit, "without labels")
+        else:
+            judge("crps_at_most", "CRPS", labels.crps, limit, "labels")
+    if limits.calibration_error_at_most is not None and labels is not None:
+        limit = Limit(high=limits.calibration_error_at_most)
+        judge("calibration_error_at_most", "PIT distance", labels.pit_distance, limit, "labels")
+    if limits.coverage_error_at_most is not None and labels is not None:
+        most = limits.coverage_error_at_most
+        for row in labels.coverage:
+            title = f"Coverage of the {100 * row.level:g}% intervals"
+            limit = Limit(row.level - most, row.level + most)
+            judge("coverage_error_at_most", title, row.coverage, limit, "labels")
+    return found
 
 
 def judged_by_density(found: UnknownChange, most: float) -> WatchResult:

@@ -1,11 +1,11 @@
-"""A new table's probabilities and labels, read as those of the reference rows; runs in a worker."""
+"""A new table's forecasts and labels, read as those of the reference rows; runs in a worker."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from kdcal_core.calibration.export.score_table import score_table
 from kdcal_core.data import (
-    FloatArray,
-    IntArray,
     OutputKind,
     Table,
     feature_frame,
+    outcome_column,
     output_matrix,
     target_labels,
 )
@@ -25,7 +24,7 @@ from kdcal_core.data.equal_rows import are_fine, row_keys
 from kdcal_core.data.tables import TableBlocks
 from kdcal_core.progress import Progress, silent
 from kdcal_core.review import ReviewReader
-from kdcal_core.review.scoring import in_file, in_rows_of, predict
+from kdcal_core.review.scoring import in_file, in_rows_of, new_forecasts, predict
 
 UNLABELLED = -1
 
@@ -36,9 +35,10 @@ class NewRows:
 
     Attributes
     ----------
-    proba : (m, K) array
+    said : (m, K) array or PredictiveDistribution
+        What the model says of the rows: probabilities of a classification, or distributions.
     y : (m,) array
-        Classes, -1 without a label.
+        Classes, -1 without a label; of a regression outcomes, NaN without one.
     keys : (m,) uint64 array
         One a row, equal for rows of equal inputs or, without inputs, of equal probabilities.
     fine : bool
@@ -52,8 +52,8 @@ class NewRows:
         Their column of clusters or times, where the table has it.
     """
 
-    proba: FloatArray
-    y: IntArray
+    said: Any
+    y: NDArray[Any]
     keys: NDArray[np.uint64]
     fine: bool
     n: int
@@ -63,7 +63,11 @@ class NewRows:
     @property
     def labelled(self) -> NDArray[np.bool_]:
         """Which rows have a label."""
-        return np.asarray(self.y != UNLABELLED)
+        return _labelled(self.y)
+
+
+def _labelled(y: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(~np.isnan(y) if y.dtype.kind == "f" else y != UNLABELLED)
 
 
 def new_rows(
@@ -74,7 +78,7 @@ def new_rows(
     *,
     labelled: bool = False,
 ) -> NewRows:
-    """Probabilities and classes of a new table of the review.
+    """What a review's model says of a new table, and the labels that it has.
 
     Parameters
     ----------
@@ -96,22 +100,31 @@ def new_rows(
     with in_file(name), in_rows_of(frame):
         y = _labels(frame, reader)
     if labelled:
-        frame, y = frame.loc[y != UNLABELLED], y[y != UNLABELLED]
+        frame, y = frame.loc[_labelled(y)], y[_labelled(y)]
     if not len(frame):
         none = np.empty(0, dtype=np.uint64)
         return NewRows(np.empty((0, len(classes))), y, none, True, n)
     with in_file(name), in_rows_of(frame):
-        if reader.has("model"):
-            inputs = feature_frame(frame, roles)
-            proba = predict(reader.model(), inputs, classes, progress)
+        table = Table(frame, digest, name)
+        model = reader.model() if reader.has("model") else None
+        if reader.review.task == "regression":
+            spread, regressor = reader.review.sets["calibration"].spread, cast(Any, model)
+            said: Any = new_forecasts(table, regressor, roles, spread, progress)
+        elif model is not None:
+            said = predict(model, feature_frame(frame, roles), classes, progress)
         else:
-            proba = output_matrix(Table(frame, digest, name), roles, classes)
-            known = bool(roles.features) and set(roles.features) <= set(frame.columns)
-            inputs = feature_frame(frame, roles) if known else pd.DataFrame(proba)
+            said = output_matrix(table, roles, classes)
+        known = bool(roles.features) and set(roles.features) <= set(frame.columns)
+        if model is not None or known:
+            inputs = feature_frame(frame, roles)
+        elif reader.review.task == "regression":
+            inputs = frame[[column for _, column in roles.parameters]]
+        else:
+            inputs = pd.DataFrame(said)
     kept = None if labelled or not set(roles.features) <= set(inputs.columns) else inputs
     column = roles.time or roles.cluster
     units = frame[[column]] if column in frame.columns else None
-    return NewRows(proba, y, row_keys(inputs), are_fine(inputs), n, kept, units)
+    return NewRows(said, y, row_keys(inputs), are_fine(inputs), n, kept, units)
 
 
 def calibrated_rows(
@@ -159,17 +172,23 @@ def calibrated_rows(
         )
 
 
-def _labels(frame: pd.DataFrame, reader: ReviewReader) -> IntArray:
-    """The class of each row, -1 where its label is missing."""
-    target = reader.roles.target
-    y = np.full(len(frame), UNLABELLED, dtype=np.int64)
+def _labels(frame: pd.DataFrame, reader: ReviewReader) -> NDArray[Any]:
+    """The class of each row, -1 where its label is missing, or its outcome, NaN where it is."""
+    target, outcomes = reader.roles.target, reader.review.task == "regression"
+    y: NDArray[Any] = (
+        np.full(len(frame), np.nan) if outcomes else np.full(len(frame), UNLABELLED, dtype=np.int64)
+    )
     if target is None or target not in frame.columns:
         return y
     known = ~_missing(frame[target])
     if known.any():
         there = frame.loc[known]
         with in_rows_of(there):
-            y[known] = target_labels(there, reader.roles, reader.review.classes)
+            y[known] = (
+                outcome_column(Table(there, "", ""), reader.roles)
+                if outcomes
+                else target_labels(there, reader.roles, reader.review.classes)
+            )
     return y
 
 

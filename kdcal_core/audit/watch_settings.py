@@ -94,6 +94,8 @@ def why_no_features(review: Review, table: str | None) -> str:
     str
         As the end of a sentence. May hold untrusted text.
     """
+    if review.task == "regression":
+        return "the review is a regression"
     columns = () if review.roles is None else review.roles.features
     if table is None:
         return "the new table is made of scores alone"
@@ -107,7 +109,7 @@ def why_no_features(review: Review, table: str | None) -> str:
 
 def settled(review: Review, settings: WatchSettings) -> WatchSettings:
     """The settings with the new table's digest; refuse a state and limits that do not fit."""
-    check_limits(settings.limits, review.event_class)
+    check_limits(settings.limits, review.event_class, review.task)
     _check_method(review, settings.method)
     by_features = settings.weighted_by == "features"
     if by_features and (why_not := why_no_features(review, settings.table)):
@@ -145,6 +147,11 @@ def _check_method(review: Review, method: str | None) -> None:
     """Refuse a calibrator that the review cannot use, or that reads more than probabilities."""
     if method is None:
         return
+    if review.task == "regression":
+        raise InputError(
+            "A calibrator of probabilities cannot be watched in a regression",
+            fix="Watch the forecasts as they are.",
+        )
     if method not in CALIBRATORS:
         raise InputError(f"There is no calibrator {method[:60]!r}", fix="Choose another one.")
     why_not = usable_calibrators(review).get(method)

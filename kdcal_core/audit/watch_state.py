@@ -80,6 +80,8 @@ class WatchState:
         `kdcal_core.data.equal_rows.row_keys`.
     fine : bool
         Whether these rows are hardly ever equal by chance.
+    further_bins : tuple of FrozenBins
+        Of a regression those of the interval widths, beside those of the predicted medians.
     in_runs : bool
         Whether the outcomes of some table stood in long runs (`in_long_runs`).
     """
@@ -91,6 +93,12 @@ class WatchState:
     counted: Keys = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     fine: bool = True
     in_runs: bool = False
+    further_bins: tuple[FrozenBins, ...] = ()
+
+    @property
+    def all_bins(self) -> tuple[FrozenBins, ...]:
+        """The bins of everything whose distribution is watched."""
+        return (self.bins, *self.further_bins)
 
 
 def in_long_runs(outcomes: NDArray[np.int64]) -> bool:
@@ -221,6 +229,17 @@ def check_continues(state: WatchState, of: Watched, alpha: float, table: Watched
         )
 
 
+def _are_bins(bins: FrozenBins, low: float) -> bool:
+    edges, count = bins.edges, bins.count
+    return (
+        edges.shape == (len(count) + 1,)
+        and bool((np.diff(edges) > 0.0).all())
+        and edges[0] == low
+        and edges[-1] == (1.0 if low == 0.0 else -low)
+        and bool((count >= 1.0).all())
+    )
+
+
 def _checked(state: WatchState) -> WatchState:
     """The state, after a look whether its arrays belong together."""
     bins, test = state.bins, state.test
@@ -228,11 +247,14 @@ def _checked(state: WatchState) -> WatchState:
         like = start_watch(test.alpha, test.edges)
     except InputError as error:
         raise ValueError(str(error)) from error
-    pairs: list[tuple[Any, Any]] = [(bins.edges, test.edges), (bins.count, test.edges[1:])]
+    of_numbers = bool(state.further_bins)  # then the test has bins of its own, as many
+    pairs: list[tuple[Any, Any]] = [(bins.count, test.edges[1:])]
     pairs += [(getattr(test, one), getattr(like, one)) for one in ("offset", "slope", "in_bin")]
     pairs.append((test.gap, like.gap))
     fits = all(a.shape == b.shape and np.isfinite(a).all() for a, b in pairs)
-    if not fits or not np.array_equal(bins.edges, test.edges) or not (bins.count >= 1.0).all():
+    if not fits or not (of_numbers or np.array_equal(bins.edges, test.edges)):
+        raise ValueError("arrays that do not belong together")
+    if not all(_are_bins(one, -np.inf if of_numbers else 0.0) for one in state.all_bins):
         raise ValueError("arrays that do not belong together")
     crossed = test.crossed_at
     if test.n < 0 or not (crossed is None or 1 <= crossed <= test.n):

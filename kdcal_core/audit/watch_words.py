@@ -8,7 +8,7 @@ from typing import Any
 from kdcal_core import __version__
 from kdcal_core.audit.gate_words import finite, limit_json
 from kdcal_core.audit.junit import Case, junit_text
-from kdcal_core.audit.watch_limits import WatchResult
+from kdcal_core.audit.watch_limits import WatchResult, WithLabels
 from kdcal_core.audit.watch_result import Watch
 from kdcal_core.charts import (
     e_process_words,
@@ -19,7 +19,15 @@ from kdcal_core.charts import (
     shift_words,
 )
 from kdcal_core.checks import limit_text
-from kdcal_core.diagnostics import Estimate, LabelFree, SequentialCalibration, estimate_text
+from kdcal_core.diagnostics import (
+    Estimate,
+    ForecastMeasures,
+    LabelFree,
+    LabelShift,
+    ScoreShift,
+    SequentialCalibration,
+    estimate_text,
+)
 from kdcal_core.text import counted, in_sentence, listed
 
 JSON_FORMAT = 2
@@ -29,6 +37,7 @@ _REMEDIES = {
     "unknown_at_most": "Look at these rows: the reference rows say nothing about them.",
     "unknown_by_density_at_most": "Look at these rows: the model has seen hardly any like them.",
     "psi_at_most": "Find out what changed, and audit the model on labelled rows like the new ones.",
+    "coverage_error_at_most": "Recalibrate the model on recent labelled rows, and audit it again.",
     "alpha": "Recalibrate the model on recent labelled rows, and audit it again.",
 }
 _REMEDY = "Audit the model on labelled rows like the new ones before it is used on."
@@ -48,15 +57,28 @@ def headline(watch: Watch) -> str:
     return f"Nothing is beyond its limit on {rows}."
 
 
+def beside(watch: Watch) -> LabelShift | ScoreShift | None:
+    """What else is tested beside the first shift, in the same correction."""
+    return watch.shares if watch.width is None else watch.width
+
+
 def order_words(watch: Watch) -> str:
     """A warning where the test read outcomes in long runs, or nothing."""
     if not watch.state.in_runs:
         return ""
+    stated = "probabilities" if watch.forecasts is None else "forecasts"
     return (
         "The outcomes stand in long runs, as in a table that is sorted by them. The sequential "
-        "test reads rows in their order and then signals for calibrated probabilities too: give "
+        f"test reads rows in their order and then signals for calibrated {stated} too: give "
         "the rows in the order in which they came."
     )
+
+
+def score_name(watch: Watch) -> str:
+    """What is watched in each row, in lower case. Untrusted text."""
+    if watch.forecasts is not None:
+        return "predicted median"
+    return f"probability of {watch.event}" if watch.event else "confidence"
 
 
 def reference_words(watch: Watch) -> str:
@@ -74,15 +96,18 @@ def finding(watch: Watch) -> str:
 
 
 def _changes(watch: Watch) -> str:
-    moved, test = moved_beyond_chance(watch.shift, watch.shares), watch.state.test
-    scores = shift_words(watch.shift, watch.shares)
+    moved, test = moved_beyond_chance(watch.shift, beside(watch)), watch.state.test
+    scores = shift_words(watch.shift, beside(watch))
     changed = scores
+    if watch.width is not None and not moved and moved_beyond_chance(watch.width, watch.shift):
+        changed, moved = shift_words(watch.width, watch.shift), True
+    stated = "probabilities" if watch.forecasts is None else "forecasts"
     if watch.shares is not None and not moved and shares_beyond_chance(watch.shares, watch.shift):
         changed, moved = shares_words(watch.shares, watch.classes, watch.shift), True
     if test.crossed_at is not None:
         order = order_words(watch)
         return (f"{order} As they stand, " if order else "Recalibrate: ") + (
-            "the labels contradict the stated probabilities (signal at labelled row "
+            f"the labels contradict the stated {stated} (signal at labelled row "
             f"{test.crossed_at:,} of {test.n:,}){', and' if moved else ';'} {in_sentence(changed)}"
         )
     if moved:
@@ -90,7 +115,7 @@ def _changes(watch: Watch) -> str:
     labels = ""
     if watch.test is not None:
         n = counted(test.n, "label")
-        labels = f", and {n} {'does' if test.n == 1 else 'do'} not contradict the probabilities"
+        labels = f", and {n} {'does' if test.n == 1 else 'do'} not contradict the {stated}"
     psi = scores.partition(": ")[2].rstrip(".")
     rows = counted(watch.table.rows, "new row")
     return f"Nothing beyond chance has changed in {rows}: {psi}{labels}."
@@ -118,7 +143,18 @@ def _signal_before(watch: Watch) -> str:
 
 
 def weights_words(watch: Watch) -> str:
-    """What reference rows were weighted by, and how many they then count as."""
+    """What the estimates without labels are made of.
+
+    That is what reference rows were weighted by, and how many they then count as; of a regression
+    the factor between the CRPS and what the forecasts expect.
+    """
+    if watch.forecasts is not None:
+        factor = estimate_text(watch.forecasts.factor, chance=False)
+        return (
+            f"The CRPS of the {watch.n_reference:,} reference rows is {factor} times what their "
+            "forecasts expect, and so it is expected of the new rows. Coverage and PIT distance "
+            "only labels show."
+        )
     found = watch.watched
     return (
         f"Weighted by {found.weighted_by} to resemble the new rows, {found.n_reference:,} "
@@ -134,6 +170,8 @@ def cautions(watch: Watch) -> tuple[str, ...]:
 
 def label_free_cautions(watch: Watch) -> tuple[str, ...]:
     """Cautions of the estimates without labels, each once."""
+    if watch.forecasts is not None:
+        return watch.forecasts.cautions
     parts: list[str] = []
     for one in _label_free(watch).values():
         parts += one.cautions
@@ -157,7 +195,8 @@ def share_cautions(watch: Watch) -> tuple[str, ...]:
 def assumptions(watch: Watch) -> tuple[tuple[str, str], ...]:
     """What each kind of number takes for granted: (kind, sentence)."""
     found = [
-        ("Without labels", one) for one in dict.fromkeys(watch.estimated.predictions.assumptions)
+        ("Without labels", one)
+        for one in (watch.forecasts or watch.performance.predictions).assumptions
     ]
     if watch.unknown is not None:
         found.append(
@@ -175,8 +214,10 @@ def assumptions(watch: Watch) -> tuple[tuple[str, str], ...]:
 
 
 def _label_free(watch: Watch) -> dict[str, LabelFree]:
-    found = {"predictions": watch.estimated.predictions}
-    return found | ({} if watch.estimated.event is None else {"event": watch.estimated.event})
+    if watch.forecasts is not None:
+        return {}
+    found = {"predictions": watch.performance.predictions}
+    return found | ({} if watch.performance.event is None else {"event": watch.performance.event})
 
 
 def watch_json(watch: Watch) -> dict[str, Any]:
@@ -204,6 +245,7 @@ def watch_json(watch: Watch) -> dict[str, Any]:
             "labelled": watch.table.labelled,
         },
         "earlier_tables": len(watch.state.tables) - 1,
+        "task": "classification" if watch.forecasts is None else "regression",
         "classes": list(watch.classes),
         "watched": watch.event or None,
         "event": watch.asked_event or None,
@@ -221,15 +263,26 @@ def watch_json(watch: Watch) -> dict[str, Any]:
             for one in watch.results
         ],
         "drift": [
-            {"key": one.key, "estimate": _estimate(one.estimate), "p_value": one.p_value}
-            for one in watch.shift.tests
+            {
+                "of": shift.noun,
+                "key": one.key,
+                "estimate": _estimate(one.estimate),
+                "p_value": one.p_value,
+            }
+            for shift in watch.shifts
+            for one in shift.tests
         ],
-        "bins": {
-            "edges": watch.shift.bins.edges.tolist(),
-            "reference": [int(one) for one in watch.shift.bins.count],
-            "new": [int(one) for one in watch.shift.new_count],
-        },
+        "bins": [
+            {
+                "of": shift.noun,
+                "edges": [finite(one) for one in shift.bins.edges.tolist()],
+                "reference": [int(one) for one in shift.bins.count],
+                "new": [int(one) for one in shift.new_count],
+            }
+            for shift in watch.shifts
+        ],
         "without_labels": {name: _of_label_free(one) for name, one in _label_free(watch).items()},
+        "forecasts": _forecasts(watch),
         "unknown": _unknown(watch),
         "class_shares": _shares(watch),
         "labels": _labels(watch),
@@ -251,6 +304,35 @@ def _audit(watch: Watch) -> dict[str, Any] | None:
         "state": found.state or None,
         "drafted": found.at or None,
         "sha256": found.content,
+    }
+
+
+def _forecasts(watch: Watch) -> dict[str, Any] | None:
+    found = watch.forecasts
+    if found is None:
+        return None
+    return {
+        "crps": _estimate(found.crps),
+        "width": _estimate(found.width),
+        "factor": _estimate(found.factor),
+        "outside": _estimate(found.outside),
+        "covered": found.covered,
+        "reference": _of_forecasts(found.reference),
+        "labels": _of_forecasts(watch.labels)
+        if isinstance(watch.labels, ForecastMeasures)
+        else None,
+    }
+
+
+def _of_forecasts(found: ForecastMeasures) -> dict[str, Any]:
+    return {
+        "crps": _estimate(found.crps),
+        "width": _estimate(found.width),
+        "width_of": found.level,
+        "pit_distance": _estimate(found.pit_distance),
+        "coverage": [
+            {"stated": one.level, "estimate": _estimate(one.coverage)} for one in found.coverage
+        ],
     }
 
 
@@ -311,7 +393,7 @@ def _shares(watch: Watch) -> dict[str, Any] | None:
 
 def _labels(watch: Watch) -> dict[str, Any] | None:
     found = watch.labels
-    if found is None:
+    if not isinstance(found, WithLabels):
         return None
     return {
         "accuracy": _estimate(found.accuracy),

@@ -28,6 +28,26 @@ A falling line means that the stated probabilities win. Where rows belong to clu
 patients, a cluster is one step, taken at its last row: each bet pays the mean over the cluster's
 rows, which is fair however they depend on one another.
 """
+PIT_PROCESS = """
+Across stand the labelled rows in the order in which they came, up the e-value: what a bet against
+the forecasts has made of 1. If outcomes follow their stated distributions, the chance that it
+**ever** reaches the dashed line is at most alpha, so it may be looked at after every row (Ville's
+inequality). Once it has been reached, the signal stands until a recalibrated model is watched.
+
+The bets are on the PIT values, which are then uniform: that outcomes lie higher or lower than
+forecast, in all rows or in one bin of the predicted medians, or that the forecasts are too narrow
+or too wide. A falling line means that the forecasts win. Where rows belong to clusters, such as
+patients, a cluster is one step, taken at its last row: each bet pays the mean over the cluster's
+rows, which is fair however they depend on one another.
+"""
+PIT_GAP = """
+Across stand the labelled rows in the order in which they came, up the mean PIT value minus one
+half, up to that row (with clusters, the mean of their means). The band is a confidence sequence:
+all its intervals hold at once, with chance 1 - alpha, however often one looks
+([Howard et al. 2021](https://doi.org/10.1214/20-AOS1991)). It is therefore wider than the interval
+of a single look. Above the dashed line outcomes are higher than forecast, below it lower. Forecasts
+that are too narrow or too wide do not move it.
+"""
 GAP = """
 Across stand the labelled rows in the order in which they came, up the mean stated probability minus
 the share of rows in which the event happened, up to that row (with clusters, the mean of their
@@ -47,7 +67,7 @@ def e_process_chart(test: SequentialCalibration, *, dark: bool) -> Chart:
         _e_figure(test, dark),
         finding=words,
         alt=f"A line over {len(test.log_e_values):,} labelled rows, and its limit. {words}",
-        how_to_read=E_PROCESS,
+        how_to_read=E_PROCESS if test.of == "probabilities" else PIT_PROCESS,
         table=lambda: _path_table(test),
         name="sequential test",
     )
@@ -190,7 +210,7 @@ def gap_chart(test: SequentialCalibration, *, dark: bool) -> Chart:
         _gap_figure(test, dark),
         finding=words,
         alt=f"A band over {len(test.gap_low):,} labelled rows that narrows. {words}",
-        how_to_read=GAP,
+        how_to_read=GAP if test.of == "probabilities" else PIT_GAP,
         table=lambda: _path_table(test),
         name="confidence sequence",
     )
@@ -200,6 +220,11 @@ def gap_words(test: SequentialCalibration) -> str:
     """By how much the stated probabilities are too high or too low on average."""
     one = test.gap
     said = estimate_text(one, chance=False)
+    if test.of == "forecasts":
+        if one.low <= 0.0 <= one.high:
+            return f"On average the forecasts may be right: mean PIT value minus one half {said}."
+        how = "higher" if one.low > 0.0 else "lower"
+        return f"On average outcomes are {how} than forecast: {said}."
     if one.low <= 0.0 <= one.high:
         return f"On average the stated probabilities may be right: stated minus seen {said}."
     return f"On average the model states too {'much' if one.low > 0.0 else 'little'}: {said}."
@@ -210,6 +235,8 @@ def _gap_figure(test: SequentialCalibration, dark: bool) -> go.Figure:
     ink = new_rows_ink(colours)
     figure = new_figure(dark, height=_HEIGHT)
     common = {"x": rows[at], "mode": "lines", "showlegend": False}
+    shares = test.of == "probabilities"
+    form = ".1%" if shares else ".3f"
     line = {"color": ink, "width": 1}
     figure.add_trace(
         go.Scatter(y=test.gap_low[at], line=line, name="low", hoverinfo="skip", **common)
@@ -220,8 +247,11 @@ def _gap_figure(test: SequentialCalibration, dark: bool) -> go.Figure:
             line=line,
             fill="tonexty",
             fillcolor=faded(ink, 0.18),
-            customdata=[formatted(float(one), ".1%") for one in test.gap_low[at]],
-            hovertemplate="up to row %{x:,}: %{customdata} to %{y:.1%}<extra></extra>",
+            customdata=[
+                [formatted(float(one), form) for one in ends]
+                for ends in zip(test.gap_low[at], test.gap_high[at], strict=True)
+            ],
+            hovertemplate="up to row %{x:,}: %{customdata[0]} to %{customdata[1]}<extra></extra>",
             name="high",
             **common,
         )
@@ -232,8 +262,8 @@ def _gap_figure(test: SequentialCalibration, dark: bool) -> go.Figure:
     figure.update_layout(
         xaxis={"title_text": "Labelled row", "tickformat": ",d", "nticks": 5},
         yaxis={
-            "title_text": "Stated minus seen",
-            "tickformat": ".0%",
+            "title_text": "Stated minus seen" if shares else "Mean PIT value minus one half",
+            "tickformat": ".0%" if shares else ".2f",
             "range": [-1.05 * reach, 1.05 * reach],
         },
         margin={"t": 16},

@@ -39,6 +39,18 @@ rows, so that every new table is counted in the same bins. The familiar limits 0
 the number of rows; compare it with the value that chance alone reaches
 ([Yurdakul and Naranjo 2020](https://doi.org/10.21314/JRMV.2020.227)).
 """
+NUMBERS = """
+Across stand the predicted medians or the widths of the intervals, in 40 bins of equal width, up the
+share of each table's rows. Grey bars are the reference rows, the blue steps the new ones. If
+nothing has changed, the steps follow the bars up to chance. The outermost bins hold the rows beyond
+them too.
+
+The population stability index (PSI) counts both tables in ten bins that were fixed on the reference
+rows, so that every new table is counted in the same bins. The familiar limits 0.1 and 0.25 ignore
+the number of rows; compare it with the value that chance alone reaches
+([Yurdakul and Naranjo 2020](https://doi.org/10.21314/JRMV.2020.227)). The Wasserstein-1 distance is
+in the units of the outcome.
+"""
 BINS = """
 Each place across is one of the bins of the population stability index, from the lowest scores to
 the highest. They were fixed on the reference rows with equally many rows in each, as far as equal
@@ -57,6 +69,18 @@ those labels that are known.
 The estimates hold only if rows with the same score have the same chance of the event in both
 tables. What the inputs mean may have changed without a trace in the scores; only labels show that.
 """
+EXPECTED = """
+Each panel is a measure. The grey circle is its value on the reference rows, from their outcomes.
+The open blue diamond is what is expected of the new rows **without their outcomes**: of the CRPS,
+what the forecasts themselves expect, times the factor by which the reference rows' CRPS differs
+from that. Its interval says where the mean will lie once the outcomes are known. The filled blue
+diamond is the value from those outcomes that are known. Coverage and PIT distance only outcomes
+show.
+
+The continuous ranked probability score (CRPS,
+[Gneiting and Raftery 2007](https://doi.org/10.1198/016214506000001437)) is in the units of the
+outcome; lower is better. What the inputs mean may have changed without a trace in the forecasts.
+"""
 SHARES = """
 Each line is a class. The grey circle is its share of the reference rows, as the mean of their
 probabilities, the blue diamond its share of the new rows without their labels, by the expectation
@@ -68,6 +92,10 @@ _HEIGHT = 300
 _SMALL = 260
 _PICTURE = 380
 _TICKS = (0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+_PERCENT_TICKS = {
+    "tickvals": [math.log(one / (1.0 - one)) for one in _TICKS],
+    "ticktext": [f"{one:.3g}%" for one in (100.0 * tick for tick in _TICKS)],
+}
 _APART = 0.16
 _LEVEL = 0.05
 _NEW = 4  # place of the new rows' colour among the classes' colours
@@ -87,7 +115,7 @@ def watched_scores_chart(
     counts: ScoreCounts,
     shift: ScoreShift,
     score: str,
-    shares: LabelShift | None = None,
+    shares: LabelShift | ScoreShift | None = None,
     *,
     dark: bool,
     calibrated: bool = False,
@@ -98,21 +126,22 @@ def watched_scores_chart(
     ----------
     score : str
         What the score is, such as "Probability of yes". Untrusted text.
-    shares : LabelShift, optional
-        Whose test is one more in the correction.
+    shares : LabelShift or ScoreShift, optional
+        Whose tests are more in the correction.
     """
     words = shift_words(shift, shares)
+    what = "the watched score" if shift.noun == "scores" else f"the {shift.noun}"
     return Chart(
         _scores_figure(counts, score, dark, reference_ink(calibrated, palette(dark))),
         finding=words,
-        alt=f"Two histograms of the watched score, of reference and of new rows. {words}",
-        how_to_read=SCORES,
+        alt=f"Two histograms of {what}, of reference and of new rows. {words}",
+        how_to_read=NUMBERS if counts.of_numbers else SCORES,
         table=lambda: _counts_table(counts.edges, counts.reference, counts.new),
         name="watched scores",
     )
 
 
-def shift_words(shift: ScoreShift, shares: LabelShift | None = None) -> str:
+def shift_words(shift: ScoreShift, shares: LabelShift | ScoreShift | None = None) -> str:
     """Whether the scores' distribution has changed beyond chance, and by what it is seen."""
     corrected = _corrected(shift, shares)[:3]
     moved = moved_beyond_chance(shift, shares)
@@ -121,11 +150,11 @@ def shift_words(shift: ScoreShift, shares: LabelShift | None = None) -> str:
     one = shift.tests[at].estimate
     chance = drift_words(shift, shares, at)
     said = f"{value_text(one)} ({chance})" if chance else value_text(one)
-    return f"The scores {how} beyond chance: {one.label} {said}."
+    return f"The {shift.noun} {how} beyond chance: {one.label} {said}."
 
 
-def moved_beyond_chance(shift: ScoreShift, shares: LabelShift | None = None) -> bool:
-    """Whether a test of the scores refuses at 5%, by Holm over these and the one of the shares."""
+def moved_beyond_chance(shift: ScoreShift, shares: LabelShift | ScoreShift | None = None) -> bool:
+    """Whether a test of the scores refuses at 5%, by Holm over these and those beside them."""
     return bool((_corrected(shift, shares)[:3] <= _LEVEL).any())
 
 
@@ -134,7 +163,9 @@ def shares_beyond_chance(shares: LabelShift, shift: ScoreShift | None = None) ->
     return bool(_corrected(shift, shares)[-1] <= _LEVEL)
 
 
-def drift_words(shift: ScoreShift, shares: LabelShift | None = None, at: int = 0) -> str:
+def drift_words(
+    shift: ScoreShift, shares: LabelShift | ScoreShift | None = None, at: int = 0
+) -> str:
     """What chance gives for a distance; its p values if these differ about it. May be empty."""
     test, corrected = shift.tests[at], float(_corrected(shift, shares)[at])
     one = test.estimate
@@ -143,10 +174,12 @@ def drift_words(shift: ScoreShift, shares: LabelShift | None = None, at: int = 0
     return "" if one.expected is None else f"by chance up to {value_text(one, one.expected)}"
 
 
-def _corrected(shift: ScoreShift | None, shares: LabelShift | None) -> FloatArray:
-    """All p values of change, corrected by Holm: the scores' three, then the shares'."""
+def _corrected(shift: ScoreShift | None, beside: LabelShift | ScoreShift | None) -> FloatArray:
+    """All p values of change, corrected by Holm: the scores' three, then those beside them."""
     found = [] if shift is None else [one.p_value for one in shift.tests]
-    return holm(found if shares is None else [*found, shares.p_value])
+    if isinstance(beside, ScoreShift):
+        return holm([*found, *(one.p_value for one in beside.tests)])
+    return holm(found if beside is None else [*found, beside.p_value])
 
 
 def _p_words(p_value: float, corrected: float) -> str:
@@ -157,8 +190,13 @@ def _p_words(p_value: float, corrected: float) -> str:
 
 def _scores_figure(counts: ScoreCounts, score: str, dark: bool, reference: str) -> go.Figure:
     colours, edges = palette(dark), counts.edges
-    with np.errstate(divide="ignore"):
-        odds = np.clip(np.log(edges) - np.log1p(-edges), -FAR, FAR)
+    if counts.of_numbers:
+        odds, ends = edges, [formatted(float(one), ",.4g") for one in edges]
+    else:
+        with np.errstate(divide="ignore"):
+            odds = np.clip(np.log(edges) - np.log1p(-edges), -FAR, FAR)
+        ends = [formatted(float(one), ".1%") for one in edges]
+    hover = "%{customdata[0]}: %{y:.1%}, %{customdata[1]} rows<extra></extra>"
     middle, width = (odds[:-1] + odds[1:]) / 2, np.diff(odds)
     figure = new_figure(dark, height=_PICTURE)
     figure.add_trace(
@@ -168,8 +206,8 @@ def _scores_figure(counts: ScoreCounts, score: str, dark: bool, reference: str) 
             width=width,
             marker={"color": faded(reference, 0.5), "line": {"width": 0}},
             name=_of(counts.reference, "reference row"),
-            customdata=_hovered(edges, counts.reference),
-            hovertemplate=_HOVER,
+            customdata=_hovered(ends, counts.reference),
+            hovertemplate=hover,
         )
     )
     figure.add_trace(
@@ -179,28 +217,21 @@ def _scores_figure(counts: ScoreCounts, score: str, dark: bool, reference: str) 
             mode="lines",
             line={"color": new_rows_ink(colours), "width": 2.2, "shape": "hv"},
             name=_of(counts.new, "new row"),
-            customdata=_ended(_hovered(edges, counts.new)),
-            hovertemplate=_HOVER,
+            customdata=_hovered(ends, counts.new, ended=True),
+            hovertemplate=hover,
         )
     )
     figure.update_layout(
         xaxis={
             "title_text": escape_html(score, limit=60),
             "range": _with_rows(counts, odds),
-            "tickvals": [math.log(one / (1.0 - one)) for one in _TICKS],
-            "ticktext": [f"{one:.3g}%" for one in (100.0 * tick for tick in _TICKS)],
+            **({} if counts.of_numbers else _PERCENT_TICKS),
         },
         yaxis={"title_text": "Share of rows", "tickformat": ".0%", "rangemode": "tozero"},
         legend=LEGEND_BELOW,
         margin={"t": 16, "b": 84},
     )
     return figure
-
-
-_HOVER = (
-    "%{customdata[0]:.1%} to %{customdata[1]:.1%}: %{y:.1%}, %{customdata[2]:,.0f} rows"
-    "<extra></extra>"
-)
 
 
 def _with_rows(counts: ScoreCounts, odds: FloatArray) -> list[float]:
@@ -222,8 +253,13 @@ def _of(count: FloatArray, noun: str) -> str:
     return counted(int(count.sum()), noun)
 
 
-def _hovered(edges: FloatArray, count: FloatArray) -> np.ndarray:
-    return np.column_stack([edges[:-1], edges[1:], count])
+def _hovered(ends: Sequence[str], count: FloatArray, *, ended: bool = False) -> list[list[str]]:
+    """What each bin is and holds, in words; ``ended`` as `_ended`."""
+    named = [
+        [f"{low} to {high}", f"{rows:,.0f}"]
+        for (low, high), rows in zip(pairwise(ends), count, strict=True)
+    ]
+    return [*named, named[-1]] if ended else named
 
 
 def _counts_table(edges: FloatArray, reference: FloatArray, new: FloatArray) -> pd.DataFrame:
@@ -238,7 +274,11 @@ def _counts_table(edges: FloatArray, reference: FloatArray, new: FloatArray) -> 
 
 
 def frozen_bins_chart(
-    shift: ScoreShift, shares: LabelShift | None = None, *, dark: bool, calibrated: bool = False
+    shift: ScoreShift,
+    shares: LabelShift | ScoreShift | None = None,
+    *,
+    dark: bool,
+    calibrated: bool = False,
 ) -> Chart:
     """Both tables in the bins of the population stability index."""
     words = shift_words(shift, shares)
@@ -254,7 +294,8 @@ def frozen_bins_chart(
 
 def _bins_figure(shift: ScoreShift, dark: bool, reference: str) -> go.Figure:
     colours, edges = palette(dark), shift.bins.edges
-    names = [f"{formatted(a, '.3g')} to {formatted(b, '.3g')}" for a, b in pairwise(edges)]
+    names = [_bin_name(a, b) for a, b in pairwise(edges)]
+    hover = f"{shift.noun} %{{customdata}}: %{{y:.1%}}"
     places = np.arange(1, len(edges))
     figure = new_figure(dark, height=_SMALL)
     figure.add_trace(
@@ -265,7 +306,7 @@ def _bins_figure(shift: ScoreShift, dark: bool, reference: str) -> go.Figure:
             marker={"color": faded(reference, 0.5), "line": {"width": 0}},
             width=0.8,
             name=_of(shift.bins.count, "reference row"),
-            hovertemplate="scores %{customdata}: %{y:.1%} of the reference rows<extra></extra>",
+            hovertemplate=f"{hover} of the reference rows<extra></extra>",
         )
     )
     share = _share(shift.new_count)
@@ -288,29 +329,52 @@ def _bins_figure(shift: ScoreShift, dark: bool, reference: str) -> go.Figure:
                 "width": 0,
             },
             name=_of(shift.new_count, "new row"),
-            hovertemplate="scores %{customdata}: %{y:.1%} of the new rows<extra></extra>",
+            hovertemplate=f"{hover} of the new rows<extra></extra>",
         )
     )
     figure.update_layout(
-        xaxis={"title_text": "Bin, from the lowest scores to the highest", "tickvals": places},
+        xaxis={
+            "title_text": f"Bin, from the lowest {shift.noun} to the highest",
+            "tickvals": places,
+        },
         yaxis={"title_text": "Share of rows", "tickformat": ".0%", "rangemode": "tozero"},
         legend={"y": 1.02},
     )
     return figure
 
 
+def _bin_name(low: float, high: float) -> str:
+    if not math.isfinite(low):
+        return f"up to {formatted(high, '.4g')}" if math.isfinite(high) else "of any size"
+    if not math.isfinite(high):
+        return f"above {formatted(low, '.4g')}"
+    return f"{formatted(low, '.3g')} to {formatted(high, '.3g')}"
+
+
 def measures_chart(
-    measures: Sequence[ComparedMeasure], *, dark: bool, calibrated: bool = False
+    measures: Sequence[ComparedMeasure],
+    *,
+    dark: bool,
+    calibrated: bool = False,
+    of_forecasts: bool = False,
 ) -> Chart:
-    """Measures of the reference rows and of the new ones, without labels and from labels."""
-    words = measures_words(measures)
+    """Measures of the reference rows and of the new ones, without labels and from labels.
+
+    Those that are known of the reference rows alone are left out, but for the first.
+    """
+    words, every = measures_words(measures), measures
+    measures = [
+        one
+        for at, one in enumerate(every)
+        if at == 0 or one.labels is not None or np.isfinite(one.new.value)
+    ]
     reference = reference_ink(calibrated, palette(dark))
     return Chart(
         _measures_figure(measures, dark, reference),
         finding=words,
         alt=f"{counted(len(measures), 'measure')} of reference and of new rows. {words}",
-        how_to_read=MEASURES,
-        table=lambda: measures_table(measures),
+        how_to_read=EXPECTED if of_forecasts else MEASURES,
+        table=lambda: measures_table(every),
         name="estimates without labels",
         panels=Panels(
             tuple(_measures_figure([one], dark, reference) for one in measures),

@@ -320,8 +320,9 @@ def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
     command = commands.add_parser(
         "watch",
         help="hold a new table, with or without labels, against the reference rows",
-        description="Hold a new table against the reference rows of a classification: drift of the "
-        "scores, performance without labels, and a sequential test of labels that arrive late.",
+        description="Hold a new table against the reference rows: drift of the scores, or of a "
+        "regression's forecasts, performance without labels, and a sequential test of labels that "
+        "arrive late.",
         epilog="Exit code 0 nothing is beyond its limit, 1 something is, 2 the input cannot be "
         "used, 3 not enough evidence (the configuration may count that as 0 or 1).",
         allow_abbrev=False,

@@ -18,6 +18,7 @@ from kdcal_core.text import counted, p_text, printable
 
 if TYPE_CHECKING:
     from kdcal_core.audit import Audit, AuditContent, Project, Watch
+    from kdcal_core.diagnostics import ScoreShift
 
 STATE, RESULT = "watch.json", "result.json"
 _MOST_CLASSES = 20
@@ -87,20 +88,23 @@ def watch_report(watch: Watch) -> str:
         headline,
         reference_words,
         result_words,
+        score_name,
     )
 
-    score = f"probability of {watch.event}" if watch.event else "confidence"
+    score = f"The watched score is the {score_name(watch)}."
+    if watch.forecasts is not None:
+        score = "Watched are the predicted medians and the interval widths."
     about = (
         f"{counted(watch.table.rows, 'new row')} of {watch.table.name}, "
         f"{watch.table.labelled:,} with a label, against {reference_words(watch)}. "
-        f"The watched score is the {score}."
+        f"{score}"
     )
     parts = [*(f"Warning: {printable(one, 600)}" for one in watch.notes)]
     parts += [printable(headline(watch), 600), printable(about, 600)]
     if watch.results:
         rows = [(one.verdict, one.title, result_words(watch, one)) for one in watch.results]
         parts.append(table(("Verdict", "Measure", "What was found"), rows, left=(0, 1, 2)))
-    parts += [_drift(watch), _performance(watch)]
+    parts += [*(_drift(one) for one in watch.shifts), _performance(watch)]
     if watch.unknown is not None:
         parts.append(_unknown(watch))
     if watch.shares is not None:
@@ -111,7 +115,7 @@ def watch_report(watch: Watch) -> str:
     return "\n\n".join(parts)
 
 
-def _drift(watch: Watch) -> str:
+def _drift(shift: ScoreShift) -> str:
     from kdcal_core.diagnostics import estimate_text, value_text
 
     rows = [
@@ -123,9 +127,9 @@ def _drift(watch: Watch) -> str:
             else value_text(one.estimate, one.estimate.expected),
             p_text(one.p_value),
         )
-        for one in watch.shift.tests
+        for one in shift.tests
     ]
-    return table(("Drift of the scores", "New rows", "By chance up to", "p"), rows)
+    return table((f"Drift of the {shift.noun}", "New rows", "By chance up to", "p"), rows)
 
 
 def _performance(watch: Watch) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from scipy.special import ndtri
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, uniform_edges
@@ -26,6 +27,12 @@ OFFSETS = np.array([-1.6, -0.8, -0.4, -0.2, -0.1, 0.1, 0.2, 0.4, 0.8, 1.6])
 SLOPES = np.array([0.3, 0.5, 0.7, 0.85, 1.2, 1.5, 2.0, 3.0])
 """Factors of the log odds that are bet on."""
 
+SHIFTS = np.array([-1.0, -0.5, -0.25, -0.12, -0.06, 0.06, 0.12, 0.25, 0.5, 1.0])
+"""Shifts of outcomes that are bet on, in standard deviations of a normal forecast."""
+
+SPREADS = np.array([0.3, 0.5, 0.7, 0.85, 1.2, 1.5, 2.0, 3.0])
+"""Spreads of outcomes about their forecasts that are bet on; 1 is the stated one."""
+
 BINS = 10
 
 FAULTS = (
@@ -36,19 +43,47 @@ FAULTS = (
 )
 """What each quarter of the stake is bet on, in the order of ``log_wealth``."""
 
+FORECAST_FAULTS = (
+    "all outcomes higher or lower than forecast",
+    "forecasts too narrow or too wide",
+    "outcomes higher or lower than forecast in one bin of the forecasts",
+    "outcomes higher or lower than forecast, by different amounts in all bins of the forecasts",
+)
+"""The same for forecasts of a regression."""
+
+_ORDER = (
+    "The order in which labels arrive does not depend on the outcome: if one outcome is known "
+    "sooner than the other, wait until all rows of a period have their labels."
+)
+_OTHERS = (
+    "Rows of one cluster may depend on one another, those of different clusters not; a cluster "
+    "that comes back in a later table counts as another."
+)
 ASSUMPTIONS = (
     "Given everything known before it, each event happens with its stated probability.",
-    "The order in which labels arrive does not depend on the outcome: if one outcome is known "
-    "sooner than the other, wait until all rows of a period have their labels.",
+    _ORDER,
 )
 
 OF_CLUSTERS = (
     "Given all clusters before it, each event of a cluster happens with its stated probability. "
-    "Rows of one cluster may depend on one another, those of different clusters not; a cluster "
-    "that comes back in a later table counts as another.",
-    ASSUMPTIONS[1],
+    + _OTHERS,
+    _ORDER,
 )
 """The same where rows are counted by cluster."""
+
+_FORECAST_ORDER = (
+    "The order in which labels arrive does not depend on the outcome: if small outcomes are known "
+    "sooner than large ones, wait until all rows of a period have their labels."
+)
+FORECAST_ASSUMPTIONS = (
+    "Given everything known before it, each outcome follows its stated distribution.",
+    _FORECAST_ORDER,
+)
+FORECASTS_OF_CLUSTERS = (
+    "Given all clusters before it, each outcome of a cluster follows its stated distribution. "
+    + _OTHERS,
+    _FORECAST_ORDER,
+)
 
 _RATES = np.geomspace(0.9, 1e-4, 24)  # lambdas behind the confidence sequence
 _BLOCK = 4_096  # rows at a time, to save memory
@@ -109,7 +144,8 @@ class SequentialCalibration:
     log_wealth : (4,) array
         Log wealth of the bets on each of :data:`FAULTS`: the largest says which fault it is.
     gap : Estimate
-        Mean stated probability minus rate over all rows, with clusters the mean over clusters of
+        Mean stated probability minus rate over all rows, of forecasts the mean PIT value minus one
+        half, with clusters the mean over clusters of
         their means, with a confidence sequence at level 1 - alpha: all its intervals, one a row,
         contain the true mean gap up to then at once.
     gap_low, gap_high : (m,) array
@@ -119,6 +155,8 @@ class SequentialCalibration:
     assumptions : tuple of str
     state : CalibrationWatch
         For :func:`sequential_calibration` of the next batch.
+    of : {"probabilities", "forecasts"}
+        What was tested: stated probabilities of events, or distributions of outcomes.
     """
 
     e_value: float
@@ -132,11 +170,13 @@ class SequentialCalibration:
     recalibrate: bool
     assumptions: tuple[str, ...]
     state: CalibrationWatch
+    of: Literal["probabilities", "forecasts"] = "probabilities"
 
     @property
     def fault(self) -> str:
-        """What the richest bet was on: one of :data:`FAULTS`."""
-        return FAULTS[int(self.log_wealth.argmax())]
+        """What the richest bet was on: one of :data:`FAULTS` or :data:`FORECAST_FAULTS`."""
+        faults = FAULTS if self.of == "probabilities" else FORECAST_FAULTS
+        return faults[int(self.log_wealth.argmax())]
 
 
 def start_watch(alpha: float = 0.05, edges: Any = None) -> CalibrationWatch:
@@ -253,28 +293,101 @@ def sequential_calibration(
     """
     state = start_watch(alpha) if state is None else state
     target = confidence_target(score, hit)
+    bins = bin_index(target.score, state.edges)
+    batch = _Batch(target.score, target.hit, bins)
+    return _bet(batch, cluster, state)
+
+
+def sequential_uniformity(
+    pit: Any,
+    place: Any,
+    *,
+    cluster: Any = None,
+    state: CalibrationWatch | None = None,
+    alpha: float = 0.05,
+) -> SequentialCalibration:
+    """Test by betting whether outcomes follow their stated distributions, at any time.
+
+    Parameters
+    ----------
+    pit : (m,) array-like in [0, 1]
+        PIT values of a batch, in the order in which its outcomes arrived. Where a distribution has
+        jumps, or states quantiles alone, a draw of each row's own makes them uniform
+        (`kdcal_core.distributions.PredictiveDistribution.pit`).
+    place : (m,) array-like in [0, 1]
+        Where each forecast lies among those before, known without its outcome: a fault may be in
+        one bin alone.
+    cluster, state, alpha
+        As for :func:`sequential_calibration`, which this does not mix with.
+
+    Raises
+    ------
+    InputError
+        As for :func:`sequential_calibration`.
+
+    Notes
+    -----
+    The mechanism is that of :func:`sequential_calibration`. If outcomes follow their stated
+    distributions, PIT values are uniform given everything before them, and their normal scores z
+    are standard normal. A bet that z is normal with another mean d, or another spread s, multiplies
+    its stake by the ratio of the densities, exp(d z - d^2 / 2) or exp((1 - 1 / s^2) z^2 / 2) / s,
+    of mean 1 (of a fixed sample: Berkowitz 2001). A quarter of the stake each goes to shifts, to
+    spreads, to a shift in one bin of the forecasts, and to the product of such shifts over all
+    bins. In 400 runs of 1,000 calibrated rows the e-value reached 20 in 2.5% (at most 5% may).
+
+    PIT values are clipped at 1e-12, so an outcome that was called impossible pays no more.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> pit, place = rng.random((2, 2000))
+    >>> right, wrong = sequential_uniformity(pit, place), sequential_uniformity(pit**1.3, place)
+    >>> right.recalibrate, wrong.recalibrate, wrong.crossed_at < 600
+    (False, True, True)
+    """
+    state = start_watch(alpha) if state is None else state
+    values, at = confidence_target(pit, np.zeros(len(pit))).score, np.asarray(place, dtype=float)
+    if at.shape != values.shape or not ((at >= 0.0) & (at <= 1.0)).all():
+        raise InputError(
+            f"There are {at.size:,} places from 0 to 1 for {len(values):,} PIT values",
+            fix="Give one for each row.",
+        )
+    half = np.full(len(values), 0.5)
+    # the gap is that of a stated 0.5 and a seen 1 - PIT
+    return _bet(_Batch(half, 1.0 - values, bin_index(at, state.edges), values), cluster, state)
+
+
+def _bet(batch: _Batch, cluster: Any, state: CalibrationWatch) -> SequentialCalibration:
+    """The test after a batch."""
     start = state
     paths = []
-    for steps in _steps(target.score, target.hit, cluster, state):
+    for steps in _steps(batch, cluster, state):
         state, *path = _advanced(state, steps)
         paths.append(path)
     log_e, middle, half, _ = (np.concatenate(one) for one in zip(*paths, strict=True))
     if cluster is not None:
-        log_e, middle, half = _at_rows(start, len(target.score), paths, (log_e, middle, half))
+        log_e, middle, half = _at_rows(start, len(batch.score), paths, (log_e, middle, half))
+    forecasts = batch.pit is not None
+    most = 0.5 if forecasts else 1.0
     now = Estimate(
-        name="Mean stated probability minus rate, all rows so far",
-        label=EVENT_GAP,
+        name="Mean PIT value minus one half, all rows so far"
+        if forecasts
+        else "Mean stated probability minus rate, all rows so far",
+        label="PIT minus one half" if forecasts else EVENT_GAP,
         value=float(middle[-1]),
-        low=float(max(middle[-1] - half[-1], -1.0)),
-        high=float(min(middle[-1] + half[-1], 1.0)),
+        low=float(max(middle[-1] - half[-1], -most)),
+        high=float(min(middle[-1] + half[-1], most)),
         n=state.n,
         level=1.0 - state.alpha,
         interval="confidence sequence, empirical Bernstein",
-        percent=True,
+        percent=not forecasts,
         lower_is_better=None,
     )
     with np.errstate(over="ignore"):
         e_value = float(np.exp(log_e[-1]))
+    alone, together = (
+        (FORECAST_ASSUMPTIONS, FORECASTS_OF_CLUSTERS) if forecasts else (ASSUMPTIONS, OF_CLUSTERS)
+    )
     return SequentialCalibration(
         e_value=e_value,
         p_value=float(np.exp(-state.largest)),
@@ -282,12 +395,32 @@ def sequential_calibration(
         log_e_values=log_e,
         log_wealth=_wealths(state.offset[None], state.slope[None], state.in_bin[None])[0],
         gap=now,
-        gap_low=np.maximum(middle - half, -1.0),
-        gap_high=np.minimum(middle + half, 1.0),
+        gap_low=np.maximum(middle - half, -most),
+        gap_high=np.minimum(middle + half, most),
         recalibrate=state.crossed_at is not None,
-        assumptions=ASSUMPTIONS if cluster is None else OF_CLUSTERS,
+        assumptions=alone if cluster is None else together,
         state=state,
+        of="forecasts" if forecasts else "probabilities",
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Rows to bet on: stated ``score`` and seen ``hit`` (m,), ``bin`` of the score or the forecast.
+
+    ``pit`` (m,) are the PIT values of forecasts, on which the bets are then; None of probabilities.
+    """
+
+    score: FloatArray
+    hit: FloatArray
+    bin: IntArray
+    pit: FloatArray | None = None
+
+    def payoffs(self, rows: slice | IntArray) -> tuple[FloatArray, FloatArray]:
+        """Log factors of the bets on some rows: (k, 10) and (k, 8)."""
+        if self.pit is not None:
+            return _log_payoffs_of_pit(self.pit[rows])
+        return _log_payoffs(self.score[rows], self.hit[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,21 +441,20 @@ class _Steps:
     own: FloatArray
 
 
-def _steps(
-    score: FloatArray, hit: FloatArray, cluster: Any, state: CalibrationWatch
-) -> Iterator[_Steps]:
+def _steps(batch: _Batch, cluster: Any, state: CalibrationWatch) -> Iterator[_Steps]:
     """The batch in blocks of steps, in their order."""
-    n, first = len(score), state.n + 1
+    n, first = len(batch.score), state.n + 1
     if cluster is None:
         for start in range(0, n, _BLOCK):
             part = slice(start, start + _BLOCK)
-            bins = bin_index(score[part], state.edges)
             rows = np.arange(first, first + n)[part]
-            offset, slope = _log_payoffs(score[part], hit[part])
-            yield _Steps(rows, score[part], hit[part], bins, offset, slope, offset)
+            offset, slope = batch.payoffs(part)
+            yield _Steps(
+                rows, batch.score[part], batch.hit[part], batch.bin[part], offset, slope, offset
+            )
         return
     _, code = np.unique(np.asarray(cluster), return_inverse=True)
-    if code.shape != score.shape:
+    if code.shape != batch.score.shape:
         raise InputError(
             f"There are {len(code):,} clusters for {n:,} rows", fix="Give one for each row."
         )
@@ -335,19 +467,17 @@ def _steps(
         begin = int(ends[start - 1]) if start else 0
         rows = order[begin : int(until[-1])]
         size = np.diff(until, prepend=begin)
-        yield _of_clusters(
-            score[rows], hit[rows], size, first + last[code[order[until - 1]]], state
-        )
+        yield _of_clusters(batch, rows, size, first + last[code[order[until - 1]]], state)
 
 
 def _of_clusters(
-    score: FloatArray, hit: FloatArray, size: IntArray, row: IntArray, state: CalibrationWatch
+    batch: _Batch, rows: IntArray, size: IntArray, row: IntArray, state: CalibrationWatch
 ) -> _Steps:
-    """One step for each cluster of so many successive rows."""
+    """One step for each cluster of so many successive ones of the rows."""
     starts = np.cumsum(size) - size
     number = np.repeat(np.arange(len(size)), size)
-    offset, slope = _log_payoffs(score, hit)
-    bins = bin_index(score, state.edges)
+    offset, slope = batch.payoffs(rows)
+    bins = batch.bin[rows]
     held = np.zeros((len(size), len(state.edges) - 1), dtype=np.int64)
     np.add.at(held, (number, bins), 1)
     fullest = held.argmax(axis=1)
@@ -360,8 +490,8 @@ def _of_clusters(
     own = mean(np.where(inside, np.exp(offset), 0.0), held.max(axis=1))
     return _Steps(
         row,
-        mean(score),
-        mean(hit),
+        mean(batch.score[rows]),
+        mean(batch.hit[rows]),
         fullest,
         np.log(mean(np.exp(offset))),
         np.log(mean(np.exp(slope))),
@@ -440,6 +570,14 @@ def _log_payoffs(score: FloatArray, hit: FloatArray) -> tuple[FloatArray, FloatA
         return np.asarray(np.where(happened, yes, no))
 
     return payoff(odds + OFFSETS), payoff(odds * SLOPES)
+
+
+def _log_payoffs_of_pit(pit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Log factors of one row's bets on its PIT value: shifts (m, 10) and spreads (m, 8)."""
+    z = ndtri(np.clip(pit, CLIP, 1.0 - CLIP))[:, None]
+    shift = SHIFTS * z - SHIFTS**2 / 2.0
+    spread = (1.0 - SPREADS**-2.0) * z**2 / 2.0 - np.log(SPREADS)
+    return np.asarray(shift), np.asarray(spread)
 
 
 def _continued(old: Any, new: FloatArray) -> FloatArray:

@@ -32,6 +32,7 @@ CELLS = 2_048
 _ROWS_COUNTED = 100_000  # pooled rows up to which drawing row by row is the faster way
 _MOST_DEALT = 10**9  # the limit of the generator
 _UNIT_CELLS = 400  # the same for dependent rows, each of whose units has a row of cells
+_PICTURE_BINS = 40
 _SAME = 1e-12  # distances this close are equal up to rounding
 _BY_CHANCE = "or less by chance, {share:.0f} times of 100"
 
@@ -43,7 +44,8 @@ class FrozenBins:
     Attributes
     ----------
     edges : (B + 1,) array
-        Increasing, from 0 to 1; bins are (a, b], the first closed at its left end.
+        Increasing, from 0 to 1, of numbers of any size from minus to plus infinity; bins are
+        (a, b], the first closed at its left end.
     count : (B,) array
         Reference rows in each bin, at least 1.
     """
@@ -58,7 +60,18 @@ class FrozenBins:
 
     def counts(self, score: Any) -> FloatArray:
         """Rows of a table of scores (m,) in each bin, (B,)."""
-        return bin_sums(bin_index(checked_scores(score, "new"), self.edges), len(self.count))
+        checked = checked_numbers if np.isinf(self.edges[0]) else checked_scores
+        return bin_sums(bin_index(checked(score, "new"), self.edges), len(self.count))
+
+    def places(self, score: Any) -> FloatArray:
+        """The middle of each number's bin (m,), if bins are of equal width from 0 to 1.
+
+        Examples
+        --------
+        >>> freeze_bins_of_numbers([3.0, 5.0, 40.0, 70.0], 2).places([-9.0, 41.0]).tolist()
+        [0.25, 0.75]
+        """
+        return np.asarray((bin_index(np.asarray(score), self.edges) + 0.5) / len(self.count))
 
 
 @dataclass(frozen=True)
@@ -98,6 +111,7 @@ class ScoreShift:
     wasserstein: ShiftTest
     bins: FrozenBins
     new_count: FloatArray
+    noun: str = "scores"
 
     @property
     def tests(self) -> tuple[ShiftTest, ShiftTest, ShiftTest]:
@@ -112,14 +126,18 @@ class ScoreCounts:
     Attributes
     ----------
     edges : (B + 1,) array
-        Equal steps of log odds, as probabilities; the outermost bins reach to 0 and 1.
+        Equal steps of log odds, as probabilities; the outermost bins reach to 0 and 1. Of numbers
+        of any size, equal steps of these.
     reference, new : (B,) array
         Rows of both tables in each bin.
+    of_numbers : bool
+        Whether the scores are numbers of any size.
     """
 
     edges: FloatArray
     reference: FloatArray
     new: FloatArray
+    of_numbers: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,6 +177,24 @@ def freeze_bins(score: Any, n_bins: int = BINS) -> FrozenBins:
     values = checked_scores(score, "reference")
     edges = quantile_edges(values, n_bins)
     return FrozenBins(edges, bin_sums(bin_index(values, edges), len(edges) - 1))
+
+
+def freeze_bins_of_numbers(values: Any, n_bins: int = BINS) -> FrozenBins:
+    """:func:`freeze_bins` of finite numbers (n,) of any size.
+
+    Examples
+    --------
+    >>> freeze_bins_of_numbers([3.0, 5.0, 40.0, 70.0], 2).edges.tolist()
+    [-inf, 5.0, inf]
+    """
+    numbers = checked_numbers(values, "reference")
+    # of ranks, because these bins are of probabilities
+    distinct, rank = np.unique(numbers, return_inverse=True)
+    share = np.asarray((rank + 1.0) / (len(distinct) + 1.0), dtype=np.float64)
+    inner = quantile_edges(share, n_bins)[1:-1]
+    at = np.rint(inner * (len(distinct) + 1.0)).astype(np.int64) - 1
+    edges = np.concatenate([[-np.inf], distinct[at], [np.inf]])
+    return FrozenBins(edges, bin_sums(bin_index(numbers, edges), len(edges) - 1))
 
 
 def population_stability(
@@ -224,6 +260,7 @@ def stability_of_counts(
     n_draws: int,
     seed: int,
     together: UnitChanges | None = None,
+    noun: str = "scores",
 ) -> ShiftTest:
     """:func:`population_stability` of new scores that are counted already, (B,).
 
@@ -242,7 +279,7 @@ def stability_of_counts(
     null = _psi(bins.count, drawn)
     interval = _psi_interval(bins.count, new, value, level, together)
     estimate = Estimate(
-        name=f"Population stability index of the scores, {len(new)} frozen bins of equal mass",
+        name=f"Population stability index of the {noun}, {len(new)} frozen bins of equal mass",
         label="PSI",
         value=value,
         low=min(interval[0], value),
@@ -312,13 +349,60 @@ def score_shift(
     >>> [test.p_value < 0.01 for test in found.tests]
     [True, True, True]
     """
-    _check_settings(level, n_draws, seed)
     reference, new = checked_scores(reference, "reference"), checked_scores(new, "new")
     bins = freeze_bins(reference) if bins is None else bins
+    return _shift(reference, new, bins, dependence, level, n_draws, seed, "scores")
+
+
+def number_shift(
+    reference: Any,
+    new: Any,
+    *,
+    noun: str,
+    bins: FrozenBins | None = None,
+    dependence: Dependence | None = None,
+    level: float = 0.95,
+    n_draws: int = DRAWS,
+    seed: int = 0,
+) -> ScoreShift:
+    """:func:`score_shift` of finite numbers of any size, such as predicted medians.
+
+    The Wasserstein-1 distance is in the units of the numbers.
+
+    Parameters
+    ----------
+    noun : str
+        What they are, in the plural.
+    bins : FrozenBins, optional
+        By default :func:`freeze_bins_of_numbers` of ``reference``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> found = number_shift(rng.normal(0, 9, 500), rng.normal(4, 9, 400), noun="medians")
+    >>> [test.p_value < 0.01 for test in found.tests], 3.0 < found.wasserstein.estimate.value < 5.0
+    ([True, True, True], True)
+    """
+    reference, new = checked_numbers(reference, "reference"), checked_numbers(new, "new")
+    bins = freeze_bins_of_numbers(reference) if bins is None else bins
+    return _shift(reference, new, bins, dependence, level, n_draws, seed, noun)
+
+
+def _shift(
+    reference: FloatArray,
+    new: FloatArray,
+    bins: FrozenBins,
+    dependence: Dependence | None,
+    level: float,
+    n_draws: int,
+    seed: int,
+    noun: str,
+) -> ScoreShift:
+    _check_settings(level, n_draws, seed)
     exact, counts = PooledCells.of(reference, new, None), bins.counts(new)
     if dependence is None or dependence.alone:
         cells = PooledCells.of(reference, new, CELLS)
-        return shift_of_cells(exact, cells, bins, counts, level, n_draws, seed)
+        return shift_of_cells(exact, cells, bins, counts, level, n_draws, seed, noun=noun)
     cells = PooledCells.of(reference, new, _UNIT_CELLS)
     place = PooledCells.places(reference, new, _UNIT_CELLS)
     in_bins = bin_index(np.concatenate([reference, new]), bins.edges)
@@ -327,7 +411,9 @@ def score_shift(
         UnitChanges.of(place, len(cells.new), n, dependence),
         UnitChanges.of(in_bins, len(counts), n, dependence),
     )
-    return shift_of_cells(exact, cells, bins, counts, level, n_draws, seed, together=together)
+    return shift_of_cells(
+        exact, cells, bins, counts, level, n_draws, seed, together=together, noun=noun
+    )
 
 
 def shift_of_cells(
@@ -340,6 +426,7 @@ def shift_of_cells(
     seed: int,
     hidden: tuple[float, float] = (0.0, 0.0),
     together: tuple[UnitChanges, UnitChanges] | None = None,
+    noun: str = "scores",
 ) -> ScoreShift:
     """:func:`score_shift` of scores that are counted already.
 
@@ -353,6 +440,8 @@ def shift_of_cells(
         By how much both distances may differ from those of the rows; it widens their intervals.
     together : (UnitChanges, UnitChanges), optional
         What units of dependent rows contribute to the shares of ``cells`` and of the frozen bins.
+    noun : str
+        What is counted, in the plural; only of scores Wasserstein-1 is at most 1.
     """
     _check_settings(level, n_draws, seed)
     n, m = exact.sizes
@@ -364,12 +453,13 @@ def shift_of_cells(
         null = noise = cells.of_changes(together[0].drawn(n_draws, rng))
         how = f"wild bootstrap band by {together[0].words}"
     titles = (
-        ("kolmogorov_smirnov", "Kolmogorov-Smirnov distance of the scores", "KS"),
-        ("wasserstein", "Wasserstein-1 distance of the scores", "Wasserstein-1"),
+        ("kolmogorov_smirnov", f"Kolmogorov-Smirnov distance of the {noun}", "KS"),
+        ("wasserstein", f"Wasserstein-1 distance of the {noun}", "Wasserstein-1"),
     )
+    tops = 1.0, 1.0 if noun == "scores" else np.inf
     tests = []
-    for (key, name, label), shown, merged, chance, reach, unseen in zip(
-        titles, exact.observed, cells.observed, null, noise, hidden, strict=True
+    for (key, name, label), top, shown, merged, chance, reach, unseen in zip(
+        titles, tops, exact.observed, cells.observed, null, noise, hidden, strict=True
     ):
         value, half = shown, float(np.quantile(reach, level)) + unseen
         estimate = Estimate(
@@ -377,7 +467,7 @@ def shift_of_cells(
             label=label,
             value=value,
             low=max(value - half, 0.0),
-            high=min(value + half, 1.0),
+            high=min(value + half, top),
             n=m,
             level=level,
             interval=f"{how}, {n_draws:,} draws",
@@ -387,8 +477,8 @@ def shift_of_cells(
         p_value = _p_value(chance, merged)
         tests.append(ShiftTest(key, estimate, p_value, n, m, n_draws, seed))
     of_bins = None if together is None else together[1]
-    psi = stability_of_counts(bins, counts, level, n_draws, seed, of_bins)
-    return ScoreShift(psi, tests[0], tests[1], bins, counts)
+    psi = stability_of_counts(bins, counts, level, n_draws, seed, of_bins, noun)
+    return ScoreShift(psi, tests[0], tests[1], bins, counts, noun)
 
 
 def score_counts(reference: Any, new: Any) -> ScoreCounts:
@@ -412,6 +502,26 @@ def score_counts(reference: Any, new: Any) -> ScoreCounts:
         for one, noun in ((reference, "reference"), (new, "new"))
     )
     return ScoreCounts(edges, old, fresh)
+
+
+def number_counts(reference: Any, new: Any) -> ScoreCounts:
+    """The same of finite numbers of any size, in 40 bins of equal width.
+
+    They span all but the outermost 0.5% of both tables' numbers; the end bins hold those too.
+
+    Examples
+    --------
+    >>> found = number_counts([0.0, 10.0, 400.0], [20.0])
+    >>> len(found.reference), found.reference.sum(), found.new.sum()
+    (40, np.float64(3.0), np.float64(1.0))
+    """
+    old, fresh = checked_numbers(reference, "reference"), checked_numbers(new, "new")
+    low, high = np.quantile(np.concatenate([old, fresh]), [0.005, 0.995])
+    if high <= low:
+        low, high = low - 0.5, low + 0.5
+    edges = np.linspace(low, high, _PICTURE_BINS + 1)
+    counts = [bin_sums(bin_index(one, edges), _PICTURE_BINS) for one in (old, fresh)]
+    return ScoreCounts(edges, counts[0], counts[1], of_numbers=True)
 
 
 def unknown_change(unknown: Any, reference_unknown: Any, *, level: float = 0.95) -> UnknownChange:
@@ -596,6 +706,23 @@ def checked_scores(score: Any, noun: str) -> FloatArray:
             row=row + 1,
         )
     return values
+
+
+def checked_numbers(values: Any, noun: str) -> FloatArray:
+    """Finite numbers (n,), or an error that names the first faulty row of the ``noun`` table."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.ndim != 1 or len(numbers) == 0:
+        raise InputError(
+            f"The {noun} numbers must be one column with rows, but have shape {numbers.shape}",
+            fix="Give one number for each row.",
+        )
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"A number of the {noun} rows is {numbers[row]}", fix="Give finite ones.", row=row + 1
+        )
+    return numbers
 
 
 def _check_settings(level: float, n_draws: int, seed: int) -> None:

@@ -253,7 +253,7 @@ def _scored_columns(review: Review) -> tuple[str, ...]:
     roles = review.roles or Roles()
     if review.model is not None:
         return roles.features
-    columns = tuple(column for _, column in roles.outputs)
+    columns = tuple(column for _, column in (*roles.outputs, *roles.parameters))
     return (*columns, roles.predicted) if roles.predicted else columns
 
 

@@ -286,6 +286,17 @@ def _distribution(
     return distribution_of(family, columns, spread=spread), spread
 
 
+def new_forecasts(
+    table: Table, model: Regressor | None, roles: Roles, spread: float | None, progress: Progress
+) -> PredictiveDistribution:
+    """Predictive distributions of new rows, whose outcomes may not be known.
+
+    ``spread`` is that of the calibration set, which single numbers need.
+    """
+    nothing = np.zeros(len(table.frame))  # outcomes decide only the calibration set's own spread
+    return _distribution(table, model, roles, nothing, spread, None, progress)[0]
+
+
 def _unused_spread(table: Table, model: Regressor | None, roles: Roles) -> str:
     """A note if one spread is fitted for all rows although a column seems to have one per row."""
     if roles.family not in ("point", "log_point"):

@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from texts.pages import visible as plain
 
 from kdcal_core.audit import (
+    BEYOND_FORECASTS,
     BEYOND_SCORES,
     UNLIKE,
     AuditConfig,
@@ -134,10 +135,29 @@ def test_without_a_review_a_sample_is_offered() -> None:
     assert "when to recalibrate" in words(at)
 
 
-def test_a_regression_is_sent_to_its_own_pages(workspace: Workspace) -> None:
-    at = healthy(launch(PAGE, start_sample(workspace, "diamonds_quantiles").id))
-    assert "This page is for a classification" in words(at)
-    assert not at.get("file_uploader")
+def test_the_forecasts_of_a_regression_are_watched(workspace: Workspace) -> None:
+    made = start_sample(workspace, "diamonds_quantiles").id
+    at = healthy(launch(PAGE, made))
+    assert "The column of the outcome may be missing" in words(at)
+    at = healthy(settle(button(at, "Watch a made table")()))
+    assert finding(at).startswith(("Recalibrate: the labels", "The predicted medians have moved"))
+    found = tiles(at)
+    assert list(found)[2:] == [BEYOND_FORECASTS, "PIT minus one half"]
+    assert [tab.label for tab in at.tabs] == [
+        "Without labels", "Labels that arrive late", "Forecasts", "Unknown rows",
+    ]  # fmt: skip
+    assert len(specs(at)) == 5 + 6  # picture, e-value, gap and frozen bins; panels of measures
+    assert "Outcomes miss their forecasts by the same factor" in words(at)
+    assert not [one for one in at.selectbox if one.label.endswith("version in its place")]
+    new = pd.read_parquet(SAMPLES / "diamonds_quantiles" / "evaluation.parquet")
+    at = healthy(given(at, new.sample(800, random_state=0).drop(columns="price"), "new.csv"))
+    assert finding(at).startswith("Nothing beyond chance has changed in 800 new rows: PSI")
+    assert list(tiles(at))[:2] == ["Expected CRPS", "PSI of predicted medians"]
+    assert "its column of the outcome" in words(at)
+    measures = next(one.value for one in at.dataframe if "Measure" in one.value)
+    assert list(measures["New, without labels"][2:]) == ["not given"] * 4
+    assert "Coverage and PIT distance only labels show" in words(at)
+    assert len(specs(at)) == 3 + 2  # measures of the reference rows alone are left out
 
 
 def test_a_made_table_shows_a_shift_and_says_what_it_is(sample: str) -> None:

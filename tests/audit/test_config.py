@@ -17,7 +17,12 @@ from kdcal_core.audit import (
     read_config,
     subject_of,
 )
-from kdcal_core.audit.config import WATCH_KEYS, AuditConfig
+from kdcal_core.audit.config import (
+    WATCH_KEYS,
+    WATCH_OF_CLASSES,
+    WATCH_OF_FORECASTS,
+    AuditConfig,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.review import Decision, Limit, Review
 
@@ -212,10 +217,19 @@ def test_every_line_of_a_written_configuration_is_known_or_a_comment(review: Rev
 
 
 def test_the_limits_of_a_watch_are_written_as_a_comment(tmp_path: Path, review: Review) -> None:
+    subject = subject_of(review, audit_settings(review))
+    for of_task, others in (
+        (subject, WATCH_OF_FORECASTS),
+        (replace(subject, task="regression", classes=(), event=None), WATCH_OF_CLASSES),
+    ):
+        text = config_text(of_task, limits_of(of_task.task), title="T", files={"model": "m"})
+        assert "weighted_by" not in text or of_task is subject
+        _, _, commented = text.partition("# [watch]\n")
+        chosen = "\n".join(line.removeprefix("# ") for line in commented.splitlines())
+        found = read(tmp_path, f"{written(review, {'model': 'm', 'calibration': 'c.csv'})}\n"
+                     f"[watch]\n{chosen}\n").watch  # fmt: skip
+        missing = {key for key in WATCH_KEYS if getattr(found, key) is None}
+        assert missing == set(others)
     text = written(review, {"model": "m", "calibration": "c.csv"})
     assert read(tmp_path, text).watch == WatchLimits()
-    _, _, commented = text.partition("# [watch]\n")
-    chosen = "\n".join(line.removeprefix("# ") for line in commented.splitlines())
-    found = read(tmp_path, f"{text}\n[watch]\n{chosen}\n").watch
-    assert all(getattr(found, key) is not None for key in WATCH_KEYS)
     assert {one.name for one in fields(WatchLimits)} == {*WATCH_KEYS}

@@ -43,7 +43,7 @@ from kdcal_core.audit import (
     why_no_features,
 )
 from kdcal_core.audit.signing import canonical, digest
-from kdcal_core.audit.watch import made_shift
+from kdcal_core.audit.watch_kinds import WatchedClasses
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import moved_beyond_chance
 from kdcal_core.cli import main
@@ -123,7 +123,7 @@ def test_the_same_distribution_passes_without_labels(same: Watch) -> None:
     assert (same.verdict, same.exit_code) == ("pass", 0)
     assert [one.source for one in same.results] == ["scores"] + 4 * ["without labels"]
     assert (same.test, same.labels) == (None, None)
-    assert same.estimated.event is not None
+    assert same.performance.event is not None
     assert same.shares is not None
     assert same.shares.adjusted.shape == (0, 2)  # nothing of a table's size is stored
     assert same.which == "calibration"
@@ -283,7 +283,7 @@ def test_only_calibrators_of_probabilities_can_be_watched(place: Path, config: A
 
 def test_a_made_table_shifts_only_the_scores() -> None:
     rows = scored(3000, name="evaluation")
-    proba, y = made_shift(rows, 0, 0)
+    proba, y = WatchedClasses(0, 0).made(rows.proba, rows.y, 0)
     score = rows.proba[:, 0]
     assert 1500 < len(y) < 2100
     assert proba[:, 0].mean() > score.mean() + 0.05
@@ -361,7 +361,7 @@ def test_a_model_scores_the_new_rows(place: Path, cancer: AuditConfig) -> None:
     found = run_watch(by_features, CANCER / "evaluation.parquet")
     assert found.table.rows == found.table.labelled == len(frame)
     assert [one.source for one in found.results] == ["features", "labels", "labels"]
-    assert found.estimated.predictions.weighted_by == "features"
+    assert found.performance.predictions.weighted_by == "features"
     effective = f"{found.watched.effective_rows:,.0f}"
     assert f"{found.n_reference:,} reference rows count as {effective}." in watch_report(found)
     jsonschema.validate(json.loads(watch_json_text(found)), SCHEMA)
@@ -459,7 +459,7 @@ def test_weights_by_features_correct_a_calibrator_s_rate(place: Path, config: Au
         folder.mkdir()
         run_here(request.target, request.kwargs, folder=folder)
         found[method, by] = watch_table.read(folder)
-    rates = {key: one.estimated.event.rate.rows.value for key, one in found.items()}
+    rates = {key: one.performance.event.rate.rows.value for key, one in found.items()}
     assert abs(rates["platt", "scores"] - truth) > 0.08
     assert abs(rates["platt", "features"] - truth) < 0.05
     assert abs(rates[None, "features"] - truth) < 0.05
@@ -550,14 +550,6 @@ def test_limits_are_read_strictly(tmp_path: Path) -> None:
     path.write_text(f"{head}auc_at_least = 1\n")
     assert read_config(path).watch == WatchLimits(auc_at_least=1.0)
     assert read_config(path).weighted_by == "scores"
-
-
-def test_a_regression_is_refused(tmp_path: Path) -> None:
-    rows = ROOT / "sample_data" / "diamonds_quantiles" / "calibration.parquet"
-    files = NamedFiles(target="price", predictions=str(rows))
-    for given in (files, replace(files, task="regression")):
-        with pytest.raises(InputError, match="is for a classification"):
-            run_watch(AuditConfig("R", given), rows)
 
 
 def test_limits_of_an_event_need_two_classes(tmp_path: Path) -> None:
@@ -726,11 +718,11 @@ def test_the_rows_of_a_made_table_are_shuffled() -> None:
     rows = scored(2000, name="evaluation")
     order = np.argsort(rows.y, kind="stable")
     rows = replace(rows, proba=rows.proba[order], y=rows.y[order], digest="")
-    _, y = made_shift(rows, 0, 0)
+    _, y = WatchedClasses(0, 0).made(rows.proba, rows.y, 0)
     known = y[: len(y) // 2]
     assert np.count_nonzero(known[1:] != known[:-1]) > 0.3 * len(known) * 0.5
-    again, _ = made_shift(rows, 0, 0)
-    np.testing.assert_array_equal(again, made_shift(rows, 0, 0)[0])
+    again, _ = WatchedClasses(0, 0).made(rows.proba, rows.y, 0)
+    np.testing.assert_array_equal(again, WatchedClasses(0, 0).made(rows.proba, rows.y, 0)[0])
 
 
 def of_patients(seed: int, n_patients: int, mean: float = 0.0, rows: int = 10) -> pd.DataFrame:
@@ -770,7 +762,7 @@ def test_patients_of_both_tables_are_counted_where_both_name_them(tmp_path: Path
     for one, other in (
         (found.labels.accuracy, alone.labels.accuracy),
         (found.labels.calibration_error, alone.labels.calibration_error),
-        (found.estimated.predictions.rate.rows, alone.estimated.predictions.rate.rows),
+        (found.performance.predictions.rate.rows, alone.performance.predictions.rate.rows),
     ):
         assert one.high - one.low > 1.3 * (other.high - other.low)
     jsonschema.validate(watch_json(found), SCHEMA)

@@ -12,6 +12,7 @@ from plotly import graph_objects as go
 from kdcal_core.charts import (
     Chart,
     class_shares_chart,
+    drift_words,
     e_process_chart,
     e_process_words,
     e_value_text,
@@ -31,9 +32,12 @@ from kdcal_core.diagnostics import (
     SequentialCalibration,
     label_free_performance,
     label_shift,
+    number_counts,
+    number_shift,
     score_counts,
     score_shift,
     sequential_calibration,
+    sequential_uniformity,
 )
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -227,3 +231,50 @@ def test_every_chart_has_its_words(
         assert one.how_to_read.strip()
         assert len(one.table())
     assert len({one.name for one in charts}) == len(charts)
+
+
+def test_forecasts_are_drawn_in_their_own_units() -> None:
+    old, new = 1e4 * REFERENCE, 1e4 * NEW
+    shift = number_shift(old, new, noun="predicted medians")
+    width = number_shift(REFERENCE, SAME, noun="interval widths")
+    counts = number_counts(old, new)
+    chart = watched_scores_chart(counts, shift, "Predicted median", width, dark=False)
+    assert chart.finding.startswith("The predicted medians have moved beyond chance: PSI")
+    assert "in 40 bins of equal width" in chart.how_to_read
+    low, high = chart.figure.layout.xaxis.range
+    assert old.min() - 500 < low < high < old.max() + 500
+    assert chart.figure.layout.xaxis.ticktext is None
+    bins = frozen_bins_chart(shift, width, dark=False)
+    names = bins.figure.data[0].customdata
+    assert names[0].startswith("up to ")
+    assert names[-1].startswith("above ")
+    assert "predicted medians" in bins.figure.layout.xaxis.title.text
+    assert list(bins.table()["score_low"][:1]) == [-np.inf]
+    # the tests of both are corrected together
+    assert not moved_beyond_chance(width, shift)
+    assert drift_words(shift, width).startswith("by chance up to")
+
+
+def test_what_is_known_of_the_reference_rows_alone_is_only_in_the_table(
+    measures: tuple[ComparedMeasure, ...],
+) -> None:
+    nothing = replace(measures[1].new, value=math.nan, low=math.nan, high=math.nan)
+    given = [measures[0], replace(measures[1], new=nothing, labels=None)]
+    chart = measures_chart(given, dark=False, of_forecasts=True)
+    assert chart.panels is not None
+    assert len(chart.panels.figures) == 1
+    assert len(set(chart.table()["measure"])) == 2
+    assert "CRPS" in chart.how_to_read
+
+
+def test_the_sequential_test_of_forecasts_speaks_of_pit_values() -> None:
+    rng = np.random.default_rng(9)
+    pit, place = rng.random(400) ** 1.6, rng.random(400)
+    found = sequential_uniformity(pit, place)
+    assert "PIT values" in e_process_chart(found, dark=False).how_to_read
+    chart = gap_chart(found, dark=False)
+    assert chart.finding.startswith("On average outcomes are lower than forecast: −")
+    assert chart.figure.layout.yaxis.title.text == "Mean PIT value minus one half"
+    assert "%" not in chart.figure.layout.yaxis.tickformat
+    fair = sequential_uniformity(rng.random(400), place)
+    assert "may be right" in gap_chart(fair, dark=False).finding

@@ -9,6 +9,8 @@ from scipy.stats import fisher_exact, ks_2samp, wasserstein_distance
 from kdcal_core.diagnostics import (
     FrozenBins,
     freeze_bins,
+    freeze_bins_of_numbers,
+    number_shift,
     population_stability,
     score_shift,
     unknown_change,
@@ -123,3 +125,25 @@ def test_faulty_scores_are_refused(bad) -> None:
         score_shift([0.1, 0.2], bad)
     with pytest.raises(InputError):
         freeze_bins(bad)
+
+
+def test_numbers_of_any_size_are_compared_as_scores_are() -> None:
+    rng = np.random.default_rng(40)
+    old, new = rng.beta(2, 2, 400).round(2), rng.beta(2, 3, 300).round(2)  # with ties
+    scores, numbers = (
+        score_shift(old, new),
+        number_shift(1e6 * old - 5e5, 1e6 * new - 5e5, noun="x"),
+    )
+    for a, b in zip(scores.tests[:2], numbers.tests[:2], strict=True):
+        assert a.estimate.value == pytest.approx(b.estimate.value)
+        assert a.p_value == b.p_value
+    moved = scores.wasserstein.estimate, numbers.wasserstein.estimate
+    assert moved[1].value == pytest.approx(1e6 * moved[0].value)
+    assert moved[1].high == pytest.approx(1e6 * moved[0].high)
+    np.testing.assert_array_equal(scores.bins.count, numbers.bins.count)
+    frozen = number_shift(old, new + 50.0, noun="x", bins=freeze_bins_of_numbers(old))
+    assert frozen.new_count[-1] == 300  # beyond all reference numbers is the last bin
+    assert frozen.wasserstein.estimate.value > 49.0
+    with pytest.raises(InputError, match="row 2"):
+        number_shift(old, [1.0, np.nan], noun="x")
+    assert freeze_bins_of_numbers(np.full(5, 3.0)).count.tolist() == [5.0]

@@ -22,6 +22,16 @@ from kdcal_core.diagnostics.regression.distribution_scores import (
     standardised_bias,
 )
 from kdcal_core.diagnostics.regression.fault import Fault, FaultKind, fault
+from kdcal_core.diagnostics.regression.label_free_forecasts import (
+    NOT_GIVEN,
+    ForecastMeasures,
+    LabelFreeForecasts,
+    expected_crps,
+    forecast_measures,
+    interval_widths,
+    label_free_forecasts,
+    width_level,
+)
 from kdcal_core.diagnostics.regression.local_faults import (
     OPPOSITE_FAULTS,
     LocalPit,
@@ -54,6 +64,7 @@ from kdcal_core.diagnostics.regression.uniformity import (
 )
 
 __all__ = [
+    "NOT_GIVEN",
     "OPPOSITE_FAULTS",
     "BandKind",
     "Coverage",
@@ -61,6 +72,8 @@ __all__ = [
     "EcdfDifference",
     "Fault",
     "FaultKind",
+    "ForecastMeasures",
+    "LabelFreeForecasts",
     "LocalPit",
     "PitHistogram",
     "QuantileReliability",
@@ -73,10 +86,14 @@ __all__ = [
     "coverage_finding",
     "crossed_groups",
     "ecdf_difference",
+    "expected_crps",
     "fault",
+    "forecast_measures",
     "interval_coverage",
+    "interval_widths",
     "kl_divergence",
     "kolmogorov_smirnov",
+    "label_free_forecasts",
     "local_finding",
     "local_pit",
     "log_scores",
@@ -96,4 +113,5 @@ __all__ = [
     "standardised_bias",
     "uniformity_tests",
     "wasserstein",
+    "width_level",
 ]
