@@ -370,14 +370,12 @@ def _what_to_do(watch: Watch) -> None:
     if watch.state.test.crossed_at is None:
         return
     st.markdown(
-        "**What to do:** choose a calibrator on recent labelled rows, write its file, and review "
-        "the recalibrated model. The signal stands until then."
-        + (
-            ""
-            if watch.forecasts is not None
-            else " A calibrated version can be chosen at the top of the page: it shows whether "
-            "that one would have signalled too."
-        )
+        "**What to do:** recalibrate the forecasts on recent labelled rows, and review those. The "
+        "signal stands until then."
+        if watch.forecasts is not None
+        else "**What to do:** choose a calibrator on recent labelled rows, write its file, and "
+        "review the recalibrated model. The signal stands until then. A calibrated version can be "
+        "chosen at the top of the page: it shows whether that one would have signalled too."
     )
     with st.container(horizontal=True):
         if watch.forecasts is not None:
