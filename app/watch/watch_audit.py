@@ -31,7 +31,7 @@ def choose(review: Review, which: Which) -> ReferenceAudit | None:
         return None
     first = by_default(found)
     labels = {
-        key: f"Audit of {said} ({audit.state})"
+        key: f"{said} ({audit.state})"
         for (key, said), (_, audit) in zip(
             kept_audits.audit_choices(audit for _, audit in found).items(), found, strict=True
         )
@@ -43,9 +43,8 @@ def choose(review: Review, which: Which) -> ReferenceAudit | None:
         format_func=lambda key: labels.get(key, "No audit"),
         key=f"watch_audit_{review.id}_{which}",
         persist_state="session",
-        width=260,
-        help="The new table is held to the limits of this audit on the calibration error and the "
-        "AUROC.",
+        help="The new table is held to those limits of this audit that a watch can answer: of the "
+        "calibration error and the AUROC, or of a regression's PIT values and coverage.",
     )
     judged = next((one for one in found if one[1].id == chosen), None)
     if judged is None:
@@ -76,9 +75,14 @@ def limits_of_audit(watch: Watch) -> None:
     st.subheader("By the limits of the audit", anchor=False)
     if not held:
         st.caption(
-            "The audit has no limit that can be held against a new table. Such are limits of the "
-            "calibration error (KC001), if it asked for the same event, and of the AUROC (KC101) "
-            "with two classes."
+            "The audit has no limit that can be held against a new table. "
+            + (
+                "Such are limits of the calibration error (KC001), if it asked for the same event, "
+                "and of the AUROC (KC101) with two classes."
+                if watch.forecasts is None
+                else "Such are limits of the PIT distance (KC021), and of the coverage (KC022) if "
+                "as far up as down, once there are labels."
+            )
         )
         return
     show_table(

@@ -40,9 +40,8 @@ def asked(review: Review) -> WatchSettings | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = _choose(review, options)
         method = None if review.task == "regression" else _version(review)
-        audit = watch_audit.choose(review, reference_set(review, made=chosen is None))
         _own_tables(review)
-        return replace(_settings(review, names, chosen), method=method, audit=audit)
+        return replace(_settings(review, names, chosen), method=method)
 
 
 def _version(review: Review) -> str | None:
@@ -131,9 +130,10 @@ def _remove(review_id: str, name: str) -> None:
 
 
 def _settings(review: Review, names: list[str], chosen: str | None) -> WatchSettings:
-    """The sequential test's level, where it began, and what reference rows are weighted by."""
+    """The audit, the sequential test's level and beginning, and the reference rows' weights."""
     before = [] if chosen is None else names[: names.index(chosen)]
     with st.popover("Settings", icon=":material/tune:", type=quiet()):
+        audit = watch_audit.choose(review, reference_set(review, made=chosen is None))
         st.subheader("Sequential test", anchor=False)
         alpha: float = st.select_slider(
             "Chance of ever signalling for a calibrated model",
@@ -161,6 +161,7 @@ def _settings(review: Review, names: list[str], chosen: str | None) -> WatchSett
         earlier=earlier,
         limits=WatchLimits(alpha=alpha),
         weighted_by="features" if by_features else "scores",
+        audit=audit,
     )
 
 
