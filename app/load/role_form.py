@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
+from zlib import crc32
 
 import pandas as pd
 import streamlit as st
@@ -88,7 +89,9 @@ def roles(review: Review) -> None:
             edited = st.data_editor(
                 role_table(table.columns, review.roles),
                 height=ROLE_ROWS * ROW_PIXELS if len(table.columns) >= ROLE_ROWS else "content",
-                key=f"role_table_{task}_{table.digest[:8]}",
+                # of these roles: what was edited would otherwise stand in other rows once they are
+                # applied, because the rows are sorted by role
+                key=f"role_table_{task}_{table.digest[:8]}_{crc32(repr(review.roles).encode()):x}",
                 disabled=["Column", "Holds", "Missing", "Examples"],
                 hide_index=True,
                 alt="One row a column of the table, with its role",
@@ -309,6 +312,13 @@ def _at_most_one(chosen: Mapping[str, list[str]], role: str) -> str | None:
 
 def _answers(edited: pd.DataFrame, part: str) -> tuple[tuple[str, str], ...]:
     """The output columns, each with its class or parameter."""
+    lost = edited.loc[(edited["Role"] != OUTPUT) & (edited[part].fillna("") != ""), "Column"]
+    if len(lost):
+        raise InputError(
+            f"This column has a {part.lower()}, and another role than {OUTPUT!r}",
+            fix=f"Give it the role {OUTPUT!r}, or empty its {part.lower()}.",
+            column=str(lost.iloc[0]),
+        )
     rows = edited.loc[edited["Role"] == OUTPUT, [part, "Column"]]
     pairs = [(str(name or "").strip(), str(column)) for name, column in rows.to_numpy()]
     what = part.lower()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import pickle
+from dataclasses import replace
 from html import unescape
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,8 @@ import xgboost
 from app_pages import settle
 from made_reviews import review_of
 
+from kdcal_core.data import guess_roles
+from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Limit,
     Question,
@@ -21,6 +25,7 @@ from kdcal_core.review import (
     note_verdict,
     samples,
     set_question,
+    set_roles,
     start_sample,
 )
 from kdcal_core.review.samples import samples_root
@@ -609,7 +614,7 @@ def test_of_samples_that_are_alike_the_last_opened_is_listed(app):
     set_question(workspace, first.id, Question(limits={"KC001": Limit(high=0.02)}))
     app.run()
     _assert_healthy(app)
-    assert _kept(app) == [first.title, f"{first.title} (2)"]
+    assert _kept(app) == [first.title, escape_markdown(f"{first.title} (2)")]
 
 
 @pytest.mark.usefixtures("at_this_machine")
@@ -722,3 +727,30 @@ def test_an_event_chosen_in_a_deleted_review_is_an_error_in_words(app):
     app.run()
     _assert_healthy(app)
     assert any("no such review" in one.value for one in app.error)
+
+
+def test_edits_of_roles_do_not_move_to_other_columns_once_they_are_applied(app):
+    _upload(app, "calibration", "mine.csv", _csv(_predictions().assign(age=np.arange(300) % 7)))
+    settle(app)
+    before = [one.proto.id for one in app.dataframe if one.proto.editing_mode]
+    ((review, _),) = Workspace().reviews()
+    set_roles(Workspace(), review.id, replace(review.roles, features=()))
+    app.run()  # its rows are in another order now
+    _assert_healthy(app)
+    after = [one.proto.id for one in app.dataframe if one.proto.editing_mode]
+    assert len(before) == len(after) == 1
+    assert before != after
+
+
+def test_a_class_of_a_column_that_is_no_output_is_an_error():
+    from app.load.role_form import role_table, roles_from_table
+
+    roles = guess_roles(_predictions())
+    columns = [SimpleNamespace(name=name, kind="number", n_missing=0, examples=())
+               for name in _predictions()]  # fmt: skip
+    table = role_table(columns, roles)
+    at = table.index[table["Role"] != "Model output"][-1]
+    table.loc[at, "Class"] = "good"
+    with pytest.raises(InputError, match="has a class, and another role") as found:
+        roles_from_table(table, "probability", roles)
+    assert found.value.column == table.loc[at, "Column"]
