@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdcal_core.data import Roles, guess_roles
+from kdcal_core.data import Roles, Table, guess_roles, read_columns
 from kdcal_core.data.regression_columns import predictions_in, spread_column
 
 RNG = np.random.default_rng(0)
@@ -32,6 +32,40 @@ def test_a_mean_and_a_standard_deviation_are_a_normal(mean: str, std: str) -> No
     assert (roles.task, roles.target, roles.family) == ("regression", "y", "normal")
     assert roles.parameters == (("mean", mean), ("std", std))
     assert roles.features == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "lower", "upper", "seen"),
+    [
+        ("lgd_predicted", "lower_90", "upper_90", "lgd_actual"),
+        ("lgd_pred", "lower_90", "upper_90", "lgd_true"),
+        ("predicted_lgd", "lower_90", "upper_90", "actual_lgd"),
+        ("lgd_forecast", "lgd_lower_90", "lgd_upper_90", "lgd_realised"),
+        ("LGD_Prognose", "untere_Grenze_90", "obere_Grenze_90", "LGD_Ist"),
+    ],
+)
+def test_a_word_in_its_name_tells_an_outcome_from_a_prediction(
+    predicted: str, lower: str, upper: str, seen: str
+) -> None:
+    near = Y + RNG.normal(size=N)  # the prediction is always in the middle of its bounds
+    columns = {predicted: near, lower: near - 0.5, upper: near + 0.5, seen: Y}
+    frame = pd.DataFrame({**columns, "collateral": np.resize(["none", "house"], N)})
+    for order in (list(frame), list(frame)[::-1]):
+        reading = read_columns(Table(frame[order], "0" * 64, "lgd.csv"))
+        assert reading.roles.task == "regression"
+        assert reading.roles.target == seen
+        parameters = (("0.05", lower), ("0.5", predicted), ("0.95", upper))
+        assert reading.roles.parameters == parameters
+        assert not reading.doubts
+
+
+def test_where_no_name_says_so_columns_between_the_bounds_are_asked_about() -> None:
+    near = Y + RNG.normal(size=N)
+    frame = pd.DataFrame({"a": near, "lower_90": near - 2.0, "upper_90": near + 2.0, "b": Y})
+    reading = read_columns(Table(frame, "0" * 64, "lgd.csv"))
+    (doubt,) = reading.doubts
+    assert doubt.about == "target"
+    assert {one.answer for one in doubt.choices} == {"a", "b"}
 
 
 @pytest.mark.parametrize(
