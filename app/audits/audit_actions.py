@@ -102,11 +102,15 @@ def _submit(audit: Audit) -> Any:
 
 def _approve(audit: Audit, who: Person) -> Any:
     with st.popover("Approve", icon=":material/verified:", type=emphasis(), key="step_approve"):
-        st.markdown("Approve this audit. An approval cannot be taken back, only superseded.")
+        st.markdown(escape_markdown(audit.facts.headline, 500))
+        st.markdown(
+            "An approval says that the audit is right, whatever its verdict on the model is. It "
+            "cannot be taken back, only superseded."
+        )
         if who.identity is None:
             st.caption(_BY_HAND)
         words = st.text_area(
-            "Words (optional)", key="audit_approve_words", max_chars=_LONGEST_TEXT, height=80
+            "Remark (optional)", key="audit_approve_words", max_chars=_LONGEST_TEXT, height=80
         )
         if st.button("Approve it", key="audit_approve", type=emphasis()):
             return AuditApproved(audit.id, words)

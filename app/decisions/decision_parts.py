@@ -232,7 +232,12 @@ def _repaired(view: Decided, method: str | None) -> RepairedDecisions | None:
 
 def _cost(view: Decided) -> None:
     st.subheader("Which threshold costs least?", anchor=False)
-    with st.popover("Cost of a row in each case", icon=":material/tune:", type=quiet()):
+    known = _decision(view.review, view.event).costs
+    given = ", ".join(
+        f"{label.lower()} {known[field]:g}" for label, field in _CASES if known.get(field)
+    )
+    label = f"Costs: {given or 'missed event 1, false alarm 1'}"
+    with st.popover(label, icon=":material/tune:", type=quiet(), key="decision_costs"):
         costs = _costs(view)
     if costs is None:
         return

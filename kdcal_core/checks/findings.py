@@ -39,8 +39,11 @@ def _found_text(checked: CheckedReview, what: str) -> str:
     failed, unsure = checked.of("fail"), checked.of("not enough evidence")
     n = len(answered)
     if failed:
-        faults = listed(list(dict.fromkeys(one.fault for one in failed)), _MOST)
-        return f"{what} fails {len(failed)} of {counted(n, 'check')}: {faults}."
+        # groups first: somebody asked about them, and a repair of all rows may leave them wrong
+        ordered = sorted(failed, key=lambda one: one.check.place != "in")
+        faults = list(dict.fromkeys(one.fault for one in ordered))
+        named = ", ".join(faults[:_MOST]) + " and more" if len(faults) > _MOST else listed(faults)
+        return f"{what} fails {len(failed)} of {counted(n, 'check')}: {named}."
     if unsure:
         verb = "needs" if len(unsure) == 1 else "need"
         return (

@@ -124,6 +124,10 @@ def _init(options: argparse.Namespace) -> Report:
         reads = (*names.values(), *foreign)
     else:
         files = named_files(options)
+        if files.predictions and not files.target:
+            raise InputError(
+                "The predictions have no --target", fix="Name the column of what happened."
+            )
         if not files.target or not (files.data or files.predictions):
             raise InputError(
                 "Neither a review nor files are given",
