@@ -71,7 +71,7 @@ def choose_event(review: Review) -> int:
         key=f"decisions_event_{review.id}",
         persist_state="session",
         label_visibility="collapsed",
-        width=220,
+        width=150,
     )
     return chosen
 
@@ -108,10 +108,10 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
         persist_state="session",
         on_change=_keep_threshold,
         args=(review.id, review.classes[event], key),
-        width=420,
+        width=420 if len(review.classes) == 2 else 300,  # the choice of a class stands there too
     )
     if decision.threshold is None:
-        st.caption(f"No threshold is chosen yet. {_start_words(decision, name)}", width=250)
+        st.caption(f"No threshold is chosen yet. {_start_words(decision, name)}", width=220)
     return Decided(review, which, event, percent / 100.0, counts)
 
 

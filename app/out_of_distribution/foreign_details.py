@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
@@ -10,6 +12,7 @@ from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.foreign_results import Chosen, View
 from app.shared.graph_results import Version
 from app.shared.row_tables import most_text
+from app.shared.sections import folded
 from app.shared.tables import show_table
 from kdcal_core.charts import (
     blend_words,
@@ -111,16 +114,11 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
             return
         if page is None:
             return
-        show_table(
-            _answers(page).iloc[:, : page.said.shape[1] + MAX_FEATURES],
-            height=_TABLE,
-            column_config={
-                name: st.column_config.NumberColumn(format="percent")
-                for name in (SAYS, VERSION_SAYS)
-            },
-            alt=f"The {SUREST} foreign rows that the model is most sure about",
-            key="foreign_surest",
-        )
+        rows = partial(_surest_rows, page)
+        if drawn is None:
+            rows()
+        else:
+            folded("The same rows as a table", "foreign_surest_rows", rows)
         every = foreign_results.every_row_of(view, chosen, f"Prepare {most_text(found.n)} as CSV")
         if every is not None:
             csv_button(
@@ -129,6 +127,18 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
                 of=view.review.title,
                 what=chosen.name,
             )
+
+
+def _surest_rows(page: SurestRows) -> None:
+    show_table(
+        _answers(page).iloc[:, : page.said.shape[1] + MAX_FEATURES],
+        height=_TABLE,
+        column_config={
+            name: st.column_config.NumberColumn(format="percent") for name in (SAYS, VERSION_SAYS)
+        },
+        alt=f"The {SUREST} foreign rows that the model is most sure about",
+        key="foreign_surest",
+    )
 
 
 def _pictures(view: View, found: ForeignPictures) -> None:
