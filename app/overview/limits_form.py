@@ -49,9 +49,8 @@ def _limits_form(review: Review) -> None:
     )
     st.markdown(
         'Compared with "another review", a limit applies to the difference: the estimate of '
-        "this review minus that of the other one, with the interval of that difference. It "
-        "takes the rows of both as independent. If both hold the same rows, the interval is "
-        "too wide, so that verdicts come too rarely, not wrongly."
+        "this review minus that of the other one, with the interval of that difference. "
+        "Where both hold the same rows, it is paired."
     )
     baseline = _baseline(review)
     rows: list[tuple[Check, dict[Hashable, Any]]] = []

@@ -71,7 +71,14 @@ def _two(
     line = st.container(horizontal=True)
     left, right = line.container(), line.container(width=SIDE_WIDTH)
     with left:
-        differences(found.estimates, key="versions_differences", of=of, compared="audits")
+        differences(
+            found.estimates,
+            key="versions_differences",
+            of=of,
+            compared="audits",
+            paired=found.paired,
+            unpaired=found.unpaired,
+        )
     with right.container(border=True):
         changed_verdicts([labels[one.id] for one in chosen], [contents[one.id] for one in chosen])
     first_content, last_content = contents[earlier.id], contents[later.id]

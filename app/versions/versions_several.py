@@ -17,6 +17,7 @@ from app.versions.versions_shown import SIDE_WIDTH, all_verdicts, changed_verdic
 from app.versions.versions_tables import differences, facts_table, names_shown
 from kdcal_core.audit import (
     Audit,
+    ComparedAudits,
     Facts,
     Project,
     Record,
@@ -73,14 +74,20 @@ def audits_beside(
         compared_words(one, labels[0], label) for one, label in zip(found, labels[1:], strict=True)
     ]
     sentences(several_words(estimates, labels[1:], labels[0]), said)
-    st.caption(_rows(labels[1:], [one.same_rows for one in found]))
+    st.caption(_rows(labels[1:], found))
     at = drawn(labels[1:])
     of = f"{project.name} {versions[at].facts.title}"
     line = st.container(horizontal=True)
     left, right = line.container(), line.container(width=SIDE_WIDTH)
     with left:
         differences(
-            estimates[at], key="versions_differences", of=of, compared="audits", corrected=True
+            estimates[at],
+            key="versions_differences",
+            of=of,
+            compared="audits",
+            paired=found[at].paired,
+            unpaired=found[at].unpaired,
+            corrected=True,
         )
     with right.container(border=True):
         changed_verdicts(labels, contents)
@@ -123,12 +130,20 @@ def drawn(labels: Sequence[str]) -> int:
     return int(chosen)
 
 
-def _rows(labels: Sequence[str], same: Sequence[bool]) -> str:
+def _rows(labels: Sequence[str], found: Sequence[ComparedAudits]) -> str:
     """Which audits judged the rows that the first one did. Our own Markdown."""
+    same = [(one.same_rows, one.paired) for one in found]
     said = []
     for icon, wanted, words, more in (
-        ("fingerprint", True, "The same rows", "whose intervals of differences are too wide"),
-        ("shuffle", False, "Other rows", "whose differences may come from the rows"),
+        ("fingerprint", (True, True), "The same rows", "whose differences are paired"),
+        (
+            "fingerprint",
+            (True, False),
+            "The same rows",
+            "whose intervals of differences are too wide, because an audit holds nothing that "
+            "pairs them",
+        ),
+        ("shuffle", (False, False), "Other rows", "whose differences may come from the rows"),
     ):
         names = [one for one, known in zip(labels, same, strict=True) if known == wanted]
         if names:

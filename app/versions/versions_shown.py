@@ -12,7 +12,7 @@ from app.shared.charts import drawn_once, is_dark, show
 from app.shared.check_list import MARKS
 from app.shared.kept_audits import kept_chart, overlaid, verdict_badge
 from app.shared.tables import show_table
-from kdcal_core.audit import AuditContent, ComparedAudits, verdicts_beside
+from kdcal_core.audit import AuditContent, ComparedAudits, paired_words, verdicts_beside
 from kdcal_core.charts import can_be_overlaid
 from kdcal_core.checks import CHECKS
 from kdcal_core.errors import InputError
@@ -25,12 +25,15 @@ SIDE_WIDTH = 330
 
 def rows_words(found: ComparedAudits, before: AuditContent, after: AuditContent) -> str:
     """Whether the rows are the same, by digest, and what else changed. Our own Markdown."""
-    digests = [_judged_digest(one)[:12] for one in (before, after)]
+    digests = [one.judged_file[:12] for one in (before, after)]
     if found.same_rows:
-        rows = (
-            f":material/fingerprint: The same rows: both judged the file {digests[0]}. Intervals "
-            "of differences are therefore too wide."
+        files = (
+            f"both judged the file {digests[0]}"
+            if found.same_file
+            else f"the files {digests[0]} and {digests[1]} hold the same outcomes in one order"
         )
+        paired = escape_markdown(paired_words(found), 900)
+        rows = f":material/fingerprint: The same rows: {files}. {paired}".rstrip()
     else:
         rows = (
             f":material/shuffle: Other rows: {digests[0]} ({before.checked.n:,} rows), then "
@@ -40,11 +43,6 @@ def rows_words(found: ComparedAudits, before: AuditContent, after: AuditContent)
         return f"{rows} Model, settings and limits are the same."
     names = escape_markdown(listed([what for what, _, _ in found.facts], 4), 300)
     return f"{rows} Changed: {names}."
-
-
-def _judged_digest(content: AuditContent) -> str:
-    subject = content.subject
-    return next(one.digest for one in subject.tables if one.part == subject.which)
 
 
 def changed_verdicts(labels: Sequence[str], contents: Sequence[AuditContent]) -> None:

@@ -64,6 +64,7 @@ from kdcal_core.jobs.builds import files_digest, installed
 from kdcal_core.progress import part_of
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import PARTS, Decision, Limit, Review, Which, open_doubts, undeclared_groups
+from kdcal_core.statistics import GroupSums
 from kdcal_core.store import encode
 from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks import (
@@ -73,11 +74,13 @@ from kdcal_core.tasks import (
     RegionQuestion,
     Sets,
     class_shares,
+    every_sums,
     measured_checks,
     pit_overview,
     region_search,
     review_task,
     score_foreign,
+    score_sums,
     set_decisions,
     set_estimates,
     set_groups,
@@ -235,10 +238,10 @@ def make_audit(sets: Sets, *, settings: AuditSettings) -> AuditContent:
     measured = replace(found, checks=tuple(known[one] for one in CHECKS if one in known))
     checked = judged(review, settings, measured)
     sets.progress(0.7, "Measuring, with intervals")
-    estimates = _estimates(sets, settings)
+    estimates, sums = _estimates(sets, settings)
     sets.progress(0.8, "Drawing")
     charts = kept_charts(_charts(sets, settings))
-    return content_of(review, settings, measured, checked, estimates, charts)
+    return content_of(review, settings, measured, checked, estimates, charts, sums)
 
 
 def judged(review: Review, settings: AuditSettings, measured: MeasuredChecks) -> CheckedReview:
@@ -271,6 +274,7 @@ def content_of(
     checked: CheckedReview,
     estimates: tuple[Estimate, ...],
     charts: tuple[KeptChart, ...],
+    sums: Mapping[str, GroupSums] | None = None,
 ) -> AuditContent:
     """What an audit keeps of what was computed."""
     return AuditContent(
@@ -286,8 +290,9 @@ def content_of(
         next_step=next_step(checked, undeclared=undeclared_groups(review, settings.groups)),
         estimates=estimates,
         charts=charts,
-        baseline=settings.baseline,
+        baseline=settings.baseline.without_sums if settings.baseline else None,
         calibrator=settings.calibrator,
+        sums=dict(sums or {}),
     )
 
 
@@ -345,10 +350,16 @@ def subject_of(review: Review, settings: AuditSettings) -> Subject:
     )
 
 
-def _estimates(sets: Sets, settings: AuditSettings) -> tuple[Estimate, ...]:
+def _estimates(
+    sets: Sets, settings: AuditSettings
+) -> tuple[tuple[Estimate, ...], dict[str, GroupSums]]:
+    """Every estimate, and what pairs them with another model's."""
+    which, event = settings.which, settings.event
     if sets.reader.review.task == "regression":
-        return tuple(pit_overview(sets, which=settings.which).scores.rows.values())
-    return set_estimates(sets, which=settings.which, event=settings.event).estimates
+        rows = pit_overview(sets, which=which).scores.rows
+        return tuple(rows.values()), score_sums(sets, which, rows)
+    estimates = set_estimates(sets, which=which, event=event).estimates
+    return estimates, every_sums(sets, which, event, estimates)
 
 
 Draw = Callable[[bool], Chart]

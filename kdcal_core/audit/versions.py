@@ -22,8 +22,10 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, Review
+from kdcal_core.statistics import GroupSums, correlation
 from kdcal_core.text import figures_text, in_sentence, listed
 
+_NAMES_SAID = 4
 Facts = tuple[tuple[str, str, str], ...]
 """What differs, with what it was and what it is. Untrusted text."""
 
@@ -46,13 +48,21 @@ class ComparedAudits:
     facts : tuple of (what, before, after)
         Facts about model, data and settings that differ. Untrusted text.
     same_rows : bool
-        Whether the judged tables are the same file, by digest.
+        Whether the judged rows are the same: ``same_file``, or the outcomes and weights are the
+        same in one order that is no coincidence.
     verdicts : tuple of ChangedVerdict
         Of every check.
     estimates : tuple of ChangedEstimate
         In the order of the later audit.
     only_before, only_after : tuple of str
         Names of estimates that one audit alone has. Untrusted text.
+    same_file : bool
+        Whether the judged tables are the same file, by digest.
+    paired : bool
+        Whether any difference is paired.
+    unpaired : tuple of str
+        On the same rows, the labels of the estimates whose interval is that of independent rows.
+        Untrusted text.
     """
 
     facts: Facts
@@ -61,6 +71,9 @@ class ComparedAudits:
     estimates: tuple[ChangedEstimate, ...]
     only_before: tuple[str, ...] = ()
     only_after: tuple[str, ...] = ()
+    same_file: bool = False
+    paired: bool = False
+    unpaired: tuple[str, ...] = ()
 
 
 def same_question(before: AuditContent, after: AuditContent) -> bool:
@@ -92,8 +105,12 @@ def compare_with_baseline(
 ) -> tuple[ComparedAudits, ...]:
     """Compare each of several audits with one audit of the same task, which is "before" in each.
 
-    The intervals of differences are those of independent rows, because audits hold none. On the
-    same rows they are too wide: what they tell apart differs, what they do not may differ still.
+    An audit holds no rows, but how strongly groups of rows pull at its estimates. So on the same
+    rows differences are paired, to first order (`kdcal_core.diagnostics.difference_on_same_rows`):
+    intervals are then up to some ten times narrower. Those of other rows are independent, and so
+    are, on the same rows, those of estimates that ``unpaired`` names, which are too wide: the
+    largest of several gaps, quantiles, what is compared with a second set, errors whose interval
+    reaches 0, and everything in audits of earlier versions, of summaries of rows and of few rows.
     With several versions, directions allow for the number of all differences together
     (`kdcal_core.diagnostics.corrected_changes`).
 
@@ -119,17 +136,31 @@ def compare_with_baseline(
 
 def _compared(before: AuditContent, after: AuditContent) -> ComparedAudits:
     old, new = _named(before), _named(after)
+    both = {name: (old[name], one) for name, one in new.items() if name in old}
+    same_file = before.judged_file == after.judged_file
+    same_rows = same_file or bool(before.rows_known_by == after.rows_known_by != "")
+    pairs = {
+        name: (then.sums, now.sums) if same_rows else (None, None)
+        for name, (then, now) in both.items()
+    }
+    estimates = tuple(
+        changed_estimate(then.estimate, now.estimate, pairs[name], name=name, label=now.label)
+        for name, (then, now) in both.items()
+    )
     return ComparedAudits(
         facts=tuple(_facts(before, after)),
-        same_rows=_table(before) == _table(after),
+        same_rows=same_rows,
         verdicts=tuple(_verdicts(before, after)),
-        estimates=tuple(
-            changed_estimate(old[name].estimate, one.estimate, name=name, label=one.label)
-            for name, one in new.items()
-            if name in old
-        ),
+        estimates=estimates,
         only_before=tuple(name for name in old if name not in new),
         only_after=tuple(name for name in new if name not in old),
+        same_file=same_file,
+        paired=any(correlation(*pair) is not None for pair in pairs.values()),
+        unpaired=tuple(
+            one.label
+            for one in estimates
+            if same_rows and one.reach > 0.0 and correlation(*pairs[one.name]) is None
+        ),
     )
 
 
@@ -147,6 +178,31 @@ def compared_words(found: ComparedAudits, *names: str) -> str:
     'The audits have no estimate in common.'
     """
     return changed_words(found.estimates, "audits", *names)
+
+
+def paired_words(found: ComparedAudits) -> str:
+    """On the same rows, which differences are paired, in a sentence; else empty. Untrusted text.
+
+    Examples
+    --------
+    >>> paired_words(ComparedAudits((), False, (), ()))
+    ''
+    """
+    if not found.same_rows or not found.estimates:
+        return ""
+    if not found.paired:
+        return (
+            "Intervals of differences are those of independent rows, and too wide: an audit of an "
+            "earlier version of kdcal, of a summary of rows or of fewer than 160 rows holds "
+            "nothing that pairs them."
+        )
+    if not found.unpaired:
+        return "Differences are paired."
+    names = listed(dict.fromkeys(found.unpaired), _NAMES_SAID, between=";")
+    return (
+        f"Differences are paired, except: {names}. The intervals of these are those of "
+        "independent rows, which are too wide."
+    )
 
 
 @dataclass(frozen=True)
@@ -247,17 +303,27 @@ class _Named:
     code: str = ""
     limit: Limit | None = None
     verdict: Verdict | None = None
+    sums: GroupSums | None = None
 
 
 def _named(content: AuditContent) -> dict[str, _Named]:
     """Every estimate once, by what it measures, as the check that judges it has it."""
     labels = distinct_labels(content.estimates)
-    found = {one.name: _Named(labels[one.name], one) for one in content.estimates}
+    found = {
+        one.name: _Named(labels[one.name], one, sums=content.sums.get(one.name))
+        for one in content.estimates
+    }
+    sums = {
+        (one.code, part.estimate.label, part.name): part.sums
+        for one in content.measured.checks
+        for part in one.parts
+    }
     for result in content.checked.results:
         # what a search found in one audit is no part of another
         if result.code in CHECKS and result.check.comparable:
             for part in result.parts:
-                judged, own = _judged(result, part), part.own
+                own = part.own
+                judged = _judged(result, part, sums.get((result.code, own.label, part.name)))
                 known = found.get(own.name)
                 if known is not None and isclose(known.estimate.value, own.value):
                     found[own.name] = known if known.code else judged
@@ -267,14 +333,14 @@ def _named(content: AuditContent) -> dict[str, _Named]:
     return found
 
 
-def _judged(result: CheckResult, part: JudgedPart) -> _Named:
+def _judged(result: CheckResult, part: JudgedPart, sums: GroupSums | None) -> _Named:
     several = part.own.label if len(result.parts) > 1 else ""
     label = f"{result.check.title}: {part.name or several}".removesuffix(": ")
     estimate, limit = part.own, result.check.limit
     if result.check.of_rows or (isfinite(limit.low) and isfinite(limit.high)):
         # more rows are no better model, and what must lie between two ends is best between them
         estimate = replace(estimate, lower_is_better=None)
-    return _Named(label, estimate, result.code, result.limit, part.verdict)
+    return _Named(label, estimate, result.code, result.limit, part.verdict, sums)
 
 
 def _verdicts(before: AuditContent, after: AuditContent) -> Iterator[ChangedVerdict]:
@@ -354,11 +420,3 @@ def _facts_of_limits(limits: Mapping[str, Limit]) -> dict[str, str]:
         title = f" ({in_sentence(CHECKS[code].title)})" if code in CHECKS else ""
         facts[f"Limit of {code}{title}"] = limit_text(limit, CHECKS.get(code))
     return facts
-
-
-def _table(content: AuditContent) -> str:
-    """The digest of the judged table's file, of which a calibrator's output is no other rows."""
-    which, calibrator = content.subject.which, content.calibrator
-    if calibrator is not None and calibrator.rows:
-        return calibrator.rows
-    return next(one.digest for one in content.subject.tables if one.part == which)

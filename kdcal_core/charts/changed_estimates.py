@@ -21,7 +21,7 @@ from kdcal_core.diagnostics import (
     interval_text,
     value_text,
 )
-from kdcal_core.text import MINUS, escape_html, listed
+from kdcal_core.text import MINUS, escape_html, escape_markdown, listed
 
 _CHANGES = """
 Each line is an estimate that both @OF@ have: @MINUS@. Estimates have
@@ -38,6 +38,11 @@ The intervals are those of independent rows (Zou and Donner 2008)@WHY@. On
 the same rows they are too wide: a difference may be there that they do not show. Among twenty
 estimates that did not change, one leaves the line by chance.
 """
+_GROUPED = """
+The intervals are paired. An audit holds no rows, but how strongly groups of rows pull at each
+estimate: what pulls at both alike does not count as a difference (Zou and Donner 2008, for
+dependent estimates). Among twenty estimates that did not change, one leaves the line by chance.
+"""
 _PAIRED = """
 The intervals are paired: each row of one review is compared with the same row of the other, so that
 rows which are hard for both models do not count as a difference. Each interval is for its line
@@ -46,8 +51,10 @@ line where its mark is hollow.
 """
 _UNPAIRED = """
 Not paired: @NAMES@. Their intervals are those of independent rows (Zou and Donner 2008), which are
-too wide on the same rows, and their verdicts are not corrected for the number of measures.
+too wide on the same rows@MORE@.
 """
+_NOT_CORRECTED = ", and their verdicts are not corrected for the number of measures"
+_NAMES_SAID = 5
 _CORRECTED = """
 Here the verdicts allow for the number of all differences of all versions together (Holm), so an
 interval may leave the line where its mark is hollow.
@@ -147,9 +154,9 @@ def changes_chart(
     of : str
         What is compared.
     paired : bool
-        Whether the differences are paired by row.
+        Whether the differences are paired: by row, or of audits by groups of rows.
     unpaired : sequence of str
-        Our own names of those that are not, if the others are.
+        Names of those that are not, if the others are. Untrusted text.
     corrected : bool
         Whether the directions are those of `kdcal_core.diagnostics.corrected_changes`, of several
         versions.
@@ -176,12 +183,16 @@ def changes_chart(
 def _how_to_read(
     of: ComparedKind, unpaired: Sequence[str], *, paired: bool, corrected: bool
 ) -> str:
-    why = ", because audits hold no rows" if of == "audits" else ""
+    audits = of == "audits"
+    why = ", because these audits hold nothing that pairs them" if audits else ""
     sides = _sides(of, corrected=corrected)
     said = _CHANGES.replace("@OF@", of).replace("@MINUS@", sides.minus).replace("@ONE@", sides.one)
-    intervals = _PAIRED if paired else _INDEPENDENT.replace("@WHY@", why)
+    by_pairs = _GROUPED if audits else _PAIRED
+    intervals = by_pairs if paired else _INDEPENDENT.replace("@WHY@", why)
     if paired and unpaired:
-        intervals += _UNPAIRED.replace("@NAMES@", listed(unpaired))
+        names = escape_markdown(listed(unpaired, _NAMES_SAID, between=";" if audits else ","), 600)
+        more = "" if audits else _NOT_CORRECTED
+        intervals += _UNPAIRED.replace("@NAMES@", names).replace("@MORE@", more)
     if corrected:
         intervals += _CORRECTED
     return said.replace("@INTERVALS@", intervals.strip())

@@ -31,6 +31,7 @@ from kdcal_core.checks.measuring import (
     MeasuredChecks,
     MeasuredPart,
     measure_checks,
+    with_group_sums,
 )
 from kdcal_core.checks.summary_evidence import NEEDS_ROWS, SummaryEvidence
 from kdcal_core.checks.verdicts import (
@@ -80,4 +81,5 @@ __all__ = [
     "result_text",
     "rows_needed",
     "verdict_of",
+    "with_group_sums",
 ]

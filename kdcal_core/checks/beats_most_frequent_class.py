@@ -7,6 +7,7 @@ from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.data.labels import states_a_risk
 from kdcal_core.diagnostics import gain_over_most_frequent
+from kdcal_core.diagnostics.influence import Influence, most_frequent_influence
 from kdcal_core.diagnostics.summaries import summary_gain_over_most_frequent, summary_risk
 from kdcal_core.review import Limit
 
@@ -35,6 +36,10 @@ def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
     return None if evidence.event is None else _why_not(summary_risk(evidence.scored))
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [most_frequent_influence(evidence.scored, evidence.known)]
+
+
 Check(
     code="KC204",
     title="Right more often than the most frequent class",
@@ -54,4 +59,5 @@ Check(
     "it rightly puts above one half in few rows or none.",
     needs=_needs,
     from_summary=Way(_from_summary, needs=_needs_of_summary),
+    influence=_influence,
 ).offer()

@@ -6,6 +6,7 @@ from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import Estimate, gains_over_shares
+from kdcal_core.diagnostics.influence import Influence, shares_influences
 from kdcal_core.diagnostics.summaries import summary_gains_over_shares
 from kdcal_core.review import Limit
 
@@ -23,6 +24,10 @@ def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
     return _parts(summary_gains_over_shares(evidence.scored, level=level))
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [*shares_influences(evidence.scored, evidence.known)]
+
+
 Check(
     code="KC102",
     title="Better than the base rate",
@@ -37,4 +42,5 @@ Check(
     page="reliability",
     method="What log loss and Brier score gain over the classes' shares, paired by row.",
     from_summary=Way(_from_summary),
+    influence=_influence,
 ).offer()

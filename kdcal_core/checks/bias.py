@@ -7,7 +7,9 @@ import numpy as np
 from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
+from kdcal_core.data import check_weight
 from kdcal_core.diagnostics import standardised_bias
+from kdcal_core.diagnostics.influence import Influence, bias_influence
 from kdcal_core.diagnostics.summaries import summary_bias
 from kdcal_core.review import Limit
 
@@ -36,6 +38,12 @@ def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
     return [Part(summary_bias(evidence.predicted, level=level))]
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    rows = evidence.predicted
+    weight = check_weight(rows.weight, rows.n_rows)
+    return [bias_influence(rows.distribution.mean(), rows.y, weight)]
+
+
 Check(
     code="KC023",
     title="Bias",
@@ -53,4 +61,5 @@ Check(
     "with Fieller's interval, because both are uncertain.",
     needs=needs_spread,
     from_summary=Way(_from_summary, needs=needs_spread_of_summary),
+    influence=_influence,
 ).offer()

@@ -9,6 +9,7 @@ from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.all_estimates import CLASS_GAPS
+from kdcal_core.diagnostics.influence import Influence, class_gap_influences
 from kdcal_core.diagnostics.scores import target_gap
 from kdcal_core.diagnostics.summaries import summary_class_gaps
 from kdcal_core.diagnostics.targets import targets
@@ -50,6 +51,10 @@ def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
     return _why_not(len(evidence.scored.classes), evidence.event)
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [*class_gap_influences(evidence.scored, "class")]
+
+
 Check(
     code="KC006",
     title="Class against the rest",
@@ -68,4 +73,5 @@ Check(
     "and two misses added to each interval (Agresti and Coull 1998).",
     needs=_needs,
     from_summary=Way(_from_summary, needs=_needs_of_summary),
+    influence=_influence,
 ).offer()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.data import FloatArray, check_weight
 from kdcal_core.diagnostics import Division, declared_divisions, describe_regions
+from kdcal_core.diagnostics.influence import Influence, gap_influence, of_some
 from kdcal_core.review import Limit
 
 
@@ -34,6 +40,20 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     ]
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    gap = -gap_influence(evidence.target())  # observed minus stated
+    return [of_some(gap, some, weight) for some, weight in rows_of_groups(evidence)]
+
+
+def rows_of_groups(evidence: Evidence) -> Iterator[tuple[NDArray[np.bool_], FloatArray]]:
+    """Which rows (n,) lie in each declared group that has rows, and the weight of all rows."""
+    weight = check_weight(evidence.rows.weight, evidence.n_rows)
+    for labels, names in declared_groups(evidence):
+        for leaf in range(len(names)):
+            if (labels == leaf).any():
+                yield labels == leaf, weight
+
+
 Check(
     code="KC008",
     title="Declared groups",
@@ -51,4 +71,5 @@ Check(
     "30 rows are taken together.",
     needs=needs_groups,
     place="in",
+    influence=_influence,
 ).offer()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
+from kdcal_core.diagnostics.influence import Influence, class_gap_influences
 from kdcal_core.diagnostics.scores import target_gap
 from kdcal_core.diagnostics.summaries import summary_class_gaps
 from kdcal_core.diagnostics.targets import targets
@@ -27,6 +28,10 @@ def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
     return [Part(gap, summary.classes[label]) for label, gap in found.items()]
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [*class_gap_influences(evidence.scored, "top-label")]
+
+
 Check(
     code="KC005",
     title="By predicted class",
@@ -44,4 +49,5 @@ Check(
     method="Mean confidence minus accuracy of the rows of each predicted class, with two hits "
     "and two misses added to each interval (Agresti and Coull 1998).",
     from_summary=Way(_from_summary),
+    influence=_influence,
 ).offer()

@@ -6,6 +6,7 @@ from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import event_gap
+from kdcal_core.diagnostics.influence import Influence, gap_influence
 from kdcal_core.diagnostics.scores import target_gap
 from kdcal_core.diagnostics.summaries import summary_gap
 from kdcal_core.review import Limit
@@ -18,6 +19,10 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
     return [Part(summary_gap(evidence.scored, evidence.event, level=level))]
+
+
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [gap_influence(evidence.target())]
 
 
 Check(
@@ -38,4 +43,5 @@ Check(
     method="The mean of stated minus observed, with two events and two others added to the "
     "interval (Agresti and Coull 1998).",
     from_summary=Way(_from_summary),
+    influence=_influence,
 ).offer()

@@ -6,6 +6,7 @@ from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics.calibration_line import target_slope
+from kdcal_core.diagnostics.influence import Influence, line_influence
 from kdcal_core.diagnostics.summaries import summary_line
 from kdcal_core.review import Limit
 
@@ -16,6 +17,10 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
     return [Part(summary_line(evidence.scored, evidence.event, level=level)[1])]
+
+
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [line_influence(evidence.target())[1]]
 
 
 Check(
@@ -35,4 +40,5 @@ Check(
     "likelihood, which holds for few events too. Probabilities of exactly 0 or 1, as forests state "
     "them, are read as 1e-12 from there: a few of them can set the slope alone.",
     from_summary=Way(_from_summary),
+    influence=_influence,
 ).offer()

@@ -6,6 +6,7 @@ from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import certain_and_wrong
+from kdcal_core.diagnostics.influence import Influence, certain_and_wrong_influence
 from kdcal_core.diagnostics.summaries import certain_rows, summary_certain_and_wrong
 from kdcal_core.review import Limit
 
@@ -31,6 +32,10 @@ def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
     return None if certain_rows(evidence.scored)[0] else _NONE_CERTAIN
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [certain_and_wrong_influence(evidence.scored)]
+
+
 Check(
     code="KC208",
     title="Certain and wrong",
@@ -49,4 +54,5 @@ Check(
     "if they are right. Not judged where no row is certain.",
     needs=_needs,
     from_summary=Way(_from_summary, needs=_needs_of_summary),
+    influence=_influence,
 ).offer()

@@ -6,6 +6,7 @@ from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import certain_share
+from kdcal_core.diagnostics.influence import Influence, certain_influence
 from kdcal_core.diagnostics.summaries import summary_certain_share
 from kdcal_core.review import Limit
 
@@ -17,6 +18,10 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
     return [Part(summary_certain_share(evidence.scored, level=level))]
+
+
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [certain_influence(evidence.scored)]
 
 
 Check(
@@ -35,4 +40,5 @@ Check(
     method="The share of rows whose largest probability is exactly 1, with Clopper and Pearson's "
     "interval. Whether such rows are right is the question of the check certain and wrong.",
     from_summary=Way(_from_summary),
+    influence=_influence,
 ).offer()

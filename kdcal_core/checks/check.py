@@ -17,6 +17,7 @@ from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.data import Task
 from kdcal_core.diagnostics import Estimate, value_text
+from kdcal_core.diagnostics.influence import Influence
 from kdcal_core.errors import InputError
 from kdcal_core.offers import offer
 from kdcal_core.review import RETIRED, Limit
@@ -138,6 +139,10 @@ class Check:
     from_summary : Way, optional
         How it is answered where only a summary of the rows is held: under the same names, and with
         a test against chance if there is one of rows. Without it there is no answer.
+    influence : callable, optional
+        ``(evidence) -> influence values`` of the rows (n,) on each part, in the order of the parts:
+        with them a difference from another model is paired on the same rows. None of a part that
+        has none, and without it none has.
     """
 
     code: str
@@ -163,6 +168,7 @@ class Check:
     fault_below: str = ""
     above: str = ""
     from_summary: Way[SummaryEvidence] | None = field(default=None, repr=False)
+    influence: Callable[[Evidence], Sequence[Influence]] | None = field(default=None, repr=False)
 
     @property
     def from_rows(self) -> Way[Evidence]:

@@ -7,6 +7,7 @@ from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.data.labels import states_a_risk
 from kdcal_core.diagnostics import mean_max_confidence
+from kdcal_core.diagnostics.influence import Influence, confidence_on_errors_influence
 from kdcal_core.diagnostics.summaries import summary_confidence_on_errors, summary_risk
 from kdcal_core.review import Limit
 
@@ -45,6 +46,10 @@ def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
     return None if evidence.event is None else _why_not(summary_risk(evidence.scored))
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [confidence_on_errors_influence(evidence.scored)]
+
+
 Check(
     code="KC009",
     title="Confidence of errors",
@@ -63,4 +68,5 @@ Check(
     "event: it is rightly sure of the other class in every row.",
     needs=_needs,
     from_summary=Way(_from_summary, needs=_needs_of_summary),
+    influence=_influence,
 ).offer()

@@ -6,6 +6,7 @@ from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import auroc
+from kdcal_core.diagnostics.influence import Influence, area_influence
 from kdcal_core.diagnostics.summaries import summary_auroc
 from kdcal_core.review import Limit
 
@@ -18,6 +19,10 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
     return [Part(summary_auroc(evidence.scored, level=level))]
+
+
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [area_influence(evidence.scored)]
 
 
 Check(
@@ -34,4 +39,5 @@ Check(
     page="reliability",
     method="The area under the ROC curve, with DeLong's interval on the log-odds.",
     from_summary=Way(_from_summary),
+    influence=_influence,
 ).offer()

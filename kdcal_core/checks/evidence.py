@@ -48,6 +48,8 @@ class Evidence:
         whose rows are compared; None where there is no review.
     missing : mapping of column to number of missing values
         Of the columns that the model reads.
+    file : str
+        Digest of the file of the judged rows; empty where there is none.
     seed : int
         Of every random step.
     progress : callable
@@ -64,6 +66,7 @@ class Evidence:
     space: Callable[[], Space] | None = None
     sets: Callable[[], Sequence[SetRows]] | None = None
     missing: Mapping[str, int] = field(default_factory=dict)
+    file: str = ""
     seed: int = 0
     progress: Progress = silent
     once: Once = field(default_factory=Once, repr=False)

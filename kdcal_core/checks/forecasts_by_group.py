@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from kdcal_core.checks.by_group import declared_groups, needs_groups
+import numpy as np
+
+from kdcal_core.checks.by_group import declared_groups, needs_groups, rows_of_groups
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.forecasts_by_region import parts_of
 from kdcal_core.diagnostics import describe_pit_regions
+from kdcal_core.diagnostics.influence import Influence, of_some, pit_spread_influence
 from kdcal_core.review import Limit
 
 
@@ -19,6 +22,15 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
             describe_pit_regions(evidence.pit, labels, names, level=level, sample_weight=weight)
         )
     ]
+
+
+def _influence(evidence: Evidence) -> list[Influence]:
+    pit, found = evidence.pit, list[Influence]()
+    for some, weight in rows_of_groups(evidence):
+        spread = np.zeros(len(pit))
+        spread[some] = pit_spread_influence(pit[some], weight[some])
+        found += [of_some(pit, some, weight), of_some(spread, some, weight)]
+    return found
 
 
 Check(
@@ -36,4 +48,5 @@ Check(
     "declared column, and of all together.",
     needs=needs_groups,
     place="in",
+    influence=_influence,
 ).offer()

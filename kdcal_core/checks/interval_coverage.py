@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import Coverage, coverage
+from kdcal_core.diagnostics.influence import Influence
 from kdcal_core.diagnostics.summaries import summary_coverage
 from kdcal_core.review import Limit
 
@@ -41,6 +44,15 @@ def _parts(found: Coverage) -> list[Part]:
     return parts
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    rows = evidence.predicted
+    found: list[Influence] = []
+    for level in rows.distribution.stated_intervals(LEVELS):
+        low, high = rows.distribution.interval(level)
+        found.append(((low <= rows.y) & (rows.y <= high)).astype(np.float64))
+    return found
+
+
 Check(
     code="KC022",
     title="Coverage of the intervals",
@@ -60,4 +72,5 @@ Check(
     method="Shares of the outcomes in the central 50, 80 and 95% intervals, or in those that the "
     "predictions state nearest to them, with Clopper and Pearson's intervals.",
     from_summary=Way(_from_summary),
+    influence=_influence,
 ).offer()

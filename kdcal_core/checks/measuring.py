@@ -6,7 +6,7 @@ Measuring takes long and does not depend on limits; judging takes no time and do
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from kdcal_core.checks.check import CHECKS, Check, E, Way, check_of
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import NEEDS_ROWS, SummaryEvidence
 from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics.influence import kept_sums, row_groups
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
-from kdcal_core.statistics import normal_quantile
+from kdcal_core.statistics import GroupSums, RowGroups, normal_quantile
 
 LEVELS = (0.95, 0.99, 0.999, 0.9999)
 """Levels of the intervals that are measured; others follow from them (`MeasuredPart.at`)."""
@@ -41,6 +42,9 @@ class MeasuredPart:
         Against chance, where the check has a test of it.
     known_as : str or None
         The key of `kdcal_core.checks.Part`.
+    sums : GroupSums or None
+        The rows' influence on the estimate, summed over groups: with it a difference from another
+        model is paired on the same rows (`with_group_sums`).
     """
 
     name: str
@@ -49,6 +53,7 @@ class MeasuredPart:
     high: tuple[float, ...]
     p_value: float | None = None
     known_as: str | None = None
+    sums: GroupSums | None = field(default=None, repr=False, compare=False)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -162,6 +167,48 @@ def measure_checks(
         else:
             found.append(_measured(check, check.from_summary, evidence))
     return MeasuredChecks(tuple(found), evidence.n_rows)
+
+
+def with_group_sums(measured: MeasuredChecks, evidence: Evidence) -> MeasuredChecks:
+    """The same checks with what pairs their differences from another model on the same rows.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        The rows, also where a summary of them gave the answers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.data import ScoredSet
+    >>> proba = np.tile([[0.9, 0.1], [0.2, 0.8]], (500, 1))
+    >>> y = np.arange(1000) // 3 % 2
+    >>> rows = ScoredSet(proba, y, ("no", "yes"), "", "evaluation")
+    >>> measured = measure_checks(Evidence(rows), ["KC002"])
+    >>> (found,) = with_group_sums(measured, Evidence(rows)).checks
+    >>> round(found.parts[0].sums.error, 3)  # of the estimate, from groups of rows
+    0.016
+    """
+    groups = row_groups(evidence.rows, evidence.file)
+    if groups is None:
+        return measured
+    return replace(
+        measured, checks=tuple(_with_sums(one, evidence, groups) for one in measured.checks)
+    )
+
+
+def _with_sums(measured: MeasuredCheck, evidence: Evidence, groups: RowGroups) -> MeasuredCheck:
+    influence = measured.check.influence
+    if influence is None or not measured.parts:
+        return measured
+    found = influence(evidence)
+    return replace(
+        measured,
+        parts=tuple(
+            replace(part, sums=kept_sums(groups, part.estimate, one))
+            for part, one in zip(measured.parts, found, strict=True)
+        ),
+    )
 
 
 def asked_checks(codes: Sequence[str] | None) -> list[Check]:

@@ -9,6 +9,7 @@ from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import confidence_calibration_error, event_calibration_error
 from kdcal_core.diagnostics.calibration_test import target_test
+from kdcal_core.diagnostics.influence import Influence, error_influence
 from kdcal_core.diagnostics.summaries import summary_calibration_error, summary_test
 from kdcal_core.review import Limit
 
@@ -37,6 +38,10 @@ def _by_chance_from_summary(evidence: SummaryEvidence) -> list[float]:
     return [summary_test(evidence.scored, evidence.event, seed=evidence.seed)]
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [error_influence([evidence.target()], evidence.n_rows)]
+
+
 Check(
     code="KC001",
     title="Overall calibration",
@@ -55,4 +60,5 @@ Check(
     by_chance=_by_chance,
     draws=1_000,
     from_summary=Way(_from_summary, _by_chance_from_summary),
+    influence=_influence,
 ).offer()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
+from kdcal_core.data import check_weight
 from kdcal_core.diagnostics import uniformity_tests, wasserstein
+from kdcal_core.diagnostics.influence import Influence, pit_distance_influence
 from kdcal_core.diagnostics.summaries import summary_wasserstein
 from kdcal_core.review import Limit
 
@@ -29,6 +31,11 @@ def _by_chance_from_summary(evidence: SummaryEvidence) -> list[float]:
     return [evidence.predicted.cells.anderson_darling().p_value]
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    rows = evidence.predicted
+    return [pit_distance_influence(evidence.pit, check_weight(rows.weight, rows.n_rows))]
+
+
 Check(
     code="KC021",
     title="Distributions, over all rows",
@@ -46,4 +53,5 @@ Check(
     by_chance=_by_chance,
     draws=1_000,
     from_summary=Way(_from_summary, by_chance=_by_chance_from_summary),
+    influence=_influence,
 ).offer()

@@ -6,7 +6,9 @@ from kdcal_core.checks.bias import needs_spread, needs_spread_of_summary
 from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
+from kdcal_core.data import FloatArray, check_weight
 from kdcal_core.diagnostics import climatology_crps, ratio_estimate
+from kdcal_core.diagnostics.influence import Influence, ratio_influence
 from kdcal_core.diagnostics.regression.distribution_scores import CRPS_SKILL
 from kdcal_core.diagnostics.summaries import summary_skill
 from kdcal_core.distributions import RegressionSet
@@ -15,12 +17,7 @@ from kdcal_core.review import Limit
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     rows = evidence.predicted
-    past = evidence.calibration or rows
-    assert isinstance(past, RegressionSet)
-    trivial = evidence.once(
-        "climatology", lambda: climatology_crps(past.y, rows.y, sample_weight=past.weight)
-    )
-    own = evidence.once("crps", lambda: rows.distribution.crps(rows.y))
+    trivial, own = _losses(evidence)
     found = ratio_estimate(
         trivial - own,
         trivial,
@@ -30,6 +27,24 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         label=CRPS_SKILL[1],
     )
     return [Part(found)]
+
+
+def _losses(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+    """CRPS of each row (n,): of the outcomes' own distribution, and of the predicted ones."""
+    rows = evidence.predicted
+    past = evidence.calibration or rows
+    assert isinstance(past, RegressionSet)
+    trivial = evidence.once(
+        "climatology", lambda: climatology_crps(past.y, rows.y, sample_weight=past.weight)
+    )
+    own = evidence.once("crps", lambda: rows.distribution.crps(rows.y))
+    return trivial, own
+
+
+def _influence(evidence: Evidence) -> list[Influence]:
+    rows, (trivial, own) = evidence.predicted, _losses(evidence)
+    weight = check_weight(rows.weight, rows.n_rows)
+    return [ratio_influence(trivial - own, trivial, weight)]
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
@@ -52,5 +67,6 @@ Check(
     "outcomes (without a second set, of these rows' own), over the CRPS of that distribution. "
     "Fieller's interval: both are uncertain, and paired by row.",
     needs=needs_spread,
+    influence=_influence,
     from_summary=Way(_from_summary, needs=needs_spread_of_summary),
 ).offer()

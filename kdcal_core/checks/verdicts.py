@@ -15,7 +15,7 @@ from kdcal_core.checks.measuring import (
     MeasuredPart,
     asked_checks,
 )
-from kdcal_core.diagnostics import ANY_PART, Estimate, unpaired_difference
+from kdcal_core.diagnostics import ANY_PART, Estimate, difference
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import ALL_ROWS
@@ -255,7 +255,8 @@ def judge_checks(
         In place of the checks' own.
     baseline : MeasuredChecks, optional
         What limits "against the baseline" compare with: the same checks of another review. A
-        part that it lacks gets no verdict but "not enough evidence".
+        part that it lacks gets no verdict but "not enough evidence". On the same rows differences
+        are paired, where both hold what that takes (`kdcal_core.checks.with_group_sums`).
     level : float
         Of intervals.
     required : sequence of str
@@ -348,7 +349,8 @@ class _Answer:
                 now, label=label, value=nothing, low=nothing, high=nothing,
                 interval="the baseline has no such part",
             )  # fmt: skip
-        return replace(unpaired_difference(now, before.at(level)), label=label)
+        found = difference(now, before.at(level), part.sums, before.sums)
+        return replace(found, label=label)
 
     def _verdict(self, part: MeasuredPart, level: float) -> Verdict:
         if self.limit.against == "chance":

@@ -56,9 +56,18 @@ def _compared_text(found: ComparedAudits) -> str:
     ]  # fmt: skip
     header = ("Estimate", "Before", "After", "Difference", "Is")
     parts.append(table(header, rows, left=(0, 4)))
-    same = "the same rows" if found.same_rows else "other rows"
-    parts.append(f"Both were judged on {same}." if found.same_rows else f"They judged {same}.")
+    parts.append(printable(_rows_text(found), 1000))
     return "\n\n".join(parts)
+
+
+def _rows_text(found: ComparedAudits) -> str:
+    """Whether the rows are the same, and what that means for the differences."""
+    from kdcal_core.audit import paired_words
+
+    if not found.same_rows:
+        return "They judged other rows."
+    files = "" if found.same_file else ", in two files: the outcomes are the same in one order"
+    return f"Both were judged on the same rows{files}. {paired_words(found)}".strip()
 
 
 def _several_text(contents: Sequence[AuditContent], found: Sequence[ComparedAudits]) -> str:
@@ -113,6 +122,10 @@ def _several_text(contents: Sequence[AuditContent], found: Sequence[ComparedAudi
         "Each interval is for its difference alone. What is better or worse allows for the number "
         "of all differences here (Holm)."
     )
+    parts += [
+        printable(f"{letter}: {_rows_text(one)}", 1000)
+        for letter, one in zip(letters[1:], found, strict=True)
+    ]
     return "\n\n".join(parts)
 
 

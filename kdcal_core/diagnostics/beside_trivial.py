@@ -41,9 +41,13 @@ def gain_over_most_frequent(
         return paired_difference(right, always, weight=rows.design, level=level)
 
     if known is not None:
-        commonest = int(np.bincount(known.y, weights=known.weight).argmax())
-        return _of_accuracy(gain(commonest, level))
+        return _of_accuracy(gain(commonest_class(known), level))
     return least_gain(gain, np.unique(rows.y).tolist(), level)
+
+
+def commonest_class(rows: ScoredSet) -> int:
+    """The most frequent true class of a set."""
+    return int(np.bincount(rows.y, weights=rows.weight).argmax())
 
 
 def least_gain(
@@ -94,16 +98,24 @@ def gains_over_shares(
     >>> [round(one.value, 2) for one in gains_over_shares(rows)]
     [0.53, 0.45]
     """
+    log, brier = (
+        paired_difference(base, own, weight=rows.design, level=level)
+        for base, own in share_losses(rows, known)
+    )
+    return as_gains(log, brier)
+
+
+def share_losses(
+    rows: ScoredSet, known: ScoredSet | None = None
+) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    """Log loss and Brier score of each row (n,): of the classes' shares, and of the model."""
     other = rows if known is None else known
     counts = np.bincount(other.y, weights=other.weight, minlength=len(other.classes))
     base = np.broadcast_to(stated_shares(counts), rows.proba.shape)
     log, brier = (
-        paired_difference(
-            losses(base, rows.y), losses(rows.proba, rows.y), weight=rows.design, level=level
-        )
-        for losses in (log_losses, brier_losses)
+        (losses(base, rows.y), losses(rows.proba, rows.y)) for losses in (log_losses, brier_losses)
     )
-    return as_gains(log, brier)
+    return log, brier
 
 
 def as_gains(log: Estimate, brier: Estimate) -> tuple[Estimate, Estimate]:

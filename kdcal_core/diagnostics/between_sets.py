@@ -15,14 +15,15 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.scores import auroc, target_gap
 from kdcal_core.diagnostics.targets import targets
-from kdcal_core.statistics import holm, normal_quantile
+from kdcal_core.statistics import GroupSums, correlation, holm, normal_quantile, t_quantile
 
 
 def unpaired_difference(estimate: Estimate, other: Estimate) -> Estimate:
     """An estimate minus one of other rows, with the interval of Zou and Donner (2008).
 
     The two intervals, each with its own shape, give that of the difference; both are taken as
-    independent. Of the same rows it is therefore too wide, where the two rise and fall together.
+    independent. Of the same rows it is therefore too wide, where the two rise and fall together:
+    see `difference_on_same_rows`.
 
     Examples
     --------
@@ -32,17 +33,125 @@ def unpaired_difference(estimate: Estimate, other: Estimate) -> Estimate:
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (0.03, 0.002, 0.062)
     """
+    return _difference(
+        estimate,
+        other,
+        _Reach(),
+        f"{estimate.name}, minus that of other rows",
+        f"{estimate.interval}; of the difference by Zou and Donner",
+    )
+
+
+def difference_on_same_rows(
+    estimate: Estimate, other: Estimate, sums: GroupSums | None, other_sums: GroupSums | None
+) -> Estimate | None:
+    """An estimate minus one of the same rows, with a paired interval; None where it has none.
+
+    None where either has no sums of groups, or those of other rows: then it is unpaired.
+
+    Parameters
+    ----------
+    sums, other_sums : GroupSums or None
+        Of either estimate.
+
+    Notes
+    -----
+    Zou and Donner's form for dependent estimates: with the distances a and b of the two ends that
+    face each other, the difference reaches (a^2 + b^2 - 2 r a b)^(1/2), where r is the correlation
+    of the groups' sums. It keeps the shape of both intervals, at any level. Where r is near 1, what
+    remains is the difference of two widths, and intervals with rows added or with a floor hide that
+    difference. So the interval reaches at least as far as that of the groups' own differences, by
+    Student's t (a jackknife over groups, to first order). Both use the t quantile of the groups.
+
+    Examples
+    --------
+    >>> from kdcal_core.statistics import RowGroups
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=1000)
+    >>> groups = RowGroups.of(x, np.ones(1000))
+    >>> then = Estimate("Mean", "Mean", x.mean(), x.mean() - 0.062, x.mean() + 0.062, 1000)
+    >>> now = replace(then, value=then.value + 0.1, low=then.low + 0.1, high=then.high + 0.1)
+    >>> sums = groups.sums(x + 0.1 * rng.normal(size=1000)), groups.sums(x)
+    >>> found = difference_on_same_rows(now, then, *sums)
+    >>> found.interval.endswith("paired by groups of rows")
+    True
+    >>> bool(0.004 < found.high - found.value < 0.01)  # independent rows give 0.088
+    True
+    """
+    correlated = correlation(sums, other_sums)
+    if correlated is None or sums is None or other_sums is None:
+        return None
+    level, groups = estimate.level, len(sums.sums)
+    quantile = t_quantile(level, groups - 1.0)
+    same = correlated == 1.0 and sums.error == other_sums.error
+    if same and _ends(estimate) == _ends(other):
+        reach = _Reach(1.0, 0.0, 0.0)
+    else:
+        one, two = sums.error, other_sums.error
+        square = one**2 + two**2 - 2.0 * correlated * one * two
+        least = quantile * max(square, 0.0) ** 0.5
+        reach = _Reach(correlated, quantile / normal_quantile(level), least)
+    return _difference(
+        estimate,
+        other,
+        reach,
+        f"{estimate.name}, minus that of the other model on the same rows",
+        f"{estimate.interval}; of the difference by Zou and Donner, paired by groups of rows",
+    )
+
+
+def difference(
+    estimate: Estimate,
+    other: Estimate,
+    sums: GroupSums | None = None,
+    other_sums: GroupSums | None = None,
+) -> Estimate:
+    """An estimate minus another: paired where both have sums of the same rows, else unpaired.
+
+    Examples
+    --------
+    >>> now = Estimate("ECE", "ECE", 0.05, 0.03, 0.08, 900)
+    >>> then = Estimate("ECE", "ECE", 0.02, 0.01, 0.04, 900)
+    >>> difference(now, then) == unpaired_difference(now, then)
+    True
+    """
+    paired = difference_on_same_rows(estimate, other, sums, other_sums)
+    return unpaired_difference(estimate, other) if paired is None else paired
+
+
+def _ends(estimate: Estimate) -> tuple[float, float, float]:
+    return estimate.value, estimate.low, estimate.high
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """How two distances give that of a difference: correlated, wider by a factor, and at least."""
+
+    correlated: float = 0.0
+    wider: float = 1.0
+    least: float = 0.0
+
+    def of(self, one: float, facing: float) -> float:
+        if not (math.isfinite(one) and math.isfinite(facing)):
+            return math.hypot(one, facing)
+        square = one**2 + facing**2 - 2.0 * self.correlated * one * facing
+        return max(self.wider * math.sqrt(max(square, 0.0)), self.least)
+
+
+def _difference(
+    estimate: Estimate, other: Estimate, reach: _Reach, name: str, interval: str
+) -> Estimate:
     value = estimate.value - other.value
-    low = math.hypot(estimate.value - estimate.low, other.high - other.value)
-    high = math.hypot(estimate.high - estimate.value, other.value - other.low)
+    low = reach.of(estimate.value - estimate.low, other.high - other.value)
+    high = reach.of(estimate.high - estimate.value, other.value - other.low)
     return replace(
         estimate,
-        name=f"{estimate.name}, minus that of other rows",
+        name=name,
         value=value,
         low=value - low,
         high=value + high,
         n=min(estimate.n, other.n),
-        interval=f"{estimate.interval}; of the difference by Zou and Donner",
+        interval=interval,
         expected=None,
     )
 
@@ -84,12 +193,19 @@ class ChangedEstimate:
 
 
 def changed_estimate(
-    before: Estimate, after: Estimate, *, name: str = "", label: str = ""
+    before: Estimate,
+    after: Estimate,
+    sums: tuple[GroupSums | None, GroupSums | None] = (None, None),
+    *,
+    name: str = "",
+    label: str = "",
 ) -> ChangedEstimate:
-    """What became of an estimate, taken on other rows or at least as if it were.
+    """What became of an estimate, taken on other rows or as if it were.
 
     Parameters
     ----------
+    sums : pair of GroupSums or None
+        Of before and after: with both, and of the same rows, the difference is paired.
     name, label : str, optional
         Those of the estimate by default.
 
@@ -102,11 +218,11 @@ def changed_estimate(
     >>> changed_estimate(now, now).direction
     'not told apart'
     """
-    difference = unpaired_difference(after, before)
-    beyond = difference.low > 0.0 or difference.high < 0.0
-    direction = direction_of(difference, after.lower_is_better, beyond_chance=beyond)
+    found = difference(after, before, *sums[::-1])
+    beyond = found.low > 0.0 or found.high < 0.0
+    direction = direction_of(found, after.lower_is_better, beyond_chance=beyond)
     named = name or after.name, label or after.label
-    return ChangedEstimate(*named, before, after, difference, direction)
+    return ChangedEstimate(*named, before, after, found, direction)
 
 
 def direction_of(

@@ -144,6 +144,12 @@ def line_slope(line: Line, n: int, level: float) -> Estimate:
     return _estimate("slope", (best, *found), n, level, _HOW)
 
 
+def row_log_odds(target: Target) -> FloatArray:
+    """The stated log odds of each row, clipped, (n,)."""
+    score = np.clip(target.score, CLIP, 1.0 - CLIP)
+    return np.asarray(np.log(score) - np.log1p(-score))
+
+
 @dataclass(frozen=True, eq=False)
 class _DependentRows:
     """Log odds, outcome and weight of each row (n,), and how the rows depend on one another."""
@@ -175,8 +181,7 @@ class Line:
 
     @classmethod
     def of(cls, target: Target) -> Line:
-        score = np.clip(target.score, CLIP, 1.0 - CLIP)
-        odds = np.log(score) - np.log1p(-score)
+        odds = row_log_odds(target)
         weight = target.weight * (kish(target.weight) / target.weight.sum())
         order = np.argsort(odds, kind="stable")
         cell = np.arange(len(odds)) * min(CELLS, len(odds)) // len(odds)
@@ -198,6 +203,11 @@ class Line:
         """Of rows with and without the event, counted by their mean score, each (m,)."""
         inner = np.clip(score, CLIP, 1.0 - CLIP)
         return cls(np.log(inner) - np.log1p(-inner), hits, misses, hits, misses)
+
+    @property
+    def mass(self) -> float:
+        """Weight of all rows."""
+        return float(self.with_event.sum() + self.without.sum())
 
     def reach(self, level: float) -> float:
         """Chi-square quantile of the profile; for few clusters the square of Student's."""

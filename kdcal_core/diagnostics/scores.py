@@ -468,7 +468,7 @@ def brier_split(proba: Any, y: Any, *, sample_weight: Any = None) -> BrierSplit:
     """
     found = targets(proba, y, sample_weight, "class")
     weight = found[0].weight / found[0].weight.sum()
-    total = sum(_row_parts(target) @ weight for target in found)
+    total = sum(split_rows(target) @ weight for target in found)
     return BrierSplit(*(float(max(one, 0.0)) for one in total))
 
 
@@ -499,7 +499,7 @@ def _decompose(
     n = len(found[0].score)
     parts = np.zeros((3, n))
     for target in found:
-        parts += _row_parts(target)
+        parts += split_rows(target)
     floor = sum(expected_miscalibration(fine_cells(t), rng) for t in found)
     weight = found[0].weight
     dependence = found[0].dependence
@@ -549,8 +549,11 @@ def _part(
     )
 
 
-def _row_parts(target: Target) -> FloatArray:
-    """Each row's part of MCB, DSC and UNC, (3, n); the isotonic curve is of distinct scores."""
+def split_rows(target: Target) -> FloatArray:
+    """Each row's part of miscalibration, discrimination and uncertainty, (3, n).
+
+    The isotonic curve is of distinct scores.
+    """
     order = np.argsort(target.score)
     score, hit, weight = target.score[order], target.hit[order], target.weight[order]
     start = np.flatnonzero(np.diff(score, prepend=-1.0) != 0.0)

@@ -325,6 +325,19 @@ def lattice_errors(mass: FloatArray, refine: int = 0) -> FloatArray:
     return np.where(total <= SMALLEST, 0.0, np.minimum(np.exp(root), 1.0))
 
 
+def smooth_signs(target: Target) -> FloatArray:
+    """How much a gap at each row's score adds to the smooth ECE, from -1 to 1, up to a factor.
+
+    The sign of the smoothed gaps, smoothed by the same kernel, which has the error as bandwidth.
+    """
+    place = lattice(target, FINE)
+    gaps = target.weight * (target.hit - target.score) / target.weight.sum()
+    mass = bin_sums(place, FINE, gaps)[None, :]
+    decay = _decay(lattice_errors(mass, refine=2), FINE)
+    signs = np.sign(idct(dct(mass, axis=1) * decay, axis=1))
+    return np.asarray(idct(dct(signs, axis=1) * decay, axis=1)[0][place])
+
+
 def _bracket(waves: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Logarithms of the neighbouring bandwidths below and above the error, (2, draws).
 

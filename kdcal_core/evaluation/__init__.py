@@ -5,6 +5,7 @@ from __future__ import annotations
 from kdcal_core.evaluation.by_class import Losses, losses_by_class
 from kdcal_core.evaluation.compare import Against, Comparison, Gain, MethodScores, compare
 from kdcal_core.evaluation.distribution_measures import (
+    distribution_influences,
     regression_scores,
     row_measures,
     row_scores,
@@ -33,7 +34,7 @@ from kdcal_core.evaluation.measures import (
 from kdcal_core.evaluation.methods import Answer, Method, methods_of
 from kdcal_core.evaluation.overlap import MatchedRows, Note, SameBy, SetRows, matched
 from kdcal_core.evaluation.paired import BesideModel, PairedDifference, beside_model
-from kdcal_core.evaluation.probability_measures import estimates_of, row_measure
+from kdcal_core.evaluation.probability_measures import estimates_of, influences_of, row_measure
 from kdcal_core.evaluation.ranks import (
     CriticalDifference,
     critical_difference,
@@ -90,9 +91,11 @@ __all__ = [
     "compare_versions",
     "compared_measures",
     "critical_difference",
+    "distribution_influences",
     "estimates_of",
     "forecast_estimates",
     "held_out_answers",
+    "influences_of",
     "judge_recalibrators",
     "losses_by_class",
     "matched",

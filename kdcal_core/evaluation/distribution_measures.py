@@ -10,6 +10,7 @@ import numpy as np
 
 from kdcal_core.data import FloatArray, check_weight
 from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.influence import pit_distance_influence, quantile_error_influence
 from kdcal_core.diagnostics.regression import (
     RegressionScores,
     coverage,
@@ -27,7 +28,7 @@ from kdcal_core.diagnostics.regression.distribution_scores import (
 )
 from kdcal_core.diagnostics.summaries import RegressionSummary, summary_regression_estimates
 from kdcal_core.diagnostics.targets import check_level
-from kdcal_core.distributions import PredictiveDistribution, randomised_pit
+from kdcal_core.distributions import PredictiveDistribution, RegressionSet, randomised_pit
 from kdcal_core.evaluation.measures import MEASURES, Measure, OfDistributions, PredictedRows
 from kdcal_core.statistics import mean_interval
 
@@ -156,6 +157,40 @@ def summary_scores(
     """
     found = summary_regression_estimates(summary, level=level, seed=seed)
     return _scores_of(found, summary.n)
+
+
+def distribution_influences(
+    rows: RegressionSet, *, scale: float, pit: FloatArray
+) -> dict[str, FloatArray]:
+    """Influence values of the rows (n,) on the measures of :func:`regression_scores`, by key.
+
+    Without KL, which no rows of a review have.
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Normal
+    >>> y = np.array([0.0, 0.5, -0.5, 3.0])
+    >>> rows = RegressionSet(Normal(np.zeros(4), 1.0), y, "", "evaluation")
+    >>> found = distribution_influences(rows, scale=1.0, pit=np.array([0.5, 0.7, 0.3, 0.99]))
+    >>> found["coverage95"].tolist()
+    [1.0, 1.0, 1.0, 0.0]
+    """
+    weight = check_weight(rows.weight, rows.n_rows)
+    found = {**row_scores(rows.distribution, rows.y, scale=scale)}
+    root = float(np.average(found["mse"], weights=weight)) ** 0.5
+    found["rmse"] = found["mse"] / (2.0 * max(root, 1e-300))
+    if rows.true_mean is not None:
+        found["mse_truth"] = squared_errors(rows.distribution, rows.true_mean)
+    found["qce"] = quantile_error_influence(pit, weight)
+    found["wasserstein"] = pit_distance_influence(pit, weight)
+    return found | interval_rows(rows.distribution, rows.y)
+
+
+def interval_rows(distribution: PredictiveDistribution, y: FloatArray) -> dict[str, FloatArray]:
+    """Whether each outcome lies in its central 95% interval, and the interval's width."""
+    low, high = distribution.interval(0.95)
+    inside = ((y >= low) & (y <= high)).astype(np.float64)
+    return {"coverage95": inside, "width95": np.asarray(high - low, dtype=np.float64)}
 
 
 def _scores_of(found: Mapping[str, Estimate], n: int, name: str = "") -> RegressionScores:

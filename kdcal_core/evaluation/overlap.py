@@ -19,6 +19,7 @@ from kdcal_core.data.equal_rows import (
 )
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.review import ReviewData
+from kdcal_core.statistics import is_telling
 from kdcal_core.text import counted
 
 
@@ -175,10 +176,6 @@ class MatchedRows:
         return self.by in ("file", "columns", "outcomes")
 
 
-LEAST_CHANGES = 20
-"""Fewest changes from one row to the next that make an order of rows more than a coincidence."""
-
-
 def matched(rows: SetRows, other: SetRows, *, same_file: bool = False) -> MatchedRows:
     """The rows of two labelled sets that are the same, row by row.
 
@@ -231,14 +228,6 @@ def _lone(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], IntArray]:
     """The keys that one row alone has, and the position of that row."""
     values, at, count = np.unique(keys, return_index=True, return_counts=True)
     return values[count == 1], at[count == 1]
-
-
-def is_telling(values: NDArray[Any]) -> bool:
-    """Whether two sets with these values in this order have them from the same rows.
-
-    Sorted rows of two classes change their class once, in any set.
-    """
-    return bool(np.count_nonzero(values[1:] != values[:-1]) >= LEAST_CHANGES)
 
 
 def shared_note(found: EqualRows, rows: SetRows, other: SetRows) -> Note | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from kdcal_core.diagnostics.calibration_error import (
 )
 from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
+from kdcal_core.diagnostics.influence import Influence, all_influences
 from kdcal_core.diagnostics.regression import paired_difference
 from kdcal_core.diagnostics.regression.coverage import mean_estimate
 from kdcal_core.diagnostics.scores import (
@@ -305,6 +307,23 @@ def estimates_of(scored: ScoredSet, *, level: float = 0.95) -> tuple[Estimate, .
             for one in MEASURES.values()
             if one.by_set is not None and one.title not in labels
         ),
+    )
+
+
+def influences_of(scored: ScoredSet, estimates: Sequence[Estimate]) -> tuple[Influence, ...]:
+    """Influence values of the rows (n,) on every estimate of :func:`estimates_of`, in its order.
+
+    Parameters
+    ----------
+    estimates : sequence of Estimate
+        Those that the set has.
+    """
+    known = all_influences(scored)
+    titles = {one.title: one.by_row for one in MEASURES.values()}
+    rest = [titles.get(one.label) for one in estimates[len(known) :]]
+    return (
+        *known,
+        *(None if one is None else one(scored.proba, scored.y) for one in rest),
     )
 
 

@@ -13,9 +13,13 @@ from kdcal_core.data import FloatArray, ScoredSet, check_weight
 from kdcal_core.diagnostics.between_sets import ChangedEstimate, changed_estimate, direction_of
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import paired_difference
-from kdcal_core.distributions import PredictiveDistribution, RegressionSet
+from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation.distribution_measures import regression_scores, row_scores
+from kdcal_core.evaluation.distribution_measures import (
+    interval_rows,
+    regression_scores,
+    row_scores,
+)
 from kdcal_core.evaluation.measures import MEASURES, Judged, Scored, scored_measures
 from kdcal_core.evaluation.paired import (
     LEAST_ROWS,
@@ -208,7 +212,7 @@ def compare_forecasts(
     for one in (before, after):
         parts = row_scores(one.distribution, one.y, scale=scale)
         scores.append(forecast_estimates(one, scale=scale, parts=parts, level=level, seed=seed))
-        rows.append({**parts, **_interval_rows(one.distribution, one.y)})
+        rows.append({**parts, **interval_rows(one.distribution, one.y)})
     found = {
         key: _paired(key, [one[key] for one in rows], [one[key] for one in scores], design, level)
         for key in scores[1]
@@ -255,13 +259,6 @@ def forecast_estimates(
         seed=seed,
     )
     return {key: one for key, one in found.rows.items() if np.isfinite(one.value)}
-
-
-def _interval_rows(distribution: PredictiveDistribution, y: FloatArray) -> dict[str, FloatArray]:
-    """Whether each outcome lies in its central 95% interval, and the interval's width."""
-    low, high = distribution.interval(0.95)
-    inside = ((y >= low) & (y <= high)).astype(np.float64)
-    return {"coverage95": inside, "width95": np.asarray(high - low, dtype=np.float64)}
 
 
 def _paired(

@@ -30,6 +30,7 @@ from kdcal_core.statistics.dependence import (
     small_sample_factor,
     units,
 )
+from kdcal_core.statistics.row_groups import GroupSums, RowGroups, correlation, is_telling
 
 __all__ = [
     "CLIP",
@@ -37,19 +38,23 @@ __all__ = [
     "Dependence",
     "DependenceKind",
     "DesignedRows",
+    "GroupSums",
     "Resamples",
     "RowDesign",
+    "RowGroups",
     "bin_dependence",
     "bounded_mean_interval",
     "bounded_mean_of_counts",
     "brier_losses",
     "clopper_pearson",
+    "correlation",
     "dependence_of",
     "design_effect",
     "design_of",
     "effective_size",
     "holm",
     "independent_rows",
+    "is_telling",
     "jeffreys_test",
     "kish",
     "lags_for",

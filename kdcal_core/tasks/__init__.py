@@ -148,6 +148,7 @@ from kdcal_core.tasks.pit_measures import (
     pit_overview,
     pit_places,
     pit_rows,
+    score_sums,
     set_pit_groups,
 )
 from kdcal_core.tasks.posterior_grid import GridRecord, GridRun, GridSettings, posterior_grid
@@ -235,6 +236,7 @@ from kdcal_core.tasks.set_measures import (
     class_histograms,
     class_method,
     equal_sets,
+    every_sums,
     fitted,
     largest_classes,
     method_losses,
@@ -401,6 +403,7 @@ __all__ = [
     "distance_curves",
     "drawn_rows",
     "equal_sets",
+    "every_sums",
     "evidence_of",
     "export_calibrator",
     "export_repair",
@@ -455,6 +458,7 @@ __all__ = [
     "row_closely",
     "rows_in_box",
     "score_foreign",
+    "score_sums",
     "search_regions",
     "set_decisions",
     "set_differences",

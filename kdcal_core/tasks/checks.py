@@ -11,6 +11,7 @@ from kdcal_core.checks import (
     MeasuredChecks,
     SummaryEvidence,
     measure_checks,
+    with_group_sums,
 )
 from kdcal_core.data import ScoredSet
 from kdcal_core.distributions import RegressionSet
@@ -40,7 +41,8 @@ def _edition() -> str:
         (
             "p values by part and with a contrast, ratios with both errors, keys, none certain, "
             "regions of both halves and parts that are missed, copies with another number, "
-            "splits of dependent rows, no errors of a stated risk, many rows as their summary",
+            "splits of dependent rows, no errors of a stated risk, many rows as their summary, "
+            "sums over groups of rows",
             *CHECKS,
         )
     )
@@ -100,15 +102,17 @@ def measured_checks(
     review = sets.reader.review
     _require_set(review, which)
     summary = sets.summary(which) if review.task == "classification" else None
+    evidence = evidence_of(sets, which, event, groups)
     if summary is None:
-        return measure_checks(evidence_of(sets, which, event, groups), codes, progress)
+        return with_group_sums(measure_checks(evidence, codes, progress), evidence)
     counted = [code for code in codes if CHECKS[code].from_summary is not None]
     rest = [code for code in codes if CHECKS[code].from_summary is None]
     halves = part_of(progress, 0.0, 0.5), part_of(progress, 0.5, 1.0)
     of_summary = measure_checks(SummaryEvidence(summary, event), counted, halves[0])
-    of_rows = measure_checks(evidence_of(sets, which, event, groups), rest, halves[1])
+    of_rows = measure_checks(evidence, rest, halves[1])
     found = {one.code: one for one in (*of_summary.checks, *of_rows.checks)}
-    return MeasuredChecks(tuple(found[code] for code in CHECKS if code in found), of_rows.n)
+    checks = tuple(found[code] for code in CHECKS if code in found)
+    return with_group_sums(MeasuredChecks(checks, of_rows.n), evidence)
 
 
 def checks_settings(review: Review, which: Which) -> dict[str, Any]:
@@ -189,5 +193,6 @@ def evidence_of(
         space=None if classified else (lambda: _space(sets.reader)),
         sets=lambda: tables_of(sets),
         missing={one.name: one.n_missing for one in table.columns if one.name in columns},
+        file=table.digest,
         progress=sets.progress,
     )

@@ -6,7 +6,7 @@ view uses a uniform sample of at most `MAX_LOCAL` rows, and tables of rows hold 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from kdcal_core.diagnostics import (
     Coverage,
     CoverageRow,
     EcdfDifference,
+    Estimate,
     Fault,
     LocalPit,
     PitHistogram,
@@ -40,6 +41,7 @@ from kdcal_core.diagnostics import (
     quantile_reliability,
     uniformity_tests,
 )
+from kdcal_core.diagnostics.influence import row_groups, sums_by_name
 from kdcal_core.diagnostics.summaries import (
     RegressionSummary,
     summary_coverage,
@@ -52,10 +54,15 @@ from kdcal_core.diagnostics.summaries import (
 )
 from kdcal_core.distributions import RegressionSet, drawn_note, randomised_pit, resolution_note
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import MEASURES, regression_scores, summary_scores
+from kdcal_core.evaluation import (
+    MEASURES,
+    distribution_influences,
+    regression_scores,
+    summary_scores,
+)
 from kdcal_core.regression.spaces import LAYER, PREDICTION
 from kdcal_core.review import Part, Review, Which
-from kdcal_core.statistics import Dependence, design_of, of_rows
+from kdcal_core.statistics import Dependence, GroupSums, design_of, of_rows
 from kdcal_core.tasks.decorators import (
     BOTH_SETS,
     LARGE,
@@ -196,6 +203,17 @@ def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
         ).strip(),
         scale=scale,
     )
+
+
+def score_sums(sets: Sets, which: Which, scores: Mapping[str, Estimate]) -> dict[str, GroupSums]:
+    """What pairs the scores of `pit_overview` (by key) with another model's, by their names."""
+    rows = sets.distributions(which)
+    groups = row_groups(rows, sets.reader.review.tables[which].digest)
+    if groups is None:
+        return {}
+    scale = scale_of(sets) or 1.0
+    known = distribution_influences(rows, scale=scale, pit=pit_values(sets, which))
+    return sums_by_name(groups, ((one, known.get(key)) for key, one in scores.items()))
 
 
 def overview_of_summary(summary: RegressionSummary, resolution: str = "") -> PitOverview:

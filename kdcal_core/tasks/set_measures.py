@@ -50,6 +50,7 @@ from kdcal_core.diagnostics import (
     summary,
     two_halves,
 )
+from kdcal_core.diagnostics.influence import question_influences, row_groups, sums_by_name
 from kdcal_core.diagnostics.score_range import RANGE
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
@@ -60,10 +61,11 @@ from kdcal_core.diagnostics.summaries import (
     summary_tiles,
 )
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation import MEASURES, Losses, estimates_of, losses_by_class
+from kdcal_core.evaluation import MEASURES, Losses, estimates_of, influences_of, losses_by_class
 from kdcal_core.evaluation.overlap import Note, SetRows, cluster_note, shared, shared_note
 from kdcal_core.review import ReviewReader, Which
 from kdcal_core.review.review import WHICH, input_columns
+from kdcal_core.statistics import GroupSums
 from kdcal_core.tasks.decorators import (
     BOTH_SETS,
     SUMMED,
@@ -234,6 +236,21 @@ def every_estimate(
         )
         for one in found
     )
+
+
+def every_sums(
+    sets: Sets, which: Which, event: int | None, estimates: Sequence[Estimate]
+) -> dict[str, GroupSums]:
+    """What pairs the estimates of `set_estimates` with another model's, by their names."""
+    scored = sets.read(which)
+    groups = row_groups(scored, sets.reader.review.tables[which].digest)
+    if groups is None:
+        return {}
+    known = sets.read("calibration") if which == "evaluation" else None
+    asked = question_influences(scored, known, event)
+    whole = influences_of(scored, estimates[: len(estimates) - len(asked)])
+    found = zip(estimates, (*whole, *asked), strict=True)
+    return sums_by_name(groups, found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,11 +29,11 @@ from kdcal_core.evaluation import (
     forecast_estimates,
     matched,
 )
-from kdcal_core.evaluation.overlap import is_telling
 from kdcal_core.evaluation.paired import LEAST_ROWS
 from kdcal_core.progress import part_of
 from kdcal_core.review import Review, ReviewReader, Workspace, identity
 from kdcal_core.review.review import input_columns
+from kdcal_core.statistics import is_telling
 from kdcal_core.tasks.decorators import BOTH_SETS, Request, Sets, require_scored, review_task
 from kdcal_core.tasks.pit_measures import LEVELS, SEED, scale_of
 from kdcal_core.tasks.set_measures import every_estimate, overall_reliability

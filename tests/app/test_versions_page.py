@@ -176,7 +176,8 @@ def test_more_than_two_audits_and_another_pair(
     record: Record, project: Project, content: AuditContent
 ) -> None:
     tables = tuple(replace(one, digest="0" * 64) for one in content.subject.tables)
-    other = replace(content, title="Third", subject=replace(content.subject, tables=tables))
+    subject = replace(content.subject, tables=tables)
+    other = replace(content, title="Third", subject=subject, sums={})
     record.draft(project.id, other, ME)
     at = healthy(launch(PAGE))
     assert "Other rows" in words(at)
@@ -194,7 +195,8 @@ def test_several_audits_are_held_against_a_chosen_one(
     record: Record, project: Project, content: AuditContent
 ) -> None:
     tables = tuple(replace(one, digest="0" * 64) for one in content.subject.tables)
-    other = replace(content, title="Third", subject=replace(content.subject, tables=tables))
+    subject = replace(content.subject, tables=tables)
+    other = replace(content, title="Third", subject=subject, sums={})
     record.draft(project.id, other, ME)
     first, second, third = record.project(project.id).audits
     at = healthy(launch(PAGE))
@@ -206,7 +208,7 @@ def test_several_audits_are_held_against_a_chosen_one(
     assert re.search(r"; Third of 3 April 2026 in 0 and 0 of \d+\.$", side)
     said = words(at)
     assert re.search(r"Later of 3 March 2026 is better than .* in Log loss;", visible(said))
-    assert "The same rows: Later of 3 March 2026, whose" in said
+    assert "The same rows: Later of 3 March 2026, whose differences are paired." in said
     assert "Other rows: Third of 3 April 2026, whose" in said
     facts, verdicts, estimates, _ = (one.value for one in at.dataframe)
     assert verdicts.shape == (3, 4)

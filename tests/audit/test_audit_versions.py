@@ -19,6 +19,7 @@ from kdcal_core.audit import (
     compared_words,
     estimates_beside,
     facts_beside,
+    paired_words,
     same_question,
     trends,
     verdicts_beside,
@@ -63,6 +64,8 @@ def test_an_audit_is_like_itself(content: AuditContent) -> None:
     assert found.facts == found.only_before == found.only_after == ()
     assert {one.direction for one in found.estimates} == {"not told apart"}
     assert all(one.before == one.after for one in found.verdicts)
+    assert found.paired
+    assert not any(one.reach > 0.0 for one in found.estimates if one.label not in found.unpaired)
     n = len(found.estimates)
     assert compared_words(found) == f"The audits cannot be told apart in any of {n} estimates."
 
@@ -89,12 +92,21 @@ def test_the_order_of_classes_does_not_count(content: AuditContent) -> None:
 
 def test_other_rows_are_said_to_be_other(content: AuditContent) -> None:
     tables = tuple(replace(one, digest="0" * 64) for one in content.subject.tables)
-    other = replace(content, subject=replace(content.subject, tables=tables))
+    other = replace(content, sums={}, subject=replace(content.subject, tables=tables))
     found = compare_audits(content, other)
-    assert not found.same_rows
+    assert (found.same_rows, found.paired, paired_words(found)) == (False, False, "")
     assert {what for what, _, _ in found.facts} == {
         f"{one.part.capitalize()} table" for one in content.subject.tables
     }
+
+
+def test_audits_of_one_file_that_nothing_pairs_say_so(content: AuditContent) -> None:
+    checks = tuple(replace(one, parts=()) for one in content.measured.checks)
+    measured = replace(content.measured, checks=checks)
+    found = compare_audits(replace(content, sums={}, measured=measured), content)
+    assert found.same_rows
+    assert not found.paired
+    assert "holds nothing that pairs them" in paired_words(found)
 
 
 def test_changed_limits_are_facts(content: AuditContent) -> None:

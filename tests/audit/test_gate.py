@@ -35,6 +35,7 @@ from kdcal_core.audit import (
     gate_json,
     gate_junit,
     json_text,
+    paired_words,
     read_config,
     read_content,
     run_gate,
@@ -295,6 +296,53 @@ def test_names_are_refused_before_anything_is_computed(
 ) -> None:
     with pytest.raises(InputError, match=said):
         run_gate(config(str(tmp_path / "none.csv"), **names))
+
+
+def test_a_gate_on_the_rows_of_its_baseline_is_paired(passed: Gate, tmp_path: Path) -> None:
+    """Two tables of predictions of the same rows, told by their outcomes."""
+    before = content_bytes(passed.content)
+    limits = {code: Limit(-0.02, 0.02, against="baseline") for code in ("KC002", "KC008")}
+    path = tmp_path / "before.json"
+    asked = config(
+        predictions(tmp_path, 1.1),
+        baseline=str(path),
+        limits=limits,
+        codes=("KC002", "KC008"),
+        groups=("<b>sex",),
+    )
+    path.write_bytes(before)
+    content = run_gate(asked).content
+    path.write_bytes(_of_an_earlier_version(before))
+    wide = run_gate(asked).content
+    for one, other in zip(content.checked.results, wide.checked.results, strict=True):
+        assert (one.verdict, other.verdict) == ("pass", "not enough evidence")
+        assert one.worst.estimate.interval.endswith("paired by groups of rows")
+        assert other.worst.estimate.interval.endswith("of the difference by Zou and Donner")
+    assert content.baseline is not None
+    kept = [part for one in content.baseline.measured.checks for part in one.parts]
+    assert all(part.sums is None for part in kept)
+    found, unknown = (
+        compare_audits(each, content) for each in (passed.content, read_content(before))
+    )
+    assert found == unknown
+    assert (found.same_rows, found.same_file, found.paired) == (True, False, True)
+    assert paired_words(found).startswith("Differences are paired, except: ")
+    assert {"MCE", "ECE, equal mass", "Range in log odds"} < set(found.unpaired)
+    directions = {one.label: one.direction for one in found.estimates}
+    assert (directions["Calibration slope"], directions["Accuracy"]) == ("other", "not told apart")
+    old = compare_audits(read_content(_of_an_earlier_version(before)), content)
+    assert (old.same_rows, old.paired) == (False, False)
+    assert paired_words(old) == ""
+
+
+def _of_an_earlier_version(stored: bytes) -> bytes:
+    """An audit without what pairs it, as versions before wrote it."""
+    values = json.loads(stored)
+    del values["sums"]
+    for one in values["measured"]["checks"]:
+        for part in one["parts"]:
+            del part["sums"]
+    return json.dumps(values).encode()
 
 
 def test_a_baseline_of_other_classes_is_refused(passed: Gate, tmp_path: Path) -> None:
