@@ -330,6 +330,7 @@ def _begin(
     """Start the computation. The draft adds title and calibrator, which change no number."""
     if not title.strip():
         raise InputError("An audit needs a title", fix="Write one.")
+    settings = replace(settings, rows_key=record.rows_key())
     asked = make_audit.request(session.workspace(), review, settings)
     kept = project or record.create(name, who)
     record.require_draft(kept, who)  # before minutes of computing

@@ -25,11 +25,12 @@ from kdcal_core.audit import (
     compared_words,
     estimates_beside,
     facts_beside,
+    overlap_words,
 )
 from kdcal_core.charts import ComparedKind, direction_text, several_words, signed_text
 from kdcal_core.diagnostics import ChangedEstimate, estimate_text, interval_text
 from kdcal_core.errors import InputError
-from kdcal_core.text import escape_label, escape_markdown, listed
+from kdcal_core.text import escape_label, escape_markdown, in_sentence, listed
 
 _MOST_FURTHER = 4
 _LETTERS = 900
@@ -149,6 +150,9 @@ def _rows(labels: Sequence[str], found: Sequence[ComparedAudits]) -> str:
         if names:
             named = escape_markdown(listed(names, 5, between=";"), 600)
             said.append(f":material/{icon}: {words}: {named}, {more}.")
+    for label, one in zip(labels, found, strict=True):
+        if words := overlap_words(one):
+            said.append(f"{escape_markdown(label, 200)}: {in_sentence(words)}")
     return " ".join(said)
 
 

@@ -12,7 +12,13 @@ from app.shared.charts import drawn_once, is_dark, show
 from app.shared.check_list import MARKS
 from app.shared.kept_audits import kept_chart, overlaid, verdict_badge
 from app.shared.tables import show_table
-from kdcal_core.audit import AuditContent, ComparedAudits, paired_words, verdicts_beside
+from kdcal_core.audit import (
+    AuditContent,
+    ComparedAudits,
+    overlap_words,
+    paired_words,
+    verdicts_beside,
+)
 from kdcal_core.charts import can_be_overlaid
 from kdcal_core.checks import CHECKS
 from kdcal_core.errors import InputError
@@ -37,7 +43,8 @@ def rows_words(found: ComparedAudits, before: AuditContent, after: AuditContent)
     else:
         rows = (
             f":material/shuffle: Other rows: {digests[0]} ({before.checked.n:,} rows), then "
-            f"{digests[1]} ({after.checked.n:,} rows). Differences may come from the rows."
+            f"{digests[1]} ({after.checked.n:,} rows). {overlap_words(found)} Differences may come "
+            "from the rows."
         )
     if not found.facts:
         return f"{rows} Model, settings and limits are the same."

@@ -2,7 +2,7 @@
 
 The same review, limits and seed give the same bytes, whatever the machine's number of cores. Who
 drafted it, when, and what became of it is in the record (`kdcal_core.audit.record`). It holds no
-rows, only aggregates.
+rows, only aggregates, and, where a record's key is given, keyed hashes of at most 1,024 rows.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from kdcal_core.checks import (
     result_text,
 )
 from kdcal_core.data import Roles, Task
+from kdcal_core.data.row_sketch import RowSketch
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError, NewerVersionError
 from kdcal_core.review import Decision, Limit, Which
@@ -297,6 +298,10 @@ class AuditContent:
     sums : dict of str to GroupSums
         By the names of estimates, what pairs them with those of another model on the same rows: the
         influence of at most 128 groups of ten rows or more. Empty in audits of earlier versions.
+    sketch : RowSketch or None
+        Keyed hashes of some of the judged rows, which say how far another audit of this machine's
+        record judged the same ones. None without a record, without columns that describe the rows,
+        and in audits of earlier versions.
     """
 
     format: int
@@ -314,6 +319,7 @@ class AuditContent:
     baseline: Baseline | None = None
     calibrator: CalibratorFacts | None = None
     sums: dict[str, GroupSums] = field(default_factory=dict, repr=False, compare=False)
+    sketch: RowSketch | None = field(default=None, repr=False, compare=False)
 
     @property
     def judged_file(self) -> str:

@@ -175,6 +175,7 @@ def ask_gate(started: StartedGate, loaded: Loaded) -> AskedGate:
         required=config.required,
         baseline=baseline,
         signature=started.signature,
+        rows_key=record.rows_key() if record is not None and project is not None else "",
     )
     return AskedGate(settings, project, begun)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+import numpy as np
 import plotly.io as pio
 
 import kdcal_core
@@ -51,6 +52,7 @@ from kdcal_core.checks import (
     next_step,
 )
 from kdcal_core.data import Roles, Task
+from kdcal_core.data.row_sketch import RowSketch, row_sketch
 from kdcal_core.diagnostics import (
     Confusion,
     Costs,
@@ -64,6 +66,7 @@ from kdcal_core.jobs.builds import files_digest, installed
 from kdcal_core.progress import part_of
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import PARTS, Decision, Limit, Review, Which, open_doubts, undeclared_groups
+from kdcal_core.review.review import input_columns
 from kdcal_core.statistics import GroupSums
 from kdcal_core.store import encode
 from kdcal_core.store.disk import digest_of
@@ -127,6 +130,9 @@ class AuditSettings:
     calibrator : CalibratorFacts or None
     signature : str
         As of `ModelFacts`.
+    rows_key : str
+        The secret with which rows are hashed (`kdcal_core.audit.Record.rows_key`); without it the
+        audit cannot say how far another one judged the same rows.
     measured : tuple of MeasuredCheck
         Checks that were measured on more than the review holds, in place of its own answers.
     """
@@ -143,6 +149,7 @@ class AuditSettings:
     calibrator: CalibratorFacts | None = None
     signature: str = ""
     measured: tuple[MeasuredCheck, ...] = ()
+    rows_key: str = field(default="", repr=False)
 
 
 def audit_settings(review: Review, title: str = "") -> AuditSettings:
@@ -241,7 +248,22 @@ def make_audit(sets: Sets, *, settings: AuditSettings) -> AuditContent:
     estimates, sums = _estimates(sets, settings)
     sets.progress(0.8, "Drawing")
     charts = kept_charts(_charts(sets, settings))
-    return content_of(review, settings, measured, checked, estimates, charts, sums)
+    content = content_of(review, settings, measured, checked, estimates, charts, sums)
+    return replace(content, sketch=_sketch(sets, settings))
+
+
+def _sketch(sets: Sets, settings: AuditSettings) -> RowSketch | None:
+    """Of the judged rows, by the columns that describe them and what became of each."""
+    review, which = sets.reader.review, settings.which
+    columns = tuple(input_columns(review))
+    if not settings.rows_key or not columns:
+        return None
+    if review.task == "regression":
+        outcome = sets.distributions(which).y
+    else:
+        rows = sets.read(which)
+        outcome = np.asarray(rows.classes, dtype=object)[rows.y]
+    return row_sketch(sets.frame(which, columns), outcome, bytes.fromhex(settings.rows_key))
 
 
 def judged(review: Review, settings: AuditSettings, measured: MeasuredChecks) -> CheckedReview:

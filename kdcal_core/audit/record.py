@@ -199,6 +199,19 @@ class Record(RecordReader):
         self._had_key = (self.root / OWN_KEY).exists()
         return found
 
+    def rows_key(self) -> str:
+        """The secret with which audits of this machine hash rows, in hexadecimal digits.
+
+        It follows from the key that signs, so that it is kept nowhere else; another key, of another
+        machine or a later one, gives another secret.
+
+        Raises
+        ------
+        InputError
+            If the key cannot be used.
+        """
+        return self._signer().secret("hashes of rows").hex()
+
     def keep_pin(self, project: Project) -> None:
         """Keep that this machine knows a project's record up to here.
 

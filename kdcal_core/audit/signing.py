@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import rfc8785
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ed25519 import (
     Ed25519PrivateKey,
     Ed25519PublicKey,
 )
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
@@ -173,6 +175,20 @@ class Signer:
         """The public key, with its digest under "keyid"."""
         key = self._private.public_key
         return {"keyid": key.keyid, **key.to_dict()}
+
+    def secret(self, purpose: str) -> bytes:
+        """16 bytes for one purpose that only who has the private key can know (HKDF, RFC 5869).
+
+        Examples
+        --------
+        >>> signer = Signer(CryptoSigner.generate_ed25519())
+        >>> len(signer.secret("rows")), signer.secret("rows") == signer.secret("others")
+        (16, False)
+        """
+        key = load_pem_private_key(self._private.private_bytes, password=None)
+        assert isinstance(key, Ed25519PrivateKey)
+        found = HKDF(hashes.SHA256(), 16, salt=None, info=f"kdcal {purpose}".encode())
+        return found.derive(key.private_bytes_raw())
 
     def sign(self, payload: bytes, kind: str) -> Signed:
         """The payload with its signature.

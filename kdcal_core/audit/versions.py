@@ -13,6 +13,7 @@ from kdcal_core.audit.project import Audit
 from kdcal_core.charts import Trend, TrendPoint, changed_words
 from kdcal_core.checks import CHECKS, VERDICTS, CheckResult, JudgedPart, Verdict, limit_text
 from kdcal_core.data import Roles
+from kdcal_core.data.row_sketch import RowOverlap, row_overlap
 from kdcal_core.diagnostics import (
     ChangedEstimate,
     Estimate,
@@ -58,6 +59,8 @@ class ComparedAudits:
         Names of estimates that one audit alone has. Untrusted text.
     same_file : bool
         Whether the judged tables are the same file, by digest.
+    overlap : RowOverlap or None
+        How many of the later rows the earlier audit judged too; None where the rows are the same.
     paired : bool
         Whether any difference is paired.
     unpaired : tuple of str
@@ -74,6 +77,7 @@ class ComparedAudits:
     same_file: bool = False
     paired: bool = False
     unpaired: tuple[str, ...] = ()
+    overlap: RowOverlap | None = None
 
 
 def same_question(before: AuditContent, after: AuditContent) -> bool:
@@ -155,6 +159,7 @@ def _compared(before: AuditContent, after: AuditContent) -> ComparedAudits:
         only_before=tuple(name for name in old if name not in new),
         only_after=tuple(name for name in new if name not in old),
         same_file=same_file,
+        overlap=None if same_rows else row_overlap(before.sketch, after.sketch),
         paired=any(correlation(*pair) is not None for pair in pairs.values()),
         unpaired=tuple(
             one.label
@@ -178,6 +183,49 @@ def compared_words(found: ComparedAudits, *names: str) -> str:
     'The audits have no estimate in common.'
     """
     return changed_words(found.estimates, "audits", *names)
+
+
+def overlap_words(found: ComparedAudits) -> str:
+    """Of other rows, how many were judged before, in a sentence; else empty.
+
+    Examples
+    --------
+    >>> some = RowOverlap(0.341, 0.312, 0.371, 1024)
+    >>> overlap_words(ComparedAudits((), False, (), (), overlap=some))
+    'About 34% of the later rows (31% to 37%) were judged before.'
+    >>> overlap_words(ComparedAudits((), False, (), (), overlap=row_overlap(None, None)))
+    'How many of them were judged before is not known: an audit has no sketch of its rows.'
+    """
+    one = found.overlap
+    if one is None:
+        return ""
+    if one.why_not:
+        return f"How many of them were judged before is not known: {one.why_not}."
+    share, low, high = (_share_text(each) for each in (one.share, one.low, one.high))
+    if one.low <= one.chance:
+        if one.share == 0.0:
+            most = f" (at most {high})" if one.high > 0.0 else ""
+            return f"None of the later rows was judged before{most}."
+        return (
+            f"{share} of the later rows ({low} to {high}) equal one that was judged before, and "
+            f"chance gives {_share_text(one.chance)}: that is no sign that they are the same."
+        )
+    if one.low == one.high:
+        return f"{share} of the later rows were judged before."
+    return f"About {share} of the later rows ({low} to {high}) were judged before."
+
+
+def _share_text(share: float) -> str:
+    """A share in percent, with a decimal below 1% and above 99%.
+
+    Examples
+    --------
+    >>> [_share_text(one) for one in (0.0, 0.0035, 0.341, 0.9963, 1.0)]
+    ['0%', '0.4%', '34%', '99.6%', '100%']
+    """
+    percent = 100.0 * share
+    few = 0.0 < percent < 1.0 or 99.0 < percent < 100.0
+    return f"{percent:.{1 if few else 0}f}%"
 
 
 def paired_words(found: ComparedAudits) -> str:

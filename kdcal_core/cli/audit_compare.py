@@ -62,10 +62,10 @@ def _compared_text(found: ComparedAudits) -> str:
 
 def _rows_text(found: ComparedAudits) -> str:
     """Whether the rows are the same, and what that means for the differences."""
-    from kdcal_core.audit import paired_words
+    from kdcal_core.audit import overlap_words, paired_words
 
     if not found.same_rows:
-        return "They judged other rows."
+        return f"They judged other rows. {overlap_words(found)}"
     files = "" if found.same_file else ", in two files: the outcomes are the same in one order"
     return f"Both were judged on the same rows{files}. {paired_words(found)}".strip()
 

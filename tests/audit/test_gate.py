@@ -35,6 +35,7 @@ from kdcal_core.audit import (
     gate_json,
     gate_junit,
     json_text,
+    overlap_words,
     paired_words,
     read_config,
     read_content,
@@ -223,6 +224,30 @@ def test_against_the_latest_approved_audit(place: Place, tmp_path: Path) -> None
     assert gate.verdict == "fail"
     assert gate.content.baseline is not None
     assert gate.content.checked.results[0].worst.estimate.label == "ECE minus the baseline's"
+
+
+def test_audits_of_one_record_know_how_far_their_rows_overlap(place: Place, tmp_path: Path) -> None:
+    record = place.open()
+    table = pd.read_csv(predictions(tmp_path, 1.0, n=900))
+    table["income"] = np.random.default_rng(1).normal(size=900)
+    contents = []
+    for name, rows in (("early", slice(0, 600)), ("late", slice(300, 900))):
+        table[rows].to_csv(tmp_path / f"{name}.csv", index=False)
+        asked = config(str(tmp_path / f"{name}.csv"), project="P", codes=("KC002",))
+        gate = run_gate(asked, record=record, who=ME)
+        contents.append(record.content(record.project(gate.project).audits[gate.audit]))
+    alone = run_gate(replace(asked, project="")).content
+    early, late = contents
+    found = compare_audits(early, late)
+    assert (found.same_rows, found.overlap.share, found.overlap.seen) == (False, 0.5, 600)
+    assert overlap_words(found) == "50% of the later rows were judged before."
+    assert compare_audits(late, late).overlap is None
+    assert alone.sketch is None
+    assert "not known: an audit has no sketch" in overlap_words(compare_audits(early, alone))
+    stored = content_bytes(late)
+    assert b"income" in stored  # the name of a column, and nothing of its values
+    assert not any(repr(float(one)).encode() in stored for one in table["income"])
+    assert record.rows_key() not in stored.decode()
 
 
 def test_the_latest_is_the_one_approved_last(place: Place, passed: Gate, failed: Gate) -> None:
