@@ -38,7 +38,12 @@ def rows_words(found: ComparedAudits, before: AuditContent, after: AuditContent)
             if found.same_file
             else f"the files {digests[0]} and {digests[1]} hold the same outcomes in one order"
         )
-        paired = escape_markdown(paired_words(found), 900)
+        n = len(found.unpaired)
+        paired = (
+            f"Differences are paired, except {n} that How to read this names."
+            if found.paired and n
+            else escape_markdown(paired_words(found), 900)
+        )
         rows = f":material/fingerprint: The same rows: {files}. {paired}".rstrip()
     else:
         rows = (

@@ -54,7 +54,7 @@ Not paired: @NAMES@. Their intervals are those of independent rows (Zou and Donn
 too wide on the same rows@MORE@.
 """
 _NOT_CORRECTED = ", and their verdicts are not corrected for the number of measures"
-_NAMES_SAID = 5
+_NAMES_SAID = 20
 _CORRECTED = """
 Here the verdicts allow for the number of all differences of all versions together (Holm), so an
 interval may leave the line where its mark is hollow.
@@ -190,7 +190,7 @@ def _how_to_read(
     by_pairs = _GROUPED if audits else _PAIRED
     intervals = by_pairs if paired else _INDEPENDENT.replace("@WHY@", why)
     if paired and unpaired:
-        names = escape_markdown(listed(unpaired, _NAMES_SAID, between=";" if audits else ","), 600)
+        names = escape_markdown(listed(unpaired, _NAMES_SAID, between=";" if audits else ","), 2000)
         more = "" if audits else _NOT_CORRECTED
         intervals += _UNPAIRED.replace("@NAMES@", names).replace("@MORE@", more)
     if corrected:
