@@ -177,6 +177,9 @@ def test_an_audit_is_recorded_from_a_review(
     assert at.query_params["audit"] == address(project, audit)
     assert "review" not in at.query_params  # whoever has it may change the review
     assert audit.facts.title == record.content(audit).title == "First audit"
+    sketch = record.content(audit).sketch
+    assert sketch is not None
+    assert sketch.n == audit.facts.n
     assert audit.facts.results_known == (
         f"since {known.at}, when kdcal first computed them on this machine ({known.host})"
     )
