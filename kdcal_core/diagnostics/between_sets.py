@@ -63,14 +63,17 @@ def difference_on_same_rows(
     difference. So the interval reaches at least as far as that of the groups' own differences, by
     Student's t (a jackknife over groups, to first order). Both use the t quantile of the groups.
 
+    Shares of two models that differ in few rows would seem too certain. Half a row at each end is
+    added, as by Agresti and Min (2005) for matched pairs.
+
     In simulations of five pairs of models with 1,000 rows, 150 to 200 runs each, 95% intervals of
-    log loss, Brier score, AUROC, calibration in the large, intercept, slope and their kin contained
-    the truth in 94% to 100%, and were 0.02 to 0.7 times as wide as those of independent rows.
-    Errors of two models that are both clearly not calibrated: 97% to 100%, 0.3 to 1.0 times as
-    wide. Beside a calibrated model errors are hardly ever paired (`kept_sums`), and the intervals
-    of independent rows contained it in 85% (smooth ECE) to 95%. Forecasts of 600 rows, in 200 runs:
-    coverage, bias, CRPS and their kin 95% to 99%, Wasserstein's distance 100%. With 20 to 100
-    clusters, or times that depend on one another: 94% to 98%.
+    log loss, Brier score, AUROC, calibration in the large, intercept, slope and the other means
+    contained the truth in 93% to 100%, and were 0.02 to 0.9 times as wide as those of independent
+    rows. Errors of two models that are both clearly not calibrated: 92% to 100%, 0.3 to 1.1 times
+    as wide. Beside a calibrated model errors are hardly ever paired, and the intervals, mostly
+    those of independent rows, contained it in 85% (smooth ECE) to 94%. Forecasts of 600 rows, 200
+    runs: coverage, bias, CRPS and their kin 95% to 99%, Wasserstein's distance 100%. With 20 to
+    100 clusters, or times that depend on one another: 94% to 98%.
 
     Examples
     --------
@@ -97,8 +100,10 @@ def difference_on_same_rows(
         reach = _Reach(1.0, 0.0, 0.0)
     else:
         one, two = sums.error, other_sums.error
-        square = one**2 + two**2 - 2.0 * correlated * one * two
-        least = quantile * max(square, 0.0) ** 0.5
+        square = max(one**2 + two**2 - 2.0 * correlated * one * two, 0.0)
+        if estimate.percent:  # a share: half a row more at each end
+            square += 1.0 / max(estimate.n, 1) ** 2
+        least = quantile * square**0.5
         reach = _Reach(correlated, quantile / normal_quantile(level), least)
     return _difference(
         estimate,

@@ -188,6 +188,21 @@ def test_a_model_differs_from_itself_by_nothing_and_other_rows_are_not_paired() 
     assert (found.low, found.high) == (-np.inf, np.inf)
 
 
+def test_shares_that_differ_in_four_rows_are_not_too_certain() -> None:
+    one, _ = two_models(1000)
+    wrong = np.flatnonzero(one.proba.argmax(axis=1) != one.y)[:4]
+    proba = one.proba.copy()
+    proba[wrong] = proba[wrong, ::-1]
+    other = replace(one, proba=proba)
+    groups = row_groups(one)
+    assert groups is not None
+    now, then = ((all_estimates(rows)[0], all_influences(rows)[0]) for rows in (other, one))
+    found = difference(now[0], then[0], *(kept_sums(groups, *each) for each in (now, then)))
+    assert found.value == pytest.approx(0.004)
+    assert found.low < 0.0
+    assert found.high - found.value > 1.9 * 5**0.5 / 1000  # of four rows, and half a row twice
+
+
 def two_forecasts(n: int = 3000) -> tuple[RegressionSet, RegressionSet]:
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(2, n))
