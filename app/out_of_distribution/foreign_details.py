@@ -114,22 +114,14 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
             return
         if page is None:
             return
-        rows = partial(_surest_rows, page)
+        rows = partial(_surest_rows, view, chosen, found, page)
         if drawn is None:
             rows()
         else:
             folded("The same rows as a table", "foreign_surest_rows", rows)
-        every = foreign_results.every_row_of(view, chosen, f"Prepare {most_text(found.n)} as CSV")
-        if every is not None:
-            csv_button(
-                lambda: _answers(every()),
-                key="foreign_surest_csv",
-                of=view.review.title,
-                what=chosen.name,
-            )
 
 
-def _surest_rows(page: SurestRows) -> None:
+def _surest_rows(view: View, chosen: Chosen, found: Surest, page: SurestRows) -> None:
     show_table(
         _answers(page).iloc[:, : page.said.shape[1] + MAX_FEATURES],
         height=_TABLE,
@@ -139,6 +131,14 @@ def _surest_rows(page: SurestRows) -> None:
         alt=f"The {SUREST} foreign rows that the model is most sure about",
         key="foreign_surest",
     )
+    every = foreign_results.every_row_of(view, chosen, f"Prepare {most_text(found.n)} as CSV")
+    if every is not None:
+        csv_button(
+            lambda: _answers(every()),
+            key="foreign_surest_csv",
+            of=view.review.title,
+            what=chosen.name,
+        )
 
 
 def _pictures(view: View, found: ForeignPictures) -> None:
