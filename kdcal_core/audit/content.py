@@ -31,6 +31,7 @@ from kdcal_core.errors import InputError, NewerVersionError
 from kdcal_core.review import Decision, Limit, Which
 from kdcal_core.statistics import GroupSums
 from kdcal_core.store import decode, encode
+from kdcal_core.text import listed, printable
 
 FORMAT = 1
 """Increased when a field is renamed, removed or changes its meaning."""
@@ -328,6 +329,16 @@ class AuditContent:
             return self.calibrator.rows
         which = self.subject.which
         return next(one.digest for one in self.subject.tables if one.part == which)
+
+    @property
+    def baseline_text(self) -> str:
+        """With what limits compare, and which of them do; empty without a baseline. Untrusted."""
+        if self.baseline is None:
+            return ""
+        codes = [code for code, one in self.limits.items() if one.against == "baseline"]
+        said = f"The limits of {listed(codes)} compare" if codes else "No limit compares"
+        name = printable(self.baseline.name, 120)
+        return f"Baseline: {name} ({self.baseline.digest[:12]}). {said} with it."
 
     @property
     def rows_known_by(self) -> str:

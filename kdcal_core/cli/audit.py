@@ -411,6 +411,7 @@ def _content_text(content: AuditContent) -> str:
         printable(content.headline, 600),
         table(("Verdict", "Check", "What was found"), rows, left=(0, 1, 2)),
         printable(content.next_step, 800),
+        *filter(None, [content.baseline_text]),
     ]
     doubts = [f"Warning: {printable(one, 600)}" for one in content.subject.doubts]
     return "\n\n".join(["\n".join(doubts), *parts] if doubts else parts)

@@ -224,6 +224,10 @@ def test_against_the_latest_approved_audit(place: Place, tmp_path: Path) -> None
     assert gate.verdict == "fail"
     assert gate.content.baseline is not None
     assert gate.content.checked.results[0].worst.estimate.label == "ECE minus the baseline's"
+    assert "The limits of KC001 compare with it." in gate.content.baseline_text
+    assert "The limits of KC001 compare with it" in markdown_report(gate.content)
+    unused = replace(gate.content, limits={"KC001": Limit(high=0.02)})
+    assert "No limit compares with it." in unused.baseline_text
 
 
 def test_audits_of_one_record_know_how_far_their_rows_overlap(place: Place, tmp_path: Path) -> None:
