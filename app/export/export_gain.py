@@ -13,8 +13,10 @@ from app.export import export_text as text
 from app.export.export_results import View
 from app.shared import job_results, navigation, tiles
 from app.shared.charts import drawn_once, is_dark, show
+from app.shared.emphasis import quiet
 from app.shared.group_choice import declared
 from app.shared.tables import show_table
+from app.shared.version_choice import preselect_version
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import (
     calibrator_map_chart,
@@ -72,8 +74,11 @@ def answer(view: View) -> None:
         notes.append(text.flattered(compared))
     for note in notes:
         st.caption(note)
-    if declared(view.review):
-        navigation.page_link("groups", "See what it does to each declared group")
+    if declared(view.review) and st.button(
+        "See what it does to each declared group", icon=":material/groups:", type=quiet()
+    ):
+        preselect_version(view.review, "groups", key)
+        navigation.go_to("groups")
 
 
 def gained(gain: Gain, method: str, of: str, key: str, which: str = "") -> None:

@@ -101,7 +101,6 @@ def fitted_on(view: View, version: Version) -> None:
 def surest(view: View, chosen: Chosen, found: Surest) -> None:
     """The foreign rows that the model is most sure about, with their features."""
     with st.container(border=True):
-        st.subheader("Foreign rows that the model is most sure about", anchor=False)
         words = surest_words(chosen.name, found, view.review.classes[found.predicted])
         st.markdown(escape_markdown(words, 600))
         try:

@@ -24,14 +24,12 @@ def choose_version(
     Calibrators that treat all rows alike come first, then those that tell regions apart, unless
     ``regions`` is False. The label is read aloud.
     """
-    usable = usable_calibrators(review)
-    by_region = [key for key, one in CALIBRATORS.items() if regions and one.family == "partition"]
-    keys = [key for key in (*QUICK_CALIBRATORS, *by_region) if usable.get(key, "") is None]
+    keys = _offered(review, regions)
     chosen: str = st.selectbox(
         label,
         options=[_AS_IT_IS, *keys],
         format_func=lambda key: "Model only" if key == _AS_IT_IS else CALIBRATORS[key].label,
-        key=f"{page}_method_{review.id}",
+        key=_key(review, page),
         persist_state="session",
         label_visibility="collapsed",
         width=260,
@@ -39,3 +37,19 @@ def choose_version(
         "cross-fitted where there is none.",
     )
     return None if chosen == _AS_IT_IS else chosen
+
+
+def preselect_version(review: Review, page: str, method: str) -> None:
+    """Let another page begin with a calibrated version, where it offers that one."""
+    if method in _offered(review, regions=True):
+        st.session_state[_key(review, page)] = method
+
+
+def _offered(review: Review, regions: bool) -> list[str]:
+    usable = usable_calibrators(review)
+    by_region = [key for key, one in CALIBRATORS.items() if regions and one.family == "partition"]
+    return [key for key in (*QUICK_CALIBRATORS, *by_region) if usable.get(key, "") is None]
+
+
+def _key(review: Review, page: str) -> str:
+    return f"{page}_method_{review.id}"

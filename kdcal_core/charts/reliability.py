@@ -394,6 +394,7 @@ def _faults(curve: ReliabilityCurve, colours: Palette, **axes: Any) -> list[go.S
                 fill="toself",
                 fillcolor=faded(colour, opacity),
                 name=name,
+                showlegend=name in (_OVER, _UNDER),  # "How to read this" explains the pale ones
                 hoverinfo="skip",
                 **axes,
             )

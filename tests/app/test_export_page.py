@@ -33,6 +33,7 @@ from kdcal_core.review import (
     read_review,
     review_data,
     score,
+    set_question,
     start_sample,
 )
 from kdcal_core.store import load
@@ -123,7 +124,8 @@ def test_a_fit_shows_the_gain_the_diagrams_the_map_and_the_files(
     texts(page)
     assert "600 rows" in words(page)
     shown = [plain(one.label) for one in page.metric]
-    assert shown == [MEASURES[key].title for key in ("log_loss", "ece_debiased", "auc", "accuracy")]
+    titles = [MEASURES[key].title for key in ("log_loss", "ece_debiased", "auc", "accuracy")]
+    assert shown == [one.partition(" (")[0] for one in titles]  # a tile's help has the rest
     assert len(page.get("plotly_chart")) == 3
     labels = [one.proto.label for one in page.get("download_button")]
     assert any(one.startswith("Calibrator file (") for one in labels)
@@ -133,6 +135,22 @@ def test_a_fit_shows_the_gain_the_diagrams_the_map_and_the_files(
     assert plain(card["Model"]).startswith("my model.skops")
     assert "before" in card["Log loss"]
     assert card["Seed"] == "0"
+
+
+def test_groups_begin_with_the_calibrator_that_was_chosen(
+    workspace: Workspace, review: str, page: AppTest
+) -> None:
+    label = "See what it does to each declared group"
+    assert not [one for one in page.button if one.label == label]
+    asked = read_review(workspace, review).question
+    set_question(workspace, review, dataclasses.replace(asked, groups=("shop",)))
+    try:
+        at = fitted(launch(PAGE, review, calibrator="beta"))
+        next(one for one in at.button if one.label == label).click().run()
+        assert at.session_state[f"groups_method_{review}"] == "beta"
+        assert healthy(at).title[0].value == "Groups"
+    finally:
+        set_question(workspace, review, asked)
 
 
 def test_hostile_class_and_column_names_stay_text(review: str, texts: Texts) -> None:
