@@ -47,7 +47,7 @@ class FrozenBins:
         Increasing, from 0 to 1, of numbers of any size from minus to plus infinity; bins are
         (a, b], the first closed at its left end.
     count : (B,) array
-        Reference rows in each bin, at least 1.
+        Reference rows in each bin; none only beside a value that many rows share.
     """
 
     edges: FloatArray
@@ -182,10 +182,15 @@ def freeze_bins(score: Any, n_bins: int = BINS) -> FrozenBins:
 def freeze_bins_of_numbers(values: Any, n_bins: int = BINS) -> FrozenBins:
     """:func:`freeze_bins` of finite numbers (n,) of any size.
 
+    A value that fills a bin has one of its own, so that a move to either side shows. Beside the
+    least or the largest number a bin may then be empty.
+
     Examples
     --------
-    >>> freeze_bins_of_numbers([3.0, 5.0, 40.0, 70.0], 2).edges.tolist()
-    [-inf, 5.0, inf]
+    >>> freeze_bins_of_numbers(np.arange(40.0), 2).edges.tolist()
+    [-inf, 19.0, inf]
+    >>> freeze_bins_of_numbers(np.full(40, 7.0)).count.tolist()
+    [0.0, 40.0, 0.0]
     """
     numbers = checked_numbers(values, "reference")
     # of ranks, because these bins are of probabilities
@@ -193,7 +198,10 @@ def freeze_bins_of_numbers(values: Any, n_bins: int = BINS) -> FrozenBins:
     share = np.asarray((rank + 1.0) / (len(distinct) + 1.0), dtype=np.float64)
     inner = quantile_edges(share, n_bins)[1:-1]
     at = np.rint(inner * (len(distinct) + 1.0)).astype(np.int64) - 1
-    edges = np.concatenate([[-np.inf], distinct[at], [np.inf]])
+    count = np.bincount(rank, minlength=len(distinct))
+    tied = distinct[count * n_bins >= len(numbers)]  # a bin of its own, with both sides apart
+    inner = np.unique(np.concatenate([distinct[at], tied, np.nextafter(tied, -np.inf)]))
+    edges = np.concatenate([[-np.inf], inner, [np.inf]])
     return FrozenBins(edges, bin_sums(bin_index(numbers, edges), len(edges) - 1))
 
 
@@ -272,7 +280,8 @@ def stability_of_counts(
     rng = np.random.default_rng(seed)
     if together is None:
         # the last mass runs to the end of the scores, so it counts one spacing more
-        masses = rng.dirichlet(bins.count + np.eye(len(new))[-1], size=n_draws)
+        shape = np.maximum(bins.count, 1e-9) + np.eye(len(new))[-1]
+        masses = rng.dirichlet(shape, size=n_draws)
         drawn = rng.multinomial(m, masses).astype(np.float64)
     else:
         drawn = m * np.maximum(bins.count / n + together.drawn(n_draws, rng), 0.0)

@@ -146,4 +146,16 @@ def test_numbers_of_any_size_are_compared_as_scores_are() -> None:
     assert frozen.wasserstein.estimate.value > 49.0
     with pytest.raises(InputError, match="row 2"):
         number_shift(old, [1.0, np.nan], noun="x")
-    assert freeze_bins_of_numbers(np.full(5, 3.0)).count.tolist() == [5.0]
+    assert freeze_bins_of_numbers(np.full(5, 3.0)).count.tolist() == [0.0, 5.0, 0.0]
+
+
+@pytest.mark.parametrize("new", [2.0, 4.0])
+def test_numbers_that_leave_a_value_that_most_shared_have_moved(new: float) -> None:
+    old = np.where(np.arange(400) < 380, 3.0, np.linspace(1.0, 5.0, 400))
+    frozen = freeze_bins_of_numbers(old)
+    same, moved = (
+        number_shift(old, values, noun="x", bins=frozen)
+        for values in (np.full(200, 3.0), np.full(200, new))
+    )
+    assert same.tests[0].estimate.value < 0.2
+    assert moved.tests[0].estimate.value > 4.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.estimate import Estimate, share_estimate, value_text
@@ -25,6 +25,7 @@ from kdcal_core.statistics import (
     design_of,
     effective_size,
     mean_interval,
+    t_quantile,
 )
 
 STATED = (0.5, 0.8, 0.95)
@@ -47,6 +48,8 @@ _NODES, _WEIGHTS = (one / 2.0 for one in np.polynomial.legendre.leggauss(64))
 _NODES = _NODES + 0.5
 _BLOCK = 16_384  # rows at a time, to save memory
 _LEAST = 50  # reference rows
+_LEAST_LABELS = 30  # of a PIT distance
+_MATES = 1.05  # rows a cluster, from which the correlation within one can be seen
 
 
 @dataclass(frozen=True)
@@ -143,9 +146,16 @@ def width_level(distribution: PredictiveDistribution) -> float:
 
 
 def interval_widths(distribution: PredictiveDistribution) -> FloatArray:
-    """Widths of these intervals, (n,)."""
+    """Widths of these intervals, (n,), to nine digits.
+
+    Equal widths around different medians differ in the last bits, which are no change.
+    """
     low, high = distribution.interval(width_level(distribution))
-    return high - low
+    width = np.asarray(high - low, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        digits = 8.0 - np.floor(np.log10(width))
+    unit = 10.0 ** np.clip(np.nan_to_num(digits, posinf=0.0), -290.0, 290.0)
+    return np.asarray(np.round(width * unit) / unit)
 
 
 def forecast_measures(
@@ -178,6 +188,8 @@ def forecast_measures(
     )
     pit = randomised_pit(distribution, y, seed)
     distance = wasserstein(pit, level=level, seed=seed, sample_weight=design)
+    if len(y) < _LEAST_LABELS:  # its interval would exclude 0 however well calibrated they are
+        distance = replace(distance, low=math.nan, high=math.nan, interval="too few rows for one")
     name = "Continuous ranked probability score"
     return ForecastMeasures(
         crps=_mean(distribution.crps(y), name, "CRPS", level, dependence),
@@ -256,9 +268,9 @@ def label_free_forecasts(
     else:
         value = factor.value * float(fresh.mean())
         spread = float((residual**2).sum() / (expects**2).sum())
-        effect = float(design_effect(residual / expects.mean(), np.ones(n), old_alone))
-        own = spread * float((fresh**2).sum()) / m**2 * max(effect, 1.0)
-        z = float(ndtri(0.5 + level / 2.0))
+        effect, freedom = _effect(residual / expects.mean(), old_alone, new_alone)
+        own = spread * float((fresh**2).sum()) / m**2 * effect
+        z = t_quantile(level, freedom)
         of_factor = (factor.high - factor.low) / 2.0 * float(fresh.mean())
         half = math.hypot(of_factor, z * math.sqrt(own))
         how = "delta method, for the factor and the new outcomes"
@@ -275,6 +287,33 @@ def label_free_forecasts(
         n_reference=n,
         n_new=m,
     )
+
+
+def _effect(
+    residual: FloatArray, old: Dependence | None, new: Dependence | None
+) -> tuple[float, float]:
+    """By how much dependence multiplies the variance of the new rows' mean, and its freedom.
+
+    New clusters may be larger than those of the reference rows: what is taken over is the
+    correlation within a cluster, 1 where hardly two reference rows share one.
+    """
+    effect = max(float(design_effect(residual, np.ones(len(residual)), old)), 1.0)
+    if old is None or new is None:
+        return effect, math.inf
+    if old.kind == "time":
+        return effect, math.inf
+    then, now = (_mates(one) for one in (old, new))
+    if now <= 1.0:
+        return effect, math.inf
+    within = min((effect - 1.0) / (then - 1.0), 1.0) if then > _MATES else 1.0
+    larger = max(effect, 1.0 + (now - 1.0) * within)  # few clusters show little of either
+    return larger, max(float(len(np.unique(new.unit))) - 1.0, 1.0)
+
+
+def _mates(clusters: Dependence) -> float:
+    """How many rows the cluster of a row has, on the mean of rows."""
+    sizes = np.bincount(clusters.unit).astype(np.float64)
+    return float((sizes**2).sum() / sizes.sum())
 
 
 def _factor(

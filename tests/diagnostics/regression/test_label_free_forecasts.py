@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 from kdcal_core.diagnostics import expected_crps, label_free_forecasts
+from kdcal_core.diagnostics.regression.label_free_forecasts import (
+    forecast_measures,
+    interval_widths,
+)
 from kdcal_core.distributions import LogNormal, Normal, Quantiles
 from kdcal_core.statistics import Dependence
 
@@ -80,3 +84,35 @@ def test_clusters_widen_the_interval() -> None:
     )
     assert alone.crps.value == found.crps.value
     assert found.crps.high - found.crps.low > 1.5 * (alone.crps.high - alone.crps.low)
+
+
+def test_equal_widths_around_other_medians_are_equal() -> None:
+    rng = np.random.default_rng(0)
+    widths = interval_widths(Normal(rng.normal(size=400) * 1e3, 1.0))
+    assert len(np.unique(widths)) == 1
+    assert widths[0] == pytest.approx(2 * 1.2815515655)
+
+
+def test_a_pit_distance_of_a_few_labels_has_no_interval() -> None:
+    few, more = (
+        forecast_measures(Normal(np.zeros(n), 1.0), np.linspace(-1, 1, n)) for n in (10, 30)
+    )
+    assert not np.isfinite([few.pit_distance.low, few.pit_distance.high]).any()
+    assert np.isfinite([more.pit_distance.low, more.pit_distance.high]).all()
+
+
+def test_new_clusters_that_are_larger_make_the_expected_crps_less_certain() -> None:
+    rng = np.random.default_rng(1)
+    shared = np.repeat(rng.normal(size=200), 2)  # pairs of reference rows that go together
+    y = np.sqrt(0.5) * (shared + rng.normal(size=400))
+    reach = {}
+    for size in (1, 40):
+        units = np.r_[np.repeat(np.arange(200), 2), 200 + np.arange(400) // size]
+        found = label_free_forecasts(
+            Normal(np.zeros(400), 1.0),
+            y,
+            Normal(np.zeros(400), 1.0),
+            dependence=Dependence.of("cluster", units),
+        )
+        reach[size] = found.crps.high - found.crps.value
+    assert reach[40] > 1.3 * reach[1]
