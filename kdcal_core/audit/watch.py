@@ -26,7 +26,7 @@ from kdcal_core.audit.watch_state import (
     in_long_runs,
     with_counted,
 )
-from kdcal_core.data import feature_frame, row_dependence
+from kdcal_core.data import Task, feature_frame, row_dependence
 from kdcal_core.diagnostics import (
     SequentialCalibration,
 )
@@ -234,12 +234,20 @@ def _begun(watching: Watching, old: Reference, of: Watched, alpha: float) -> Wat
     return WatchState(of, bins[0], watching.start(bins, alpha), further_bins=bins[1:])
 
 
+_NOT_TOLD = (
+    "Rows of the table {name} cannot be told from those of tables before, because many are equal "
+    "by chance. If it holds earlier rows too, the sequential test counts them again: give new rows "
+    "only, or a column that tells rows apart."
+)
+
+
 def _counts(state: WatchState, one: _Rows) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Which rows the test counts: labelled ones that it has not counted; a note on the others."""
     counts = one.rows.labelled
     copies = counted_before(state, one.rows.keys[counts], one.rows.fine)
     if not copies.any():
-        return counts, ()
+        unknown = len(state.counted) and counts.any() and not (one.rows.fine and state.fine)
+        return counts, (_NOT_TOLD.format(name=one.known.name[:80]),) if unknown else ()
     n, of = int(copies.sum()), int(counts.sum())
     counts = counts.copy()
     counts[np.flatnonzero(counts)[copies]] = False
@@ -361,6 +369,13 @@ def _test_alone(together: Dependence | None) -> tuple[str, ...]:
     )
 
 
+_HELD_BY: dict[Task, str] = {
+    "classification": "Limits, if there are any, are held against estimates without labels",
+    "regression": "Limits on the CRPS, if there are any, are held against its estimate without "
+    "labels, those on PIT distance and coverage against the rows with a label",
+}
+
+
 def _notes(review: Review, weighted: bool, table: WatchedTable, of: Watched) -> tuple[str, ...]:
     notes = list(open_doubts(review))
     if weighted:
@@ -373,8 +388,7 @@ def _notes(review: Review, weighted: bool, table: WatchedTable, of: Watched) -> 
         lacking = counted(table.rows - table.labelled, "row")
         notes.append(
             f"{lacking} {'has' if table.rows - table.labelled == 1 else 'have'} no label yet. "
-            "Limits, if there are any, are held against estimates without labels, and the "
-            "sequential test uses the other rows. If one outcome is known sooner than the other, "
-            "wait for all labels."
+            f"{_HELD_BY[review.task]}, and the sequential test uses the other rows. If one outcome "
+            "is known sooner than the other, wait for all labels."
         )
     return tuple(notes)

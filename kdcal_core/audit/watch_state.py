@@ -124,14 +124,16 @@ def in_long_runs(outcomes: NDArray[np.int64]) -> bool:
 def counted_before(state: WatchState, keys: Keys, fine: bool) -> NDArray[np.bool_]:
     """Which labelled rows, by their keys, the test has counted already.
 
-    None are, unless more rows are equal than chance gives (`kdcal_core.data.equal_rows`). If two
-    rows of a table are equal and one of them was counted, the first is left out. Labels are not
-    compared, because a choice of rows by their labels would spoil the test.
+    None are, unless more rows are equal than chance gives (`kdcal_core.data.equal_rows`), or the
+    table begins with the rows that were counted last, in their order, as a file does that grows. If
+    two rows of a table are equal and one of them was counted, the first is left out. Labels are
+    not compared, because a choice of rows by their labels would spoil the test.
     """
     left_out = np.zeros(len(keys), dtype=bool)
     if not len(keys) or not len(state.counted):
         return left_out
     if not equal_rows(state.counted, keys, fine=fine and state.fine).beyond_chance:
+        left_out[: _begun_again(state.counted, keys)] = True
         return left_out
     before = Counter(state.counted.tolist())
     for at, key in enumerate(keys.tolist()):
@@ -139,6 +141,23 @@ def counted_before(state: WatchState, keys: Keys, fine: bool) -> NDArray[np.bool
             before[key] -= 1
             left_out[at] = True
     return left_out
+
+
+_BY_CHANCE = 1e-6  # that so many rows in a row are equal
+
+
+def _begun_again(counted: Keys, keys: Keys) -> int:
+    """How many keys at the start are the last of those that were counted, in the same order."""
+    _, share = np.unique(counted, return_counts=True)
+    alike = float((share.astype(np.float64) ** 2).sum()) / len(counted) ** 2
+    for start in np.flatnonzero(counted == keys[0]):
+        n = len(counted) - int(start)
+        few = min(n, 16)  # most starts end here
+        if n > len(keys) or not np.array_equal(counted[start : start + few], keys[:few]):
+            continue
+        if np.array_equal(counted[start:], keys[:n]):
+            return n if len(counted) * alike**n < _BY_CHANCE else 0
+    return 0
 
 
 def with_counted(state: WatchState, keys: Keys, fine: bool) -> WatchState:
@@ -236,7 +255,8 @@ def _are_bins(bins: FrozenBins, low: float) -> bool:
         and bool((np.diff(edges) > 0.0).all())
         and edges[0] == low
         and edges[-1] == (1.0 if low == 0.0 else -low)
-        and bool((count >= 1.0).all())
+        and bool((count >= (1.0 if low == 0.0 else 0.0)).all())
+        and bool(count.sum() >= 1.0)
     )
 
 

@@ -669,7 +669,22 @@ def test_rows_that_are_equal_by_chance_all_count(place: Path, config: AuditConfi
     path.write_bytes(state_bytes(run_watch(config, written(few(300), place / "f1.csv")).state))
     found = run_watch(config, written(few(200), place / "f2.csv"), state=path)
     assert found.state.test.n == 500
-    assert not found.notes
+    (note,) = found.notes
+    assert "cannot be told from those of tables before" in note
+
+
+def test_a_file_that_grows_counts_its_rows_once(place: Path, config: AuditConfig) -> None:
+    rng = np.random.default_rng(6)
+    p = rng.integers(1, 10, 400) / 10.0  # nine probabilities: no row is unlike all others
+    y = np.where(rng.random(400) < p, "yes", "no")
+    grown = pd.DataFrame({"proba_no": 1.0 - p, "proba_yes": p, "y": y})
+    path, state = place / "grown.json", None
+    for n in (100, 250, 400):
+        found = run_watch(config, written(grown[:n], place / f"g{n}.csv"), state=state)
+        state = path
+        state.write_bytes(state_bytes(found.state))
+        assert found.state.test.n == n
+    assert "250 of 400 labelled rows" in found.notes[0]
 
 
 def test_a_state_keeps_the_keys_of_so_many_rows(late: Watch, monkeypatch: Any) -> None:
