@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kdcal_core.statistics import Dependence, GroupSums, RowGroups, correlation
+from kdcal_core.statistics.row_groups import is_telling
 from kdcal_core.store import decode, encode
 
 RNG = np.random.default_rng(0)
@@ -55,6 +56,15 @@ def test_rows_are_known_by_outcomes_and_sorted_ones_by_their_file() -> None:
     assert correlation(here, there) is None
     assert correlation(here, groups_of(ordered, file="a").sums(NOISE)) is not None
     assert correlation(mine, None) is None
+
+
+def test_an_order_that_any_set_may_have_tells_nothing() -> None:
+    rng = np.random.default_rng(3)
+    drawn = rng.integers(0, 2, 1000)
+    for alike in (np.sort(drawn), np.tile([0, 1], 500), np.repeat(np.arange(25), 40)):
+        assert not is_telling(alike)
+    assert is_telling(drawn)
+    assert is_telling(np.sort(rng.normal(size=200)))  # the numbers themselves tell
 
 
 def test_too_few_rows_clusters_or_differences_have_no_sums() -> None:

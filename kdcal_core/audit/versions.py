@@ -26,6 +26,7 @@ from kdcal_core.review import Limit, Review
 from kdcal_core.statistics import GroupSums, correlation
 from kdcal_core.text import figures_text, in_sentence, listed
 
+_ALMOST_ALL = 0.9  # share of rows in common, below which two sets are others
 _NAMES_SAID = 4
 Facts = tuple[tuple[str, str, str], ...]
 """What differs, with what it was and what it is. Untrusted text."""
@@ -142,7 +143,10 @@ def _compared(before: AuditContent, after: AuditContent) -> ComparedAudits:
     old, new = _named(before), _named(after)
     both = {name: (old[name], one) for name, one in new.items() if name in old}
     same_file = before.judged_file == after.judged_file
-    same_rows = same_file or bool(before.rows_known_by == after.rows_known_by != "")
+    overlap = row_overlap(before.sketch, after.sketch)
+    disproved = not overlap.why_not and overlap.high < _ALMOST_ALL
+    alike = bool(before.rows_known_by == after.rows_known_by != "")
+    same_rows = same_file or (alike and not disproved)
     pairs = {
         name: (then.sums, now.sums) if same_rows else (None, None)
         for name, (then, now) in both.items()
@@ -159,7 +163,7 @@ def _compared(before: AuditContent, after: AuditContent) -> ComparedAudits:
         only_before=tuple(name for name in old if name not in new),
         only_after=tuple(name for name in new if name not in old),
         same_file=same_file,
-        overlap=None if same_rows else row_overlap(before.sketch, after.sketch),
+        overlap=None if same_rows else overlap,
         paired=any(correlation(*pair) is not None for pair in pairs.values()),
         unpaired=tuple(
             one.label
@@ -205,7 +209,10 @@ def overlap_words(found: ComparedAudits) -> str:
     if one.low <= one.chance:
         if one.share == 0.0:
             most = f" (at most {high})" if one.high > 0.0 else ""
-            return f"None of the later rows was judged before{most}."
+            return (
+                f"Few or none of the later rows equal, in every column, one that was judged before"
+                f"{most}."
+            )
         return (
             f"{share} of the later rows ({low} to {high}) equal one that was judged before, and "
             f"chance gives {_share_text(one.chance)}: that is no sign that they are the same."
@@ -240,9 +247,9 @@ def paired_words(found: ComparedAudits) -> str:
         return ""
     if not found.paired:
         return (
-            "Intervals of differences are those of independent rows, and too wide: an audit of an "
-            "earlier version of kdcal, of a summary of rows or of fewer than 160 rows holds "
-            "nothing that pairs them."
+            "Intervals of differences are those of independent rows, and mostly too wide. Nothing "
+            "pairs audits of an earlier version of kdcal, of a summary of rows, of fewer than 160 "
+            "rows or of few clusters, nor audits with other weights or clusters."
         )
     if not found.unpaired:
         return "Differences are paired."

@@ -17,6 +17,7 @@ KEPT = 1024
 """Rows of a sketch, at most."""
 LEAST_SEEN = 20
 """Rows of the later set that a statement takes, at least."""
+_FEWEST_COMMON = 20  # rows in both sets; what is known of fewer would be known of persons
 _MOST_EQUAL = 0.05  # share of a set's rows that may equal others of it
 
 
@@ -169,8 +170,12 @@ def row_overlap(before: RowSketch | None, after: RowSketch | None) -> RowOverlap
     exact, seen = not ends, len(mine)
     if not exact and seen < LEAST_SEEN:
         return RowOverlap(why_not="the sets differ too much in size")
-    share = float(np.isin(mine, before.least).mean())
-    low, high = (share, share) if exact else map(float, clopper_pearson(share, seen, 0.95))
+    common = int(np.isin(mine, before.least).sum())
+    share = common / seen if common >= _FEWEST_COMMON else 0.0
+    if 0 < common < _FEWEST_COMMON or (exact and not common):  # a guess at one row stays one
+        low, high = 0.0, min(_FEWEST_COMMON / seen, 1.0)
+    else:
+        low, high = (share, share) if exact else map(float, clopper_pearson(share, seen, 0.95))
     pairs = sum(one.n - one.distinct for one in (before, after))
     among = 0.5 * (float(before.n) ** 2 + float(after.n) ** 2)
     return RowOverlap(share, low, high, seen, pairs / among * before.n)

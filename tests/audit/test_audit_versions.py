@@ -106,7 +106,7 @@ def test_audits_of_one_file_that_nothing_pairs_say_so(content: AuditContent) -> 
     found = compare_audits(replace(content, sums={}, measured=measured), content)
     assert found.same_rows
     assert not found.paired
-    assert "holds nothing that pairs them" in paired_words(found)
+    assert "Nothing pairs audits of an earlier version" in paired_words(found)
 
 
 def test_changed_limits_are_facts(content: AuditContent) -> None:

@@ -92,3 +92,12 @@ def test_a_file_keeps_it_and_refuses_what_is_none() -> None:
     ):
         with pytest.raises(ValueError, match="no sketch"):
             replace(mine, **change)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_guess_at_one_row_stays_a_guess(right: bool) -> None:
+    rows = [5, *range(3000, 3020)]
+    outcomes = Y[rows] if right else np.where(Y[rows] == "no", "yes", "no")
+    found = row_overlap(sketch(slice(0, 300)), row_sketch(TABLE.iloc[rows], outcomes, KEY))
+    assert (found.share, found.low) == (0.0, 0.0)
+    assert found.high > 0.9
