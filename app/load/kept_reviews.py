@@ -33,7 +33,7 @@ def kept_reviews(found: list[Used]) -> None:
     title = "Your reviews" if sign_in.is_on() else "Reviews on this machine"
     st.header(title, anchor=_ANCHOR)
     shown = found[: st.session_state.get(_SHOWN, _TEN)]
-    labels = unique_labels([printable(review.title, 70) for review, _ in shown])
+    labels = unique_labels([_label(review) for review, _ in shown])
     names = unique_labels([words_of(label) for label in labels])
     with st.container(gap="xxsmall"):
         for (review, used), label, name in zip(shown, labels, names, strict=True):
@@ -41,6 +41,12 @@ def kept_reviews(found: list[Used]) -> None:
     if len(found) > len(shown) and st.button("Show ten more", key="kept_more"):
         st.session_state[_SHOWN] = len(shown) + _TEN
         st.rerun()
+
+
+def _label(review: Review) -> str:
+    """The title; the button that opens a sample anew has the sample's."""
+    before = ", opened before" if review.sample else ""
+    return f"{printable(review.title, 70)}{before}"
 
 
 def _row(review: Review, used: float, label: str, name: str) -> None:

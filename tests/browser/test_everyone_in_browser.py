@@ -11,7 +11,7 @@ import pytest
 from made_reviews import line, review_of, too_sure
 
 from app.shared.navigation import places
-from kdcal_core.review import Workspace, rename_review
+from kdcal_core.review import Workspace, rename_review, start_sample
 
 pytestmark = pytest.mark.browser
 
@@ -21,6 +21,7 @@ def reviews(home: Path) -> dict[str, str]:
     workspace = Workspace(home)
     for title in ("March <b>audit</b>", "March <b>audit</b>", "log_income.csv"):
         rename_review(workspace, review_of(workspace, calibration=too_sure(100, 2)), title)
+    start_sample(workspace, "digits_predictions")  # the gallery has a button of that title too
     return {
         "classification": review_of(
             workspace, calibration=too_sure(300, 0), evaluation=too_sure(300, 1)
