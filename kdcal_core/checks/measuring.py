@@ -182,7 +182,7 @@ def with_group_sums(measured: MeasuredChecks, evidence: Evidence) -> MeasuredChe
     >>> import numpy as np
     >>> from kdcal_core.data import ScoredSet
     >>> proba = np.tile([[0.9, 0.1], [0.2, 0.8]], (500, 1))
-    >>> y = np.arange(1000) // 3 % 2
+    >>> y = np.random.default_rng(0).integers(0, 2, 1000)
     >>> rows = ScoredSet(proba, y, ("no", "yes"), "", "evaluation")
     >>> measured = measure_checks(Evidence(rows), ["KC002"])
     >>> (found,) = with_group_sums(measured, Evidence(rows)).checks

@@ -52,7 +52,7 @@ def row_groups(rows: AnyRows, file: str = "") -> RowGroups | None:
 
     Examples
     --------
-    >>> y = np.arange(400) % 2
+    >>> y = np.random.default_rng(0).integers(0, 2, 400)
     >>> one = ScoredSet(np.full((400, 2), 0.5), y, ("no", "yes"), "", "evaluation")
     >>> other = ScoredSet(np.full((400, 2), 0.5), 1 - y, ("yes", "no"), "", "evaluation")
     >>> row_groups(one).rows == row_groups(other).rows
