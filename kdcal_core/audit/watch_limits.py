@@ -105,6 +105,11 @@ def check_limits(limits: WatchLimits, asked: int | None, task: Task) -> None:
             )
 
 
+def held(key: str, title: str, estimate: Estimate, limit: Limit, source: Source) -> WatchResult:
+    """An estimate held against its limit."""
+    return WatchResult(key, title, estimate, limit, source, verdict_of(estimate, limit))
+
+
 def judged(
     limits: WatchLimits,
     shift: ScoreShift,
@@ -115,30 +120,31 @@ def judged(
 ) -> list[WatchResult]:
     """A verdict for every measure that has a limit."""
     found: list[WatchResult] = []
-
-    def judge(key: str, title: str, estimate: Estimate, limit: Limit, source: Source) -> None:
-        verdict = verdict_of(estimate, limit)
-        found.append(WatchResult(key, title, estimate, limit, source, verdict))
-
     if math.isfinite(limits.psi_at_most):
         limit = Limit(high=limits.psi_at_most)
-        judge("psi_at_most", "Drift of the scores", shift.psi.estimate, limit, "scores")
+        found.append(
+            held("psi_at_most", "Drift of the scores", shift.psi.estimate, limit, "scores")
+        )
     of_event = estimated.event
     watched = estimated.predictions if event is None or of_event is None else of_event
     if limits.unknown_at_most is not None:
         limit = Limit(high=limits.unknown_at_most)
         if watched.weighted_by == "features":
-            judge("unknown_at_most", UNLIKE, watched.outside, limit, "features")
+            found.append(held("unknown_at_most", UNLIKE, watched.outside, limit, "features"))
         else:
-            judge("unknown_at_most", BEYOND_SCORES, watched.outside, limit, "scores")
+            found.append(held("unknown_at_most", BEYOND_SCORES, watched.outside, limit, "scores"))
     known = labels if all_labelled else None
     source: Source = "without labels" if known is None else "labels"
     if limits.accuracy_at_least is not None:
         one = estimated.predictions.rate.rows if known is None else known.accuracy
-        judge("accuracy_at_least", "Accuracy", one, Limit(low=limits.accuracy_at_least), source)
+        found.append(
+            held("accuracy_at_least", "Accuracy", one, Limit(low=limits.accuracy_at_least), source)
+        )
     if limits.auc_at_least is not None and of_event is not None:
         area = of_event.auc.rows if known is None or known.auc is None else known.auc
-        judge("auc_at_least", "AUROC of the event", area, Limit(low=limits.auc_at_least), source)
+        found.append(
+            held("auc_at_least", "AUROC of the event", area, Limit(low=limits.auc_at_least), source)
+        )
     if limits.rate_change_at_most is not None and of_event is not None:
         rate = of_event.rate.rows if known is None or known.rate is None else known.rate
         change = replace(
@@ -147,11 +153,13 @@ def judged(
             label="Change of the event's rate",
         )
         limit = Limit(-limits.rate_change_at_most, limits.rate_change_at_most)
-        judge("rate_change_at_most", "Change of the event's rate", change, limit, source)
+        found.append(
+            held("rate_change_at_most", "Change of the event's rate", change, limit, source)
+        )
     if limits.calibration_error_at_most is not None:
         error = watched.calibration_error if known is None else known.calibration_error
         limit = Limit(high=limits.calibration_error_at_most)
-        judge("calibration_error_at_most", "Calibration error", error, limit, source)
+        found.append(held("calibration_error_at_most", "Calibration error", error, limit, source))
     return found
 
 
@@ -164,41 +172,41 @@ def judged_forecasts(
 ) -> list[WatchResult]:
     """The same of a regression. What only labels show is judged by those that there are."""
     found: list[WatchResult] = []
-
-    def judge(key: str, title: str, estimate: Estimate, limit: Limit, source: Source) -> None:
-        verdict = verdict_of(estimate, limit)
-        found.append(WatchResult(key, title, estimate, limit, source, verdict))
-
     if math.isfinite(limits.psi_at_most):
         for one in shifts:
             limit = Limit(high=limits.psi_at_most)
-            judge("psi_at_most", f"Drift of the {one.noun}", one.psi.estimate, limit, "scores")
+            found.append(
+                held("psi_at_most", f"Drift of the {one.noun}", one.psi.estimate, limit, "scores")
+            )
     if limits.unknown_at_most is not None:
         limit = Limit(high=limits.unknown_at_most)
-        judge("unknown_at_most", BEYOND_FORECASTS, estimated.outside, limit, "forecasts")
+        found.append(
+            held("unknown_at_most", BEYOND_FORECASTS, estimated.outside, limit, "forecasts")
+        )
     if limits.crps_at_most is not None:
         limit = Limit(high=limits.crps_at_most)
         if labels is None or not all_labelled:
-            judge("crps_at_most", "CRPS", estimated.crps, limit, "without labels")
+            found.append(held("crps_at_most", "CRPS", estimated.crps, limit, "without labels"))
         else:
-            judge("crps_at_most", "CRPS", labels.crps, limit, "labels")
+            found.append(held("crps_at_most", "CRPS", labels.crps, limit, "labels"))
     if limits.calibration_error_at_most is not None and labels is not None:
         limit = Limit(high=limits.calibration_error_at_most)
-        judge("calibration_error_at_most", "PIT distance", labels.pit_distance, limit, "labels")
+        found.append(
+            held("calibration_error_at_most", "PIT distance", labels.pit_distance, limit, "labels")
+        )
     if limits.coverage_error_at_most is not None and labels is not None:
         most = limits.coverage_error_at_most
         for row in labels.coverage:
             title = f"Coverage of the {100 * row.level:g}% intervals"
             limit = Limit(row.level - most, row.level + most)
-            judge("coverage_error_at_most", title, row.coverage, limit, "labels")
+            found.append(held("coverage_error_at_most", title, row.coverage, limit, "labels"))
     return found
 
 
 def judged_by_density(found: UnknownChange, most: float) -> WatchResult:
     """The verdict of the share of rows that lie where the model has seen hardly any data."""
     limit, title = Limit(high=most), "Unknown rows by density"
-    verdict = verdict_of(found.new, limit)
-    return WatchResult("unknown_by_density_at_most", title, found.new, limit, "features", verdict)
+    return held("unknown_by_density_at_most", title, found.new, limit, "features")
 
 
 def signal(test: SequentialCalibration | None, after: CalibrationWatch) -> tuple[WatchResult, ...]:
