@@ -104,7 +104,11 @@ class CheckResult:
         worst, check = self.worst, self.check
         below = worst.estimate.value < self.limit.low
         words = check.fault_below if below and check.fault_below else check.fault
-        return words.replace("{name}", printable(worst.name, _LONGEST_NAME))
+        if "{name}" not in words:
+            return words
+        n = sum(one.verdict == "fail" for one in self.parts)
+        more = f" (the worst of {n:,} that fail)" if n > 1 else ""
+        return words.replace("{name}", printable(worst.name, _LONGEST_NAME)) + more
 
     @property
     def remedy(self) -> str:

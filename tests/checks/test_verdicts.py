@@ -411,6 +411,14 @@ def test_a_fault_is_named_on_its_side(result: CheckResult, fault: str) -> None:
     assert said == f"The model fails 1 of 1 check: {fault}."
 
 
+def test_a_headline_says_that_other_parts_fail_too() -> None:
+    one = failing("KC006", -0.2, Limit(-0.03, 0.03), "well")
+    passing = replace(one.parts[0], verdict="pass")
+    parts = (one.parts[0], replace(one.parts[0], name="sick"), passing)
+    said = headline(CheckedReview((replace(one, parts=parts),), 0.95, 900))
+    assert said.endswith(": it states well too seldom (the worst of 2 that fail).")
+
+
 def test_the_same_fault_is_said_once_and_a_long_name_is_cut() -> None:
     low = Limit(-0.03, 0.03)
     twice = (failing("KC002", -0.2, low), failing("KC003", 0.5, Limit(-0.3, 0.3)))
