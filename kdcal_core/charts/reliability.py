@@ -22,7 +22,7 @@ from kdcal_core.charts.chart import (
 )
 from kdcal_core.charts.marks import boxes, identity, ribbon, tiers
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
-from kdcal_core.diagnostics import reliability_finding
+from kdcal_core.diagnostics import beyond_noise, reliability_finding
 from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
 from kdcal_core.text import counted, in_sentence
 
@@ -83,12 +83,13 @@ def reliability_chart(
     >>> chart.alt
     'Reliability diagram of 100 rows: says 0.95 sees 0.70 (100 rows).'
     """
-    curve = found.curves[0]
+    curve, sure = found.curves[0], len(found.curves) > 1 or beyond_noise(found)[0]
+    of_class = found.kind == "class"
     return Chart(
-        reliability_figure(curve, dark=dark, of_class=found.kind == "class", small=small),
+        reliability_figure(curve, dark=dark, of_class=of_class, small=small, sure=sure),
         finding=reliability_finding(found, class_names=class_names or None),
         alt=reliability_alt(curve),
-        how_to_read=(_OF_CLASS if found.kind == "class" else _OF_CONFIDENCE) + _HOW_DRAWN,
+        how_to_read=(_OF_CLASS if of_class else _OF_CONFIDENCE) + _HOW_DRAWN,
         table=curve.table,
         name="reliability diagram",
     )
@@ -100,7 +101,11 @@ def reliability_by_class_chart(
     """One small diagram per class, for the `MAX_PANELS` classes with most rows."""
     curves = largest_curves(found)
     x_title, y_title = reliability_titles(found.kind == "class")
-    figure = small_multiples(curves, class_names, dark=dark, x_title=x_title, y_title=y_title)
+    off = dict(zip(map(id, found.curves), beyond_noise(found), strict=True))
+    sure = [off[id(curve)] for curve in curves]  # as the finding says
+    figure = small_multiples(
+        curves, class_names, dark=dark, x_title=x_title, y_title=y_title, sure=sure
+    )
     return Chart(
         figure,
         finding=reliability_finding(found, class_names=class_names),
@@ -147,6 +152,7 @@ def reliability_figure(
     drawn_as: str = "model",
     of_class: bool = False,
     small: bool = False,
+    sure: bool = True,
 ) -> go.Figure:
     """One reliability diagram: a square from 0 to 1 over the counts of both outcomes.
 
@@ -166,6 +172,8 @@ def reliability_figure(
         Whether the stated probability is that of one class, and not the confidence.
     small : bool
         Whether to draw a lower picture without a legend, to be placed beside text.
+    sure : bool
+        False where a test of all rows finds nothing beyond noise: then every fault is pale.
 
     Examples
     --------
@@ -181,7 +189,7 @@ def reliability_figure(
     x_title, y_title = reliability_titles(of_class)
     figure = new_figure(dark, height=330 if small else 545)
     figure.add_trace(_band(curve, colours))
-    faults = [one.update(showlegend=False) for one in _faults(curve, colours)]  # named in place
+    faults = [one.update(showlegend=False) for one in _faults(curve, colours, sure)]
     figure.add_traces(faults)
     figure.add_trace(identity(colours))
     figure.add_traces(_smooth(curve, own))
@@ -227,10 +235,12 @@ def small_multiples(
     dark: bool,
     x_title: str = "Stated confidence",
     y_title: str = "How often it is right",
+    sure: Sequence[bool] | None = None,
 ) -> go.Figure:
     """One small reliability diagram per curve, all on one scale; ``label`` picks the class name.
 
-    The colour between curve and diagonal shows the fault, as in :func:`reliability_figure`.
+    The colour between curve and diagonal shows the fault, as in :func:`reliability_figure`, with
+    one ``sure`` for each curve.
     """
     colours = palette(dark)
     titles = [
@@ -243,7 +253,7 @@ def small_multiples(
         axes = panel(at)
         drawn = [
             _band(curve, colours, **axes),
-            *_faults(curve, colours, **axes),
+            *_faults(curve, colours, sure is None or sure[at], **axes),
             identity(colours, **axes),
             *_smooth(curve, colours.model, width=2.0, **axes),
             *bin_points(curve, colours.model, "Bins", 0.8, **axes),
@@ -366,20 +376,21 @@ _OVER, _UNDER = "Over-confident", "Under-confident"
 _MAYBE_OVER, _MAYBE_UNDER = "Perhaps over-confident", "Perhaps under-confident"
 
 
-def _faults(curve: ReliabilityCurve, colours: Palette, **axes: Any) -> list[go.Scatter]:
+def _faults(curve: ReliabilityCurve, colours: Palette, sure: bool, **axes: Any) -> list[go.Scatter]:
     """The area between smooth curve and diagonal, coloured by which of the two is higher.
 
-    Pale where the curve's band holds the diagonal: few rows make wide areas that say nothing.
+    Pale where the curve's band holds the diagonal, or unless it is ``sure``: few rows make wide
+    areas that say nothing.
     """
     if not curve.smooth_x.size:
         return []
     says, sees = curve.smooth_x, curve.smooth_y
     under, over = colours.diverging[0][1], colours.diverging[-1][1]
-    unsure = _within_band(curve)
+    unsure = _within_band(curve) if sure else np.ones(len(says), dtype=bool)
     traces = []
     for name, colour, opacity, edge in (
-        (_MAYBE_OVER, over, 0.14, np.minimum(says, np.where(unsure, sees, says))),
-        (_MAYBE_UNDER, under, 0.14, np.maximum(says, np.where(unsure, sees, says))),
+        (_MAYBE_OVER, over, 0.18, np.minimum(says, np.where(unsure, sees, says))),
+        (_MAYBE_UNDER, under, 0.18, np.maximum(says, np.where(unsure, sees, says))),
         (_OVER, over, 0.45, np.minimum(says, np.where(unsure, says, sees))),
         (_UNDER, under, 0.45, np.maximum(says, np.where(unsure, says, sees))),
     ):

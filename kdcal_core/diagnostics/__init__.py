@@ -187,6 +187,7 @@ from kdcal_core.diagnostics.regression.density_curve import DensityCurve, densit
 from kdcal_core.diagnostics.reliability import (
     Reliability,
     ReliabilityCurve,
+    beyond_noise,
     confidence_reliability,
     reliability,
     reliability_finding,
@@ -319,6 +320,7 @@ __all__ = [
     "auc",
     "auroc",
     "best_threshold",
+    "beyond_noise",
     "brier",
     "brier_decomposition",
     "brier_split",

@@ -428,10 +428,7 @@ def reliability_finding(
     """
     alone = len(result.curves) == 1
     found: list[tuple[ReliabilityCurve, _Stretch]] = []
-    departs = [
-        _departs(curve, result.level) if alone else _beyond_chance(curve, result)
-        for curve in result.curves
-    ]
+    departs = beyond_noise(result)
     for curve, off in zip(result.curves, departs, strict=True):
         stretch = _worst_stretch(curve) if off else None
         if stretch is not None:
@@ -448,6 +445,20 @@ def reliability_finding(
         return f"{name[0].upper()}{name[1:]}: {in_sentence(sentence)}"
     lead = f"{classes} are off by more than noise, most of all {name}"
     return f"{lead}: {in_sentence(sentence)}"
+
+
+def beyond_noise(result: Reliability) -> tuple[bool, ...]:
+    """Whether each curve is off by more than noise, as :func:`reliability_finding` judges it.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics import confidence_reliability
+    >>> beyond_noise(confidence_reliability([0.95] * 100, [0] * 30 + [1] * 70, n_bins=10))
+    (True,)
+    """
+    if len(result.curves) == 1:
+        return (_departs(result.curves[0], result.level),)
+    return tuple(_beyond_chance(curve, result) for curve in result.curves)
 
 
 @dataclass(frozen=True)

@@ -79,9 +79,15 @@ def test_faults_have_their_colour_and_points_are_visible_with_few_rows(dark: boo
     colours = palette(dark)
     panels = charts.reliability_by_class_chart(found, NAMES, dark=dark).panels
     assert panels is not None
-    for one in panels.figures:
-        (under,) = [t for t in one.data if t.name == "Under-confident"]
-        assert under.fillcolor == faded(colours.diverging[0][1], 0.45)
+    off = diagnostics.beyond_noise(found)
+    assert set(off) == {False, True}
+    for one, named in zip(panels.figures, off, strict=True):
+        under = {t.name: t.fillcolor for t in one.data if "nder-confident" in (t.name or "")}
+        assert ("Under-confident" in under) == named  # as the finding counts them
+        assert under.get("Under-confident", "") == (
+            faded(colours.diverging[0][1], 0.45) if named else ""
+        )
+        assert named or under["Perhaps under-confident"] == faded(colours.diverging[0][1], 0.18)
         points = [t for t in one.data if t.mode == "markers"]
         opacity = [float(t.marker.color.removesuffix(")").split(",")[-1]) for t in points]
         assert min(opacity) >= 0.8
