@@ -32,7 +32,7 @@ if review is not None:
         if further.measured is not None and compared.complete:
             parts.keep_verdict(review, which, judged)
         with above:
-            parts.verdict(judged)
+            parts.verdict(judged, further, compared)
             parts.what_next(review, judged, further, compared)
         with onward:
             parts.onward(review, judged)

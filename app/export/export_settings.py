@@ -23,7 +23,7 @@ from kdcal_core.tasks import ExportSettings, few_trees, partition_columns, usabl
 from kdcal_core.text import in_sentence
 
 ADDRESS = "calibrator"
-_USUAL = "platt"
+_USUAL = "recommended"
 _INPUTS = ("inputs", "")
 _ALPHA = 0.01  # the calibrator's own
 _PRUNED = (BY_TREE, "heterogeneous_auc")
@@ -64,7 +64,7 @@ def choose(review: Review) -> ExportSettings | None:
 
 
 def _first(keys: list[str], best: str | None) -> str:
-    """The calibrator in the address, or the best of the last comparison, or a default."""
+    """The calibrator in the address, or that of the last comparison, or a default."""
     asked = st.query_params.get(ADDRESS)
     return next(one for one in (asked, best, _USUAL, keys[0]) if one in keys)
 
@@ -72,7 +72,8 @@ def _first(keys: list[str], best: str | None) -> str:
 def _named(key: str) -> str:
     entry = CALIBRATORS[key]
     family, _ = CALIBRATOR_FAMILIES[entry.family]
-    return f"{entry.label}: {entry.name} ({in_sentence(family)})"
+    known = in_sentence(family) in (in_sentence(entry.label), in_sentence(entry.name))
+    return f"{entry.label}: {entry.name}" + ("" if known else f" ({in_sentence(family)})")
 
 
 def _kernel_density(review: Review, chosen: ExportSettings) -> ExportSettings:

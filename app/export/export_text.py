@@ -118,9 +118,10 @@ def compared(found: Comparison, chosen: str) -> str:
             f"it on {rows}."
         )
     if chosen in close:
+        smallest = " It is the smallest such calibrator." if chosen == preselected(found) else ""
         return (
             f"In the last comparison it cannot be told apart from {best_name}, which has the "
-            f"lowest log loss on {rows}."
+            f"lowest log loss on {rows}.{smallest}"
         )
     return f"In the last comparison it is worse than {best_name} on {rows}, by log loss."
 
@@ -135,15 +136,15 @@ def chosen_there(found: Comparison, gain: Gain, key: str) -> bool:
 def flattered(found: Comparison) -> str:
     """A note that the gain looks too large if the same rows chose the calibrator."""
     return (
-        f"It is the best of {len(found.methods) - 1:,} calibrators on these rows. Because they "
-        f"also chose it, its gain looks slightly larger than it is."
+        f"These rows also chose it, among {len(found.methods) - 1:,} calibrators, so its gain "
+        "looks slightly larger than it is."
     )
 
 
 def preselected(found: Comparison) -> str | None:
-    """The best calibrator of a comparison by log loss; None if the model itself is best."""
-    best = found.best["log_loss"]
-    return None if best == found.reference else best
+    """The smallest of the best calibrators by log loss; None if the model as it is is one."""
+    take = found.smallest_of_best("log_loss")
+    return None if take == found.reference else take
 
 
 def file_name(review: Review, key: str, suffix: str) -> str:

@@ -25,7 +25,7 @@ from kdcal_core.checks import (
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, View, Which, note_verdict, set_question, undeclared_groups
 from kdcal_core.tasks import set_reliability, verdict_edition
-from kdcal_core.text import escape_label, escape_markdown
+from kdcal_core.text import escape_label, escape_markdown, in_sentence, listed
 
 PICTURE_WIDTH = 380
 """Pixels of the picture's card; the checks take the rest of the line, or stand above it."""
@@ -52,10 +52,13 @@ def keep_verdict(review: Review, which: Which, checked: CheckedReview) -> None:
             note_verdict(session.workspace(), review, checked.verdict, edition)
 
 
-def verdict(checked: CheckedReview) -> None:
-    """The verdict in one sentence, with its mark."""
+def verdict(checked: CheckedReview, further: Answer, compared: Baseline) -> None:
+    """The verdict in one sentence, with its mark; as a first one while further checks run."""
     mark = MARKS[checked.verdict]
-    sentence = escape_markdown(headline(checked), 500)
+    said = headline(checked)
+    if further.running or not compared.complete:
+        said = f"So far, {in_sentence(said)}"
+    sentence = escape_markdown(said, 500)
     st.header(f":{mark.colour}[{mark.icon}] {sentence}", anchor=False)
 
 
@@ -63,8 +66,14 @@ def question(review: Review) -> None:
     """What is asked of the model: which of two classes is the event, and which groups count."""
     asked = review.question
     event = review.classes[review.event] if review.event is not None else None
-    label = "Question" if event is None else f"Event: {event}"
-    with st.popover(escape_label(label, 60), icon=":material/target:", type=quiet()):
+    if event is not None:
+        label, icon = f"Event: {event}", ":material/target:"
+    elif len(review.classes) == 2:
+        label, icon = "Question: the prediction", ":material/target:"
+    else:
+        named = listed(declared(review)) or "none declared"
+        label, icon = f"Groups: {named}", ":material/groups:"
+    with st.popover(escape_label(label, 60), icon=icon, type=quiet()):
         groups = choose_groups(
             review,
             f"question_groups_{review.id}",

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 from kdcal_core.calibration.calibrator_base import Calibrator
-from kdcal_core.calibration.calibrators import calibrator_entry
+from kdcal_core.calibration.calibrators import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.fitting import TREES
 from kdcal_core.errors import InputError
-from kdcal_core.text import listed
+from kdcal_core.text import in_sentence, listed
 
 # Limits of settings. The upper one bounds the memory for bins and rows in each region; no bandwidth
 # or strength needs to be below the lower one.
@@ -282,6 +282,8 @@ def configured(key: str, settings: Mapping[str, Any], *, seed: int = 0) -> Calib
 def title_of(key: str, calibrator: Calibrator, layer: str | None = None) -> str:
     """A calibrator's full name with its settings. Untrusted text where columns are named.
 
+    Of a fitted one that chose among others, the one that it chose comes first.
+
     Examples
     --------
     >>> title_of("heterogeneous_tree", configured("heterogeneous_tree", {"calibrator": "beta"}))
@@ -298,7 +300,9 @@ def title_of(key: str, calibrator: Calibrator, layer: str | None = None) -> str:
         for name, value in found.items()
         if value != usual[name] and name != _SEED
     ]
-    return f"{entry.label} with {', '.join(others)}" if others else entry.name
+    name = f"{entry.label} with {', '.join(others)}" if others else entry.name
+    chosen = CALIBRATORS.get(getattr(calibrator, "chosen_", ""))
+    return name if chosen is None else f"{chosen.name}, {in_sentence(name)}"
 
 
 def _title_by_regions(found: Mapping[str, Any], layer: str | None) -> str:

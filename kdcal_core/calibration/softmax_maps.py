@@ -451,5 +451,4 @@ CalibratorEntry(
     "classes are kept small.",
     "standard",
     compared=False,
-    offered=True,
 ).offer()

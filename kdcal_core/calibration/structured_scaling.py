@@ -199,6 +199,7 @@ CalibratorEntry(
     "few rows. Good with two classes and with many, also on few rows.",
     "standard",
     compared=False,
+    offered=True,
 ).offer()
 
 CalibratorEntry(
@@ -211,4 +212,5 @@ CalibratorEntry(
     "classes'. Good where the model confuses some classes with each other.",
     "standard",
     compared=False,
+    offered=True,
 ).offer()

@@ -269,7 +269,7 @@ def comparison_finding(found: Comparison, measure: str) -> str:
     else:
         lead = f"{_named(found, close)} cannot be told apart in {title}, on {rows}"
     pairs = {pair.key: pair for pair in found.paired[measure, "model"]}
-    return f"{lead}; {_held(found, pairs, others)}."
+    return f"{lead}; {_held(found, pairs, others)}.{_to_take(found, measure)}"
 
 
 def against_model(found: Comparison, measure: str) -> str:
@@ -372,6 +372,19 @@ def _held(found: Comparison, pairs: dict[str, PairedDifference], keys: Sequence[
     of = "" if len(keys) == 1 else f" of {method_name(found, first)}"
     gain = f"{value_text(change)}, {interval_text(change)}"
     return f"{who} better than the model as it is (paired difference{of} {gain})"
+
+
+def _to_take(found: Comparison, measure: str) -> str:
+    """Which of several equally good methods is the simplest to use; "" if one is the best."""
+    if len(found.close_to_best(measure)) == 1:
+        return ""
+    take = found.smallest_of_best(measure)
+    if take == found.reference:
+        return " Keep the model as it is."
+    if all(pair.verdict != "better" for pair in found.paired[measure, "model"]):
+        return ""
+    one = found.method(take)
+    return f" The smallest of them is {one.name}, with {bytes_text(one.size_bytes)}."
 
 
 def _speed(found: Comparison, measure: str) -> str:

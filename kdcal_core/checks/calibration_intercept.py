@@ -33,8 +33,8 @@ Check(
     tasks=("classification",),
     limit=Limit(-0.3, 0.3),  # odds within a third of what is stated
     measured=_measured,
-    remedy="Check that these rows have the share of events that the model was trained for. One "
-    "number added to the log odds, as Platt scaling does, puts it right.",
+    remedy="Check that these rows have the share of events that the model was trained for. If "
+    "they do, calibrate it: one number added to the log odds is enough where the slope is right.",
     page="reliability",
     method="Cox's recalibration line with slope 1; the interval is that of the profile likelihood.",
     from_summary=Way(_from_summary),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.diagnostics import ood_calibration_error
@@ -36,7 +38,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         prior_rows=rows,
         level=level,
     )
-    return [Part(found)]
+    return [Part(replace(found, label="Distance to the prior (OCE)"))]
 
 
 Check(

@@ -11,7 +11,7 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MEASURES, HeldOut, held_out_answers, methods_of
 from kdcal_core.review import Limit
 
-QUICK_CALIBRATORS = ("sts", "platt", "beta", "isotonic")
+QUICK_CALIBRATORS = ("sts", "platt", "beta", "isotonic", "svs")
 """Calibrators that are tried: few, quick to fit, and safe with few rows."""
 
 
@@ -69,10 +69,9 @@ Check(
     limit=Limit(high=0.05),
     percent=True,
     measured=_measured,
-    remedy="A repair is worth it: compare the calibrators on these rows and export the one that "
-    "is recommended.",
+    remedy="A repair is worth it: Compare finds the calibrator to export.",
     page="compare",
-    method="What four quick calibrators gain in log loss on rows that they were not fitted on, "
+    method="What five quick calibrators gain in log loss on rows that they were not fitted on, "
     "over the model's log loss there. Fieller's interval: both are uncertain, and paired by row.",
     needs=_needs,
     quick=False,

@@ -153,6 +153,19 @@ class Comparison:
         pairs = self.paired[measure, "best"]
         return tuple(pair.key for pair in pairs if pair.verdict != "worse")
 
+    def smallest_of_best(self, measure: str) -> str:
+        """Key of the smallest fitted state among those that cannot be told apart from the best.
+
+        The model as it is comes before any calibrator, and a calibrator that is better than the
+        model beyond chance before one that is not.
+        """
+        close = self.close_to_best(measure)
+        if self.reference in close:
+            return self.reference
+        verdicts = {pair.key: pair.verdict for pair in self.paired[measure, "model"]}
+        better = [key for key in close if verdicts[key] == "better"]
+        return min(better or close, key=lambda key: self.method(key).size_bytes)
+
     def table(self) -> pd.DataFrame:
         """One row a method and measure, for download."""
         rows = []

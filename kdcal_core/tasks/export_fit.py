@@ -170,7 +170,7 @@ def fit_and_judge(reader: ReviewReader, wanted: Wanted, progress: Progress) -> F
         seed=wanted.seed,
         layer=wanted.layer,
         predictions=review.roles,
-        title=wanted.title,
+        title=title_of(wanted.key, fitted, wanted.layer),
     )
     return Fitted(rows, data, fitted, card, seconds, n_training, found, why_not)
 

@@ -209,7 +209,7 @@ def test_predictions_without_a_model_have_lines_of_their_own(
     at = fitted(launch(PAGE, predictions))
     texts(at)  # no calibrator is needed: it was right already
     assert "5 folds" in words(at)
-    run = run_of(workspace, predictions, ExportSettings("platt"))
+    run = run_of(workspace, predictions, ExportSettings("recommended"))
     python, command = (one.value for one in at.get("code"))
     monkeypatch.chdir(tmp_path)
     Path(shlex.split(command)[3]).write_bytes(run.calibrator_file.read_bytes())
@@ -231,7 +231,8 @@ def test_a_finished_comparison_preselects_its_best(
     )
     done = jobs().submit(asked.target, asked.kwargs, key=asked.key, title="", owner=review)
     job = jobs().wait(done, 120)
-    best = load(job.folder, ComparisonRun).comparison.best["log_loss"]
+    found = load(job.folder, ComparisonRun).comparison
+    best = found.smallest_of_best("log_loss")
     assert best != "uncalibrated"
     at = launch("load", review)
     at.session_state["compare_last"] = {review: asked.key}
@@ -240,7 +241,7 @@ def test_a_finished_comparison_preselects_its_best(
     texts(at, "before the fit")
     fitted(at)
     texts(at, "fitted")
-    assert "best of 2 calibrators" in words(at)
+    assert "among 2 calibrators" in words(at)
     at.selectbox[0].set_value("platt").run()
     texts(healthy(at), "another calibrator")
 
@@ -319,7 +320,7 @@ def test_a_file_is_called_by_whole_words(workspace: Workspace, review: str) -> N
 def test_a_tried_file_shows_its_card_and_what_it_does(
     workspace: Workspace, review: str, page: AppTest, texts: Texts
 ) -> None:
-    run = run_of(workspace, review, ExportSettings("platt"))
+    run = run_of(workspace, review, ExportSettings("recommended"))
     page.file_uploader[0].upload("mine.kdcal", run.calibrator_file.read_bytes())
     settle(page.run())
     healthy(page)
@@ -350,7 +351,7 @@ def test_a_file_for_another_model_is_refused_and_the_page_goes_on(
     add_table(workspace, other, "calibration", content, "rows.csv")
     score(workspace, other)
     fitted(launch(PAGE, review))
-    run = run_of(workspace, review, ExportSettings("platt"))
+    run = run_of(workspace, review, ExportSettings("recommended"))
     at = launch(PAGE, other)
     at.file_uploader[0].upload("mine.kdcal", run.calibrator_file.read_bytes())
     settle(at.run())

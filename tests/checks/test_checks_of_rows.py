@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from kdcal_core.checks import (
     CHECKS,
+    QUICK_CALIBRATORS,
     CheckedReview,
     Evidence,
     gain_of_a_recalibration,
@@ -432,7 +433,7 @@ def test_a_repair_is_worth_it_for_an_over_confident_model_alone() -> None:
         evidence = Evidence(named, review=lambda review=review: review)
         (found,) = judge_checks(measure_checks(evidence, ["KC103"])).results
         assert found.verdict == verdict
-        assert len(found.parts) == 4
+        assert len(found.parts) == len(QUICK_CALIBRATORS)
 
 
 def two_halves(n: int, fault: float, seed: int = 0) -> tuple[RegressionSet, np.ndarray]:
