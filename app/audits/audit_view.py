@@ -75,8 +75,8 @@ def without_files(audit: Audit) -> None:
 
 def answer(content: AuditContent, *, of: str) -> None:
     """What to do next, the checks, and the main picture beside them."""
-    if content.next_step:
-        words = escape_markdown(content.next_step, 800)
+    if content.what_to_do:
+        words = escape_markdown(content.what_to_do, 800)
         st.markdown(f"**What to do next.** {words}")
     line = st.container(horizontal=True)
     left, right = line.container(), line.container(width=_PICTURE_WIDTH)

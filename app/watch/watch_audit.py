@@ -56,8 +56,13 @@ def choose(review: Review, which: Which) -> ReferenceAudit | None:
     return reference_audit(review, content, judged)
 
 
-def judged_words(review: Review, watch: Watch) -> str:
-    """Which audit has judged the reference rows, as the end of a sentence in Markdown."""
+def judged_words(review: Review, watch: Watch, method: str | None) -> str:
+    """Which audit has judged the reference rows, as the end of a sentence in Markdown.
+
+    Nothing of a calibrated version, because audits of these rows judged the model as it is.
+    """
+    if method is not None:
+        return ""
     if watch.audit is not None:
         one = watch.audit
         return f", judged by {escape_markdown(one.words, 300)}"

@@ -41,7 +41,7 @@ def asked(review: Review) -> WatchSettings | None:
         chosen = _choose(review, options)
         method = None if review.task == "regression" else _version(review)
         _own_tables(review)
-        return replace(_settings(review, names, chosen), method=method)
+        return replace(_settings(review, names, chosen, method), method=method)
 
 
 def _version(review: Review) -> str | None:
@@ -129,11 +129,15 @@ def _remove(review_id: str, name: str) -> None:
     remove_watched(session.workspace(), review_id, name)
 
 
-def _settings(review: Review, names: list[str], chosen: str | None) -> WatchSettings:
+def _settings(
+    review: Review, names: list[str], chosen: str | None, method: str | None
+) -> WatchSettings:
     """The audit, the sequential test's level and beginning, and the reference rows' weights."""
     before = [] if chosen is None else names[: names.index(chosen)]
     with st.popover("Settings", icon=":material/tune:", type=quiet()):
-        audit = watch_audit.choose(review, reference_set(review, made=chosen is None))
+        audit = None
+        if method is None:  # audits of the reference rows judged the model as it is
+            audit = watch_audit.choose(review, reference_set(review, made=chosen is None))
         st.subheader("Sequential test", anchor=False)
         alpha: float = st.select_slider(
             "Chance of ever signalling for a calibrated model",

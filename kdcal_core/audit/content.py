@@ -323,6 +323,13 @@ class AuditContent:
     sketch: RowSketch | None = field(default=None, repr=False, compare=False)
 
     @property
+    def what_to_do(self) -> str:
+        """What to do next, and which calibrator was chosen for the judged model. Untrusted text."""
+        one = self.calibrator
+        chosen = "" if one is None or one.rows else f"Chosen for it: {one.finding or one.title}"
+        return " ".join(filter(None, (self.next_step, chosen and f"{chosen.rstrip('.')}.")))
+
+    @property
     def judged_file(self) -> str:
         """The digest of the judged table's file; a calibrator's output is of the same rows."""
         if self.calibrator is not None and self.calibrator.rows:

@@ -268,7 +268,7 @@ def test_a_calibrated_version_is_watched_in_place_of_the_model(workspace: Worksp
     at = healthy(given(launch(PAGE, made), rows(1200, 10, 2.5)))
     assert finding(at).startswith("Recalibrate")
     versions = next(one for one in at.selectbox if one.label.endswith("version in its place"))
-    assert versions.options == ["Model only", "STS", "Platt", "Beta", "Isotonic"]
+    assert versions.options == ["Model only", "STS", "Platt", "Beta", "Isotonic", "SVS"]
     at = healthy(settle(versions.set_value("platt").run()))
     assert finding(at).startswith("Nothing beyond chance has changed")
     assert "All scores are those of Platt" in words(at)

@@ -13,13 +13,14 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 import axe_playwright_python
 import pytest
+from playwright.sync_api import TimeoutError
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -216,12 +217,22 @@ class App:
 
     def visit(self, title: str) -> None:
         """Change page by the navigation, as a user does."""
-        self.page.locator('[data-testid="stSidebarNav"]').get_by_text(title, exact=True).click()
+        self._choose(title)
         # the link is the current one when the server has begun the page: until then what is
         # waited for next might be found on the page before
         here = self.page.locator('[data-testid="stSidebarNavLink"][aria-current="page"]')
         here.get_by_text(title, exact=True).wait_for(timeout=60_000)
         self.idle()
+
+    def _choose(self, title: str) -> None:
+        """Click a page's link, which is drawn anew while the page before it still changes."""
+        links = self.page.locator('[data-testid="stSidebarNav"]')
+        for _ in range(3):
+            # a click has been seen to wait for ever after its link was drawn anew
+            with suppress(TimeoutError):
+                links.get_by_text(title, exact=True).click(timeout=40_000)
+                return
+        raise AssertionError(f"no {title} at {self.page.url} among {links.all_inner_texts()}")
 
     def section(self, title: str) -> None:
         """Open a section below the main picture, by its tab."""

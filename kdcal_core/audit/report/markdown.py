@@ -39,7 +39,7 @@ def _text(content: AuditContent, audit: Audit | None, project: Project | None) -
         escape_markdown(content.headline, 600),
         _table(content),
         _doubts(content),
-        f"**What to do next.** {escape_markdown(content.next_step, 1000)}",
+        f"**What to do next.** {escape_markdown(content.what_to_do, 1000)}",
         escape_markdown(content.baseline_text, 600),
         _identity(content),
         _state(audit, project),
