@@ -379,13 +379,26 @@ def _named(content: AuditContent) -> dict[str, _Named]:
             for part in result.parts:
                 own = part.own
                 judged = _judged(result, part, sums.get((result.code, own.label, part.name)))
-                known = found.get(own.name)
-                if known is not None and isclose(known.estimate.value, own.value):
-                    found[own.name] = known if known.code else judged
-                else:
+                if (twin := _twin(found, part)) is None:
                     name = f"{result.check.title}: {own.label}"
                     found.setdefault(name + f", {part.name}" * bool(part.name), judged)
+                elif not found[twin].code:
+                    found[twin] = replace(judged, sums=judged.sums or found[twin].sums)
     return found
+
+
+def _twin(found: Mapping[str, _Named], part: JudgedPart) -> str | None:
+    """The name under which the part's estimate is known; it may say more of what was measured."""
+    own = part.own
+    longer = (
+        name
+        for name in found
+        if name.startswith(own.name) and (not part.name or name.endswith(f": {part.name}"))
+    )
+    for name in (own.name, *longer):
+        if name in found and isclose(found[name].estimate.value, own.value):
+            return name
+    return None
 
 
 def _judged(result: CheckResult, part: JudgedPart, sums: GroupSums | None) -> _Named:

@@ -204,12 +204,14 @@ def test_equal_labels_are_told_apart(content: AuditContent) -> None:
     assert [one.label for one in compare_audits(both, both).estimates] == ["Loss of a", "Loss of b"]
 
 
-def test_what_a_check_judges_is_compared_once(content: AuditContent) -> None:
+@pytest.mark.parametrize("more", ["", ", of the event's probability"])
+def test_what_a_check_judges_is_compared_once(content: AuditContent, more: str) -> None:
     (check, *_) = content.checked.results
-    both = replace(content, estimates=(check.worst.own, *content.estimates))
+    own = check.worst.own
+    both = replace(content, estimates=(replace(own, name=own.name + more),))
     labels = [one.label for one in compare_audits(both, both).estimates]
     assert labels.count(check.check.title) == 1
-    assert check.worst.own.label not in labels
+    assert own.label not in labels
 
 
 def test_numbers_of_rows_and_signed_gaps_are_neither_better_nor_worse(
