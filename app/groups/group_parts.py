@@ -24,10 +24,11 @@ from kdcal_core.diagnostics import (
     pit_groups_finding,
     value_text,
 )
-from kdcal_core.review import Review, Which, group_columns, set_question
+from kdcal_core.review import Review, Which, group_columns, set_question, undeclared_groups
 from kdcal_core.tasks import repaired_groups, set_groups, set_pit_groups
 from kdcal_core.text import escape_label, escape_markdown, p_text
 
+_SUGGESTED = 3
 _GROUP_PIXELS = 170  # five intervals fit beside it on a screen of 1,366 pixels
 
 
@@ -54,15 +55,43 @@ def undeclared(review: Review) -> None:
     with st.container(border=True):
         if group_columns(review):
             st.markdown(
+                "Here you will see for which groups of rows the model states too much or too "
+                "little, how well it ranks them, and the smallest gap that these rows can show. "
                 "Choose the columns whose groups matter: who must not be treated worse, or where "
                 "the model will be used. Declare them before you look at results: groups that are "
                 "picked because of their results prove nothing."
             )
+            _suggested(review)
         else:
             st.markdown(
                 "The tables have no columns besides the target and the predictions, so there are "
                 "no groups to declare. Load tables that include further columns."
             )
+
+
+def _suggested(review: Review) -> None:
+    """Buttons for columns of few words; those that the model does not read lead."""
+    unread, free = undeclared_groups(review), group_columns(review)
+    words = [
+        one
+        for one in review.tables["calibration"].columns
+        if one.name in free and one.kind in ("text", "boolean") and one.n_distinct > 1
+    ]
+    words.sort(key=lambda one: (one.name not in unread, one.n_distinct))
+    key = f"groups_columns_{review.id}"
+    with st.container(horizontal=True):
+        for at, one in enumerate(words[:_SUGGESTED]):
+            st.button(
+                f"Groups of {escape_label(one.name, 40)}",
+                key=f"groups_of_{at}",
+                on_click=_declare_one,
+                args=(review.id, key, one.name),
+            )
+
+
+def _declare_one(review_id: str, key: str, name: str) -> None:
+    st.session_state[key] = [name]
+    _declare(review_id, key)
 
 
 def measured(review: Review, which: Which, columns: tuple[str, ...]) -> GroupTable | None:

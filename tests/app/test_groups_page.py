@@ -66,6 +66,18 @@ def test_groups_are_asked_for_first(review_id: str) -> None:
     assert at.multiselect[0].options == [HOSTILE_COLUMN, "age"]
 
 
+def test_one_click_declares_a_column_of_words(workspace: Workspace, review_id: str) -> None:
+    at = shown(review_id)
+    (offered,) = (one for one in at.button if one.label.startswith("Groups of"))
+    assert "<b>" not in offered.label
+    at = healthy(settle(offered.click().run()))
+    assert at.multiselect[0].value == [HOSTILE_COLUMN]
+    assert read_review(workspace, review_id).question.groups == (HOSTILE_COLUMN,)
+    assert specs(at)
+    at.multiselect[0].set_value([]).run()
+    assert not read_review(workspace, review_id).question.groups
+
+
 def test_columns_become_the_review_s_groups(workspace: Workspace, review_id: str) -> None:
     at = shown(review_id)
     at.multiselect[0].set_value([HOSTILE_COLUMN, "age"]).run()
