@@ -94,8 +94,9 @@ def _table(review: Review, ways: tuple[str, ...], checks: list[Check]) -> pd.Dat
     table = pd.DataFrame(
         {
             "Check": [one.title for one in checks],
-            "At least": [_end(one.low) for one in limits],
-            "At most": [_end(one.high) for one in limits],
+            "At least": [_end(one.low, check) for one, check in zip(limits, checks, strict=True)],
+            "At most": [_end(one.high, check) for one, check in zip(limits, checks, strict=True)],
+            "Unit": ["%" if one.percent else "" for one in checks],
             "Compared with": [AGAINST[one.against] for one in limits],
             "Set by": ["you" if one.code in own else "default" for one in checks],
         }
@@ -104,7 +105,8 @@ def _table(review: Review, ways: tuple[str, ...], checks: list[Check]) -> pd.Dat
         table,
         hide_index=True,
         key=f"limits_table_{'_'.join(ways)}_{review.id}_{len(own)}",
-        disabled=["Check", "Set by"],
+        disabled=["Check", "Unit", "Set by"],
+        placeholder="",
         column_config={
             "Compared with": st.column_config.SelectboxColumn(
                 options=[AGAINST[way] for way in ways], required=True
@@ -198,8 +200,8 @@ def _save(
         against = next(key for key, word in AGAINST.items() if word == row["Compared with"])
         try:
             chosen = Limit(
-                _number(row["At least"], -math.inf),
-                _number(row["At most"], math.inf),
+                _number(row["At least"], -math.inf, check),
+                _number(row["At most"], math.inf, check),
                 against,  # type: ignore[arg-type]
             )
             check.limited(chosen)
@@ -246,9 +248,14 @@ def _keep(review: Review, limits: dict[str, Limit], baseline: str | None) -> Non
         st.rerun()
 
 
-def _end(value: float) -> float | None:
-    return None if math.isinf(value) else value
+def _end(value: float, check: Check) -> float | None:
+    """An end of a limit as it is edited, in the unit in which the list of checks shows it."""
+    if math.isinf(value):
+        return None
+    return round(100.0 * value, 10) if check.percent else value
 
 
-def _number(value: object, missing: float) -> float:
-    return float(value) if isinstance(value, int | float) and not math.isnan(value) else missing
+def _number(value: object, missing: float, check: Check) -> float:
+    if not isinstance(value, int | float) or math.isnan(value):
+        return missing
+    return value / 100.0 if check.percent else float(value)

@@ -22,9 +22,9 @@ from kdcal_core.checks import (
     result_text,
 )
 from kdcal_core.diagnostics import interval_text
-from kdcal_core.text import counted, escape_markdown, listed
+from kdcal_core.text import counted, escape_markdown, in_sentence, listed
 
-_MANY = 5  # checks that stand in the first screen if that many do not pass; fails always do
+_MANY = 5  # checks that stand in the first screen if that many do not pass
 _FEW = 4  # checks that stand there anyway
 _LONGEST_NAME = 40  # characters of a region or group in a check's one line
 
@@ -56,7 +56,7 @@ def check_list(checked: CheckedReview, *, links: bool = True) -> None:
     ordered = [one for verdict in MARKS for one in checked.of(verdict)]
     answered = [one for one in ordered if one.verdict is not None]
     not_passed = sum(one.verdict != "pass" for one in answered)
-    first = max(len(checked.of("fail")), min(not_passed, _MANY), _FEW)
+    first = max(min(not_passed, _MANY), _FEW)
     shown, hidden = answered[:first], answered[first:]
     with st.container(gap=None):
         for result in shown:
@@ -77,9 +77,13 @@ def check_list(checked: CheckedReview, *, links: bool = True) -> None:
 
 
 def _further_words(hidden: Sequence[CheckResult], without: int) -> str:
-    """How many checks are folded, and what they say."""
-    numbers = {one: sum(result.verdict == one for result in hidden) for one in VERDICTS}
-    said = [f"{n:,} {MARKS[verdict].word.lower()}" for verdict, n in numbers.items() if n]
+    """How many checks are folded, and what they say; those that fail are named."""
+    said = []
+    for verdict in VERDICTS:
+        those = [in_sentence(one.check.title) for one in hidden if one.verdict == verdict]
+        if those:
+            named = f" ({listed(those, len(those))})" if verdict == "fail" else ""
+            said.append(f"{len(those):,} {MARKS[verdict].word.lower()}{named}")
     if without:
         said.append(f"{without:,} not answered")
     return f"{counted(len(hidden) + without, 'further check')}: {listed(said)}"

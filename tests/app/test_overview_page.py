@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -120,6 +121,19 @@ def test_a_limit_is_offered_only_what_its_check_can_be_compared_with(
                 CHECKS[code].limited(Limit(-0.5, 0.5, against))
     searched = "KC007" if review.task == "classification" else "KC024"
     assert offered[searched] == ("value",)
+
+
+@pytest.mark.parametrize("code", sorted(CHECKS))
+def test_limits_are_edited_in_the_unit_of_the_list(code: str) -> None:
+    from app.overview.limits_form import _end, _number
+
+    check = CHECKS[code]
+    for end, missing in ((check.limit.low, -math.inf), (check.limit.high, math.inf)):
+        shown = _end(end, check)
+        assert _number(shown, missing, check) == end
+        if shown is not None and check.percent:
+            assert shown == pytest.approx(100.0 * end)
+
 
 
 def test_limits_can_compare_with_another_review(
