@@ -30,9 +30,10 @@ if review is not None:
         with numbers:
             pit_all_rows.estimates(judged, overview, local)
         pit_all_rows.further_findings(overview, more)
-        if view is not None:
-            pit_map.picked(judged, overview, view)
-    further = {
+    further = {}
+    if overview is not None and view is not None:
+        further["Picked places"] = partial(pit_map.picked, judged, overview, view)
+    further |= {
         "All rows together": partial(pit_all_rows.all_rows, judged, overview),
         "Along a column": partial(pit_columns.over_a_column, judged),
     }

@@ -18,7 +18,7 @@ from kdcal_core.data import IntArray
 from kdcal_core.tasks import PitRows, pit_rows
 
 PAGE_ROWS = 100
-DRAWN = 12
+DRAWN = 10
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 ALL = "All"
 
@@ -108,7 +108,7 @@ def _table(judged: Judged, rows: PitRows, asked: dict[str, Any]) -> None:
     st.caption(f"{len(shown):,}{more} rows with their own values, those furthest out first.")
     show_table(
         shown,
-        height=390 if len(shown) > 10 else "content",
+        height=320 if len(shown) > 8 else "content",
         key="pit_rows",
         column_config={
             name: st.column_config.NumberColumn(format=kind)

@@ -21,6 +21,7 @@ PAGES = {
     "heteroscedastic": ("overview", "pit"),
     "diamonds_quantiles": ("pit",),
 }
+TABS = {"pit": ("Row by row", "Along a column")}  # the highest sections of a page, beside the first
 STARTED_BY = {
     "out_of_distribution": "Fit the kernel density version",
     "export": "Fit, judge and write the file",
@@ -67,6 +68,9 @@ def test_the_main_picture_is_in_the_first_of_three_screens(app, home: Path, samp
         app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
         heights[page], pictures[page] = app.height(), app.end_of_picture()
         assert app.page.locator("h2").first.inner_text(), page  # it has its finding
+        for tab in TABS.get(page, ()):
+            app.section(tab)
+            heights[page, tab] = app.height()
         if page == "overview":
             folded = app.page.locator(".st-key-further_checks").bounding_box()
             assert folded["y"] + folded["height"] <= SCREEN["height"]
