@@ -51,8 +51,8 @@ def calibrator_map_chart(
     found: CalibratorMap, method: str, classes: Sequence[str], *, dark: bool
 ) -> Chart:
     """The calibrated probability of each score by the calibrator with the key ``method``."""
-    x_title, y_title = _axes(classes)
-    words = f"{_scale(classes)}: {calibrator_map_words(found)}"
+    x_title, y_title = _axes(found, classes)
+    words = f"{_scale(found, classes)}: {calibrator_map_words(found)}"
     return Chart(
         calibrator_map_figure(found, method, dark=dark, x_title=x_title, y_title=y_title),
         finding=words,
@@ -234,15 +234,15 @@ def _worst_words(curve: ReliabilityCurve) -> str:
     )
 
 
-def _scale(classes: Sequence[str]) -> str:
+def _scale(found: CalibratorMap, classes: Sequence[str]) -> str:
     """The quantity that the map changes. Names in it are untrusted text."""
-    return f"Probability of {classes[1]}" if len(classes) == 2 else "Confidence"
+    return f"Probability of {classes[found.event]}" if len(classes) == 2 else "Confidence"
 
 
-def _axes(classes: Sequence[str]) -> tuple[str, str]:
+def _axes(found: CalibratorMap, classes: Sequence[str]) -> tuple[str, str]:
     """Titles of the map's two axes."""
     if len(classes) == 2:
-        event = escape_html(classes[1], limit=30)
+        event = escape_html(classes[found.event], limit=30)
         return f"Stated probability of {event}", f"Calibrated probability of {event}"
     return "Stated confidence in the predicted class", "Calibrated probability of that class"
 

@@ -36,9 +36,9 @@ class CalibratorMap:
     Attributes
     ----------
     shape : str
-        What the lines show. "event": the second of two classes; "classes": the confidence in
-        predictions of each class; "regions": the second of two classes in each region; "rows":
-        there are no lines, because the output depends on more than one score.
+        What the lines show. "event": one of two classes; "classes": the confidence in predictions
+        of each class; "regions": one of two classes in each region; "rows": there are no lines,
+        because the output depends on more than one score.
     lines : tuple of MapLine
     n_lines : int
         Number of lines before the limit; those with most rows are kept.
@@ -48,6 +48,8 @@ class CalibratorMap:
         Calibrated probabilities; NaN where a class would not be predicted.
     rows_x, rows_y : (m,) float64
         A sample of real rows.
+    event : int
+        Of two classes, the one whose probability is shown.
     """
 
     shape: Shape
@@ -57,6 +59,7 @@ class CalibratorMap:
     y: FloatArray
     rows_x: FloatArray
     rows_y: FloatArray
+    event: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +70,16 @@ class _Lines:
 
 
 def calibrator_map(
-    calibrator: Calibrator, rows: ScoredSet, X: pd.DataFrame | None, *, seed: int
+    calibrator: Calibrator,
+    rows: ScoredSet,
+    X: pd.DataFrame | None,
+    *,
+    seed: int,
+    event: int | None = None,
 ) -> CalibratorMap:
     """The map of a fitted calibrator.
 
-    With two classes a score is the probability of the second one. With more it is the confidence
+    With two classes a score is the probability of the event. With more it is the confidence
     in the predicted class; a calibrator that also uses the other classes' probabilities then has
     no lines.
 
@@ -81,25 +89,29 @@ def calibrator_map(
         Rows to show as points, at most 1,000 of them.
     X : DataFrame or None
         Their features, for a calibrator that uses them.
+    event : int, optional
+        The event, of two classes; by default the second one.
     """
+    asked = 1 if event is None else event
     n_classes = len(rows.classes)
     x = np.linspace(_EDGE, 1.0 - _EDGE, POINTS)
     shape: Shape = "rows"
     lines = _Lines([], [], [])
     if isinstance(calibrator, HeterogeneousCalibrator):
         if n_classes == 2 and len(calibrator.layers_) == 1 and X is not None:
-            shape, lines = "regions", _of_regions(calibrator, x, X)
+            shape, lines = "regions", _of_regions(calibrator, _of_two(x, asked), X, asked)
     elif not calibrator.needs_inputs:
         if n_classes == 2:
             shape = "event"
-            lines = _Lines([rows.classes[1]], [rows.n_rows], [_event(calibrator, x)])
+            y = calibrated(calibrator, _of_two(x, asked)).proba[:, asked]
+            lines = _Lines([rows.classes[asked]], [rows.n_rows], [y])
         elif isinstance(calibrator, TopLabelCalibrator) and calibrator.follows_score:
             shape, lines = "classes", _of_classes(calibrator, x, rows)
     kept = np.argsort(-np.asarray(lines.n, dtype=np.int64), kind="stable")[:MOST_LINES]
     drawn = np.random.default_rng(seed).permutation(rows.n_rows)[:MOST_ROWS]
     proba = rows.proba[drawn]
     found = calibrated(calibrator, proba, None if X is None else X.iloc[drawn]).proba
-    at = np.ones(len(drawn), dtype=np.int64) if n_classes == 2 else top_label(proba)[0]
+    at = np.full(len(drawn), asked) if n_classes == 2 else top_label(proba)[0]
     each = np.arange(len(drawn))
     return CalibratorMap(
         shape,
@@ -109,12 +121,14 @@ def calibrator_map(
         np.array([lines.y[i] for i in kept]).reshape(len(kept), POINTS),
         proba[each, at],
         found[each, at],
+        asked,
     )
 
 
-def _event(calibrator: Calibrator, x: FloatArray) -> FloatArray:
-    found: FloatArray = calibrated(calibrator, np.column_stack([1.0 - x, x])).proba[:, 1]
-    return found
+def _of_two(x: FloatArray, event: int) -> FloatArray:
+    """Probabilities of two classes, of which the event has these."""
+    proba = np.column_stack([1.0 - x, x])
+    return proba if event == 1 else proba[:, ::-1]
 
 
 def _of_classes(calibrator: Calibrator, x: FloatArray, rows: ScoredSet) -> _Lines:
@@ -131,16 +145,17 @@ def _of_classes(calibrator: Calibrator, x: FloatArray, rows: ScoredSet) -> _Line
     return lines
 
 
-def _of_regions(calibrator: HeterogeneousCalibrator, x: FloatArray, X: pd.DataFrame) -> _Lines:
+def _of_regions(
+    calibrator: HeterogeneousCalibrator, proba: FloatArray, X: pd.DataFrame, event: int
+) -> _Lines:
     layer = calibrator.layers_[0]
     columns = list(calibrator.columns_)
     names = {str(name): name for name in X.columns}
     leaf = layer.partition.apply(X[[names[one] for one in columns]])
     count = np.bincount(leaf, minlength=layer.partition.n_leaves)
-    proba = np.column_stack([1.0 - x, x])
     regions = range(layer.partition.n_leaves)
     return _Lines(
         [layer.partition.words(i) for i in regions],
         [int(count[i]) for i in regions],
-        [layer.maps.predict(proba, np.full(POINTS, i, dtype=np.int64))[:, 1] for i in regions],
+        [layer.maps.predict(proba, np.full(POINTS, i, dtype=np.int64))[:, event] for i in regions],
     )

@@ -316,7 +316,7 @@ def _names(review: Review) -> dict[str, Any]:
     ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "prior": (0.0, 1.0)},
     settle=_settled,
     covers=_names,
-    edition="typed notes",
+    edition="typed notes, map of the event",
 )
 def export_calibrator(sets: Sets, settings: ExportSettings) -> ExportRun:
     """Fit a calibrator, judge it, and write its file.
@@ -340,6 +340,7 @@ def export_calibrator(sets: Sets, settings: ExportSettings) -> ExportRun:
         data.evaluation or data.calibration,
         data.inputs.get(judging) if made.calibrator.needs_inputs else None,
         seed=settings.seed,
+        event=settings.event,
     )
     record = ExportRecord(
         settings=settings,

@@ -236,6 +236,20 @@ def test_regions_of_a_hidden_layer_go_out_whole(network: Made, tmp_path: Path) -
         exported(network, tmp_path / "no", ExportSettings("platt", layer=layer))
 
 
+def test_the_map_is_of_the_event() -> None:
+    p = np.random.default_rng(0).uniform(0.02, 0.98, 500)
+    y = (np.random.default_rng(1).random(500) < p**2).astype(int)
+    data = ScoredSet(np.column_stack([1 - p, p]), y, ("ja", "nein"), "digest", "rows")
+    fitted = fit_calibrator("beta", data)
+    first, second = (calibrator_map(fitted, data, None, seed=0, event=at) for at in (0, 1))
+    assert first.lines[0].name == "ja"
+    assert first.y[0] == pytest.approx(1.0 - second.y[0][::-1])
+    assert first.rows_x == pytest.approx(1.0 - second.rows_x)
+    chart = calibrator_map_chart(first, "beta", data.classes, dark=False)
+    assert chart.finding.startswith("Probability of ja")
+    assert "ja" in chart.figure.layout.xaxis.title.text
+
+
 def test_the_lines_of_many_classes_are_those_most_often_predicted() -> None:
     proba, y = softmax(3000, 12, 0)
     names = tuple(f"c{i}" for i in range(12))
