@@ -141,11 +141,11 @@ class SimplestChoice:
             )
         simpler = names[1:at]
         if not simpler:
-            return f"{first}. No {kind} tried has a smaller one."
+            return f"{first}. No other {kind} among the candidates has a smaller one."
         are, lose = ("is", "loses") if len(simpler) == 1 else ("are", "lose")
         return (
-            f"{first}. No {kind} tried has a smaller one; {listed(simpler, len(simpler))} "
-            f"{are} simpler, but {lose} more than could be chance."
+            f"{first}. No other {kind} among the candidates has a smaller one; "
+            f"{listed(simpler, len(simpler))} {are} simpler, but {lose} more than could be chance."
         )
 
 

@@ -18,6 +18,7 @@ from app.shared.emphasis import quiet
 from app.shared.equal_notes import copies, show_note
 from app.shared.one_of import one_of
 from app.shared.tables import show_table
+from app.shared.version_choice import also_offer
 from kdcal_core.charts import (
     against_model,
     amount,
@@ -141,6 +142,7 @@ def _measure(found: Comparison, group: Group) -> str:
 def answer(view: View) -> None:
     """The finding, every method by the chosen measure, and at most four estimates."""
     found = view.found
+    also_offer(view.review, found.smallest_of_best("log_loss"))
     st.header(escape_markdown(comparison_finding(found, view.measure), 800), anchor=False)
     picture, beside = tiles.answer()
     with picture:

@@ -40,15 +40,30 @@ def choose_version(
 
 
 def preselect_version(review: Review, page: str, method: str) -> None:
-    """Let another page begin with a calibrated version, where it offers that one."""
+    """Let another page begin with a calibrated version, where the review can use it."""
+    also_offer(review, method)
     if method in _offered(review, regions=True):
         st.session_state[_key(review, page)] = method
 
 
+def also_offer(review: Review, method: str) -> None:
+    """Let every page offer a calibrator that was chosen, beside the quick ones."""
+    st.session_state.setdefault(_chosen_key(review), {})[method] = True
+
+
 def _offered(review: Review, regions: bool) -> list[str]:
     usable = usable_calibrators(review)
-    by_region = [key for key, one in CALIBRATORS.items() if regions and one.family == "partition"]
-    return [key for key in (*QUICK_CALIBRATORS, *by_region) if usable.get(key, "") is None]
+    chosen = st.session_state.get(_chosen_key(review), {})
+    by_region = [key for key, one in CALIBRATORS.items() if one.family == "partition"]
+    all_alike = [key for key in (*QUICK_CALIBRATORS, *chosen) if key not in by_region]
+    wanted = dict.fromkeys([*all_alike, *(by_region if regions else ())])
+    return [
+        key for key in wanted if usable.get(key, "") is None and CALIBRATORS[key].family != "model"
+    ]
+
+
+def _chosen_key(review: Review) -> str:
+    return f"chosen_versions_{review.id}"
 
 
 def _key(review: Review, page: str) -> str:

@@ -381,8 +381,8 @@ def _what_to_do(watch: Watch) -> None:
         if watch.forecasts is not None:
             navigation.page_link("recalibration", "Recalibrate the forecasts")
             return
-        navigation.page_link("compare", "Choose a calibrator on Compare")
-        navigation.page_link("export", "Write its file on Export")
+        navigation.page_link("compare", "Compare calibrators")
+        navigation.page_link("export", "Write its file")
 
 
 def _state(review: Review, watch: Watch) -> None:

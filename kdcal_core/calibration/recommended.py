@@ -279,8 +279,10 @@ CalibratorEntry(
     "Recommended",
     RecommendedCalibrator,
     "Breiman et al. 1984, the one-standard-error rule",
-    "kdcal fits several calibrators on parts of the rows, judges them on the others and takes the "
-    "simplest of those that are as good as the best; it may keep the model as it is.",
+    "kdcal fits several calibrators of the probabilities alone on parts of the rows, judges them "
+    "on the others and takes the simplest of those that are as good as the best; it may keep the "
+    "model as it is. Calibrators that read further columns are not among them: Compare judges "
+    "those too.",
     "recommended",
     compared=False,
 ).offer()

@@ -75,5 +75,5 @@ Check(
     "over the model's log loss there. Fieller's interval: both are uncertain, and paired by row.",
     needs=_needs,
     quick=False,
-    repairs=Repairs("calibrators", "log loss"),
+    repairs=Repairs("quick calibrators", "log loss"),
 ).offer()

@@ -135,7 +135,6 @@ def test_limits_are_edited_in_the_unit_of_the_list(code: str) -> None:
             assert shown == pytest.approx(100.0 * end)
 
 
-
 def test_limits_can_compare_with_another_review(
     workspace: Workspace, unfolded: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

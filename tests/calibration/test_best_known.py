@@ -261,7 +261,7 @@ def test_the_tolerance_takes_the_best_at_zero_and_the_simplest_at_its_end():
     proba, y = rows(300, 3)
     best = RecommendedCalibrator(tolerance=0.0).fit(proba, y)
     assert best.chosen_ == best.candidates_[int(best.losses_.argmin())]
-    assert "No calibrator tried has a smaller one" in best.notes_[0]
+    assert "No other calibrator among the candidates has a smaller one" in best.notes_[0]
     assert RecommendedCalibrator(tolerance=100.0).fit(proba, y).chosen_ == "uncalibrated"
 
 

@@ -56,8 +56,8 @@ def test_the_best_repair_tried_and_its_gain_follow() -> None:
     beta, platt = ("Beta", GAIN), ("Platt", replace(GAIN, value=0.02, low=-0.01, high=0.05))
     worth = said(found("KC103", "fail", beta, platt))
     assert worth == (
-        f"{CHECKS['KC103'].remedy} The best of the 2 calibrators tried, Beta, lowers log loss by "
-        "12.0% (10.0% to 14.0%)."
+        f"{CHECKS['KC103'].remedy} The best of the 2 quick calibrators tried, Beta, lowers log "
+        "loss by 12.0% (10.0% to 14.0%)."
     )
     vain = said(
         found(
@@ -70,7 +70,7 @@ def test_the_best_repair_tried_and_its_gain_follow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "loss", "tried"), [("KC103", "log loss", "calibrators"), ("KC123", "CRPS", "recali")]
+    ("code", "loss", "tried"), [("KC103", "log loss", "quick calibrators"), ("KC123", "CRPS", "recali")]
 )
 def test_against_a_baseline_the_gain_is_still_that_on_these_rows(
     code: str, loss: str, tried: str
