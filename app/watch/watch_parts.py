@@ -25,6 +25,7 @@ from kdcal_core.audit import (
     WithLabels,
     assumptions,
     beside,
+    disputed_rate,
     finding,
     label_free_cautions,
     order_words,
@@ -197,10 +198,12 @@ def _fourth(watch: Watch) -> tuple[Estimate, str]:
         label = "Stated minus seen" if watch.forecasts is None else "PIT minus one half"
         gap = replace(watch.test.gap, label=label)
         return gap, f"e-value {e_value}; {least} is a signal"
-    if watch.shares is not None and watch.asked_event:
-        share = watch.shares.shares[watch.classes.index(watch.asked_event)]
-        reference = f"mean probability {value_text(share, share.expected)} in the reference rows"
-        return replace(share, label="Event rate"), f"by EM; {reference}"
+    if watch.forecasts is None and watch.performance.event is not None:
+        rate = watch.performance.event.rate
+        note = f"without labels; reference {value_text(rate.reference)}"
+        if disputed_rate(watch):
+            note = "if rows of equal scores have equal chances; see Class shares"
+        return replace(rate.rows, label="Event rate"), note
     one = watch.measures[-1] if watch.forecasts is None else watch.measures[1]
     if watch.forecasts is not None:
         return one.new, f"of the new rows; reference {value_text(one.reference)}"

@@ -175,6 +175,7 @@ from kdcal_core.audit.watch_state import (
 from kdcal_core.audit.watch_words import (
     assumptions,
     beside,
+    disputed_rate,
     finding,
     label_free_cautions,
     order_words,
@@ -284,6 +285,7 @@ __all__ = [
     "deliver_before_exit",
     "deliver_due",
     "deliver_in_background",
+    "disputed_rate",
     "drafting",
     "errors_of_content",
     "estimates_beside",

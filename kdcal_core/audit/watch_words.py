@@ -28,7 +28,7 @@ from kdcal_core.diagnostics import (
     SequentialCalibration,
     estimate_text,
 )
-from kdcal_core.text import counted, in_sentence, listed
+from kdcal_core.text import counted, in_sentence, listed, printable
 
 JSON_FORMAT = 2
 """Of `watch_json`: increased when a field is renamed or removed or changes its meaning."""
@@ -186,10 +186,32 @@ def label_free_cautions(watch: Watch) -> tuple[str, ...]:
 def share_cautions(watch: Watch) -> tuple[str, ...]:
     """Cautions of the classes' shares, or why there are none."""
     if watch.shares is not None:
-        return tuple(dict.fromkeys(watch.shares.cautions))
+        found = (*watch.shares.cautions, *filter(None, [disputed_rate(watch)]))
+        return tuple(dict.fromkeys(found))
     if watch.why_no_shares:
         return (f"The classes' shares cannot be estimated. {watch.why_no_shares}",)
     return ()
+
+
+def disputed_rate(watch: Watch) -> str:
+    """That the two estimates of the event's rate exclude each other; empty where they do not.
+
+    Each takes for granted what the other denies: that only the shares of the classes changed, or
+    that rows of equal scores have equal chances of the event.
+    """
+    if watch.shares is None or watch.forecasts is not None or watch.performance.event is None:
+        return ""
+    by_scores = watch.performance.event.rate.rows
+    by_shares = watch.shares.shares[watch.classes.index(watch.asked_event)]
+    if by_shares.low <= by_scores.high and by_scores.low <= by_shares.high:
+        return ""
+    name = printable(watch.asked_event, 60)
+    shared, scored = (estimate_text(one, chance=False) for one in (by_shares, by_scores))
+    return (
+        f"The rate of {name} is {shared} if only the shares of the classes changed, and {scored} "
+        "if rows of equal scores still have equal chances. At least one of the two does not hold: "
+        "only labels can tell."
+    )
 
 
 def assumptions(watch: Watch) -> tuple[tuple[str, str], ...]:

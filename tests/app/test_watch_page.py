@@ -183,7 +183,7 @@ def test_a_table_without_labels_of_predictions_alone(workspace: Workspace, revie
     assert finding(at).startswith("Nothing beyond chance has changed in 900 new rows: PSI")
     assert list(tiles(at)) == ["Estimated accuracy", "PSI", BEYOND_SCORES, "Event rate"]
     assert "has no labels yet" in words(at)
-    assert "by EM; mean probability" in words(at)
+    assert "without labels; reference" in words(at)
     assert "Rows with the same score have the same chance" in words(at)
     assert "<b>" not in json.dumps([one["layout"] for one in specs(at)])
     assert list(read_review(workspace, review_id).watched) == [HOSTILE_FILE]

@@ -27,12 +27,14 @@ from kdcal_core.audit import (
     audits_of_rows,
     by_default,
     content_bytes,
+    disputed_rate,
     finding,
     read_config,
     read_state,
     result_words,
     run_gate,
     run_watch,
+    share_cautions,
     state_bytes,
     system_user,
     watch_json,
@@ -136,6 +138,21 @@ def test_shifted_scores_fail(place: Path, config: AuditConfig) -> None:
     assert found.exit_code == 1
     assert found.shift.psi.p_value < 0.01
     assert run_watch(limited(config, psi_at_most=np.inf), moved).exit_code == 0
+
+
+def test_estimates_of_the_rate_that_exclude_each_other_are_named(
+    place: Path, config: AuditConfig, same: Watch
+) -> None:
+    assert disputed_rate(same) == ""
+    moved = table(4, mean=1.5)  # the scores moved, and equal ones have equal chances
+    found = run_watch(config, written(moved.drop(columns="y"), place / "disputed.csv"))
+    assert found.performance.event is not None
+    assert found.shares is not None
+    by_scores = found.performance.event.rate.rows
+    assert by_scores.low < (moved["y"] == "yes").mean() < by_scores.high
+    assert found.shares.shares[1].low > by_scores.high
+    assert disputed_rate(found).startswith("The rate of yes is ")
+    assert disputed_rate(found) in share_cautions(found)
 
 
 def test_late_labels_signal_after_some_rows(late: Watch) -> None:

@@ -70,7 +70,8 @@ def test_the_best_repair_tried_and_its_gain_follow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "loss", "tried"), [("KC103", "log loss", "quick calibrators"), ("KC123", "CRPS", "recali")]
+    ("code", "loss", "tried"),
+    [("KC103", "log loss", "quick calibrators"), ("KC123", "CRPS", "recali")],
 )
 def test_against_a_baseline_the_gain_is_still_that_on_these_rows(
     code: str, loss: str, tried: str
