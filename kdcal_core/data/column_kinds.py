@@ -65,6 +65,12 @@ _LOOKED_AT = 10_000  # rows, evenly spread
 _FEW = 20  # distinct values for which every table has enough rows
 _MANY = 254  # categories that a tree over the inputs can distinguish
 _REPEATED = 0.1  # share of rows that repeat an identifier
+_MOSTLY_DATES = 0.95
+# with a year of four digits first or last, as 22.07.2026, 7/22/2026 or 2026/07/22, and a time
+_DATE = (
+    r"\s*(?:\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2\d{4})"
+    r"(?:[ T,]+\d{1,2}:\d{2}.*)?\s*"
+)
 SEVERAL_ROWS = "it names what several rows belong to"
 # of whom or what a row is; several rows may be of one
 WHOSE: tuple[str, ...] = (
@@ -92,6 +98,8 @@ def why_no_input(name: str, column: pd.Series[Any]) -> str:
     ''
     >>> why_no_input("comment", pd.Series([f"call {i}" for i in range(100)]))
     'nearly every row has another value'
+    >>> why_no_input("applied", pd.Series(["22.07.2026", "8.7.2026"] * 50))
+    'dates or times'
     >>> why_no_input("customer_id", pd.Series(range(100)))
     'it numbers the rows'
     >>> why_no_input("customer_id", pd.Series([*range(300)] * 2)) == SEVERAL_ROWS
@@ -108,6 +116,8 @@ def why_no_input(name: str, column: pd.Series[Any]) -> str:
     if not pd.api.types.is_string_dtype(column.dtype):
         dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
         return "dates or times" if dates else "neither numbers nor text"
+    if len(looked) and looked.astype(str).str.fullmatch(_DATE).mean() > _MOSTLY_DATES:
+        return "dates or times"
     n_distinct = looked.nunique()
     if named_id and n_distinct > _MANY and column.duplicated().mean() > _REPEATED:
         return SEVERAL_ROWS

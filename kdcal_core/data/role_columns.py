@@ -218,6 +218,9 @@ def row_dependence(
     [0, 1, 0]
     >>> row_dependence(frame[:2], Roles(time="day")).unit.tolist()
     [1, 0]
+    >>> german = pd.DataFrame({"day": ["01.02.2026", "31.01.2026"]})
+    >>> row_dependence(german, Roles(time="day")).unit.tolist()
+    [1, 0]
     """
     name = roles.cluster if roles.time is None else roles.time
     if name is None:
@@ -249,7 +252,12 @@ def _times(column: pd.Series[Any], name: str, file: str | None) -> NDArray[Any]:
         if numbers.notna().all():
             return numbers.to_numpy(dtype=np.float64)
         column = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True)
-        what = "A time is no number and no date that is written as 2026-03-31 or 2026-03-31T09:00"
+        if column.isna().all():
+            column = pd.to_datetime(text, errors="coerce", format="%d.%m.%Y", utc=True)
+        what = (
+            "A time is no number and no date that is written as 2026-03-31, 2026-03-31T09:00 or "
+            "31.03.2026"
+        )
         faulty = column.isna().to_numpy()
         refuse_rows(faulty, what, "Write all of them alike.", column=name, file=file)
     return column.astype("int64").to_numpy()

@@ -76,7 +76,7 @@ def test_a_column_taken_out_by_hand_is_reported_too(workspace):
     assert input_columns(review) == ["age", "loan"]
     assert left_out(review) == {
         "region": "its role is 'Not used'",
-        "opened": "nearly every row has another value",
+        "opened": "dates or times",
     }
 
 
