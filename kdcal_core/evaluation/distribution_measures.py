@@ -396,7 +396,7 @@ Measure(
 
 Measure(
     "bias",
-    "Bias",
+    "Place",
     "Mean PIT value minus 0.5. Above 0 the predictions are too low, below 0 too high.",
     "share",
     None,
