@@ -57,7 +57,7 @@ RULES = {
     "number": "A number",
 }
 RULE_WORDS = {
-    "mon2": "The smallest bandwidth whose curve has at most one dip. The paper's advice.",
+    "mon2": "The smallest bandwidth whose curve has at most one dip, as Salamon et al. advise.",
     "mon": "The smallest bandwidth whose curve never falls. Safest where rows are few.",
     "mon4": "The smallest bandwidth with at most two dips. Follows more detail, and more noise.",
     "loo": "The bandwidth that best predicts each row from the others. Usually too wiggly: compare "
@@ -71,7 +71,7 @@ ADVICE = """
   (section XII). A curve that leaves its histogram is wrong, however good its average score.
 * **Fresh rows only.** Calibrate on rows that were not used to train or select the model; on other
   rows the result is as optimistic as the model.
-* **Few rows.** Errors with high scores and hits with low scores are rare, and the paper's curves
+* **Few rows.** Errors with high scores and hits with low scores are rare, and the printed curves
   wiggle there and reach 0 or 1 (section XIII.D). Here all methods of the paper are therefore shrunk
   towards one temperature for all classes, more strongly if they have fewer rows. The setting
   `shrinkage=none` gives the methods as printed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdcal_core.charts import cited_in
 from kdcal_core.evaluation import RecalibratorScores
 from kdcal_core.tasks import RecalibrationRecord, space_title
 
@@ -9,7 +10,7 @@ WILL_SHOW = (
     "Here you will see the same predictions before and after a repair that needs no new training: "
     "outcomes outside their intervals, the reliability of quantiles, and the gain in every "
     "measure. The model is not changed; its predicted distributions are adjusted to the "
-    "outcomes of the calibration set (Torres et al.)."
+    f"outcomes of the calibration set. {cited_in('Torres et al.')}"
 )
 SETTINGS = r"""
 * **Methods.** *Local* uses, for each row, the PIT values of its nearest calibration rows (Torres et

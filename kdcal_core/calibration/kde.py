@@ -381,8 +381,8 @@ class TopLabelKDE(ShrunkConfidence):
                 self._note_class(
                     label,
                     f" has only {counted(few, f'{kind} positive')} "
-                    f"({wanted} hold {SPARSE}): look at its curve; for sparse data the paper "
-                    "advises Conf1, b_mon or the optimal cutoff.",
+                    f"({wanted} hold {SPARSE}): look at its curve; for sparse data Salamon "
+                    "et al. advise Conf1, b_mon or the optimal cutoff.",
                 )
             return ""
         drawn = "" if self.shrinkage is None else ", shrunk towards the shared temperature"
