@@ -81,7 +81,7 @@ Division = tuple[IntArray, Sequence[str]]
 """Group of each row (n,), from 0, and the groups' names."""
 
 
-def declared_divisions(frame: pd.DataFrame) -> list[Division]:
+def declared_divisions(frame: pd.DataFrame, counts: IntArray | None = None) -> list[Division]:
     """The rows divided by each declared column alone, then by all of them together.
 
     Crossed groups alone dilute a fault that lies in every part of one column's value.
@@ -90,6 +90,8 @@ def declared_divisions(frame: pd.DataFrame) -> list[Division]:
     ----------
     frame : DataFrame of n rows
         The declared columns, at least one; divided as by :func:`crossed_groups`.
+    counts : (n,) array of int, optional
+        For how many rows each stands.
 
     Examples
     --------
@@ -98,12 +100,12 @@ def declared_divisions(frame: pd.DataFrame) -> list[Division]:
     [['ward: A', 'ward: B'], ['sex: f', 'sex: m'], ['A, f', 'A, m', 'B, f', 'B, m']]
     """
     frame = as_pandas(frame)
-    crossed = crossed_groups(frame)
+    crossed = crossed_groups(frame, counts=counts)
     if frame.shape[1] == 1:
         return [crossed]
     found: list[Division] = []
     for column in frame.columns:
-        labels, names = crossed_groups(frame[[column]])
+        labels, names = crossed_groups(frame[[column]], counts=counts)
         found.append((labels, [f"{column}: {one}" for one in names]))
     return [*found, crossed]
 

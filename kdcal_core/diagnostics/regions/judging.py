@@ -15,9 +15,17 @@ from scipy.special import chdtri, chndtrinc
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regions.region import Region, RegionFault, RegionSearch
-from kdcal_core.diagnostics.regions.shift import POWER, shift_test
-from kdcal_core.diagnostics.regression.fault import bias_estimate, fault_parts, named_fault
+from kdcal_core.diagnostics.regions.shift import POWER, Shift, shift_of_cells, shift_test
+from kdcal_core.diagnostics.regression.fault import (
+    FaultParts,
+    PitSample,
+    bias_estimate,
+    fault_parts,
+    named_fault,
+    parts_of_sample,
+)
 from kdcal_core.diagnostics.regression.pit_curves import checked_pit
+from kdcal_core.diagnostics.reliability import FineCells
 from kdcal_core.diagnostics.targets import Target, check_level, targets
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import Condition, PartitionTree
@@ -111,31 +119,38 @@ def by_stated(target: Target, level: float) -> Judge:
         weight = target.weight[rows]
         of_rows = None if target.dependence is None else target.dependence.only(rows)
         shift = shift_test(target.score[rows], target.hit[rows], weight, level, found_at, of_rows)
-        gap = shift.observed - shift.stated
-        observed = _estimate(
-            "Observed rate of the event",
-            "Observed",
-            (shift.observed, shift.stated + shift.low, shift.stated + shift.high),
-            len(rows),
-            level,
-        )
-        return Region(
-            leaf=place.leaf,
-            words=place.words,
-            conditions=place.conditions,
-            n=len(rows),
-            effective=effective_size(target.hit[rows] - target.score[rows], weight, of_rows),
-            share=share,
-            stated=shift.stated,
-            observed=observed,
-            gap=gap_estimate(gap, shift.low, shift.high, len(rows), level),
-            p_value=shift.p_value,
-            adjusted_p=shift.p_value,
-            minimum_detectable=shift.minimum_detectable,
-            fault="over-confident" if gap < 0 else "under-confident",
-        )
+        effective = effective_size(target.hit[rows] - target.score[rows], weight, of_rows)
+        return _of_shift(place, shift, len(rows), effective, share, level)
 
     return judge
+
+
+def _of_shift(
+    place: Place, shift: Shift, n: int, effective: float, share: float, level: float
+) -> Region:
+    gap = shift.observed - shift.stated
+    observed = _estimate(
+        "Observed rate of the event",
+        "Observed",
+        (shift.observed, shift.stated + shift.low, shift.stated + shift.high),
+        n,
+        level,
+    )
+    return Region(
+        leaf=place.leaf,
+        words=place.words,
+        conditions=place.conditions,
+        n=n,
+        effective=effective,
+        share=share,
+        stated=shift.stated,
+        observed=observed,
+        gap=gap_estimate(gap, shift.low, shift.high, n, level),
+        p_value=shift.p_value,
+        adjusted_p=shift.p_value,
+        minimum_detectable=shift.minimum_detectable,
+        fault="over-confident" if gap < 0 else "under-confident",
+    )
 
 
 def by_pit(
@@ -146,37 +161,108 @@ def by_pit(
     def judge(place: Place, rows: IntArray, share: float, found_at: float) -> Region:
         mine = None if together is None else together.only(rows)
         parts = fault_parts(pit[rows], level, design_of(weight[rows], mine))
-        fault = named_fault(parts, adjusted_p=0.0)
         away = pit[rows] - np.average(pit[rows], weights=weight[rows])
-        rows_ = effective_size(away, weight[rows], mine)
-        bias = fault.bias
-        observed = replace(
-            bias,
-            name="Mean PIT value",
-            label="Mean PIT",
-            value=bias.value + 0.5,
-            low=bias.low + 0.5,
-            high=bias.high + 0.5,
-            expected=0.5,
-        )
-        return Region(
-            leaf=place.leaf,
-            words=place.words,
-            conditions=place.conditions,
-            n=len(rows),
-            effective=rows_,
-            share=share,
-            stated=0.5,
-            observed=observed,
-            gap=bias,
-            p_value=parts.p_value,
-            adjusted_p=parts.p_value,
-            minimum_detectable=_least_bias(rows_, found_at),
-            fault=fault.kind,
-            spread=fault.spread,
-        )
+        effective = effective_size(away, weight[rows], mine)
+        return _of_parts(place, parts, effective, share, found_at)
 
     return judge
+
+
+def _of_parts(
+    place: Place, parts: FaultParts, effective: float, share: float, found_at: float
+) -> Region:
+    fault = named_fault(parts, adjusted_p=0.0)
+    bias = fault.bias
+    observed = replace(
+        bias,
+        name="Mean PIT value",
+        label="Mean PIT",
+        value=bias.value + 0.5,
+        low=bias.low + 0.5,
+        high=bias.high + 0.5,
+        expected=0.5,
+    )
+    return Region(
+        leaf=place.leaf,
+        words=place.words,
+        conditions=place.conditions,
+        n=parts.sample.n,
+        effective=effective,
+        share=share,
+        stated=0.5,
+        observed=observed,
+        gap=bias,
+        p_value=parts.p_value,
+        adjusted_p=parts.p_value,
+        minimum_detectable=_least_bias(effective, found_at),
+        fault=fault.kind,
+        spread=fault.spread,
+    )
+
+
+def regions_of_cells(
+    cells: Sequence[FineCells], names: Sequence[str], n: int, level: float = 0.95
+) -> tuple[Region, ...]:
+    """As :func:`describe_regions`, of places whose rows are counted by their scores.
+
+    Parameters
+    ----------
+    cells : sequence of FineCells
+        Of each place that is judged, with at least one row each. Places may overlap.
+    names : sequence of str
+    n : int
+        Rows of the whole table.
+
+    Examples
+    --------
+    >>> one = FineCells(*(np.array([value]) for value in (0.9, 200.0, 200.0, 130.0)))
+    >>> [(each.words, each.n, each.fault) for each in regions_of_cells([one], ["south"], 200)]
+    [('south', 200, 'over-confident')]
+    """
+    found_at = (1.0 - level) / max(len(cells), 1)
+    found = []
+    for leaf, (one, words) in enumerate(zip(cells, names, strict=True)):
+        rows = float(one.weight.sum())
+        shift = shift_of_cells(one.score, one.weight, one.hits, level, found_at)
+        found.append(_of_shift(Place(leaf, words), shift, int(rows), rows, rows / n, level))
+    return _corrected(found, level)
+
+
+def pit_regions_of_samples(
+    samples: Sequence[PitSample], names: Sequence[str], whole: PitSample, level: float = 0.95
+) -> RegionSearch:
+    """As :func:`describe_pit_regions`, of places whose PIT values are counted.
+
+    Parameters
+    ----------
+    samples : sequence of PitSample
+        Of each place that is judged, with at least one row each. Places may overlap.
+    names : sequence of str
+    whole : PitSample
+        All rows.
+    """
+    found_at = (1.0 - level) / max(len(samples), 1)
+    found = [
+        _of_parts(
+            Place(leaf, words), parts_of_sample(one, level), float(one.n), one.n / whole.n, found_at
+        )
+        for leaf, (one, words) in enumerate(zip(samples, names, strict=True))
+    ]
+    parts, none = parts_of_sample(whole, level), np.empty(0, dtype=np.int64)
+    return RegionSearch(
+        tree=None,
+        regions=_corrected(found, level),
+        overall=bias_estimate(parts),
+        overall_p=parts.p_value,
+        n_grow=0,
+        n_judge=whole.n,
+        seed=0,
+        level=level,
+        target="PIT values",
+        leaf=none,
+        judged=none,
+        regression=True,
+    )
 
 
 def gap_estimate(gap: float, low: float, high: float, n: int, level: float) -> Estimate:

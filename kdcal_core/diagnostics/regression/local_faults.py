@@ -209,11 +209,14 @@ def pit_by_column(
     return pit_by_region(pit, labels, names, **settings)
 
 
-def crossed_groups(frame: pd.DataFrame, fewest: int = 30) -> tuple[IntArray, list[str]]:
+def crossed_groups(
+    frame: pd.DataFrame, fewest: int = 30, counts: IntArray | None = None
+) -> tuple[IntArray, list[str]]:
     """Group of each row (n,) by all columns together, and the groups' names.
 
     Each column is divided as in :func:`column_regions`, and the groups are all combinations that
-    occur. Groups with fewer than ``fewest`` rows are merged into "all others".
+    occur. Groups with fewer than ``fewest`` rows are merged into "all others". With ``counts`` (n,)
+    each row stands for so many.
 
     Raises
     ------
@@ -230,10 +233,11 @@ def crossed_groups(frame: pd.DataFrame, fewest: int = 30) -> tuple[IntArray, lis
     frame = as_pandas(frame)
     words = [np.full(len(frame), "", dtype=object)]
     for at, name in enumerate(frame.columns):
-        labels, names = column_regions(frame[name])
+        labels, names = column_regions(frame[name], counts=counts)
         said = np.array(names, dtype=object)[labels]
         words.append(words[-1] + (", " if at else "") + said)
-    every, label, count = np.unique(words[-1], return_inverse=True, return_counts=True)
+    every, label = np.unique(words[-1], return_inverse=True)
+    count = np.bincount(label, counts, len(every))
     kept = np.flatnonzero(count >= fewest)
     place = np.full(len(every), len(kept), dtype=np.int64)
     place[kept] = np.arange(len(kept))
@@ -241,8 +245,13 @@ def crossed_groups(frame: pd.DataFrame, fewest: int = 30) -> tuple[IntArray, lis
     return place[label], names + [OTHERS] * bool(len(kept) < len(every))
 
 
-def column_regions(values: Any, bins: int = 5, levels: int = 12) -> tuple[IntArray, list[str]]:
+def column_regions(
+    values: Any, bins: int = 5, levels: int = 12, counts: IntArray | None = None
+) -> tuple[IntArray, list[str]]:
     """Region of each row (n,) by one column, and the regions' names; as in :func:`pit_by_column`.
+
+    With ``counts`` (n,) each row stands for so many; of texts that are equally frequent the first
+    in order is then kept, not the first to occur.
 
     Raises
     ------
@@ -264,12 +273,12 @@ def column_regions(values: Any, bins: int = 5, levels: int = 12) -> tuple[IntArr
     missing = column.isna().to_numpy()
     labels = np.full(len(column), -1, dtype=np.int64)
     names: list[str] = []
-    some = column[~missing]
+    some, times = column[~missing], None if counts is None else counts[~missing]
     numeric = pd.api.types.is_numeric_dtype(some) and not pd.api.types.is_bool_dtype(some)
     if numeric and len(some):
-        labels[~missing], names = _stretches(some.to_numpy(dtype=np.float64), bins)
+        labels[~missing], names = _stretches(some.to_numpy(dtype=np.float64), bins, times)
     elif len(some):
-        labels[~missing], names = _words_of(some.astype(str), levels)
+        labels[~missing], names = _words_of(some.astype(str), levels, times)
     if missing.any():
         labels[missing] = len(names)
         names = [*names, MISSING]
@@ -309,12 +318,19 @@ def _checked_labels(labels: Any, n_rows: int) -> IntArray:
     return values.astype(np.int64)
 
 
-def _stretches(x: FloatArray, bins: int) -> tuple[IntArray, list[str]]:
+def _stretches(x: FloatArray, bins: int, times: IntArray | None) -> tuple[IntArray, list[str]]:
     different = np.unique(x)
     if len(different) <= bins:
         place: IntArray = np.searchsorted(different, x).astype(np.int64)
         return place, [formatted(v, ".4g") for v in different]
-    inner = np.unique(np.quantile(x, np.arange(1, bins) / bins, method="inverted_cdf"))
+    share = np.arange(1, bins) / bins
+    if times is None:
+        inner = np.unique(np.quantile(x, share, method="inverted_cdf"))
+    else:
+        order = np.argsort(x)
+        reached = np.cumsum(times[order])
+        place = np.maximum(np.ceil(reached[-1] * share - 1.0), 0.0)
+        inner = np.unique(x[order][np.searchsorted(reached, place, side="right")])
     edges = np.concatenate([different[:1], inner[inner < different[-1]], different[-1:]])
     index = bin_index(x, edges)
     used, inverse = np.unique(index, return_inverse=True)
@@ -323,8 +339,12 @@ def _stretches(x: FloatArray, bins: int) -> tuple[IntArray, list[str]]:
     return labels, [" to ".join(formatted(end, ".4g") for end in both) for both in ends]
 
 
-def _words_of(text: pd.Series, levels: int) -> tuple[IntArray, list[str]]:
-    counts = text.value_counts()
+def _words_of(text: pd.Series, levels: int, times: IntArray | None) -> tuple[IntArray, list[str]]:
+    if times is None:
+        counts = text.value_counts()
+    else:
+        sums = pd.Series(times, index=text.to_numpy()).groupby(level=0).sum()
+        counts = sums.sort_values(ascending=False, kind="stable")
     frequent = counts.index[:levels][counts.to_numpy()[:levels] >= LEAST_ROWS]
     kept = [str(name) for name in counts.index if name in set(frequent)]
     if len(kept) < len(counts):

@@ -29,6 +29,17 @@ from kdcal_core.diagnostics.summaries.class_questions import (
 )
 from kdcal_core.diagnostics.summaries.class_shift import summary_shift
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary, ClassTally, summarise
+from kdcal_core.diagnostics.summaries.group_estimates import (
+    summary_group_regions,
+    summary_groups,
+    summary_pit_group_search,
+    summary_pit_groups,
+)
+from kdcal_core.diagnostics.summaries.group_summary import (
+    GroupSummary,
+    class_groups,
+    pit_groups,
+)
 from kdcal_core.diagnostics.summaries.regression_estimates import (
     summary_bias,
     summary_coverage,
@@ -55,10 +66,13 @@ __all__ = [
     "BINS",
     "ClassSummary",
     "ClassTally",
+    "GroupSummary",
     "RegressionSummary",
     "Summary",
     "area_bound",
     "certain_rows",
+    "class_groups",
+    "pit_groups",
     "summarise",
     "summarise_regression",
     "summary_auroc",
@@ -78,7 +92,11 @@ __all__ = [
     "summary_gain_over_most_frequent",
     "summary_gains_over_shares",
     "summary_gap",
+    "summary_group_regions",
+    "summary_groups",
     "summary_line",
+    "summary_pit_group_search",
+    "summary_pit_groups",
     "summary_pit_histogram",
     "summary_quantiles",
     "summary_question_estimates",

@@ -644,22 +644,41 @@ def _areas(summary: ClassSummary, labels: Sequence[int], words: str, level: floa
     """The mean area of classes by their share, its interval widened by what the cells hide."""
     n = summary.n
     areas = [_Area.of(_class_cells(summary, one)) for one in labels]
+    if len(areas) == 1:
+        return _one_area(areas[0], words, n, level)
     if not areas or np.isnan(areas[0].value):
         return auroc_of(words, (np.nan,) * 3, n, level, ONE_CLASS)
     mass = np.array([one.positives for one in areas])
-    share = np.ones(1) if len(areas) == 1 else mass / mass.sum()
+    share = mass / mass.sum()
     value = float(share @ [one.value for one in areas])
     bound = float(share @ [one.bound for one in areas])
-    if len(areas) == 1:
-        (one,) = areas
-        rows = np.array([one.negatives, one.positives])
-        square = np.array(
-            [one.cells.misses @ np.square(one.miss), one.cells.hits @ np.square(one.hit)]
-        )
-        widest, pairs = 1.0 / rows, float(rows.min())
-    else:
-        rows, square, widest, pairs = _samples(summary, areas, share)
-    low, high, how = interval_of_samples(value, rows, square, widest, pairs, level)
+    of_samples = interval_of_samples(value, *_samples(summary, areas, share), level)
+    return _widened(words, value, of_samples, bound, n, level)
+
+
+def area_of_cells(cells: ScoreCells, words: str, n: int, level: float) -> Estimate:
+    """The area under the ROC curve of one class, widened by what the cells hide."""
+    return _one_area(_Area.of(cells), words, n, level)
+
+
+def _one_area(one: _Area, words: str, n: int, level: float) -> Estimate:
+    if np.isnan(one.value):
+        return auroc_of(words, (np.nan,) * 3, n, level, ONE_CLASS)
+    rows = np.array([one.negatives, one.positives])
+    square = np.array([one.cells.misses @ np.square(one.miss), one.cells.hits @ np.square(one.hit)])
+    found = interval_of_samples(one.value, rows, square, 1.0 / rows, float(rows.min()), level)
+    return _widened(words, one.value, found, one.bound, n, level)
+
+
+def _widened(
+    words: str,
+    value: float,
+    interval: tuple[float, float, str],
+    bound: float,
+    n: int,
+    level: float,
+) -> Estimate:
+    low, high, how = interval
     if bound > 0.0:
         low, high = max(low - bound, 0.0), min(high + bound, 1.0)
         how = f"{how}, widened by {bound:.1g} for the cells of the summary"

@@ -11,6 +11,7 @@ import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray, Task, check_labels, check_proba
 from kdcal_core.data.array_checks import SUM_TOLERANCE, digest_arrays
+from kdcal_core.diagnostics.summaries.group_summary import GroupSummary, sum_of_groups
 from kdcal_core.diagnostics.summaries.score_grid import (
     GRID,
     bins_of_cells,
@@ -65,6 +66,9 @@ class ClassSummary:
         random blocks of rows. A row's block follows from its position in the table.
     grid : int
         Version of the grid.
+    groups : GroupSummary or None
+        Counts by declared group, where groups are declared. The digest, which stands for the rows,
+        leaves them out.
 
     Examples
     --------
@@ -83,6 +87,7 @@ class ClassSummary:
     sums: IntArray
     blocks: IntArray
     grid: int = GRID
+    groups: GroupSummary | None = None
 
     def __post_init__(self) -> None:
         parts = (self.cells, self.joint, self.sums, self.blocks)
@@ -119,6 +124,7 @@ class ClassSummary:
             self.joint + other.joint,
             self.sums + other.sums,
             self.blocks + other.blocks,
+            groups=sum_of_groups(self.groups, other.groups),
         )
 
     @property
@@ -135,7 +141,8 @@ class ClassSummary:
         first, second = (_number(self.sums[at + one], _LOSS) for one in (0, 1))
         return first, second
 
-    def score_sums(self, cells: IntArray) -> FloatArray:
+    @staticmethod
+    def score_sums(cells: IntArray) -> FloatArray:
         """Sum of the scores in cells (..., 4), (...)."""
         high, low = cells[..., 2].astype(np.float64), cells[..., 3].astype(np.float64)
         return np.asarray(np.ldexp(high, _LOW - _SCORE) + np.ldexp(low, -_SCORE))

@@ -8,12 +8,18 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from kdcal_core.data import FloatArray, IntArray, Task
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.regression.coverage import STATED, checked_outcome, interval_scores
 from kdcal_core.diagnostics.regression.distribution_scores import log_scores
 from kdcal_core.diagnostics.summaries.exact_sums import SHAPE, exact_sum, exact_value
+from kdcal_core.diagnostics.summaries.group_summary import (
+    GroupSummary,
+    pit_groups,
+    sum_of_groups,
+)
 from kdcal_core.diagnostics.summaries.pit_cells import PitCells
 from kdcal_core.diagnostics.summaries.score_grid import GRID, cell_index, upper_ends
 from kdcal_core.distributions import PredictiveDistribution, central_intervals
@@ -77,6 +83,9 @@ class RegressionSummary:
         Outcome, CRPS and error of these rows.
     grid : int
         Version of the grid.
+    groups : GroupSummary or None
+        PIT values by declared group, where groups are declared. The digest, which stands for the
+        rows, leaves them out.
 
     Examples
     --------
@@ -103,6 +112,7 @@ class RegressionSummary:
     order: IntArray
     drawn: FloatArray
     grid: int = GRID
+    groups: GroupSummary | None = None
 
     def __post_init__(self) -> None:
         n_intervals, m = len(self.intervals), min(self.n, DRAWN)
@@ -161,6 +171,7 @@ class RegressionSummary:
             np.array([min(self.ends[0], other.ends[0]), max(self.ends[1], other.ends[1])]),
             order[least],
             np.concatenate([self.drawn, other.drawn])[least],
+            groups=sum_of_groups(self.groups, other.groups),
         )
 
     @property
@@ -216,7 +227,12 @@ def quantities(intervals: Sequence[float], truth: bool = False) -> tuple[str, ..
 
 
 def summarise_regression(
-    distribution: PredictiveDistribution, y: Any, *, first: int = 0, true_mean: Any = None
+    distribution: PredictiveDistribution,
+    y: Any,
+    *,
+    first: int = 0,
+    true_mean: Any = None,
+    groups: pd.DataFrame | None = None,
 ) -> RegressionSummary:
     """The summary of a batch of rows.
 
@@ -232,6 +248,8 @@ def summarise_regression(
         position.
     true_mean : (n,) array, optional
         The true conditional means, which a simulation knows.
+    groups : DataFrame of n rows, optional
+        The columns of the declared groups.
 
     Raises
     ------
@@ -290,6 +308,7 @@ def summarise_regression(
         np.array([outcome.min(), outcome.max()]),
         order[least],
         np.column_stack([outcome, crps, error])[least],
+        groups=None if groups is None else pit_groups(groups, pit),
     )
 
 

@@ -42,22 +42,23 @@ class ScoreCells:
     def of_confidence(cls, summary: ClassSummary, label: int | None = None) -> ScoreCells:
         """The confidence of all rows, or of those predicted to be one class."""
         cells = summary.cells[0].sum(axis=0) if label is None else summary.cells[0, label]
-        return cls._of(summary, cells, label)
+        return cls.of_counts(cells, label)
 
     @classmethod
     def of_class(cls, summary: ClassSummary, label: int) -> ScoreCells:
         """The probability of one class, of all rows."""
-        return cls._of(summary, summary.cells[1, label], label)
+        return cls.of_counts(summary.cells[1, label], label)
 
     @classmethod
-    def _of(cls, summary: ClassSummary, cells: IntArray, label: int | None) -> ScoreCells:
+    def of_counts(cls, cells: IntArray, label: int | None = None) -> ScoreCells:
+        """Counts and sums of all cells (C, 4), as those of :class:`ClassSummary`."""
         place = np.flatnonzero(cells[:, 0])
         some = cells[place]
         count = some[:, 0].astype(np.float64)
         ends = upper_ends()
         # a mean may leave its cell by a rounding error
         low = np.where(place > 0, ends[place - 1], 0.0)
-        score = np.clip(summary.score_sums(some) / count, low, ends[place])
+        score = np.clip(ClassSummary.score_sums(some) / count, low, ends[place])
         return cls(label, place, count, some[:, 1].astype(np.float64), score)
 
     @cached_property

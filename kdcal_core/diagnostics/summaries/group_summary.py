@@ -1,0 +1,379 @@
+"""Scores by declared group, of fixed size: batches of rows are added in any order.
+
+Rows are counted by combination of the declared columns' values and by cell of the grid. Which
+values make a group is decided only when all rows are counted (`GroupSummary.divisions`), from the
+number of rows of each, so it does not depend on the order of the files. Each different value is
+kept for this. A column of numbers is cut at its quantiles, as that of a table is, which follow
+exactly from such counts. A column of very many different numbers is refused. Its quantiles would
+need another pass over all files, and cuts from the first files would depend on their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.data import FloatArray, IntArray, ScoredSet
+from kdcal_core.data.array_checks import digest_arrays
+from kdcal_core.diagnostics.group_measures import Division, declared_divisions
+from kdcal_core.diagnostics.summaries.score_grid import GRID, cell_index, upper_ends
+from kdcal_core.diagnostics.targets import targets
+from kdcal_core.errors import InputError
+
+MOST_VALUES = 200
+"""Different values of a column that are counted."""
+MOST_GROUPS = 500
+"""Combinations of the columns' values that are counted."""
+
+_BITS, _LOW = 53, 26  # of a sum of scores, as in `ClassSummary.cells`
+
+
+@dataclass(frozen=True, eq=False)
+class GroupColumn:
+    """The different values of a declared column.
+
+    Attributes
+    ----------
+    name : str
+        Untrusted text.
+    numbers : (v,) float64
+        Ascending; none of a column of texts.
+    words : tuple of str
+        In order; truth values are "False" and "True". None of a column of numbers. Untrusted text.
+    """
+
+    name: str
+    numbers: FloatArray
+    words: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.numbers) + len(self.words)
+
+    def at(self, places: IntArray) -> pd.Series:
+        """Values at places (g,), of which -1 has none."""
+        kept = np.concatenate([self.numbers, [np.nan]])
+        if self.words:
+            kept = np.array([*self.words, None], dtype=object)
+        return pd.Series(kept[places], name=self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSummary:
+    """Integer counts and sums of scores by combination of the declared columns' values.
+
+    Summaries add: ``a + b`` is that of both batches, with the same bytes in every order and for
+    every cut of the same rows. At most `MOST_GROUPS` combinations are counted, each in the cells
+    of the grid that hold rows, so that its size is bounded: 0.5 MB a combination and target at
+    most.
+
+    Attributes
+    ----------
+    columns : tuple of GroupColumn
+    targets : tuple of int or None
+        What is scored: the probability of a class, or the confidence for None. PIT values have the
+        one target None, and no events.
+    values : (g, c) int64
+        Combinations that occur, in order: the place of each column's value, -1 without a value.
+    place : (m,) int64
+        Ascending: the combination times the number of targets, plus the target, times the number
+        of cells, plus the cell.
+    count : (m, 4) int64
+        At each place rows, rows of which it is true, and the sum of their scores as two integers.
+    grid : int
+        Version of the grid.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"ward": ["A", "B", "A"]})
+    >>> one = pit_groups(frame, np.array([0.1, 0.2, 0.9]))
+    >>> two = pit_groups(frame[1:], np.array([0.4, 0.5]))
+    >>> (one + two).rows.tolist(), (one + two).digest == (two + one).digest
+    ([3, 2], True)
+    """
+
+    columns: tuple[GroupColumn, ...]
+    targets: tuple[int | None, ...]
+    values: IntArray
+    place: IntArray
+    count: IntArray
+    grid: int = GRID
+
+    def __post_init__(self) -> None:
+        g, last = len(self.values), len(self.values) * self._each
+        if (
+            self.grid != GRID
+            or any(part.dtype != np.int64 for part in (self.values, self.place, self.count))
+            or self.values.shape != (g, len(self.columns))
+            or self.count.shape != (len(self.place), 4)
+            or (self.count < 0).any()
+            or (np.diff(self.place, prepend=-1) <= 0).any()
+            or (len(self.place) > 0 and self.place[-1] >= last)
+            or any(
+                ((at < -1) | (at >= len(column))).any()
+                for at, column in zip(self.values.T, self.columns, strict=True)
+            )
+        ):
+            raise InputError(
+                "The summary of groups is damaged, or of another version",
+                fix="Summarise the rows again.",
+            )
+
+    def __add__(self, other: GroupSummary) -> GroupSummary:
+        """The summary of the rows of both.
+
+        Raises
+        ------
+        InputError
+            If other columns or targets were counted, a column holds text in one and numbers in the
+            other, or there are too many values or combinations.
+        """
+        if not isinstance(other, GroupSummary):
+            return NotImplemented
+        both = (self, other)
+        asked = [(one.targets, [column.name for column in one.columns]) for one in both]
+        if asked[0] != asked[1]:
+            raise InputError(
+                "Two summaries have different groups", fix="Summarise the rows of each alone."
+            )
+        columns = tuple(_together(*pair) for pair in zip(self.columns, other.columns, strict=True))
+        moved = [
+            np.column_stack(
+                [
+                    _moved(column, whole, at)
+                    for column, whole, at in zip(one.columns, columns, one.values.T, strict=True)
+                ]
+            )
+            for one in both
+        ]
+        values, inverse = _different(np.concatenate(moved), columns)
+        combination = np.split(inverse, [len(self.values)])
+        place = np.concatenate(
+            [
+                to[one.place // self._each] * self._each + one.place % self._each
+                for one, to in zip(both, combination, strict=True)
+            ]
+        )
+        added = _added(place, np.concatenate([self.count, other.count]))
+        return GroupSummary(columns, self.targets, values, *added)
+
+    @property
+    def _each(self) -> int:
+        """Places of a combination."""
+        return len(self.targets) * len(upper_ends())
+
+    @property
+    def rows(self) -> IntArray:
+        """Rows of each combination, (g,)."""
+        combination, target, _ = self.places
+        found = np.zeros(len(self.values), np.int64)
+        np.add.at(found, combination[target == 0], self.count[target == 0, 0])
+        return found
+
+    @property
+    def places(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Combination, number of the target and cell of each count, each (m,)."""
+        combination, rest = np.divmod(self.place, self._each)
+        target, cell = np.divmod(rest, len(upper_ends()))
+        return combination, target, cell
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of names, values and numbers."""
+        named: list[str | FloatArray] = []
+        for one in self.columns:
+            named += [one.name, *one.words, one.numbers]
+        head = f"groups {self.grid} {self.targets} {[len(one.words) for one in self.columns]}"
+        return digest_arrays(head, *named, self.values, self.place, self.count)
+
+    def divisions(self) -> list[Division]:
+        """Group of each combination (g,), and the groups' names, by each column and by all.
+
+        As :func:`kdcal_core.diagnostics.declared_divisions` of the rows. Of texts that are equally
+        frequent the first in order is kept, where there are more than twelve.
+        """
+        frame = pd.DataFrame(
+            {
+                one.name: one.at(places)
+                for one, places in zip(self.columns, self.values.T, strict=True)
+            }
+        )
+        return declared_divisions(frame, self.rows)
+
+
+def asked_targets(n_classes: int, event: int | None) -> tuple[int | None, ...]:
+    """What is scored where an event or, for None, the confidence is judged.
+
+    With two classes the probability of the second is too, for the area under the ROC curve.
+
+    Examples
+    --------
+    >>> asked_targets(2, 1), asked_targets(2, None), asked_targets(3, None)
+    ((1,), (None, 1), (None,))
+    """
+    return (event, 1) if n_classes == 2 and event != 1 else (event,)
+
+
+def class_groups(frame: pd.DataFrame, scored: ScoredSet, event: int | None = None) -> GroupSummary:
+    """The summary of a batch of a classifier's rows.
+
+    Parameters
+    ----------
+    frame : DataFrame of n rows
+        The declared columns alone: text, truth values or numbers, at least one.
+    scored : ScoredSet of n rows
+    event : int, optional
+        The class whose probability is judged; the confidence in the predicted class by default.
+
+    Raises
+    ------
+    InputError
+        For a column of dates, one of more than `MOST_VALUES` different values, or more than
+        `MOST_GROUPS` combinations.
+
+    Examples
+    --------
+    >>> rows = ScoredSet(np.array([[0.9, 0.1]] * 2), np.array([0, 1]), ("no", "yes"), "", "x")
+    >>> found = class_groups(pd.DataFrame({"old": [True, False]}), rows, 1)
+    >>> found.columns[0].words, found.rows.tolist(), found.count[:, 1].tolist()
+    (('False', 'True'), [1, 1], [1, 0])
+    """
+    asked = asked_targets(len(scored.classes), event)
+    found = [
+        targets(scored.proba, scored.y, None, "confidence" if one is None else "class", one)[0]
+        for one in asked
+    ]
+    return _summary(frame, asked, [(one.score, one.hit) for one in found])
+
+
+def pit_groups(frame: pd.DataFrame, pit: FloatArray) -> GroupSummary:
+    """As `class_groups`, of PIT values (n,) in [0, 1]."""
+    return _summary(frame, (None,), [(pit, np.zeros(len(pit)))])
+
+
+def sum_of_groups(one: GroupSummary | None, other: GroupSummary | None) -> GroupSummary | None:
+    """The groups of the rows of both, if groups are counted.
+
+    Raises
+    ------
+    InputError
+        If they are counted in one alone, and as ``one + other``.
+    """
+    if one is None and other is None:
+        return None
+    if one is None or other is None:
+        raise InputError(
+            "Two summaries have different groups", fix="Summarise the rows of each alone."
+        )
+    return one + other
+
+
+def _summary(
+    frame: pd.DataFrame,
+    asked: tuple[int | None, ...],
+    scored: Sequence[tuple[FloatArray, FloatArray]],
+) -> GroupSummary:
+    found = [_values_of(frame[name], str(name)) for name in frame.columns]
+    columns = tuple(column for column, _ in found)
+    key = np.zeros(len(frame), np.int64)
+    for column, at in found:
+        key = pd.factorize(key * (len(column) + 1) + at)[0].astype(np.int64)
+    some = np.zeros(int(key.max(initial=-1)) + 1, np.int64)
+    some[key] = np.arange(len(key))  # a row of each combination
+    values, number = _different(np.column_stack([at[some] for _, at in found]), columns)
+    combination = number[key]
+    places, counts = [], []
+    for target, (score, hit) in enumerate(scored):
+        fixed = (score * 2.0**_BITS).astype(np.int64)
+        ones = np.ones(len(score), np.int64)
+        high, low = fixed >> _LOW, fixed & ((1 << _LOW) - 1)
+        places.append((combination * len(asked) + target) * len(upper_ends()) + cell_index(score))
+        counts.append(np.column_stack([ones, hit.astype(np.int64), high, low]))
+    added = _added(np.concatenate(places), np.concatenate(counts))
+    return GroupSummary(columns, asked, values, *added)
+
+
+def _added(place: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
+    """Different places, and the sums of the counts (m, 4) there."""
+    every, inverse = np.unique(place, return_inverse=True)
+    total = np.zeros((4, len(every)), np.int64)
+    for at, part in enumerate(count.T):
+        np.add.at(total[at], inverse, part)
+    return every, np.ascontiguousarray(total.T)
+
+
+def _values_of(values: Any, name: str) -> tuple[GroupColumn, IntArray]:
+    """The different values of a column, and the place of each row's, -1 without one."""
+    column = pd.Series(values)
+    if pd.api.types.is_datetime64_any_dtype(column):
+        raise InputError(
+            "A column of dates cannot be a declared group of a folder",
+            fix="Write a column of text, such as the month of each date, and declare that one.",
+            column=name,
+        )
+    code, found = pd.factorize(column)
+    _check_values(len(found), name)
+    numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    if numeric:
+        every, inverse = np.unique(
+            np.asarray(found, dtype=np.float64) + 0.0, return_inverse=True
+        )  # 0.0 makes -0 the same as 0
+        known = GroupColumn(name, every)
+    else:
+        words, inverse = np.unique([str(one) for one in found], return_inverse=True)
+        known = GroupColumn(name, np.empty(0), tuple(str(one) for one in words))
+    place = np.concatenate([inverse.astype(np.int64), [-1]])  # the last is of code -1
+    return known, place[code]
+
+
+def _together(one: GroupColumn, other: GroupColumn) -> GroupColumn:
+    """The different values of both."""
+    if (len(one.words) and len(other.numbers)) or (len(one.numbers) and len(other.words)):
+        raise InputError(
+            "A declared group holds text in one part of the table and numbers in another",
+            fix="Write the column with the same type in all files.",
+            column=one.name,
+        )
+    words = tuple(sorted({*one.words, *other.words}))
+    found = GroupColumn(one.name, np.union1d(one.numbers, other.numbers), words)
+    _check_values(len(found), one.name)
+    return found
+
+
+def _moved(column: GroupColumn, whole: GroupColumn, at: IntArray) -> IntArray:
+    """Places of values among those of the whole column."""
+    if column.words:
+        known = {word: place for place, word in enumerate(whole.words)}
+        to = np.array([known[word] for word in column.words], dtype=np.int64)
+    else:
+        to = np.searchsorted(whole.numbers, column.numbers)
+    return np.concatenate([to, [-1]])[at]
+
+
+def _different(values: IntArray, columns: Sequence[GroupColumn]) -> tuple[IntArray, IntArray]:
+    every, inverse = np.unique(values, axis=0, return_inverse=True)
+    _check_combinations(len(every), columns)
+    return every, inverse.ravel()
+
+
+def _check_values(n: int, name: str) -> None:
+    if n > MOST_VALUES:
+        raise InputError(
+            f"A declared group of a folder has more than {MOST_VALUES} different values",
+            fix="Write a column with fewer, such as ranges of a number, and declare that one.",
+            column=name,
+        )
+
+
+def _check_combinations(n: int, columns: Sequence[GroupColumn]) -> None:
+    if n > MOST_GROUPS:
+        widest = max(columns, key=len)
+        raise InputError(
+            f"The declared groups of a folder have more than {MOST_GROUPS} combinations of values, "
+            f"{len(widest)} of this column alone",
+            fix="Declare fewer columns, or write this one with fewer values, such as ranges.",
+            column=widest.name,
+        )
