@@ -15,6 +15,8 @@ from kdcal_core.audit.making import (
     AuditSettings,
     ClassCounts,
     Drawn,
+    chart_of_groups,
+    chart_of_pit_groups,
     charts_of_counts,
     charts_of_overview,
     content_of,
@@ -32,6 +34,8 @@ from kdcal_core.diagnostics.summaries import (
     summary_confusion,
     summary_decisions,
     summary_estimates,
+    summary_groups,
+    summary_pit_group_search,
     summary_question_estimates,
     summary_reliability,
     summary_scores,
@@ -41,9 +45,9 @@ from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.folder_review import sampled_review, whole_review
 from kdcal_core.review.folder_summary import folder_executor
-from kdcal_core.review.folder_tallies import TALLIES
+from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups
 from kdcal_core.store import load
-from kdcal_core.tasks import overview_of_summary
+from kdcal_core.tasks import PitOverview, overview_of_summary
 
 _SUMMARY = "summary"
 
@@ -103,9 +107,19 @@ def load_summary(
     review, size = sampled_review(workspace, config.files, sample, roots)
     review = with_question(workspace, review, config, config.files)
     where = str(config.files.predictions)
+    declared = DeclaredGroups(config.groups, review.event)
     reading = part_of(progress, 0.05, 1.0)
     with folder_executor(size) if spread else nullcontext() as executor:
-        whole = whole_review(review, where, summary, roots, reading, size=size, executor=executor)
+        whole = whole_review(
+            review,
+            where,
+            summary,
+            roots,
+            reading,
+            groups=declared,
+            size=size,
+            executor=executor,
+        )
     return LoadedSummary(whole, size.files)
 
 
@@ -135,14 +149,27 @@ Shown = tuple[tuple[Estimate, ...], Drawn]
 def _classes_shown(summary: ClassSummary, review: Review, settings: AuditSettings) -> Shown:
     event = settings.event
     estimates = (*summary_estimates(summary), *summary_question_estimates(summary, event))
-    return estimates, charts_of_counts(_counts(summary, event), review, settings)
+    return estimates, _class_charts(summary, review, settings)
+
+
+def _class_charts(summary: ClassSummary, review: Review, settings: AuditSettings) -> Drawn:
+    event = settings.event
+    yield from charts_of_counts(_counts(summary, event), review, settings)
+    if summary.groups is not None:
+        yield chart_of_groups(summary_groups(summary, event))
 
 
 def _distributions_shown(
     summary: RegressionSummary, review: Review, settings: AuditSettings
 ) -> Shown:
     overview = overview_of_summary(summary)
-    return tuple(overview.scores.rows.values()), charts_of_overview(overview)
+    return tuple(overview.scores.rows.values()), _distribution_charts(summary, overview)
+
+
+def _distribution_charts(summary: RegressionSummary, overview: PitOverview) -> Drawn:
+    yield from charts_of_overview(overview)
+    if summary.groups is not None:
+        yield chart_of_pit_groups(summary_pit_group_search(summary))
 
 
 _SHOWN: dict[Task, Callable[[Any, Review, AuditSettings], Shown]] = {

@@ -58,6 +58,8 @@ from kdcal_core.diagnostics import (
     Costs,
     DecisionCounts,
     Estimate,
+    GroupTable,
+    RegionSearch,
     Reliability,
     ScoreHistogram,
 )
@@ -388,6 +390,7 @@ Draw = Callable[[bool], Chart]
 
 
 Drawn = Iterator[tuple[str, str, str, Draw]]
+"""Key, title and page of charts, each with what draws it."""
 
 
 def kept_charts(drawn: Drawn) -> tuple[KeptChart, ...]:
@@ -490,7 +493,7 @@ def _of_classification(sets: Sets, settings: AuditSettings) -> Drawn:
     yield from charts_of_counts(_counts(sets, which, event), review, settings)
     if settings.groups:
         groups = set_groups(sets, which=which, event=event, columns=settings.groups)
-        yield "groups", "Declared groups", "groups", lambda dark: groups_chart(groups, dark=dark)
+        yield chart_of_groups(groups)
     question = encode(RegionQuestion("wrong", label=event))
     try:
         search = region_search(sets, which=which, asked=question).search
@@ -536,7 +539,17 @@ def _of_regression(sets: Sets, settings: AuditSettings) -> Drawn:
     yield from charts_of_overview(pit_overview(sets, which=settings.which))
     if settings.groups:
         found = set_pit_groups(sets, which=settings.which, columns=settings.groups)
-        yield "groups", "Declared groups", "groups", lambda dark: regions_chart(found, dark=dark)
+        yield chart_of_pit_groups(found)
+
+
+def chart_of_groups(found: GroupTable) -> tuple[str, str, str, Draw]:
+    """The declared groups of a classification, of rows or of a summary of them."""
+    return "groups", "Declared groups", "groups", lambda dark: groups_chart(found, dark=dark)
+
+
+def chart_of_pit_groups(found: RegionSearch) -> tuple[str, str, str, Draw]:
+    """As `chart_of_groups`, of a regression."""
+    return "groups", "Declared groups", "groups", lambda dark: regions_chart(found, dark=dark)
 
 
 def charts_of_overview(overview: PitOverview) -> Drawn:

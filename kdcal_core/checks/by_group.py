@@ -8,17 +8,26 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.data import FloatArray, check_weight
-from kdcal_core.diagnostics import Division, declared_divisions, describe_regions
+from kdcal_core.diagnostics import Division, Region, declared_divisions, describe_regions
 from kdcal_core.diagnostics.influence import Influence, gap_influence, of_some
+from kdcal_core.diagnostics.summaries import summary_group_regions
 from kdcal_core.review import Limit
+
+_NONE = "No groups are declared."
 
 
 def needs_groups(evidence: Evidence) -> str | None:
     """Why no group can be judged; None where groups are declared."""
-    return None if evidence.groups is not None else "No groups are declared."
+    return None if evidence.groups is not None else _NONE
+
+
+def needs_groups_of_summary(evidence: SummaryEvidence) -> str | None:
+    """As `needs_groups`."""
+    return None if evidence.summary.groups is not None else _NONE
 
 
 def declared_groups(evidence: Evidence) -> list[Division]:
@@ -31,13 +40,22 @@ def declared_groups(evidence: Evidence) -> list[Division]:
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     target = "confidence" if evidence.event is None else evidence.event
     return [
-        Part(replace(one.gap, label="Observed minus stated"), one.words)
+        _part(one)
         for labels, names in declared_groups(evidence)
         for one in describe_regions(
             evidence.scored, labels, names, target=target, level=level
         ).regions
         if one.n
     ]
+
+
+def _part(one: Region) -> Part:
+    return Part(replace(one.gap, label="Observed minus stated"), one.words)
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    found = summary_group_regions(evidence.scored, evidence.event, level=level)
+    return [_part(one) for regions in found for one in regions]
 
 
 def _influence(evidence: Evidence) -> list[Influence]:
@@ -71,5 +89,6 @@ Check(
     "30 rows are taken together.",
     needs=needs_groups,
     place="in",
+    from_summary=Way(_from_summary, needs=needs_groups_of_summary, of_groups=True),
     influence=_influence,
 ).offer()

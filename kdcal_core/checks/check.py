@@ -63,11 +63,14 @@ class Way(Generic[E]):
         ``(evidence, level) -> parts``, as of `Check`.
     by_chance, needs : callable, optional
         As of `Check`.
+    of_groups : bool
+        Whether it judges the declared groups, which only a folder's summary counts.
     """
 
     measured: Callable[[E, float], Sequence[Part]]
     by_chance: Callable[[E], Sequence[float]] | None = None
     needs: Callable[[E], str | None] = _everywhere
+    of_groups: bool = False
 
 
 @dataclass(frozen=True)

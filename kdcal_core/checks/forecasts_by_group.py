@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.checks.by_group import declared_groups, needs_groups, rows_of_groups
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.by_group import (
+    declared_groups,
+    needs_groups,
+    needs_groups_of_summary,
+    rows_of_groups,
+)
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.forecasts_by_region import parts_of
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import describe_pit_regions
 from kdcal_core.diagnostics.influence import Influence, of_some, pit_spread_influence
+from kdcal_core.diagnostics.summaries import summary_pit_groups
 from kdcal_core.review import Limit
 
 
@@ -22,6 +29,11 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
             describe_pit_regions(evidence.pit, labels, names, level=level, sample_weight=weight)
         )
     ]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    found = summary_pit_groups(evidence.predicted, level=level)
+    return [part for search in found for part in parts_of(search)]
 
 
 def _influence(evidence: Evidence) -> list[Influence]:
@@ -48,5 +60,6 @@ Check(
     "declared column, and of all together.",
     needs=needs_groups,
     place="in",
+    from_summary=Way(_from_summary, needs=needs_groups_of_summary, of_groups=True),
     influence=_influence,
 ).offer()

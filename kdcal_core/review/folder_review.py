@@ -22,7 +22,7 @@ from kdcal_core.review.folder_summary import (
     sample_of_folder,
     summary_of_folder,
 )
-from kdcal_core.review.folder_tallies import TALLIES
+from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups
 from kdcal_core.review.named_files import NamedFiles, scored_review
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
@@ -112,6 +112,7 @@ def whole_review(
     roots: Sequence[Path] | None = None,
     progress: Progress = silent,
     *,
+    groups: DeclaredGroups | None = None,
     size: FolderSize | None = None,
     executor: Executor | None = None,
 ) -> Review:
@@ -120,7 +121,8 @@ def whole_review(
     Their summary, a `kdcal_core.diagnostics.summaries.Summary` of its task, is stored into the
     empty folder ``into``. The digest of the table is that of its files
     (:func:`kdcal_core.data.parquet_folder.digest_of_files`), that of the set the summary's.
-    ``size`` and ``executor`` are as of `kdcal_core.review.folder_summary.summary_of_folder`.
+    ``groups``, ``size`` and ``executor`` are as of
+    `kdcal_core.review.folder_summary.summary_of_folder`.
 
     Raises
     ------
@@ -137,6 +139,7 @@ def whole_review(
         into,
         roots,
         progress=progress,
+        groups=groups,
         size=size,
         executor=executor,
     )

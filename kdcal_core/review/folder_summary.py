@@ -29,7 +29,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.progress import Progress, silent
-from kdcal_core.review.folder_tallies import TALLIES
+from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups
 from kdcal_core.store import decode, load, save
 from kdcal_core.text import counted
 
@@ -101,6 +101,7 @@ def summary_of_folder(
     roots: Sequence[Path] | None = None,
     progress: Progress | None = None,
     *,
+    groups: DeclaredGroups | None = None,
     size: FolderSize | None = None,
     executor: Executor | None = None,
 ) -> Summary:
@@ -116,6 +117,8 @@ def summary_of_folder(
         An empty folder, where the summary is stored.
     folder, roots
         As for :func:`sample_of_folder`.
+    groups : DeclaredGroups, optional
+        Counted too.
     size : FolderSize, optional
         As :func:`sample_of_folder` found it.
     executor : concurrent.futures.Executor, optional
@@ -127,7 +130,8 @@ def summary_of_folder(
     InputError
         For a value that cannot be used; the error names its file, row group and row of the file.
         For roles that a summary does not know: row weights, clusters and times need the rows, and
-        so do predictions that are single numbers.
+        so do predictions that are single numbers. For declared groups that cannot be counted
+        (:func:`kdcal_core.diagnostics.summaries.class_groups`).
     """
     check_summarised(roles, folder)
     for name in ("weight", "cluster", "time"):
@@ -138,7 +142,11 @@ def summary_of_folder(
                 column=getattr(roles, name),
             )
     files = _files(folder, roots)["files"]
-    given = {"roles": asdict(roles), "classes": list(classes)}
+    given = {
+        "roles": asdict(roles),
+        "classes": list(classes),
+        "groups": asdict(groups or DeclaredGroups()),
+    }
     if executor is not None and size is not None and size.files == len(files):
         found = _summary_of_parts(files, given, size, executor, progress or silent)
         save(into, found)
@@ -294,14 +302,16 @@ def summarise_files(
     files: list[dict[str, str]],
     roles: dict[str, Any],
     classes: list[str],
+    groups: dict[str, Any],
     folder: str,
     progress: Progress = silent,
     first: int = 0,
     threads: int = _THREADS,
 ) -> None:
     """Run in the worker: save the summary into the folder; ``first`` is its first row's place."""
-    table, known = _table(files), decode(Roles, roles)
-    save(Path(folder), summarise_table(table, known, classes, progress, threads, first=first))
+    table, known, declared = _table(files), decode(Roles, roles), decode(DeclaredGroups, groups)
+    found = summarise_table(table, known, classes, progress, threads, groups=declared, first=first)
+    save(Path(folder), found)
 
 
 def _table(files: list[dict[str, str]]) -> PartedTable:
@@ -315,6 +325,7 @@ def summarise_table(
     progress: Progress = silent,
     threads: int = _THREADS,
     *,
+    groups: DeclaredGroups | None = None,
     first: int = 0,
 ) -> Summary:
     """The summary of all rows; the number of threads does not change its bytes.
@@ -332,15 +343,15 @@ def summarise_table(
     ...     summarise_table(table, roles, ("no", "yes")).joint.tolist()
     [[1, 0], [0, 1]]
     """
-    rows = TALLIES[roles.task]
-    columns = rows.columns(roles)
+    rows, declared = TALLIES[roles.task], groups or DeclaredGroups()
+    columns = [*dict.fromkeys((*rows.columns(roles), *declared.columns))]
     left = list(reversed(table.groups))
     lock, stop = threading.Lock(), threading.Event()
     done = 0
 
     def work() -> Summary | None:
         nonlocal done
-        tally = rows(roles, classes)
+        tally = rows(roles, classes, declared)
         while not stop.is_set():
             with lock:
                 if not left:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,9 @@ import pandas as pd
 from kdcal_core.data import (
     CONFIDENCES,
     Roles,
+    ScoredSet,
     Task,
+    check_proba,
     outcome_column,
     output_matrix,
     parameter_columns,
@@ -22,12 +25,25 @@ from kdcal_core.data import (
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
     ClassTally,
+    GroupSummary,
     RegressionSummary,
     Summary,
+    class_groups,
     summarise_regression,
 )
 from kdcal_core.distributions import Normal, distribution_of
 from kdcal_core.errors import InputError
+
+
+@dataclass(frozen=True)
+class DeclaredGroups:
+    """The columns of the declared groups, and the event whose probability is judged in them.
+
+    ``event`` is None for the confidence, and of a regression.
+    """
+
+    columns: tuple[str, ...] = ()
+    event: int | None = None
 
 
 class FolderTally(ABC):
@@ -38,6 +54,8 @@ class FolderTally(ABC):
     roles : Roles
     classes : sequence of str
         Of a classification.
+    groups : DeclaredGroups
+        Without columns none are counted.
 
     Attributes
     ----------
@@ -48,7 +66,7 @@ class FolderTally(ABC):
     kind: ClassVar[type[Summary]]
 
     @abstractmethod
-    def __init__(self, roles: Roles, classes: Sequence[str]) -> None: ...
+    def __init__(self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups) -> None: ...
 
     @staticmethod
     @abstractmethod
@@ -85,8 +103,10 @@ class ClassRows(FolderTally):
 
     kind = ClassSummary
 
-    def __init__(self, roles: Roles, classes: Sequence[str]) -> None:
+    def __init__(self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups) -> None:
         self._roles, self._classes, self._tally = roles, tuple(classes), ClassTally(classes)
+        self._asked = groups
+        self._groups: GroupSummary | None = None
 
     @staticmethod
     def columns(roles: Roles) -> list[str]:
@@ -98,9 +118,15 @@ class ClassRows(FolderTally):
         proba = output_matrix(frame, self._roles, self._classes)
         y = target_labels(frame, self._roles, self._classes)
         self._tally.add(proba, y, first=first)
+        if columns := list(self._asked.columns):
+            scored = ScoredSet(check_proba(proba), y, self._classes, "", "calibration")
+            part = class_groups(frame[columns], scored, self._asked.event)
+            self._groups = part if self._groups is None else self._groups + part
 
     def summary(self) -> ClassSummary | None:
-        return self._tally.summary() if self._tally.n else None
+        if not self._tally.n:
+            return None
+        return replace(self._tally.summary(), groups=self._groups)
 
     @staticmethod
     def load_kernels() -> None:
@@ -119,8 +145,8 @@ class RegressionRows(FolderTally):
 
     kind = RegressionSummary
 
-    def __init__(self, roles: Roles, classes: Sequence[str]) -> None:
-        self._roles = roles
+    def __init__(self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups) -> None:
+        self._roles, self._groups = roles, list(groups.columns)
         self._total: RegressionSummary | None = None
 
     @staticmethod
@@ -145,6 +171,7 @@ class RegressionRows(FolderTally):
             y,
             first=first,
             true_mean=true_mean_column(frame, roles),
+            groups=frame[self._groups] if self._groups else None,
         )
         self._total = part if self._total is None else self._total + part
 

@@ -105,8 +105,8 @@ def measured_checks(
     evidence = evidence_of(sets, which, event, groups)
     if summary is None:
         return with_group_sums(measure_checks(evidence, codes, progress), evidence)
-    counted = [code for code in codes if CHECKS[code].from_summary is not None]
-    rest = [code for code in codes if CHECKS[code].from_summary is None]
+    counted = [code for code in codes if (way := CHECKS[code].from_summary) and not way.of_groups]
+    rest = [code for code in codes if code not in counted]
     halves = part_of(progress, 0.0, 0.5), part_of(progress, 0.5, 1.0)
     of_summary = measure_checks(SummaryEvidence(summary, event), counted, halves[0])
     of_rows = measure_checks(evidence, rest, halves[1])

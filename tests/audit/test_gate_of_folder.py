@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -55,7 +57,8 @@ def table_of(k: int, sharpness: float, n: int = 3000) -> pa.Table:
     true, said = (one / one.sum(axis=1, keepdims=True) for one in (true, said))
     y = (rng.random((n, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(0, k - 1)
     columns = {f"proba_c{at}": said[:, at] for at in range(k)}
-    return pa.table({**columns, "y": [f"c{one}" for one in y], "place": np.arange(n) % 3})
+    columns |= {"y": [f"c{one}" for one in y], "place": np.arange(n) % 3, **wards(n)}
+    return pa.table(columns)
 
 
 def forecasts_of(sharpness: float, n: int = 3000) -> pa.Table:
@@ -63,7 +66,16 @@ def forecasts_of(sharpness: float, n: int = 3000) -> pa.Table:
     rng = np.random.default_rng(5)
     mean, std = rng.normal(50.0, 3.0, n), rng.uniform(0.5, 2.0, n)
     y = mean + std * rng.normal(size=n)
-    return pa.table({"mean": mean, "std": std / sharpness, "y": y, "place": np.arange(n) % 3})
+    columns = {"mean": mean, "std": std / sharpness, "y": y, "place": np.arange(n) % 3, **wards(n)}
+    return pa.table(columns)
+
+
+def wards(n: int) -> dict[str, Any]:
+    """Columns of groups: a text with few rows of one value and with gaps, and a number."""
+    rng = np.random.default_rng(11)
+    ward = rng.choice(["north", "south", "=<b>east</b>"], n, p=[0.6, 0.37, 0.03])
+    ward = np.where(rng.random(n) < 0.05, None, ward)
+    return {"ward": pa.array(ward, pa.string()), "age": rng.integers(20, 80, n)}
 
 
 def written(root: Path, k: int, sharpness: float) -> tuple[Path, Path]:
@@ -82,8 +94,15 @@ def config(path: Path, **more: object) -> AuditConfig:
     return replace(AuditConfig("A gate", files, codes=CODES), **more)
 
 
+GROUPS: dict[str, Any] = {
+    "groups": ("ward", "age"),  # of which some are small, so the limits are wide
+    "limits": {"KC008": Limit(-0.4, 0.4), "KC025": Limit(-0.45, 0.45)},
+}
+
+
 def both(root: Path, k: int, sharpness: float, **more: object) -> tuple[Gate, Gate]:
     folder, whole = written(root, k, sharpness)
+    more = {**GROUPS, **more}
     return run_gate(config(folder, **more)), run_gate(config(whole, **more))
 
 
@@ -94,7 +113,7 @@ def fair(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Gat
 
 @pytest.fixture(scope="module")
 def sharp(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Gate, Gate]:
-    return both(tmp_path_factory.mktemp("sharp"), 3, 2.5)
+    return both(tmp_path_factory.mktemp("sharp"), 3, 2.5, limits={})
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +123,7 @@ def spread(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[G
 
 @pytest.fixture(scope="module")
 def narrow(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Gate, Gate]:
-    return both(tmp_path_factory.mktemp("narrow"), 0, 2.5)
+    return both(tmp_path_factory.mktemp("narrow"), 0, 2.5, limits={})
 
 
 @pytest.mark.parametrize("gates", ["fair", "sharp", "spread", "narrow"])
@@ -129,6 +148,8 @@ def test_verdicts_and_numbers_are_those_of_one_table(
         for part, known in zip(a.parts, b.parts, strict=True):
             assert (part.name, part.verdict) == (known.name, known.verdict)
             one, two = part.estimate, known.estimate
+            if a.code in ("KC008", "KC025"):
+                assert one.value == pytest.approx(two.value, abs=1e-8)
             assert (one.name, one.label, one.n) == (two.name, two.label, two.n)
             np.testing.assert_allclose(
                 (one.value, one.low, one.high), (two.value, two.low, two.high), rtol=0.01, atol=2e-3
@@ -155,14 +176,15 @@ def test_a_regression_has_its_report(spread: tuple[Gate, Gate], tmp_path: Path) 
     ours, _ = spread
     jsonschema.validate(gate_json(ours), SCHEMA)
     assert ours.content.subject.task == "regression"
-    assert [one.key for one in ours.content.charts] == ["pit", "pit_ecdf", "coverage", "quantiles"]
+    keys = ["pit", "pit_ecdf", "coverage", "quantiles", "groups"]
+    assert [one.key for one in ours.content.charts] == keys
     page = html.unescape(html_report(ours.content).decode())
     assert "PIT histogram" in page
     assert NEEDS_ROWS in page
     assert "3 files of predictions in a folder" in markdown_report(ours.content)
     assert read_content(content_bytes(ours.content)) == ours.content
     folder, _ = written(tmp_path, 0, 1.0)
-    again = run_gate(config(folder))
+    again = run_gate(config(folder, **GROUPS))
     assert content_bytes(again.content) == content_bytes(ours.content)
 
 
@@ -186,7 +208,51 @@ def test_the_report_says_that_counts_were_judged(fair: tuple[Gate, Gate]) -> Non
 
 def test_the_same_folder_gives_the_same_bytes(fair: tuple[Gate, Gate], tmp_path: Path) -> None:
     folder, _ = written(tmp_path, 2, 1.0)
-    assert content_bytes(run_gate(config(folder)).content) == content_bytes(fair[0].content)
+    again = run_gate(config(folder, **GROUPS))
+    assert content_bytes(again.content) == content_bytes(fair[0].content)
+
+
+@pytest.mark.parametrize("gates", ["fair", "sharp", "spread", "narrow"])
+def test_groups_are_those_of_one_table(gates: str, request: pytest.FixtureRequest) -> None:
+    """Counts and names of every group, in the check and in the chart's table."""
+    ours, theirs = request.getfixturevalue(gates)
+    code = "KC008" if gates in ("fair", "sharp") else "KC025"
+    found, wanted = (
+        next(one for one in each.content.checked.results if one.code == code)
+        for each in (ours, theirs)
+    )
+    assert len(found.parts) > 10
+    names = {one.name for one in found.parts}
+    assert {"ward: north", "ward: missing", "ward: =<b>east</b>", "all others"} < names
+    assert [(one.name, one.verdict, one.estimate.n) for one in found.parts] == [
+        (one.name, one.verdict, one.estimate.n) for one in wanted.parts
+    ]
+    assert ("fail" in {one.verdict for one in found.parts}) == (gates in ("sharp", "narrow"))
+    tables = [
+        pd.read_csv(io.StringIO(next(c for c in each.content.charts if c.key == "groups").table))
+        for each in (ours, theirs)
+    ]
+    assert list(tables[0]) == list(tables[1])
+    for column in tables[0].columns.drop(list(tables[0].filter(regex="area|error_|p_value"))):
+        mine, other = (one[column] for one in tables)
+        if mine.dtype.kind == "f":
+            np.testing.assert_allclose(mine, other, rtol=1e-4, atol=1e-6)
+        else:
+            assert mine.tolist() == other.tolist()
+    if code == "KC008":
+        shown = tables[0]["area"].notna().all()
+        assert shown == (gates == "fair")  # of three classes it needs the rows
+    assert "<b>east</b>" not in html_report(ours.content).decode()
+
+
+def test_groups_that_cannot_be_counted_are_refused_with_their_column(tmp_path: Path) -> None:
+    folder, _ = written(tmp_path, 2, 1.0)
+    with pytest.raises(InputError, match="more than 200 different values") as found:
+        run_gate(config(folder, groups=("proba_c0",)))
+    assert found.value.column == "proba_c0"
+    with pytest.raises(InputError, match="no such column") as found:
+        run_gate(config(folder, groups=("site",)))
+    assert found.value.column == "site"
 
 
 def test_a_record_keeps_it_and_a_table_may_be_its_baseline(place: Place, tmp_path: Path) -> None:
@@ -212,7 +278,7 @@ def test_a_record_keeps_it_and_a_table_may_be_its_baseline(place: Place, tmp_pat
 def test_a_check_that_must_be_answered_is_not_passed_over(tmp_path: Path) -> None:
     folder, _ = written(tmp_path, 2, 1.0)
     gate = run_gate(
-        config(folder, groups=("place",), codes=("KC002", "KC008"), required=("KC008",))
+        config(folder, groups=("place",), codes=("KC002", "KC007"), required=("KC007",))
     )
     assert (gate.verdict, gate.exit_code) == ("not enough evidence", 3)
     assert "none were declared" not in html_report(gate.content).decode()
@@ -257,7 +323,8 @@ def test_workers_read_parts_of_a_large_folder_with_the_same_bytes(
     (tmp_path / "one").mkdir()
     load_gate(config(folder), str(tmp_path / "one"))  # as a worker does
     assert read == []
-    assert content_bytes(run_gate(config(folder)).content) == content_bytes(spread[0].content)
+    again = run_gate(config(folder, **GROUPS))
+    assert content_bytes(again.content) == content_bytes(spread[0].content)
     assert sum(read) == 3000
     assert len(read) > 1
 

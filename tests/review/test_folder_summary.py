@@ -5,13 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kdcal_core.data import Roles
+from kdcal_core.data import Roles, ScoredSet
 from kdcal_core.data.parquet_folder import PartedTable, parquet_files
-from kdcal_core.diagnostics.summaries import summarise, summarise_regression
+from kdcal_core.diagnostics.summaries import (
+    class_groups,
+    pit_groups,
+    summarise,
+    summarise_regression,
+)
 from kdcal_core.distributions import Empirical, Normal
 from kdcal_core.errors import InputError
 from kdcal_core.review.folder_summary import (
@@ -19,6 +25,7 @@ from kdcal_core.review.folder_summary import (
     summarise_table,
     summary_of_folder,
 )
+from kdcal_core.review.folder_tallies import DeclaredGroups
 
 ROLES = Roles(target="y", outputs=(("yes", "p"),))
 CLASSES = ("no", "yes")
@@ -159,3 +166,77 @@ def test_a_faulty_distribution_is_named_with_its_place(tmp_path, value, what):
         summarise_table(PartedTable(parquet_files(tmp_path)), SPREAD, ())
     assert (found.value.file, found.value.column) == ("part-2.parquet, row group 2", "s")
     assert found.value.row == 100
+
+
+GROUPS = DeclaredGroups(("ward", "old", "stage"), 1)
+
+
+def grouped(folder, n=900, files=3, size=70, stage=None):
+    """Files of a binary prediction with groups; the first lacks values, so its types differ."""
+    rng = np.random.default_rng(2)
+    p = rng.random(n)
+    y = (rng.random(n) < p).astype(int)
+    frame = pd.DataFrame(
+        {"ward": rng.choice(["A", "B", "C"], n), "old": rng.random(n) < 0.4,
+         "stage": rng.integers(0, 4, n).astype(float)}
+    )  # fmt: skip
+    frame["old"] = frame["old"].astype("boolean")
+    frame.loc[5:9, :] = None
+    cut = np.linspace(0, n, files + 1).astype(int)
+    for at, (a, b) in enumerate(pairwise(cut)):
+        part = pa.Table.from_pandas(frame[a:b], preserve_index=False)
+        if at:
+            part = part.set_column(2, "stage", part["stage"].cast(pa.int64()))
+            part = part.set_column(0, "ward", part["ward"].dictionary_encode())
+        if at and stage is not None:
+            part = part.set_column(2, "stage", stage(part["stage"]))
+        part = part.append_column("p", pa.array(p[a:b]))
+        part = part.append_column("y", pa.array(np.where(y[a:b], "yes", "no")))
+        pq.write_table(part, folder / f"part-{at}.parquet", row_group_size=size)
+    return frame, ScoredSet(np.column_stack([1.0 - p, p]), y, CLASSES, "", "calibration")
+
+
+@pytest.mark.parametrize(
+    ("files", "size", "threads"), [(1, 1000, 1), (3, 70, 1), (3, 70, 2), (7, 20, 5)]
+)
+def test_groups_are_the_same_for_any_cut_and_threads(tmp_path, files, size, threads):
+    frame, scored = grouped(tmp_path, files=files, size=size)
+    table = PartedTable(parquet_files(tmp_path))
+    found = summarise_table(table, ROLES, CLASSES, threads=threads, groups=GROUPS)
+    wanted = summarise(scored.proba, scored.y, CLASSES)
+    assert found.digest == wanted.digest
+    assert found.groups.digest == class_groups(frame, scored, 1).digest
+    assert summarise_table(table, ROLES, CLASSES).groups is None
+
+
+def test_a_worker_counts_groups(tmp_path):
+    folder, into = tmp_path / "in", tmp_path / "out"
+    for one in (folder, into):
+        one.mkdir()
+    frame, scored = grouped(folder)
+    found = summary_of_folder(folder, ROLES, CLASSES, into, groups=GROUPS)
+    assert found.groups.digest == class_groups(frame, scored, 1).digest
+
+
+def test_groups_of_distributions_are_the_same_for_any_threads(tmp_path):
+    mean, std, y = forecasts(tmp_path)
+    wanted = pit_groups(pd.DataFrame({"other": ["unused"] * len(y)}), Normal(mean, std).cdf(y))
+    for threads in (1, 3):
+        table, asked = PartedTable(parquet_files(tmp_path)), DeclaredGroups(("other",))
+        found = summarise_table(table, SPREAD, (), threads=threads, groups=asked)
+        assert found.groups.digest == wanted.digest
+
+
+@pytest.mark.parametrize(
+    ("stage", "what"),
+    [
+        (lambda column: pa.array([f"s{one}" for one in column.to_pylist()]), "text in one part"),
+        (lambda column: pa.array(np.arange(300) / 7.0), "200 different values"),
+        (lambda column: pa.array(np.arange(300).astype("datetime64[s]")), "dates"),
+    ],
+)
+def test_a_group_that_cannot_be_counted_is_named(tmp_path, stage, what):
+    grouped(tmp_path, size=300, stage=stage)
+    with pytest.raises(InputError, match=what) as found:
+        summarise_table(PartedTable(parquet_files(tmp_path)), ROLES, CLASSES, groups=GROUPS)
+    assert found.value.column == "stage"

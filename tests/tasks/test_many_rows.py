@@ -118,7 +118,7 @@ def test_decisions_count_the_same_rows(both) -> None:
 
 def test_all_quick_checks_are_answered_in_their_order(both) -> None:
     plain, summed, n_classes = both
-    asked = {**SET, "event": 1 if n_classes == 2 else None, "groups": []}
+    asked = {**SET, "event": 1 if n_classes == 2 else None, "groups": ["label"]}
     rows, summary = (quick_checks(one, **asked) for one in (plain, summed))
     assert [one.code for one in summary.checks] == [one.code for one in rows.checks]
     assert summary.n == rows.n == N
