@@ -29,7 +29,7 @@ from kdcal_core.review import (
     Workspace,
     check_files,
     event_of,
-    need,
+    need_groups,
     scored_review,
     set_question,
 )
@@ -95,9 +95,7 @@ def with_question(
 ) -> Review:
     """The review with the configuration's event, groups and limits."""
     event_of(review, files)  # refuses a class that it does not have
-    for column in config.groups:
-        for table in review.tables.values():
-            need(table, column, "The table has no such column")
+    need_groups(review, config.groups)
     question = Question(
         event=config.event, view=config.view, groups=config.groups, limits=config.limits
     )

@@ -118,6 +118,7 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         help="the class whose probability is judged, as on the pages; by default the confidence in "
         "the predicted class",
     )
+    _groups(command)
     command.add_argument(
         "--bins",
         metavar="N",
@@ -198,9 +199,7 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
         help="the class whose probability is judged; by default the one that the pages would ask "
         "about",
     )
-    one.add_argument(
-        "--groups", metavar="COLUMN,...", type=names, default=(), help="columns of declared groups"
-    )
+    _groups(one)
     _outputs(one)
     _distributions(one)
     _force(one)
@@ -438,6 +437,12 @@ def _json(command: Parser) -> None:
 
 def _force(command: Parser) -> None:
     command.add_argument("--force", action="store_true", help="overwrite an existing file")
+
+
+def _groups(command: Parser) -> None:
+    command.add_argument(
+        "--groups", metavar="COLUMN,...", type=names, default=(), help="columns of declared groups"
+    )
 
 
 def _distributions(command: Parser) -> argparse._ArgumentGroup:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from kdcal_core.cli.diagnose_report import (
     Measured,
     MeasuredRegression,
@@ -44,6 +46,7 @@ from kdcal_core.review import (
     dependence_words,
     event_of,
     need,
+    need_groups,
     note_results,
     scored_review,
 )
@@ -115,6 +118,7 @@ def _measured(
     if reader.review.task == "regression":
         return _measured_regression(reader, sets, options)
     bins, event = options.bins or _BINS, event_of(reader.review, named_files(options))
+    need_groups(reader.review, options.groups)
     return [
         measure(
             reader.scored(which),
@@ -122,6 +126,7 @@ def _measured(
             n_bins=bins,
             level=options.level,
             event=event,
+            groups=_declared(reader, which, options),
         )
         for which in sets
     ]
@@ -133,6 +138,7 @@ def _measured_regression(
     """Every set's results; the scale of sMIS is that of the calibration set."""
     review = reader.review
     scale = mean_scale(reader.distributions("calibration").y)
+    need_groups(review, options.groups)
     found = []
     for which in sets:
         frame = reader.frame(which)
@@ -148,9 +154,17 @@ def _measured_regression(
                 level=options.level,
                 seed=options.seed,
                 fitted_spread=review.sets[which].spread is not None,
+                groups=_declared(reader, which, options),
             )
         )
     return found
+
+
+def _declared(
+    reader: ReviewReader, which: Which, options: argparse.Namespace
+) -> pd.DataFrame | None:
+    """The columns of the declared groups."""
+    return reader.frame(which)[list(options.groups)] if options.groups else None
 
 
 def _notes(reader: ReviewReader, which: Which) -> tuple[str, ...]:
@@ -185,6 +199,7 @@ def _settings(options: argparse.Namespace, review: Review) -> dict[str, Any]:
     settings = {name: getattr(options, name) for name in ("target", "weight", "level")}
     named = ((name, getattr(options, name)) for name in ("cluster", "time"))
     settings |= {name: column for name, column in named if column is not None}
+    settings |= {"groups": options.groups} if options.groups else {}
     if review.task == "classification":
         return {**settings, "classes": options.classes, "bins": options.bins or _BINS}
     roles = review.roles or Roles()

@@ -10,6 +10,8 @@ from kdcal_core.cli.diagnose_report import (
     Measured,
     MeasuredRegression,
     SummarisedSet,
+    class_groups_words,
+    pit_groups_words,
     record,
     record_text,
     regression_report,
@@ -35,6 +37,8 @@ from kdcal_core.diagnostics.summaries import (
     summary_estimates,
     summary_event_estimates,
     summary_fault,
+    summary_groups,
+    summary_pit_group_search,
     summary_pit_histogram,
     summary_reliability,
     summary_scale,
@@ -42,9 +46,10 @@ from kdcal_core.diagnostics.summaries import (
 )
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.evaluation import summary_scores
-from kdcal_core.review import Review, Workspace, event_of
+from kdcal_core.review import Review, Workspace, event_of, need_groups
 from kdcal_core.review.folder_review import refuse_for_folder, sampled_review
 from kdcal_core.review.folder_summary import FolderSize, folder_executor, summary_of_folder
+from kdcal_core.review.folder_tallies import DeclaredGroups
 from kdcal_core.text import counted, listed, printable
 
 _BINS: dict[Task, int] = {"classification": 15, "regression": 20}
@@ -81,6 +86,7 @@ def run_folder(options: argparse.Namespace) -> Report:
         review, size = sampled_review(Workspace(made[1]), given, made[0], roots)
         assert review.roles is not None
         event = event_of(review, given)
+        need_groups(review, options.groups)
         with folder_executor(size) as executor:
             summary = summary_of_folder(
                 where,
@@ -89,6 +95,7 @@ def run_folder(options: argparse.Namespace) -> Report:
                 made[2],
                 roots,
                 progress=progress,
+                groups=DeclaredGroups(options.groups, event),
                 size=size,
                 executor=executor,
             )
@@ -148,12 +155,16 @@ def measure_summary(
         asked = summary_event_estimates(summary, event, level=level)
         known = {one.name for one in asked}
         estimates = (*asked, *(one for one in estimates if one.name not in known))
+    groups = None if summary.groups is None else summary_groups(summary, event, level=level)
     findings = (
         reliability_finding(diagram, headline_estimate(asked), summary.classes),
         confusion_finding(counts, summary.classes),
+        *class_groups_words(groups),
     )
     scored = SummarisedSet("calibration", summary.digest, summary.n, summary.classes)
-    return Measured(scored, findings, _notes(summary), estimates, by_class, diagram, counts, event)
+    return Measured(
+        scored, findings, _notes(summary), estimates, by_class, diagram, counts, event, groups
+    )
 
 
 def measure_regression_summary(
@@ -178,10 +189,13 @@ def measure_regression_summary(
     """
     held = summary_coverage(summary, scale=summary_scale(summary), level=level)
     found = summary_fault(summary, level=level)
+    groups = None
+    if summary.groups is not None:
+        groups = summary_pit_group_search(summary, level=level)
     return MeasuredRegression(
         scored=SummarisedSet("calibration", summary.digest, summary.n),
         family=summary.family,
-        findings=regression_findings(held, found),
+        findings=(*regression_findings(held, found), *pit_groups_words(groups)),
         notes=(*_notes(summary), *notes),
         fault=found,
         tests=summary_uniformity(summary, seed),
@@ -189,6 +203,7 @@ def measure_regression_summary(
         coverage=held,
         histogram=summary_pit_histogram(summary, n_bins, level),
         by_column={},
+        groups=groups,
     )
 
 
@@ -243,6 +258,7 @@ def _settings(options: argparse.Namespace, review: Review) -> dict[str, Any]:
     return {
         "target": options.target,
         "level": options.level,
+        **({"groups": options.groups} if options.groups else {}),
         **of_task[review.task],
         "bins": options.bins or _BINS[review.task],
         "from": "summary",

@@ -26,8 +26,12 @@ from kdcal_core.diagnostics import (
     Coverage,
     Estimate,
     Fault,
+    GroupMeasures,
+    GroupTable,
     PitHistogram,
+    Region,
     RegionPit,
+    RegionSearch,
     RegressionScores,
     Reliability,
     ReliabilityCurve,
@@ -35,11 +39,16 @@ from kdcal_core.diagnostics import (
     confusion,
     confusion_finding,
     coverage,
+    declared_divisions,
+    declared_pit_regions,
     event_summary,
     fault,
+    groups_finding,
     headline_estimate,
     interval_text,
+    measure_groups,
     pit_by_column,
+    pit_groups_finding,
     pit_histogram,
     regions_finding,
     regression_findings,
@@ -51,7 +60,15 @@ from kdcal_core.diagnostics import (
 from kdcal_core.distributions import RegressionSet, randomised_pit
 from kdcal_core.evaluation import estimates_of, meaning_of, regression_scores
 from kdcal_core.store.archive import new_file
-from kdcal_core.text import counted, formatted, number_text, p_text, printable, range_text
+from kdcal_core.text import (
+    counted,
+    formatted,
+    in_sentence,
+    number_text,
+    p_text,
+    printable,
+    range_text,
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +99,7 @@ class Measured:
     diagram: Reliability
     confusion: Confusion
     event: int | None = None
+    groups: GroupTable | None = None
 
 
 def measure(
@@ -91,6 +109,7 @@ def measure(
     n_bins: int,
     level: float,
     event: int | None = None,
+    groups: pd.DataFrame | None = None,
 ) -> Measured:
     """Everything that ``kdcal diagnose`` reports about a set.
 
@@ -106,6 +125,8 @@ def measure(
     event : int, optional
         The class, from 0, whose probability the diagram, its finding and the first estimates are
         about, as on the pages; without it they are about the confidence in the prediction.
+    groups : DataFrame of n rows, optional
+        The columns of the declared groups, which are judged about the same.
 
     Examples
     --------
@@ -136,11 +157,25 @@ def measure(
     asked = estimates if event is None else event_summary(scored, event, level=level)
     if event is not None:
         estimates = (*asked, *(one for one in estimates if one.name not in {a.name for a in asked}))
+    found = None
+    if groups is not None:
+        found = measure_groups(scored, declared_divisions(groups), event=event, level=level)
     findings = (
         reliability_finding(diagram, headline_estimate(asked), scored.classes),
         confusion_finding(counts, scored.classes),
+        *class_groups_words(found),
     )
-    return Measured(scored, findings, notes, estimates, by_class, diagram, counts, event)
+    return Measured(scored, findings, notes, estimates, by_class, diagram, counts, event, found)
+
+
+def class_groups_words(found: GroupTable | None) -> tuple[str, ...]:
+    """The finding about declared groups, if there are any."""
+    return () if found is None else (f"Groups: {in_sentence(groups_finding(found))}",)
+
+
+def pit_groups_words(found: RegionSearch | None) -> tuple[str, ...]:
+    """As `class_groups_words`, of a regression."""
+    return () if found is None else (f"Groups: {in_sentence(pit_groups_finding(found))}",)
 
 
 #: What groups the rows where no column is given
@@ -165,6 +200,7 @@ class MeasuredRegression:
     coverage: Coverage
     histogram: PitHistogram
     by_column: Mapping[str, tuple[RegionPit, ...]]
+    groups: RegionSearch | None = None
 
 
 def measure_regression(
@@ -177,6 +213,7 @@ def measure_regression(
     level: float,
     seed: int,
     fitted_spread: bool = False,
+    groups: pd.DataFrame | None = None,
 ) -> MeasuredRegression:
     """Everything that ``kdcal diagnose`` reports about a regression's set.
 
@@ -198,6 +235,8 @@ def measure_regression(
         Seed of the randomised PIT values and of the Monte Carlo tests.
     fitted_spread : bool
         Whether the model gives single numbers, with one spread fitted to the residuals.
+    groups : DataFrame of n rows, optional
+        The columns of the declared groups.
 
     Examples
     --------
@@ -227,11 +266,18 @@ def measure_regression(
         )
         for name, column in asked.items()
     }
+    judged = None
+    if groups is not None:
+        judged = declared_pit_regions(pit, groups, level=level, sample_weight=weight)
     local = (f"By {name}: {regions_finding(parts)}" for name, parts in by_column.items())
     return MeasuredRegression(
         scored=scored,
         family=distribution.family,
-        findings=(*regression_findings(held, found, fitted_spread=fitted_spread), *local),
+        findings=(
+            *regression_findings(held, found, fitted_spread=fitted_spread),
+            *local,
+            *pit_groups_words(judged),
+        ),
         notes=notes,
         fault=found,
         tests=uniformity_tests(pit, seed=seed, sample_weight=weight),
@@ -248,6 +294,7 @@ def measure_regression(
         coverage=held,
         histogram=pit_histogram(pit, bins=n_bins, level=level, sample_weight=weight),
         by_column=by_column,
+        groups=judged,
     )
 
 
@@ -326,6 +373,11 @@ def _set(measured: Measured) -> dict[str, Any]:
         ],
         "reliability": _bins(diagram),
         "confusion": measured.confusion.joint,
+        **(
+            {}
+            if measured.groups is None
+            else {"groups": [_group(one) for one in measured.groups.groups]}
+        ),
     }
 
 
@@ -348,6 +400,39 @@ def _regression_set(measured: MeasuredRegression) -> dict[str, Any]:
             {"column": name, "regions": [_region(one) for one in regions]}
             for name, regions in measured.by_column.items()
         ],
+        **(
+            {}
+            if measured.groups is None
+            else {"groups": [_judged(one) for one in measured.groups.regions]}
+        ),
+    }
+
+
+def _judged(region: Region) -> dict[str, Any]:
+    """A declared group, judged for all groups together."""
+    estimates = {"stated": region.stated, "observed": region.observed, "gap": region.gap}
+    if region.spread is not None:
+        estimates["spread"] = region.spread
+    return {
+        "name": region.words,
+        "n": region.n,
+        "share": region.share,
+        "p_value": region.p_value,
+        "adjusted_p": region.adjusted_p,
+        "minimum_detectable": region.minimum_detectable,
+        "fault": region.fault,
+        **{
+            key: dataclasses.asdict(one) if isinstance(one, Estimate) else one
+            for key, one in estimates.items()
+        },
+    }
+
+
+def _group(one: GroupMeasures) -> dict[str, Any]:
+    wide = {"observed": one.rate, "gap": one.gap, "error": one.error, "auroc": one.area}
+    return {
+        **_judged(one.region),
+        **{key: dataclasses.asdict(estimate) for key, estimate in wide.items()},
     }
 
 
@@ -403,7 +488,44 @@ def report(measured: Measured, source: str, share: float) -> str:
         _by_class(measured.by_class, scored.classes, interval),
         _diagram(measured.diagram, interval, _asked(measured)),
     ]
+    if (found := measured.groups) is not None:
+        parts.append(_groups(found))
     return "\n\n".join(parts)
+
+
+def _groups(found: GroupTable) -> str:
+    rows = [
+        (
+            printable(one.name, 40),
+            value_text(one.rate, one.region.stated),
+            value_text(one.rate),
+            interval_text(one.gap),
+            p_text(one.region.adjusted_p),
+            one.region.fault,
+            f"{one.region.n:,}",
+        )
+        for one in found.groups
+    ]
+    header = ("Group", "Says", "Sees", "Sees minus says", "p, Holm", "Fault", "Rows")
+    return f"{table(header, rows)}\nIntervals hold for all groups together."
+
+
+def _pit_groups(found: RegionSearch, interval: str) -> str:
+    rows = [
+        (
+            printable(one.words, 40),
+            one.fault,
+            value_text(one.gap),
+            interval_text(one.gap),
+            value_text(one.spread) if one.spread else "",
+            interval_text(one.spread) if one.spread else "",
+            p_text(one.adjusted_p),
+            f"{one.n:,}",
+        )
+        for one in found.regions
+    ]
+    header = ("Group", "Predictions", "Place", interval, "Spread", interval, "p, Holm", "Rows")
+    return table(header, rows, left=(0, 1))
 
 
 def _head(measured: Measured | MeasuredRegression, source: str, kind: str) -> str:
@@ -485,6 +607,7 @@ def regression_report(measured: MeasuredRegression, source: str, share: float) -
         _coverage(measured.coverage, interval),
         _tests(measured.tests),
         *(_regions(name, regions, interval) for name, regions in measured.by_column.items()),
+        *([] if measured.groups is None else [_pit_groups(measured.groups, interval)]),
         _histogram(measured.histogram),
     ]
     return "\n\n".join(parts)

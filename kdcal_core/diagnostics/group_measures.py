@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from kdcal_core.diagnostics.estimate import Estimate, estimate_text, value_text
 from kdcal_core.diagnostics.regions import (
     Region,
     RegionSearch,
+    describe_pit_regions,
     describe_regions,
     join_searches,
     region_finding,
@@ -108,6 +110,32 @@ def declared_divisions(frame: pd.DataFrame, counts: IntArray | None = None) -> l
         labels, names = crossed_groups(frame[[column]], counts=counts)
         found.append((labels, [f"{column}: {one}" for one in names]))
     return [*found, crossed]
+
+
+def declared_pit_regions(
+    pit: Any, frame: pd.DataFrame, *, level: float = 0.95, sample_weight: Any = None
+) -> RegionSearch:
+    """Place and spread of the PIT values (n,) in the groups of :func:`declared_divisions`.
+
+    The p values are corrected for all groups together.
+
+    Examples
+    --------
+    >>> u = (np.arange(200) + 0.5) / 200
+    >>> found = declared_pit_regions(u, pd.DataFrame({"half": np.repeat(["low", "high"], 100)}))
+    >>> [(one.words, one.fault) for one in found.regions]
+    [('high', 'too low'), ('low', 'too high')]
+    """
+    divisions = declared_divisions(frame)
+    looks = sum(len(names) for _, names in divisions)
+    return join_searches(
+        [
+            describe_pit_regions(
+                pit, labels, names, level=level, sample_weight=sample_weight, looks=looks
+            )
+            for labels, names in divisions
+        ]
+    )
 
 
 def measure_groups(

@@ -47,6 +47,7 @@ from kdcal_core.review.named_files import (
     check_outputs,
     event_of,
     need,
+    need_groups,
     scored_review,
 )
 from kdcal_core.review.personal import PersonalWorkspace
@@ -165,6 +166,7 @@ __all__ = [
     "may_be_swapped",
     "move_table",
     "need",
+    "need_groups",
     "no_target_words",
     "note_results",
     "note_verdict",

@@ -365,6 +365,19 @@ def need(table: TableInfo, column: str, what: str) -> None:
         )
 
 
+def need_groups(review: Review, columns: Sequence[str]) -> None:
+    """Refuse a review of which a table lacks a column of the declared groups.
+
+    Raises
+    ------
+    InputError
+        As :func:`need`.
+    """
+    for column in columns:
+        for table in review.tables.values():
+            need(table, column, "The table has no such column")
+
+
 def event_of(review: Review, given: NamedFiles) -> int | None:
     """The class that is the event, from 0; None without a name.
 

@@ -28,12 +28,10 @@ from kdcal_core.diagnostics import (
     RegressionScores,
     UniformityTest,
     coverage,
-    declared_divisions,
-    describe_pit_regions,
+    declared_pit_regions,
     ecdf_difference,
     fault,
     interval_coverage,
-    join_searches,
     local_pit,
     mean_scale,
     pit_by_column,
@@ -112,15 +110,8 @@ def pit_values(sets: Sets, which: Which) -> FloatArray:
 )
 def set_pit_groups(sets: Sets, *, which: Which, columns: Sequence[str]) -> RegionSearch:
     """Place and spread of the PIT values in every group of each column, and of all together."""
-    divisions = declared_divisions(sets.frame(which, tuple(columns)))
     weight, pit = sets.distributions(which).design, pit_values(sets, which)
-    looks = sum(len(names) for _, names in divisions)
-    return join_searches(
-        [
-            describe_pit_regions(pit, labels, names, sample_weight=weight, looks=looks)
-            for labels, names in divisions
-        ]
-    )
+    return declared_pit_regions(pit, sets.frame(which, tuple(columns)), sample_weight=weight)
 
 
 def scale_of(sets: Sets) -> float | None:

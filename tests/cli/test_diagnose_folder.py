@@ -183,3 +183,74 @@ def test_only_folders_of_the_setting_are_read(places, capsys, monkeypatch, tmp_p
     code, _, err = run(capsys, "--predictions", places[0])
     assert code == 2
     assert "may not be read" in err
+
+
+def with_groups(path, into):
+    """The same rows with groups of which one has a name that could be markup or a formula."""
+    table = pq.read_table(path)
+    rng = np.random.default_rng(4)
+    ward = rng.choice(["north", "=<b>south</b>"], table.num_rows)
+    table = table.append_column("ward", pa.array(ward)).append_column(
+        "age", pa.array(rng.integers(20, 80, table.num_rows))
+    )
+    folder = into / "grouped"
+    folder.mkdir()
+    pq.write_table(table.slice(0, 500), folder / "a.parquet", row_group_size=200)
+    pq.write_table(table.slice(500), folder / "b.parquet")
+    pq.write_table(table, into / "grouped.parquet")
+    return folder, into / "grouped.parquet"
+
+
+@pytest.mark.parametrize("event", [(), ("--event", "yes")])
+def test_groups_are_those_of_one_file(places, capsys, tmp_path, event):
+    folder, whole = with_groups(places[1], tmp_path)
+    asked = ("--groups", "ward,age", *event)
+    found = []
+    for path in (folder, whole):
+        code, out, err = run(capsys, "--predictions", path, *asked, "--json", "-")
+        assert (code, err) == (0, "")
+        found.append(json.loads(out))
+    assert [one["settings"]["groups"] for one in found] == [["ward", "age"]] * 2
+    ours, theirs = (one["sets"][0] for one in found)
+    assert ours["findings"] == theirs["findings"]
+    assert ours["findings"][-1].startswith("Groups: ")
+    assert len(ours["groups"]) == len(theirs["groups"]) > 10
+    for a, b in zip(ours["groups"], theirs["groups"], strict=True):
+        assert (a["name"], a["n"], a["fault"]) == (b["name"], b["n"], b["fault"])
+        assert a["stated"] == pytest.approx(b["stated"], abs=1e-9)
+        for part in ("observed", "gap"):
+            for end in ("value", "low", "high"):
+                assert a[part][end] == pytest.approx(b[part][end], abs=1e-6)
+        assert a["error"]["value"] == pytest.approx(b["error"]["value"], abs=1e-9)
+        assert a["auroc"]["value"] == pytest.approx(b["auroc"]["value"], abs=1e-3)
+    code, out, _ = run(capsys, "--predictions", folder, *asked)
+    assert "Intervals hold for all groups together." in out
+    assert "ward: =<b>south</b>" in out
+
+
+@pytest.mark.parametrize("forecasts", ["normal"], indirect=True)
+def test_groups_of_distributions_are_those_of_one_file(forecasts, capsys, tmp_path):
+    folder, whole = with_groups(forecasts[2], tmp_path)
+    found = []
+    for path in (folder, whole):
+        code, out, _ = run(capsys, "--predictions", path, "--groups", "ward", "--json", "-")
+        assert code == 0
+        found.append(json.loads(out)["sets"][0])
+    ours, theirs = found
+    assert ours["findings"][-1] == theirs["findings"][-1]
+    for a, b in zip(ours["groups"], theirs["groups"], strict=True):
+        assert (a["name"], a["n"], a["fault"]) == (b["name"], b["n"], b["fault"])
+        for part in ("gap", "spread"):
+            for end in ("value", "low", "high"):
+                assert a[part][end] == pytest.approx(b[part][end], abs=1e-7)
+    code, out, _ = run(capsys, "--predictions", folder, "--groups", "ward")
+    assert "=<b>south</b>" in out
+
+
+def test_groups_that_cannot_be_counted_are_named(places, capsys):
+    for column, what in (("p_yes", "more than 200 different values"), ("site", "no such column")):
+        for path in places[: 1 if column == "p_yes" else 2]:
+            code, out, err = run(capsys, "--predictions", path, "--groups", column)
+            assert (code, out) == (2, "")
+            assert what in err
+            assert column in err
