@@ -290,7 +290,7 @@ def config_of_tables(content: Mapping[str, Any], folder: Path) -> AuditConfig:
         signature_key=_path(files.get("signature_key"), folder),
         event=roles.get("event"),
         view=_one_of(roles, "view", ("event", "confidence"), "event"),
-        groups=tuple(roles.get("groups", ())),
+        groups=_groups(roles),
         decision=Decision(
             decision.get("threshold"),
             {case: float(decision[case]) for case in CASES if case in decision},
@@ -302,6 +302,14 @@ def config_of_tables(content: Mapping[str, Any], folder: Path) -> AuditConfig:
         watch=_watch(watch),
         weighted_by=weighted_by,
     )
+
+
+def _groups(roles: Mapping[str, Any]) -> tuple[str, ...]:
+    """Columns of the declared groups, all different."""
+    found = tuple(roles.get("groups", ()))
+    if len(set(found)) < len(found):
+        raise InputError("roles.groups names a column twice", fix="Name each column once.")
+    return found
 
 
 def _table(content: Mapping[str, Any], name: str, known: Mapping[str, type]) -> dict[str, Any]:

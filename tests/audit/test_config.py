@@ -127,6 +127,7 @@ BAD = {
     "a threshold": (START + "[decision]\nthreshold = 1.5", "threshold cannot be 1.5"),
     "a case": (START + "[decision]\nfalse_positiv = 1", "Did you mean 'false_positive'"),
     "a list of numbers": (START + "groups = [1]", "roles.groups is not a list of texts"),
+    "a group twice": (START + 'groups = ["a", "b", "a"]', "roles.groups names a column twice"),
     "a directory": ('[files]\ndirectory = "none"\n[roles]\ntarget = "y"', "no such directory"),
     "no TOML": ("a = ", "is not TOML"),
     "a table twice": ("[audit]\n[audit]\n", "is not TOML"),
