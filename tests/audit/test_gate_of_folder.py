@@ -375,8 +375,9 @@ def test_the_command_from_its_configuration_to_its_files(
     monkeypatch.chdir(tmp_path)
     folder, _ = written(tmp_path, 2, 1.0)
     words = ["audit", "init", "--predictions", "parts", "--target", "y", "--event", "c1"]
-    assert main([*words, "--out", "audit.toml"]) == 0
+    assert main([*words, "--groups", "place", "--out", "audit.toml"]) == 0
     asked = read_config(Path("audit.toml"))
+    assert asked.groups == ("place",)
     assert (asked.title, asked.files.predictions) == ("parts", str(folder))
     assert set(asked.reads) >= {str(one) for one in folder.rglob("*.parquet")}
     before = (folder / "a.parquet").read_bytes()
