@@ -56,15 +56,17 @@ class RepairedBy:
 def groups_chart(found: GroupTable, *, dark: bool, repaired: RepairedBy | None = None) -> Chart:
     """Every group by observed minus stated, rate, calibration error and AUC.
 
-    With ``repaired``, a calibrated version stands below the model on every line.
+    With ``repaired``, a calibrated version stands below the model on every line. There is no panel
+    for an AUC that no group has.
     """
     words = groups_finding(found)
+    panels = "Four panels" if len(_shown(found)) == len(_MEASURES) else "Three panels"
     if repaired is not None:
         words += f" {_repaired_words(found, repaired)}"
     return Chart(
         _figure(found, dark, repaired),
         finding=words,
-        alt=f"Four panels with a line for each of {len(found.groups)} groups. {words}",
+        alt=f"{panels} with a line for each of {len(found.groups)} groups. {words}",
         how_to_read=FOREST,
         table=lambda: groups_table(found, repaired),
         name="groups",
@@ -115,12 +117,23 @@ def _row(one: GroupMeasures) -> dict[str, object]:
     }
 
 
+def _shown(found: GroupTable) -> list[str]:
+    """The measures that a group or all rows have."""
+    every = (*found.groups, found.overall)
+    return [
+        key
+        for key in _MEASURES
+        if key != "area" or any(np.isfinite(one.area.value) for one in every)
+    ]
+
+
 def _figure(found: GroupTable, dark: bool, repaired: RepairedBy | None) -> go.Figure:
     colours = palette(dark)
-    titles = [getattr(found.overall, key).label for key in _MEASURES]
+    shown = _shown(found)
+    titles = [getattr(found.overall, key).label for key in shown]
     figure = dot_panels([one.name for one in found.groups], titles, dark)
     apart = 0.0 if repaired is None else _APART
-    for at, key in enumerate(_MEASURES):
+    for at, key in enumerate(shown):
         ink = [_ink(one, colours) if key == "gap" else colours.model for one in found.groups]
         look = {"color": ink, "size": 9, "symbol": "circle"}
         figure.add_trace(_marks(found, key, at, look, -apart, "Model as it is", colours))

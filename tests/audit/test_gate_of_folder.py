@@ -240,8 +240,11 @@ def test_groups_are_those_of_one_table(gates: str, request: pytest.FixtureReques
         else:
             assert mine.tolist() == other.tolist()
     if code == "KC008":
-        shown = tables[0]["area"].notna().all()
-        assert shown == (gates == "fair")  # of three classes it needs the rows
+        chart = next(one for one in ours.content.charts if one.key == "groups")
+        several = gates == "sharp"  # of three classes the area needs the rows
+        assert tables[0]["area"].isna().all() == several
+        assert chart.alt.startswith("Three" if several else "Four")
+        assert ("AUROC" in chart.light) != several
     assert "<b>east</b>" not in html_report(ours.content).decode()
 
 
