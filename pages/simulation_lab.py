@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from app.shared import page_top, session
 from app.simulation_lab import classification_lab, lab_settings, regression_lab
 from app.simulation_lab.lab import Lab, show_lab
 from kdcal_core.data import Task
@@ -18,4 +19,5 @@ LABS: dict[Task, Lab[Any]] = {
 with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
     st.title("Simulation lab", width="content")
     task = lab_settings.task()
+page_top.doubts_alone(session.current_review())
 show_lab(LABS[task], task)

@@ -35,6 +35,7 @@ def title() -> None:
 
 def overview(record: Record, review: Review | None, who: Person) -> None:
     """All audits that this person may see, the projects, and the way from a review to an audit."""
+    page_top.header(review)
     if not people.may_work(who):
         st.info(
             "On a server that others visit too, audits are neither listed nor recorded for people "
@@ -51,8 +52,6 @@ def overview(record: Record, review: Review | None, who: Person) -> None:
             "kdcal wrote it. Run 'kdcal audit verify' on this server to see what is wrong.",
             icon=":material/gpp_bad:",
         )
-    if ready is not None:
-        page_top.header(ready)
     if found:
         st.header(escape_markdown(audit_list.summary(found, seen), 300), anchor=False)
     if ready is not None and not recording.is_recording(ready):

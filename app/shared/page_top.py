@@ -41,7 +41,7 @@ def scored_review(page_name: str) -> Review | None:
             header(review)
             _dependence(page_name, review)
             if open_doubts(review):
-                navigation.page_link("load", "Settle it on the Load page")
+                _settle_link()
             tour.show(page_name)
             return review
     else:
@@ -93,7 +93,7 @@ def header(review: Review | None) -> None:
         parts.append(f"regression ({FAMILIES[family].title.lower()})" if family else "regression")
     st.caption(" · ".join([*parts, rows]))
     for doubt in open_doubts(review):
-        st.warning(escape_markdown(doubt, 700), icon=":material/help:")
+        _doubt(escape_markdown(doubt, 700))
     from app.shared.equal_notes import (
         LONGEST_NOTE,
         copies,
@@ -101,6 +101,23 @@ def header(review: Review | None) -> None:
 
     for sentence in copies(review):
         st.warning(escape_markdown(sentence, LONGEST_NOTE), icon=":material/content_copy:")
+
+
+def doubts_alone(review: Review | None) -> None:
+    """The open doubts above a page that is not about the review, with its title before each."""
+    if review is None or not (found := open_doubts(review)):
+        return
+    for doubt in found:
+        _doubt(f"Open review **{escape_markdown(review.title)}**. {escape_markdown(doubt, 700)}")
+    _settle_link()
+
+
+def _doubt(words: str) -> None:
+    st.warning(words, icon=":material/help:")
+
+
+def _settle_link() -> None:
+    navigation.page_link("load", "Settle it on the Load page")
 
 
 def empty_state(page_name: str, *, unfinished: bool = False) -> None:

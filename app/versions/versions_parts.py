@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from app.shared import navigation, people
+from app.shared import navigation, page_top, people
 from app.shared.labels import unique_labels
 from app.shared.sections import sections
 from app.versions import versions_compared, versions_reviews, versions_trend
@@ -23,6 +23,7 @@ def title() -> None:
 
 def versions(opened: Callable[[], Record], review: Review | None, who: Person) -> None:
     """Audits of a project, their trend, and reviews, each once there are any."""
+    page_top.header(review)
     if not people.may_work(who):
         st.info(
             "On a server that others visit too, audits and reviews are not compared for people who "

@@ -8,7 +8,7 @@ from functools import partial
 
 import streamlit as st
 
-from app.shared import job_results, navigation, page_top, reviews_here, session
+from app.shared import job_results, navigation, reviews_here, session
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.labels import unique_labels
 from app.shared.reviews_here import day_text
@@ -55,7 +55,6 @@ def two_reviews(review: Review | None) -> None:
         )
         navigation.page_link("load", "Go to Load")
         return
-    page_top.header(review)
     used = {one.id: (one, when) for one, when in reviews_here.reviews_here()}
     others = alike(review, [one for one, _ in used.values() if one.id != review.id])
     if not others:
