@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import session, waiting
-from kdcal_core.data import CONFIDENCES, SEVERAL_ROWS, Family, OutputKind, Roles, Task
+from kdcal_core.data import CONFIDENCES, RIGHTS, SEVERAL_ROWS, Family, OutputKind, Roles, Task
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, TableInfo, left_out, left_out_words, set_roles
@@ -32,6 +32,8 @@ _KINDS: dict[OutputKind, str] = {
     "logit": "logits",
     "confidence": "confidence in the predicted class",
     "percent_confidence": "confidence as a percentage",
+    "right": "confidence of being right",
+    "percent_right": "confidence of being right, as a percentage",
 }
 ROLE_NAMES: dict[Task, tuple[str, ...]] = {
     "classification": (
@@ -148,10 +150,12 @@ def _family_name(family: Family) -> str:
 
 
 def _output_kind_field(review: Review) -> OutputKind:
+    current = review.roles.output_kind if review.roles else "probability"
     kind: OutputKind = st.segmented_control(
         "Model output columns hold",
-        options=get_args(OutputKind),
-        default=review.roles.output_kind if review.roles else "probability",
+        # that of being right is chosen by a button above, which names its class too
+        options=[one for one in get_args(OutputKind) if one not in RIGHTS or current in RIGHTS],
+        default=current,
         required=True,
         format_func=lambda kind: _KINDS[kind].capitalize(),
         help="Percentages are divided by 100. Logits are turned into probabilities by softmax. "

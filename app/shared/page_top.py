@@ -86,7 +86,9 @@ def header(review: Review | None) -> None:
         f"{which} set {table.n_rows:,} rows" for which, table in sorted(review.tables.items())
     )
     parts = [f"**{escape_markdown(review.title)}**", escape_markdown(kind)]
-    if review.classes:
+    if review.model is None and review.roles and review.roles.judges_right:
+        parts.append("whether predictions are right")
+    elif review.classes:
         parts.append(counted(len(review.classes), "class", "classes"))
     if review.task == "regression":
         family = review.roles.family if review.roles else None

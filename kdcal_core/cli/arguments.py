@@ -393,8 +393,10 @@ def _outputs(command: Parser) -> None:
     )
     command.add_argument(
         "--output-kind",
-        choices=("probability", "percent", "logit"),
-        help="what these columns hold, if their names do not show it",
+        choices=("probability", "percent", "logit", "right", "percent_right"),
+        help="what these columns hold, if their names do not show it; right, with --outputs "
+        "right=COLUMN, is the confidence that the predicted class is right, from 0 to 1, and "
+        "percent_right the same from 0 to 100",
     )
 
 

@@ -44,6 +44,7 @@ from kdcal_core.data.role_columns import (
 from kdcal_core.data.role_guesses import guess_roles
 from kdcal_core.data.schema import (
     CONFIDENCES,
+    RIGHTS,
     Family,
     FloatArray,
     IntArray,
@@ -66,6 +67,7 @@ __all__ = [
     "CONFIDENCES",
     "FAMILY_PARAMETERS",
     "POSITIVE_OUTCOMES",
+    "RIGHTS",
     "SEVERAL_ROWS",
     "Choice",
     "Doubt",

@@ -65,20 +65,34 @@ def encode_labels(
     codes, uniques = _factorise(labels)
     if len(codes) == 0:
         raise InputError("There are no rows", fix="Give at least one row.", file=file)
-    finders = [_finder(classes, form) for form in (str, _number_text, _truth_text, _folded)]
-    position = np.full(len(uniques) + 1, -1, dtype=np.int64)  # the last entry is for code -1
-    for index, value in enumerate(uniques):
-        text = _text(value)
-        found = next((at for find in finders if (at := find(text)) is not None), None)
-        if found is None:
-            if not text.strip():
-                _refuse_missing(codes == index, column, file)
-            row = int(np.argmax(codes == index)) + 1
-            _raise_unknown(text, uniques, classes, column=column, file=file, row=row)
-        position[index] = found
+    position = _positions(uniques, classes)
+    for index in np.flatnonzero(position[:-1] < 0):
+        text = _text(uniques[index])
+        if not text.strip():
+            _refuse_missing(codes == index, column, file)
+        row = int(np.argmax(codes == index)) + 1
+        _raise_unknown(text, uniques, classes, column=column, file=file, row=row)
     encoded = position[codes]
     _refuse_missing(encoded < 0, column, file)
     return encoded
+
+
+def are_same(labels: Any, others: Any) -> NDArray[np.bool_]:
+    """Whether two columns name the same class in each row, (n,), compared as `encode_labels` does.
+
+    Raises
+    ------
+    InputError
+        For a label that is missing in ``others``, or no rows.
+
+    Examples
+    --------
+    >>> are_same(["Cat", "dog", "cow"], ["cat", "cat", "dog"]).tolist()
+    [True, False, False]
+    """
+    classes = classes_of(others)
+    codes, uniques = _factorise(labels)
+    return np.asarray(_positions(uniques, classes)[codes] == encode_labels(others, classes))
 
 
 def classes_of(labels: Any) -> tuple[str, ...]:
@@ -94,6 +108,17 @@ def classes_of(labels: Any) -> tuple[str, ...]:
     _, uniques = _factorise(labels)
     names = {_text(value).strip() for value in uniques}
     return tuple(sorted(names - {""}, key=_natural))
+
+
+def _positions(uniques: Sequence[Any], classes: Sequence[str]) -> IntArray:
+    """The index of each value's class, -1 for one of none; the last entry, -1, is for code -1."""
+    finders = [_finder(classes, form) for form in (str, _number_text, _truth_text, _folded)]
+    position = np.full(len(uniques) + 1, -1, dtype=np.int64)
+    for index, value in enumerate(uniques):
+        text = _text(value)
+        found = next((at for find in finders if (at := find(text)) is not None), None)
+        position[index] = -1 if found is None else found
+    return position
 
 
 def _factorise(labels: Any) -> tuple[IntArray, list[Any]]:
@@ -232,6 +257,7 @@ _OPPOSITES: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
         ("failure failed fail fault faulty defect defective broken", "pass passed ok intact good"),
         ("won win winner", "lost loss lose loser"),
         ("accepted accept approved approve", "rejected reject declined denied refused"),
+        ("right correct", "wrong incorrect"),
         ("true yes positive pos event", "false no negative neg"),
     )
 )

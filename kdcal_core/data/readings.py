@@ -26,7 +26,7 @@ from kdcal_core.data.labels import (
     share_a_meaning,
 )
 from kdcal_core.data.regression_reading import RegressionReader
-from kdcal_core.data.role_columns import output_matrix, used_columns
+from kdcal_core.data.role_columns import output_matrix, true_labels, used_columns
 from kdcal_core.data.role_guesses import (
     class_columns,
     guess_roles,
@@ -34,14 +34,15 @@ from kdcal_core.data.role_guesses import (
     is_stated_in,
     is_target_name,
 )
-from kdcal_core.data.schema import Family, Roles, Table, Task
+from kdcal_core.data.schema import RIGHT_CLASSES, Family, OutputKind, Roles, Table, Task
 from kdcal_core.data.target_words import target_shows
 from kdcal_core.errors import InputError
-from kdcal_core.text import formatted, listed
+from kdcal_core.text import formatted, in_sentence, listed
 
 _CLEARLY = 0.05  # of the area under the ROC curve: a smaller lead is often chance
 _DIVIDE = "Percentages: divide by 100"
 _LOG_ODDS = "Log odds (logits): turn into probabilities"
+_JUDGE_RIGHT = "Judge whether predictions are right as often as stated"
 _NO_PROBABILITIES = Choice("other", "Not probabilities")
 _RAW = (
     *("margin", "raw_margin", "raw_score", "decision", "decision_function", "decision_score"),
@@ -174,8 +175,8 @@ class _Classification(ColumnReader):
         if (confidence := self._confidence(roles)) is not None:
             labels = classes_of(self.frame[roles.target])
             if len(labels) != 2 or not self._are_among(roles.predicted, labels):
-                top = _top_label_alone(confidence, str(roles.predicted), labels)
-                return Reading(replace(roles, outputs=(), class_by="name"), (*doubts, top), notes)
+                roles, top, more = self._top_label(roles, confidence, labels)
+                return Reading(roles, (*doubts, *top), (*notes, *more))
             roles, scale = self._of_predicted(roles, confidence, labels)
             if roles.outputs:
                 notes += (
@@ -320,8 +321,8 @@ class _Classification(ColumnReader):
             return ""
         rows = self._rows(self.frame if frame is None else frame)
         rows = rows.dropna(subset=[c for c in (roles.target, *_columns(roles)) if c])
-        labels = rows[roles.target] if len(rows) else pd.Series(dtype=object)
-        classes = classes_of(labels)
+        labels = true_labels(rows, roles) if len(rows) else pd.Series(dtype=object)
+        classes = RIGHT_CLASSES if roles.judges_right else classes_of(labels)
         if not roles.outputs:
             return target_shows(labels)
         names = classes if len(roles.outputs) == 1 else tuple(name for name, _ in roles.outputs)
@@ -356,6 +357,30 @@ class _Classification(ColumnReader):
             return without, ()
         shown = Choice("percent", _DIVIDE, self._shows(scaled))
         return without, (_scale_doubt([confidence], shown),)
+
+    def _top_label(
+        self, roles: Roles, confidence: str, labels: Sequence[str]
+    ) -> tuple[Roles, tuple[Doubt, ...], tuple[str, ...]]:
+        """The roles where the confidence in the predicted class is all that is stated.
+
+        Whether predictions are right can be judged, if some are and some are not.
+        """
+        kind: OutputKind = "right" if is_share(self.frame, confidence) else "percent_right"
+        judged = replace(
+            roles,
+            outputs=((RIGHT_CLASSES[1], confidence),),
+            output_kind=kind,
+            class_by="name",
+            features=tuple(name for name in roles.features if name != confidence),
+        )
+        known = self.frame.dropna(subset=list(judged.label_columns))
+        able = len(known) > 0 and true_labels(known, judged).nunique() == 2
+        if able and self.said.get("outputs") == kind:
+            return judged, (), (_judged_words(confidence),)
+        words = _JUDGE_RIGHT if kind == "right" else f"{_JUDGE_RIGHT} ({in_sentence(_DIVIDE)})"
+        choices = (Choice(kind, words, self._shows(judged)),) if able else ()
+        doubt = _top_label_alone(confidence, str(roles.predicted), labels, choices)
+        return replace(roles, outputs=(), class_by="name"), (doubt,), ()
 
     def _confidence(self, roles: Roles) -> str | None:
         """The column of the confidence in the predicted class, where there is nothing else.
@@ -506,15 +531,25 @@ class _Classification(ColumnReader):
         return all(_NO_HEADER.fullmatch(str(name)) for name in self.frame.columns)
 
 
-def _top_label_alone(confidence: str, predicted: str, labels: Sequence[str]) -> Doubt:
-    """Why the confidence in the predicted class alone cannot be reviewed."""
+def _judged_words(confidence: str) -> str:
+    return (
+        f"Only the confidence in the predicted class is stated ({confidence[:60]!r}), so kdcal "
+        "judges whether predictions are right as often as stated."
+    )
+
+
+def _top_label_alone(
+    confidence: str, predicted: str, labels: Sequence[str], choices: tuple[Choice, ...]
+) -> Doubt:
+    """Why the confidence in the predicted class alone says nothing of classes, and what it does."""
     named = listed([repr(f"p_{label[:40]}") for label in labels], MOST_CHOICES)
     return Doubt(
         "outputs",
         f"The column {confidence[:60]!r} holds the confidence in the predicted class "
-        f"({predicted[:60]!r}) and nothing of the other classes. A review needs one column of "
-        f"probabilities for each of the {len(labels)} classes, for example {named}. For two "
-        "classes the confidence would be enough.",
+        f"({predicted[:60]!r}) and nothing of the other classes. A review of the classes needs one "
+        f"column of probabilities for each of the {len(labels)}, for example {named}."
+        + (" Without them kdcal can judge whether predictions are right." if choices else ""),
+        choices,
     )
 
 

@@ -16,13 +16,21 @@ from kdcal_core.data.array_checks import check_proba, check_weight, refuse_rows,
 from kdcal_core.data.arrow_tables import plain_writing
 from kdcal_core.data.column_kinds import mostly_numbers
 from kdcal_core.data.frames import as_pandas
-from kdcal_core.data.labels import encode_labels
+from kdcal_core.data.labels import are_same, encode_labels
 from kdcal_core.data.regression_columns import (
     check_outcome,
     check_parameter_names,
     check_parameters,
 )
-from kdcal_core.data.schema import CONFIDENCES, FloatArray, IntArray, Roles, Table
+from kdcal_core.data.schema import (
+    CONFIDENCES,
+    RIGHT_CLASSES,
+    RIGHTS,
+    FloatArray,
+    IntArray,
+    Roles,
+    Table,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import CLASSES
 from kdcal_core.statistics import Dependence
@@ -95,7 +103,8 @@ def check_roles(
         )
     # an outcome of words is recognised by `outcome_column`
     if not regression or mostly_numbers(frame[roles.target]):
-        _check_varies(frame[roles.target], roles.target, file, regression=regression)
+        labels = true_labels(frame, roles, file)
+        _check_varies(labels, roles.target, file, regression=regression)
     if needs_outputs and regression:
         check_parameter_names(
             roles.family,
@@ -120,7 +129,7 @@ def target_labels(
     Raises
     ------
     InputError
-        Where no column is the target, or as :func:`encode_labels`.
+        As :func:`true_labels` and :func:`encode_labels`.
 
     Examples
     --------
@@ -129,12 +138,43 @@ def target_labels(
     [1, 0]
     """
     frame, file = _opened(table, file)
+    labels = true_labels(frame, roles, file)
+    return encode_labels(labels, classes, column=roles.target, file=file)
+
+
+def true_labels(frame: pd.DataFrame, roles: Roles, file: str | None = None) -> pd.Series[Any]:
+    """The true class of each row, as the target spells it; missing where the target is.
+
+    Where the roles judge whether predictions are right, it is "right" or "wrong".
+
+    Raises
+    ------
+    InputError
+        Where no column is the target or, for the latter, no column the predicted class, or one is
+        missing.
+
+    Examples
+    --------
+    >>> roles = Roles("y", outputs=(("right", "p"),), output_kind="right", predicted="said")
+    >>> frame = pd.DataFrame({"y": ["ant", "bee"], "said": ["ant", "cat"]})
+    >>> true_labels(frame, roles).tolist()
+    ['right', 'wrong']
+    """
     if roles.target is None:
         raise InputError(
             "No column is the target", fix="Choose the column of true classes.", file=file
         )
     labels = _column(frame, roles.target, file)
-    return encode_labels(labels, classes, column=roles.target, file=file)
+    known = labels.notna().to_numpy()
+    if not roles.judges_right or not known.any():
+        return labels
+    predicted = _predicted(frame, roles, file)
+    missing, fix = predicted.isna().to_numpy(), "Fill it in, or leave the row out."
+    refuse_rows(missing, "The predicted class is missing", fix, column=roles.predicted, file=file)
+    right = are_same(predicted[known], labels[known])
+    names = pd.Series(index=labels.index, dtype=object)
+    names[known] = np.array(RIGHT_CLASSES, dtype=object)[right.astype(int)]
+    return names
 
 
 def output_matrix(
@@ -144,7 +184,8 @@ def output_matrix(
 
     Percentages are divided by 100, and logits go through the softmax function. A single output
     column of two classes is the probability (or the log odds) of its class; the other class has
-    the complement. A confidence is the probability of the class in the column ``predicted``.
+    the complement. A confidence is the probability of the class in the column ``predicted``, or
+    that it is right.
 
     Raises
     ------
@@ -422,9 +463,9 @@ def _from_single(
 ) -> FloatArray:
     ((name, column),) = roles.outputs
     value = numeric_matrix(frame, [column], allow_missing=False, file=file)[:, 0]
-    if roles.output_kind in ("percent", "percent_confidence"):
+    if roles.output_kind.startswith("percent"):
         value = value / 100.0
-    if roles.output_kind in CONFIDENCES:
+    if roles.output_kind in CONFIDENCES and roles.output_kind not in RIGHTS:
         first = ~_is_second(frame, roles, classes, file)
         value, name = np.where(first, 1.0 - value, value), classes[1]
     if roles.output_kind == "logit":
@@ -442,6 +483,12 @@ def _is_second(
     frame: pd.DataFrame, roles: Roles, classes: Sequence[str], file: str | None
 ) -> NDArray[np.bool_]:
     """Whether each row was predicted as the second class, (n,)."""
+    predicted = _predicted(frame, roles, file)
+    return np.asarray(encode_labels(predicted, classes, file=file, column=roles.predicted) == 1)
+
+
+def _predicted(frame: pd.DataFrame, roles: Roles, file: str | None) -> pd.Series[Any]:
+    """The predicted class of each row."""
     if roles.predicted is None:
         raise InputError(
             "A confidence says nothing without the predicted class that it belongs to",
@@ -449,8 +496,7 @@ def _is_second(
             file=file,
             column=roles.outputs[0][1],
         )
-    predicted = _column(frame, roles.predicted, file)
-    return np.asarray(encode_labels(predicted, classes, file=file, column=roles.predicted) == 1)
+    return _column(frame, roles.predicted, file)
 
 
 def _check_features(

@@ -14,9 +14,24 @@ from kdcal_core.statistics import Dependence, DesignedRows
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Task = Literal["classification", "regression"]
-OutputKind = Literal["probability", "percent", "logit", "confidence", "percent_confidence"]
+OutputKind = Literal[
+    "probability",
+    "percent",
+    "logit",
+    "confidence",
+    "percent_confidence",
+    "right",
+    "percent_right",
+]
 #: Kinds of output whose one column is about the predicted class of each row
-CONFIDENCES: tuple[OutputKind, ...] = ("confidence", "percent_confidence")
+CONFIDENCES: tuple[OutputKind, ...] = (
+    *("confidence", "percent_confidence"),
+    *("right", "percent_right"),
+)
+#: Those that are the probability that the predicted class, one of any number, is right
+RIGHTS: tuple[OutputKind, ...] = ("right", "percent_right")
+#: The classes of such a review
+RIGHT_CLASSES = ("wrong", "right")
 Family = Literal[
     "point",
     "log_point",
@@ -67,6 +82,8 @@ class Roles:
     (a patient, a centre), ``time`` the one that orders the rows; at most one of both is used.
     ``class_by`` says how the class of a lone output column was found: by its "name" (or by a
     person), or else by the "rows" or the "order" of the classes, which is a guess to be confirmed.
+    Where the lone output is of an output kind "right", the classes are `RIGHT_CLASSES`: whether the
+    class in the column ``predicted`` is that of the target.
 
     In a regression ``target`` is the outcome, ``family`` the kind of predictive distribution, and
     ``parameters`` pairs a parameter ("mean", "std", a quantile's level "0.05", a sample's number)
@@ -88,6 +105,17 @@ class Roles:
     parameters: tuple[tuple[str, str], ...] = ()
     true_mean: str | None = None
     class_by: Literal["name", "rows", "order"] = "name"
+
+    @property
+    def judges_right(self) -> bool:
+        """Whether a row's class is whether its prediction is right."""
+        return self.output_kind in RIGHTS and [one for one, _ in self.outputs] == ["right"]
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """The columns that say a row's class; empty where no column is the target."""
+        columns = (self.target, self.predicted if self.judges_right else None)
+        return tuple(one for one in columns if one is not None)
 
 
 @dataclass(frozen=True, eq=False)

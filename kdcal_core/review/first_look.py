@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, IntArray, output_matrix, split_by_column, weight_column
+from kdcal_core.data import (
+    FloatArray,
+    IntArray,
+    Roles,
+    output_matrix,
+    split_by_column,
+    target_labels,
+    weight_column,
+)
 from kdcal_core.data.labels import default_event, encode_labels, odd_answers
+from kdcal_core.data.role_columns import true_labels
 from kdcal_core.data.target_words import event_shows, target_shows
 from kdcal_core.errors import InputError
 from kdcal_core.review.reader import ReviewReader
@@ -74,6 +83,7 @@ def first_look(workspace: Workspace, review: Review, most: int = _MOST) -> First
     rows = f"{counted(len(frame), 'row')} drawn" if drawn else "the rows"
     proba, weight = None, None
     try:
+        labels = true_labels(frame, roles)
         y = encode_labels(labels, names)
         proba = output_matrix(frame, roles, names) if stated else None
         weight = weight_column(frame, roles)
@@ -86,7 +96,7 @@ def first_look(workspace: Workspace, review: Review, most: int = _MOST) -> First
     class_rows = np.bincount(y, minlength=2)
     if drawn:
         try:
-            class_rows = _class_rows(reader, roles.target, split, names)
+            class_rows = _class_rows(reader, roles, split, names)
         except InputError:  # a label that was not drawn; scoring reports it, with its row
             return FirstLook(target_shows(labels, names, proba, weight, rows))
     return FirstLook(
@@ -103,13 +113,13 @@ def _odd(proba: FloatArray, y: IntArray, names: tuple[str, ...]) -> str:
 
 
 def _class_rows(
-    reader: ReviewReader, target: str, split: str | None, names: Sequence[str]
+    reader: ReviewReader, roles: Roles, split: str | None, names: Sequence[str]
 ) -> IntArray:
     """Rows of each class among all calibration rows, (K,)."""
-    columns = [target, *([split] if split else [])]
+    columns = [*roles.label_columns, *([split] if split else [])]
     frame, times = reader.counts("calibration", columns)
-    frame = _calibration_rows(frame, split).dropna(subset=[target])
-    y = encode_labels(frame[target], names)
+    frame = _calibration_rows(frame, split).dropna(subset=[roles.target])
+    y = target_labels(frame, roles, names)
     return np.bincount(y, weights=times[frame.index], minlength=len(names)).astype(np.int64)
 
 

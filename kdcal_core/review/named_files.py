@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kdcal_core.data import OutputKind, Roles, Task, classes_of, family_of
+from kdcal_core.data import CONFIDENCES, OutputKind, Roles, Task, classes_of, family_of
 from kdcal_core.data.role_guesses import output_kind_named
 from kdcal_core.data.schema import Family
 from kdcal_core.errors import InputError
@@ -65,7 +65,7 @@ class NamedFiles:
         The class whose probability is judged.
     outputs : sequence of (class, column) or None
     output_kind : str or None
-        "probability", "percent" or "logit".
+        What the outputs hold, as `Roles.output_kind`.
     family, parameters, true_mean, by
         Of a regression: what the predictions are, (parameter, column) pairs, a column of true
         means, and columns of regions.
@@ -193,7 +193,10 @@ def _class_roles(
     if model is None and given.outputs:
         outputs = _said(given, table)
         kind = given.output_kind or output_kind_named([column for _, column in outputs])
-        return replace(plain, outputs=outputs, output_kind=kind, features=given.features)
+        predicted = guessed.predicted if kind in CONFIDENCES else None
+        return replace(
+            plain, outputs=outputs, output_kind=kind, features=given.features, predicted=predicted
+        )
     if model is None:
         outputs = _named(given, guessed.outputs)
         if not outputs:
@@ -208,7 +211,8 @@ def _class_roles(
                 file=table.name,
             )
         kind, by = given.output_kind or guessed.output_kind, guessed.class_by
-        return replace(plain, outputs=outputs, output_kind=kind, class_by=by)
+        predicted = guessed.predicted if kind in CONFIDENCES else None
+        return replace(plain, outputs=outputs, output_kind=kind, class_by=by, predicted=predicted)
     for column in model.feature_names or ():
         need(table, column, "The model needs a column that the table does not have")
     return replace(plain, features=model.feature_names or _others(given, table, model, guessed))
@@ -277,6 +281,9 @@ def _refuse_unread(review: Review, given: NamedFiles) -> None:
             table, fix = review.tables["calibration"].name, fixes[doubt.about]
             if doubt.about == "scale" and review.roles is not None and review.roles.predicted:
                 fix = "If they are, divide them by 100 in the file."
+            if doubt.about == "outputs" and doubt.choices:
+                kind = say("output_kind", doubt.choices[0].answer)
+                fix = f"For that give {say('outputs', 'right=COLUMN')} {kind}."
             raise InputError(doubt.sentence.removesuffix("."), fix=fix, file=table)
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from kdcal_core.data.column_doubts import Doubt
 from kdcal_core.data.role_columns import used_columns
-from kdcal_core.data.schema import Roles
+from kdcal_core.data.schema import RIGHT_CLASSES, Roles
 from kdcal_core.errors import InputError
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.review.review import LOOKED_AT, WHICH, Review, TableInfo
@@ -152,6 +152,8 @@ def default_classes(
         return ()
     if model is not None:
         return model.classes
+    if roles is not None and roles.judges_right:
+        return RIGHT_CLASSES
     names = tuple(name for name, _ in roles.outputs) if roles else ()
     if len(names) != 1 or roles is None or table is None:
         return names
@@ -316,7 +318,7 @@ def with_true_places(review: Review) -> Review:
 
 
 def _training_columns(roles: Roles) -> tuple[str, ...]:
-    return (*((roles.target,) if roles.target else ()), *roles.features)
+    return (*roles.label_columns, *roles.features)
 
 
 def _first_missing(table: TableInfo, columns: Sequence[str]) -> str | None:

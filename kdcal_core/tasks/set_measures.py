@@ -536,7 +536,7 @@ def tables_of(sets: Sets) -> list[SetRows]:
     columns = input_columns(review)
     tables = []
     if reader.has("training") and roles.target is not None and columns:
-        frame = reader.frame("training", [*columns, roles.target])
+        frame = reader.frame("training", [*columns, *roles.label_columns])
         name = reader.name("training")
         y = (
             outcome_column(frame, roles, file=name)

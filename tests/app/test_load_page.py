@@ -755,3 +755,23 @@ def test_a_class_of_a_column_that_is_no_output_is_an_error():
     with pytest.raises(InputError, match="has a class, and another role") as found:
         roles_from_table(table, "probability", roles)
     assert found.value.column == table.loc[at, "Column"]
+
+
+def test_the_confidence_alone_of_three_classes_is_reviewed_by_one_click(app, stay_on_load):
+    rng = np.random.default_rng(0)
+    said = rng.dirichlet(np.ones(3), 300)
+    frame = pd.DataFrame({"label": [rng.choice(3, p=row) for row in said]})
+    frame = frame.assign(prediction=said.argmax(1), confidence=said.max(1).round(6))
+    _upload(app, "calibration", "top.csv", _csv(frame))
+    settle(app)
+    assert any("nothing of the other classes" in one.value for one in app.warning)
+    _press(app, "Judge whether predictions are right as often as stated")
+    settle(app)
+    _assert_healthy(app)
+    assert not app.warning
+    assert any("judges whether predictions are right" in one.value for one in app.caption)
+    assert _event(app).value == "right"
+    _press(app, "Score the rows")
+    settle(app)
+    _assert_healthy(app)
+    assert "whether predictions are right" in app.caption[0].value

@@ -317,3 +317,23 @@ def test_the_way_out_for_numbers_that_are_no_probabilities(
     assert code == 2
     assert f"--output-kind {scale}" in err
     assert run(*words, "--output-kind", scale)[0] == 0
+
+
+@pytest.mark.parametrize("percent", [False, True])
+def test_the_confidence_alone_is_judged_by_the_words_of_its_refusal(
+    run: Run, tmp_path: Path, percent: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    said = rng.dirichlet(np.ones(3), 300)
+    table = tmp_path / "top.csv"
+    columns = {"label": [rng.choice(3, p=row) for row in said], "prediction": said.argmax(1)}
+    confidence = said.max(1) * (100 if percent else 1)
+    pd.DataFrame({**columns, "confidence": confidence}).to_csv(table, index=False)
+    words = ("diagnose", "--predictions", table, "--target", "label")
+    code, _, err = run(*words)
+    assert code == 2
+    asked = err[err.index("--outputs") :].strip().rstrip(".")
+    assert asked == f"--outputs right=COLUMN --output-kind {'percent_' * percent}right"
+    code, out, err = run(*words, *shlex.split(asked.replace("COLUMN", "confidence")))
+    assert (code, err) == (0, "")
+    assert "right" in out

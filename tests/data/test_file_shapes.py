@@ -11,7 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdcal_core.data import Reading, output_matrix, read_columns, read_table
+from kdcal_core.data import (
+    Reading,
+    Roles,
+    output_matrix,
+    read_columns,
+    read_table,
+    target_labels,
+)
+from kdcal_core.data.role_columns import true_labels
 from kdcal_core.errors import InputError
 
 N = 300
@@ -197,7 +205,12 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
                 confidence=THREE.max(1),
             )
         ),
-        {"outputs": {}, "asks": ["outputs"], "says": "confidence in the predicted class"},
+        {
+            "outputs": {},
+            "asks": ["outputs"],
+            "choices": ["right"],
+            "says": "can judge whether predictions are right",
+        },
     ),
     "of two classes": (
         csv(frame(label=EVENT, prediction=(P > 0.5).astype(int), score=np.maximum(P, 1 - P))),
@@ -225,7 +238,7 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
                 confidence=100 * THREE.max(1),
             )
         ),
-        {"outputs": {}, "asks": ["outputs"], "says": "confidence in the predicted class"},
+        {"outputs": {}, "asks": ["outputs"], "choices": ["percent_right"]},
     ),
     # percentages
     "percentages of each class": (
@@ -485,6 +498,43 @@ def test_a_confidence_in_per_cent_is_divided_by_100_once_that_is_said() -> None:
     np.testing.assert_allclose(matrix, np.column_stack([1 - P, P]), atol=1e-9)
     _, refused = reading_of(content, answers={"scale": "other"})
     assert refused.roles.outputs == ()
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"),
+    [
+        ("label, prediction, confidence", "right"),
+        ("confidence of several classes in per cent", "percent_right"),
+    ],
+)
+def test_the_confidence_alone_judges_whether_predictions_are_right(shape: str, kind: str) -> None:
+    right = THREE.argmax(1) == KIND
+    content, _ = SHAPES[shape]
+    _, asked = reading_of(content)
+    (choice,) = asked.doubts[0].choices
+    assert f"class right: {right.mean():.1%} of the rows" in choice.shows
+    assert f"mean prediction {THREE.max(1).mean():.1%}" in choice.shows
+    table, found = reading_of(content, answers={"outputs": kind})
+    assert (found.doubts, found.roles.outputs) == ((), (("right", "confidence"),))
+    assert "right as often as stated" in found.notes[0]
+    assert target_labels(table, found.roles, ("wrong", "right")).tolist() == right.tolist()
+    matrix = output_matrix(table, found.roles, ("wrong", "right"))
+    np.testing.assert_allclose(matrix[:, 1], THREE.max(1), atol=1e-6)
+
+
+def test_predictions_that_are_never_right_or_always_are_not_judged_so() -> None:
+    rows = frame(label=NAMES[KIND], prediction=KIND, confidence=THREE.max(1))
+    for predicted in (THREE.argmax(1), NAMES[KIND]):
+        _, found = reading_of(csv(rows.assign(prediction=predicted)))
+        assert [(one.about, one.choices) for one in found.doubts] == [("outputs", ())]
+
+
+def test_a_missing_prediction_is_neither_right_nor_wrong() -> None:
+    roles = Roles("y", outputs=(("right", "p"),), output_kind="right", predicted="said")
+    rows = pd.DataFrame({"y": ["ant", None, "bee"], "said": ["ant", "bee", "ant"]})
+    assert true_labels(rows, roles).isna().tolist() == [False, True, False]
+    with pytest.raises(InputError, match=r"predicted class is missing.*row 3"):
+        true_labels(rows.assign(said=["ant", "bee", None]), roles)
 
 
 def test_log_odds_from_0_to_100_are_turned_into_probabilities_once_that_is_said() -> None:

@@ -18,6 +18,7 @@ from kdcal_core.review import (
     add_model,
     add_table,
     create_review,
+    first_look,
     open_doubts,
     read_review,
     score,
@@ -168,3 +169,28 @@ def test_a_mean_far_from_the_rate_is_a_question_that_may_be_accepted(workspace: 
     assert open_doubts(accept_rows(workspace, review.id)) == ()
     # scored again, the same rows raise no new question
     assert open_doubts(score(workspace, review.id)) == ()
+
+
+def test_the_confidence_alone_is_a_review_of_being_right(workspace: Workspace) -> None:
+    names = np.array(["ant", "bee", "cat"])
+    proba = RNG.dirichlet(np.ones(3), N)
+    truth = np.array([RNG.choice(3, p=row) for row in proba])
+    columns = {"label": names[truth], "prediction": names[proba.argmax(1)]}
+    table = pd.DataFrame({**columns, "confidence": proba.max(1)})
+    right = (table["label"] == table["prediction"]).to_numpy()
+    review = loaded(workspace, table)
+    with pytest.raises(InputError, match="nothing of the other classes"):
+        score(workspace, review.id)
+    settled = settle(workspace, review.id, "outputs", "right")
+    assert settled.classes == ("wrong", "right")
+    look = first_look(workspace, settled)
+    assert look is not None
+    assert look.event == "right"
+    assert f"{right.mean():.1%} of the rows" in look.of_event["right"]
+    scored = score(workspace, review.id)
+    assert open_doubts(scored) == ()
+    assert scored.event == 1
+    assert scored.sets["calibration"].class_rows == ((~right).sum(), right.sum())
+    content = io.BytesIO(table[::2].to_csv(index=False).encode())
+    both = add_table(workspace, review.id, "evaluation", content, "half.csv")
+    assert score(workspace, both.id).sets["evaluation"].class_rows[1] == right[::2].sum()

@@ -48,7 +48,10 @@ def numbers_of_rows(content: AuditContent, audit: Audit | None) -> str:
 def outcome(content: AuditContent, audit: Audit | None) -> str:
     """What is predicted."""
     subject = content.subject
-    target = f"The outcome is the column {subject.roles.target!r}. " if subject.roles.target else ""
+    roles = subject.roles
+    target = f"The outcome is the column {roles.target!r}. " if roles.target else ""
+    if roles.judges_right:
+        target = f"The outcome is whether {roles.predicted!r} is the class of {roles.target!r}. "
     if subject.task == "regression":
         return f"{target}It is a number."
     event = f" The event is {subject.event!r}." if subject.event is not None else ""
