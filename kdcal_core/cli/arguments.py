@@ -394,9 +394,10 @@ def _outputs(command: Parser) -> None:
     command.add_argument(
         "--output-kind",
         choices=("probability", "percent", "logit", "right", "percent_right"),
-        help="what these columns hold, if their names do not show it; right, with --outputs "
-        "right=COLUMN, is the confidence that the predicted class is right, from 0 to 1, and "
-        "percent_right the same from 0 to 100",
+        metavar="KIND",
+        help="what these columns hold, if their names do not show it: probability, percent, logit; "
+        "or, with --outputs right=COLUMN, the confidence that the predicted class is right: right "
+        "(from 0 to 1), percent_right (from 0 to 100)",
     )
 
 

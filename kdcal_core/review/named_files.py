@@ -283,7 +283,8 @@ def _refuse_unread(review: Review, given: NamedFiles) -> None:
                 fix = "If they are, divide them by 100 in the file."
             if doubt.about == "outputs" and doubt.choices:
                 kind = say("output_kind", doubt.choices[0].answer)
-                fix = f"For that give {say('outputs', 'right=COLUMN')} {kind}."
+                words = (say("outputs", "right=COLUMN"), kind, say("event", "right"))
+                fix = f"For that give {' '.join(words)}."
             raise InputError(doubt.sentence.removesuffix("."), fix=fix, file=table)
 
 

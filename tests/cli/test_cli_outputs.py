@@ -333,7 +333,8 @@ def test_the_confidence_alone_is_judged_by_the_words_of_its_refusal(
     code, _, err = run(*words)
     assert code == 2
     asked = err[err.index("--outputs") :].strip().rstrip(".")
-    assert asked == f"--outputs right=COLUMN --output-kind {'percent_' * percent}right"
+    kind = f"{'percent_' * percent}right"
+    assert asked == f"--outputs right=COLUMN --output-kind {kind} --event right"
     code, out, err = run(*words, *shlex.split(asked.replace("COLUMN", "confidence")))
     assert (code, err) == (0, "")
     assert "right" in out
