@@ -352,6 +352,7 @@ def almost_numbers_note(values: pa.ChunkedArray, name: str, before: int = 0) -> 
     return (
         f"Column {name!r} was kept as text, though its values read as numbers: "
         f"{' and '.join(found)}. To have it read as numbers, {' and '.join(fixes)}."
+        + (" Probabilities may keep them." if len(found) == 1 and "%" in found[0] else "")
     )
 
 

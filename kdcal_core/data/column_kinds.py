@@ -61,6 +61,30 @@ def sampled(frame: pd.DataFrame, columns: Sequence[str]) -> FloatArray:
     return values
 
 
+_PERCENT = re.compile(r"\s*[+-]?\d*[.,]?\d+\s*%\s*")
+
+
+def signed_shares(frame: pd.DataFrame, columns: Sequence[str]) -> dict[str, pd.Series[Any]]:
+    """As shares, those of the columns that hold nothing but percentages with their sign.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"p": ["12.5%", "7,5 %"], "q": ["50%", "0.5"], "x": [1, 2]})
+    >>> {name: column.tolist() for name, column in signed_shares(frame, list(frame)).items()}
+    {'p': [0.125, 0.075]}
+    """
+    found = {}
+    for name in columns:
+        known = frame[name].dropna()
+        if len(known) == 0 or not _PERCENT.fullmatch(str(known.iloc[0])):
+            continue  # most columns are known by their first value
+        text = known.astype("string")
+        if text.str.fullmatch(_PERCENT.pattern).all():
+            plain = text.str.replace("%", "").str.replace(",", ".").str.strip()
+            found[name] = pd.to_numeric(plain).astype(np.float64).reindex(frame.index) / 100.0
+    return found
+
+
 _LOOKED_AT = 10_000  # rows, evenly spread
 _FEW = 20  # distinct values for which every table has enough rows
 _MANY = 254  # categories that a tree over the inputs can distinguish

@@ -16,7 +16,14 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data.column_doubts import MOST_CHOICES, Choice, ColumnReader, Doubt, Reading
-from kdcal_core.data.column_kinds import is_number, mostly_numbers, named, sampled, simple
+from kdcal_core.data.column_kinds import (
+    is_number,
+    mostly_numbers,
+    named,
+    sampled,
+    signed_shares,
+    simple,
+)
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import (
     class_of_column,
@@ -101,9 +108,9 @@ def read_columns(
     notes = tuple(f"The column {name!r} only numbers the rows: not used." for name in index)
     model = n_features is not None or bool(feature_names) or bool(classes)
 
-    def guess(target: str | None, of: pd.DataFrame = frame) -> Roles:
+    def guess(target: str | None, of: pd.DataFrame | None = None) -> Roles:
         return guess_roles(
-            of,
+            frame if of is None else of,
             classes=classes,
             feature_names=feature_names,
             n_features=n_features,
@@ -114,11 +121,23 @@ def read_columns(
 
     said = dict(answers or {})
     roles = guess(said.get("target"))
+    signed = {}
+    if not model and roles.task == "classification":
+        inputs = {*roles.features}
+        free = [str(name) for name in frame.columns if name != roles.target]
+        if signed := signed_shares(frame, free):
+            frame = frame.assign(**signed)
+            roles = guess(roles.target)
     if roles.task == "regression":
         reader: ColumnReader = RegressionReader(frame, said, guess, model)
     else:
         reader = _Classification(frame, said, guess, model, tuple(classes or ()), n_classes)
     found = reader.read(roles)
+    if signed:
+        said_so = [column for _, column in found.roles.outputs if column in signed]
+        notes += (f"{_they_hold(said_so)} percentages: read as shares.",) if said_so else ()
+        features = (name for name in found.roles.features if name in inputs or name not in signed)
+        found = replace(found, roles=replace(found.roles, features=tuple(features)))
     return replace(found, notes=(*notes, *found.notes))
 
 

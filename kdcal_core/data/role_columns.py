@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.array_checks import check_proba, check_weight, refuse_rows, softmax_logits
 from kdcal_core.data.arrow_tables import plain_writing
-from kdcal_core.data.column_kinds import mostly_numbers
+from kdcal_core.data.column_kinds import mostly_numbers, signed_shares
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import are_same, encode_labels
 from kdcal_core.data.regression_columns import (
@@ -182,7 +182,8 @@ def output_matrix(
 ) -> FloatArray:
     """The model's probabilities, (n, K) float64, columns in the order of ``classes``.
 
-    Percentages are divided by 100, and logits go through the softmax function. A single output
+    Percentages are divided by 100, by a percent sign too, and logits go through the softmax
+    function. A single output
     column of two classes is the probability (or the log odds) of its class; the other class has
     the complement. A confidence is the probability of the class in the column ``predicted``, or
     that it is right.
@@ -202,6 +203,11 @@ def output_matrix(
     """
     frame, file = _opened(table, file)
     _check_outputs(roles, classes, file)
+    if roles.output_kind != "logit":
+        unit = 100.0 if roles.output_kind.startswith("percent") else 1.0
+        present = [column for _, column in roles.outputs if column in frame.columns]
+        if signed := signed_shares(frame, present):
+            frame = frame.assign(**{name: unit * column for name, column in signed.items()})
     if len(roles.outputs) == 1:
         return _from_single(frame, roles, classes, file)
     column_of = dict(roles.outputs)

@@ -62,6 +62,14 @@ def yes_no(values: Any, yes: str = "yes", no: str = "no") -> Any:
     return np.where(np.asarray(values) == 1, yes, no)
 
 
+def signed(percentages: Any) -> list[str]:
+    """As people write them, half of them with a decimal comma and a space."""
+    return [
+        f"{one:.4f}%" if at % 2 else f"{one:.4f} %".replace(".", ",")
+        for at, one in enumerate(percentages)
+    ]
+
+
 LOANS = frame(age=AGE, default=OTHER, defaulted=EVENT, p_default=P)
 SOLD_TABLE = frame(price=SOLD, prediction=FORECAST, lower=LOWER, upper=UPPER)
 SHUFFLED = frame(p_1=P, y=EVENT).sample(frac=1.0, random_state=0)
@@ -248,6 +256,32 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
     "one column of percentages": (
         csv(frame(defaulted=EVENT, p_default=100 * P)),
         {"asks": ["scale"], "outputs": {}, "choices": ["percent", "logit", "other"]},
+    ),
+    "one column of percentages with their sign": (
+        csv(frame(rate=signed(X), defaulted=EVENT, p_default=signed(100 * P))),
+        {"outputs": {"1": "p_default"}, "features": (), "notes": "percentages: read as shares"},
+    ),
+    "percentages below one with their sign": (
+        csv(frame(defaulted=EVENT, p_default=signed(P))),
+        {"outputs": {"1": "p_default"}},
+    ),
+    "percentages of each class with their sign": (
+        csv(frame(species=NAMES[KIND], **{n: signed(c) for n, c in proba(scale=100.0).items()})),
+        {"outputs": 3, "notes": "percentages: read as shares"},
+    ),
+    "confidence of several classes with a percent sign": (
+        csv(
+            frame(
+                label=NAMES[KIND],
+                prediction=NAMES[THREE.argmax(1)],
+                confidence=signed(100 * THREE.max(1)),
+            )
+        ),
+        {"outputs": {}, "asks": ["outputs"], "choices": ["right"]},
+    ),
+    "a target in steps of percentages": (
+        csv(frame(label=yes_no(EVENT, "10%", "5%"), p=P)),
+        {"target": "label", "outputs": {"10%": "p"}, "class_by": "rows"},
     ),
     # an index
     "an index without a name": (
@@ -486,6 +520,20 @@ def test_percentages_are_read_as_shares(shape: str) -> None:
     classes = ("ant", "bee", "cat") if "each" in shape else ("0", "1")
     wanted = THREE if "each" in shape else np.column_stack([1 - P, P])
     np.testing.assert_allclose(output_matrix(table, found.roles, classes), wanted, atol=2e-6)
+
+
+def test_percentages_with_their_sign_are_shares() -> None:
+    content, _ = SHAPES["one column of percentages with their sign"]
+    table, found = reading_of(content)
+    wanted = np.column_stack([1 - P, P])
+    for kind in ("probability", "percent"):
+        roles = replace(found.roles, output_kind=kind)
+        np.testing.assert_allclose(output_matrix(table, roles, ("0", "1")), wanted, atol=1e-6)
+    with pytest.raises(InputError, match="leave the percent signs out"):
+        output_matrix(table, replace(found.roles, output_kind="logit"), ("0", "1"))
+    table.loc[5, "p_default"] = "0.5"  # a share or a percentage?
+    with pytest.raises(InputError, match="leave the percent signs out"):
+        output_matrix(table, found.roles, ("0", "1"))
 
 
 def test_a_confidence_in_per_cent_is_divided_by_100_once_that_is_said() -> None:

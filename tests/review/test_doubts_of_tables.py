@@ -194,3 +194,15 @@ def test_the_confidence_alone_is_a_review_of_being_right(workspace: Workspace) -
     content = io.BytesIO(table[::2].to_csv(index=False).encode())
     both = add_table(workspace, review.id, "evaluation", content, "half.csv")
     assert score(workspace, both.id).sets["evaluation"].class_rows[1] == right[::2].sum()
+
+
+def test_percentages_with_their_sign_are_scored_as_shares(workspace: Workspace) -> None:
+    table = LOANS.drop(columns="default")
+    plain = score(workspace, loaded(workspace, table).id)
+    signed = table.assign(p_default=[f"{100 * p:.2f}%" for p in table["p_default"]])
+    review = loaded(workspace, signed)
+    assert open_doubts(review) == ()
+    assert "'p_default' holds percentages: read as shares." in review.notes[-1]
+    scored = score(workspace, review.id).sets["calibration"]
+    assert scored.accuracy == plain.sets["calibration"].accuracy
+    assert scored.doubts == plain.sets["calibration"].doubts == ()
