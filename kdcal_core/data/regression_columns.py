@@ -488,7 +488,9 @@ def _has_forecasts(frame: pd.DataFrame, aside: set[str]) -> bool:
     _, parameters = predictions_in(frame, aside)
     if not parameters:
         return _held_by(frame, aside) is not None
-    if not all(_is_measured(frame[column]) for _, column in parameters):
+    # one spread for all rows is common
+    centres = [column for name, column in parameters if name not in _POSITIVE]
+    if not all(_is_measured(frame[column]) for column in centres):
         return False
     found = _outcome_among(frame, aside | {column for _, column in parameters}, parameters)
     return found is not None and abs(follows(frame, parameters, found)) > _FOLLOWS

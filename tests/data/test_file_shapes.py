@@ -347,6 +347,19 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(frame(x=X, y=SOLD, mean=FORECAST, std=300.0)),
         {"task": "regression", "family": "normal", "target": "y", "features": ("x",)},
     ),
+    "an outcome of no known name, mean and one std for all": (
+        csv(frame(obs=SOLD, mean=FORECAST, std=300.0)),
+        {
+            "task": "regression",
+            "family": "normal",
+            "target": "obs",
+            "parameters": {"mean": "mean", "std": "std"},
+        },
+    ),
+    "the same of other names, with one shape": (
+        csv(frame(obs=SOLD - SOLD.min() + 1, mu=FORECAST - FORECAST.min() + 1, shape=2.0)),
+        {"task": "regression", "family": "gamma", "target": "obs"},
+    ),
     "quantiles": (
         csv(frame(y=SOLD, q05=LOWER, q50=FORECAST, q95=UPPER)),
         {"task": "regression", "parameters": {"0.05": "q05", "0.5": "q50", "0.95": "q95"}},
