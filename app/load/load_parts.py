@@ -308,8 +308,12 @@ def first_rows(review: Review) -> None:
 def _rows_of(table: TableInfo) -> None:
     from app.shared.tables import show_table  # slow to import, and the first page has no table
 
+    columns = table.columns[:_SHOWN_COLUMNS]
+    right = st.column_config.TextColumn(alignment="right")
     show_table(
-        pd.DataFrame({one.name: one.first for one in table.columns[:_SHOWN_COLUMNS]}),
+        pd.DataFrame({one.name: one.first for one in columns}),
+        column_config={one.name: right for one in columns if one.kind == "number"},
+        names_rows=False,
         alt=f"The first rows of {table.name}",
     )
     if (rest := len(table.columns) - _SHOWN_COLUMNS) > 0:

@@ -20,17 +20,21 @@ _NUMBER = re.compile(
 
 
 def show_table(
-    frame: pd.DataFrame, *, column_config: dict[str, Any] | None = None, **options: Any
+    frame: pd.DataFrame,
+    *,
+    column_config: dict[str, Any] | None = None,
+    names_rows: bool = True,
+    **options: Any,
 ) -> Any:
     """Show a table without its index; returns the selection, as `st.dataframe` does.
 
     Numbers stand on the right, those with an interval or a unit too, which are text to Streamlit.
     Estimates are text (`kdcal_core.text`). Numbers of single rows stay numbers, so that they can be
     sorted, in Streamlit's notation, which is that of the table's own columns beside them.
-    The first column names its row and stays on the left.
+    The first column names its row and stays on the left, unless ``names_rows`` is False.
     """
     config = dict(column_config or {})
-    for name in frame.columns[1:]:
+    for name in frame.columns[int(names_rows) :]:
         given = config.get(name, st.column_config.TextColumn())
         if given and given["type_config"]["type"] == "text" and holds_numbers(frame[name]):
             config[name] = {**given, "alignment": "right"}

@@ -775,3 +775,14 @@ def test_the_confidence_alone_of_three_classes_is_reviewed_by_one_click(app, sta
     settle(app)
     _assert_healthy(app)
     assert "whether predictions are right" in app.caption[0].value
+
+
+def test_numbers_of_the_first_rows_stand_on_the_right_wherever_their_column_is(app):
+    frame = _loans().assign(missing=np.where(np.arange(len(_loans())) == 1, np.nan, 0.5))
+    frame = frame.assign(note="seen")
+    _upload(app, "calibration", "loans.csv", _csv(frame))
+    settle(app)
+    (shown,) = [one for one in app.dataframe if list(one.value) == list(frame)]
+    columns = json.loads(shown.proto.columns)
+    right = [name for name, one in columns.items() if one.get("alignment") == "right"]
+    assert right == [name for name in frame if name != "note"]

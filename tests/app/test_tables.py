@@ -36,6 +36,14 @@ def shown() -> None:
     )
 
 
+def all_alike() -> None:
+    import pandas as pd
+
+    from app.shared.tables import show_table
+
+    show_table(pd.DataFrame({"Age": ["18", "30"]}), names_rows=False)
+
+
 def test_numbers_stand_on_the_right() -> None:
     at = AppTest.from_function(shown).run()
     columns = json.loads(at.dataframe[0].proto.columns)
@@ -50,6 +58,12 @@ def test_a_number_has_either_sign(minus: str) -> None:
     assert holds_numbers(pd.Series(whole))
     for text in (f"{minus}x", f"1{minus}2", f"{minus}{minus}1"):
         assert not holds_numbers(pd.Series([text]))
+
+
+def test_a_first_column_that_names_no_row_is_as_the_others() -> None:
+    at = AppTest.from_function(all_alike).run()
+    columns = json.loads(at.dataframe[0].proto.columns)
+    assert columns["Age"]["alignment"] == "right"
 
 
 def test_every_table_is_shown_in_this_way() -> None:
