@@ -25,8 +25,9 @@ _FAR_OFF = 1.5  # at this multiple of the model's distance to the truth, confide
 LAB_BANDED = ("model", "geodesic", "euclidean")  # more bands would hide each other
 
 MAPS = r"""
-Each map shows the probability of class 1: blue near 0, red near 1, **white at the prior**. The
-dashed box holds the data. This is Fig. 8 of Dey et al.
+Each map shows the probability of class 1: blue near 0, red near 1, **white at the prior**. Rows of
+class 1 are red circles, those of class 0 blue crosses. The dashed box holds the data. This is
+Fig. 8 of Dey et al.
 
 * **True posterior**: from the formula of the simulation; the prior outside the box, where there
   are no rows (Eq. 4). *Trunk* has rows everywhere, though fewer farther out, so its true posterior
@@ -113,7 +114,7 @@ def lab_maps_chart(
             axis,
             panels,
             points,
-            class_name="1",
+            class_name=points.classes[1],
             prior=prior,
             x_title="x1",
             y_title="x2",

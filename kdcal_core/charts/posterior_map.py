@@ -46,7 +46,9 @@ Cells = NDArray[np.bool_]
 MAP = r"""
 **Colour** is the probability of the class shown: red is near 1, blue near 0, and white is the
 prior, the class's share among the rows of the fit, which is the probability without any knowledge
-of the row. **The dashed box** is the range of the data. Beyond it there are no rows, and a model's
+of the row. **Rows** of that class are red circles and all others blue crosses, so that a right map
+has the colour of its rows; in a map of the confidence each class has its own colour. **The dashed
+box** is the range of the data. Beyond it there are no rows, and a model's
 probability there is extrapolation.
 
 **A forest or a ReLU network cuts its inputs into polytopes**. In the outermost ones its confidence
@@ -203,7 +205,9 @@ def posterior_map_figure(
     points : MapPoints
         At most 2,000 of them are drawn.
     class_name, x_title, y_title : str
-        Untrusted text.
+        Untrusted text. Rows of the class, one of those of ``points``, have the colour of the
+        scale's upper end and all others that of its lower end. If it is empty, the maps show no
+        single class, and each class has its own colour.
     prior : float
         Prior of the class shown, drawn in white.
     equal : bool
@@ -222,7 +226,7 @@ def posterior_map_figure(
     aspect = float((y[-1] - y[0]) / (x[-1] - x[0])) if equal else 1.0
     places = list(_places(n, columns or n, aspect))
     figure = go.Figure(layout=_layout(places, x, y, dark, equal))
-    figure.add_traces(_points(points, colours, names[0]))
+    figure.add_traces(_points(points, class_name, colours, names[0]))
     for at, shown in enumerate(panels):
         figure.add_trace(
             go.Heatmap(
@@ -325,28 +329,49 @@ def _layout(
     return layout
 
 
-def _points(points: MapPoints, colours: Palette, axes: dict[str, str]) -> list[go.Scatter]:
+def _points(
+    points: MapPoints, class_name: str, colours: Palette, axes: dict[str, str]
+) -> list[go.Scatter]:
     shown = _sample(points.label)
-    traces = []
-    for label in np.unique(points.label[shown]):
-        mine = shown[points.label[shown] == label]
-        traces.append(
-            go.Scatter(
-                x=points.x[mine],
-                y=points.y[mine],
-                mode="markers",
-                marker={
-                    "size": 4,
-                    "opacity": 0.7,
-                    "color": colours.classes[label % len(colours.classes)],
-                    "symbol": _SYMBOLS[(label // len(colours.classes)) % len(_SYMBOLS)],
-                },
-                name=escape_html(points.classes[label], limit=24),
-                hovertemplate="%{x}, %{y}<extra>%{fullData.name}</extra>",
-                **axes,
-            )
+    label = points.label[shown]
+    names = np.array([escape_html(name, limit=24) for name in points.classes], dtype=object)
+    return [
+        go.Scatter(
+            x=points.x[shown[mine]],
+            y=points.y[shown[mine]],
+            mode="markers",
+            marker={
+                "size": 5,
+                "opacity": 0.8,
+                "color": colour,
+                "symbol": symbol,
+                # the ends of the scale are dark, as the dark page is
+                "line": {"width": 0.6 if class_name else 0, "color": colours.muted},
+            },
+            name=name,
+            text=names[label[mine]],
+            hovertemplate="%{x}, %{y}<extra>%{text}</extra>",
+            **axes,
         )
-    return traces
+        for mine, name, colour, symbol in _kinds(label, points.classes, class_name, colours)
+        if mine.any()
+    ]
+
+
+def _kinds(
+    label: IntArray, classes: tuple[str, ...], class_name: str, colours: Palette
+) -> Iterator[tuple[Cells, str, str, str]]:
+    """Rows that look alike, with their name, colour and symbol: of one class, or in it or not."""
+    names = [escape_html(name, limit=24) for name in classes]
+    if not class_name:
+        for at, name in enumerate(names):
+            turn, step = divmod(at, len(colours.classes))
+            yield label == at, name, colours.classes[step], _SYMBOLS[turn % len(_SYMBOLS)]
+        return
+    shown = classes.index(class_name)
+    others = names[1 - shown] if len(names) == 2 else "Other classes"
+    yield label != shown, others, colours.posterior[0], "x"
+    yield label == shown, names[shown], colours.posterior[-1], "circle"
 
 
 def _sample(label: IntArray) -> NDArray[np.int64]:

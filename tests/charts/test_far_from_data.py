@@ -37,19 +37,9 @@ def grid_map(dark: bool, n_points: int = 3000, n_panels: int = 2, **more: object
         rng.integers(0, 12, n_points),
         (HOSTILE, *(f"c{k}" for k in range(11))),
     )
-    return posterior_map_figure(
-        axis,
-        axis,
-        panels,
-        points,
-        class_name=HOSTILE,
-        prior=0.3,
-        x_title=HOSTILE,
-        y_title="x2",
-        dark=dark,
-        data_box=(-1, 1, -1, 1),
-        **more,
-    )
+    settings = {"class_name": HOSTILE, "x_title": HOSTILE, "y_title": "x2", "prior": 0.3}
+    settings |= {"dark": dark, "data_box": (-1, 1, -1, 1), **more}
+    return posterior_map_figure(axis, axis, panels, points, **settings)
 
 
 def all_figures(dark: bool) -> dict[str, go.Figure]:
@@ -155,7 +145,7 @@ def test_white_stands_at_the_prior(prior: float) -> None:
 
 
 def test_maps_share_axes_and_draw_few_points() -> None:
-    figure = grid_map(False, equal=True)
+    figure = grid_map(False, equal=True, class_name="", scale_title="Confidence")
     heat = [trace for trace in figure.data if trace.type == "heatmap"]
     assert [trace.showscale for trace in heat] == [False, True]
     points = [trace for trace in figure.data if trace.type == "scatter"]

@@ -12,6 +12,7 @@ from texts.snapshot import Texts
 
 from kdcal_core.calibration.graph.gamma_floor_blend import data_floor
 from kdcal_core.charts import MapPoints, PosteriorPanel, posterior_map
+from kdcal_core.charts.palette import palette, posterior_scale
 from kdcal_core.charts.posterior_map import posterior_map_figure
 from kdcal_core.diagnostics import accuracy, mean_max_confidence
 
@@ -126,7 +127,7 @@ def grid_map(
     width: float, *, dark: bool = False, equal: bool = True, n: int = 2, title: str = "p"
 ) -> go.Figure:
     panels = [PosteriorPanel(title, np.zeros((3, 3))) for _ in range(n)]
-    points = MapPoints(np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.int64), ("a",))
+    points = MapPoints(np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.int64), ("<b>",))
     return posterior_map_figure(
         np.linspace(0, width, 3),
         np.linspace(0, 10, 3),
@@ -140,6 +141,28 @@ def grid_map(
         equal=equal,
         data_box=(1, 2, 1, 2),
     )
+
+
+OTHERS = "Other classes"
+
+
+def rows_of(
+    class_name: str, classes: tuple[str, ...], *, dark: bool = False
+) -> dict[str, go.Scatter]:
+    """The rows of a map of the class by their name in its legend."""
+    n, axis = len(classes), np.linspace(0, 10, 3)
+    figure = posterior_map_figure(
+        axis,
+        axis,
+        [PosteriorPanel("p", np.zeros((3, 3)))],
+        MapPoints(np.zeros(n), np.zeros(n), np.arange(n), classes),
+        class_name=class_name,
+        prior=0.5,
+        x_title="",
+        y_title="",
+        dark=dark,
+    )
+    return {one.name: one for one in figure.data if one.type == "scatter"}
 
 
 def test_a_flat_map_leaves_no_empty_space_and_a_tall_one_stays_in_the_first_screen() -> None:
@@ -162,6 +185,27 @@ def test_the_colours_are_named_once_and_take_no_width() -> None:
     assert [bar.orientation for bar in bars] == ["h"]
     said = [one.text for one in figure.layout.annotations if one.text.startswith("P(")]
     assert said == ["P(&lt;b&gt;)"]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("classes", "other"), [(("a", "b"), "a"), (("a", "b", "c"), OTHERS)])
+def test_rows_have_the_colour_of_their_end_of_the_scale(
+    dark: bool, classes: tuple[str, ...], other: str
+) -> None:
+    colours = palette(dark)
+    drawn = rows_of("b", classes, dark=dark)
+    top, bottom = (posterior_scale(colours, 0.5)[at][1] for at in (-1, 0))
+    assert {name: one.marker.color for name, one in drawn.items()} == {"b": top, other: bottom}
+    assert drawn["b"].marker.symbol != drawn[other].marker.symbol
+    for one in drawn.values():  # the outline stands out from either page, as the text does
+        assert one.marker.line.color == colours.muted
+        assert one.marker.line.width
+    assert set(drawn[other].text) == set(classes) - {"b"}  # under the pointer
+
+
+def test_rows_of_a_map_of_the_confidence_have_the_colours_of_their_classes() -> None:
+    drawn = rows_of("", ("a", "b", "c"))
+    assert [one.marker.color for one in drawn.values()] == list(palette(dark=False).classes[:3])
 
 
 @pytest.mark.parametrize("dark", [False, True])
