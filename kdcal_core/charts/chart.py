@@ -93,6 +93,8 @@ class Chart:
 FONT = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, sans-serif"
 LEGEND_BELOW = {"yref": "container", "y": 0.0, "yanchor": "bottom"}
 """Under the axes, so that a laptop's first screen has the picture, and a phone its whole width."""
+BUTTONS = 28
+"""Pixels at the right of a figure, for plotly's buttons: they would cover marks and legend."""
 UNIT_TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)
 STRIP_HEIGHT = 44
 PANEL_HEIGHT = 220
@@ -137,6 +139,7 @@ def template(dark: bool) -> go.layout.Template:
             "plot_bgcolor": colours.page if dark else TRANSPARENT,
             # plotly's own ground of these buttons is half black on a figure without one
             "modebar": {
+                "orientation": "v",
                 "bgcolor": TRANSPARENT,
                 "color": colours.muted,
                 "activecolor": colours.text,
@@ -165,7 +168,7 @@ def template(dark: bool) -> go.layout.Template:
                 "font": {"size": 12, "color": colours.text},
                 "bgcolor": TRANSPARENT,
             },
-            "margin": {"l": 56, "r": 16, "t": 40, "b": 48},
+            "margin": {"l": 56, "r": BUTTONS, "t": 40, "b": 48},
             "bargap": 0.0,
             "dragmode": "zoom",
         }
@@ -225,7 +228,7 @@ def new_grid(
     layout: dict[str, Any] = {
         "template": template(dark),
         "height": inside + 122,
-        "margin": {"l": 62, "r": 12, "t": 64, "b": 58},
+        "margin": {"l": 62, "t": 64, "b": 58},
         "legend": {"y": 1 + 28 / inside},
         "annotations": [
             edge_title(x_title, dark, name=ACROSS, x=0.5, y=0, yshift=-54, yanchor="bottom"),

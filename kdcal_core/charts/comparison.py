@@ -523,7 +523,7 @@ def _layout(
     layout: dict[str, Any] = {
         "template": template(dark),
         "height": inside + 40,
-        "margin": {"l": 66, "r": 12, "t": 4, "b": 36},
+        "margin": {"l": 66, "t": 4, "b": 36},
         "showlegend": False,
         "annotations": [
             edge_title(stated, dark, name=ACROSS, x=0.5, y=0, yshift=-34, yanchor="bottom"),

@@ -126,7 +126,7 @@ def interval_figure(
         "template": template(dark),
         "height": _ROW_HEIGHT * len(methods) + _ABOVE_AND_BELOW,
         "showlegend": False,
-        "margin": {"l": 8, "r": 8, "t": 58, "b": 8},
+        "margin": {"l": 8, "t": 58, "b": 8},
         "shapes": bands,
     }
     for at, measure in enumerate(measures):

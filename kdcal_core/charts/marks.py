@@ -78,7 +78,7 @@ def new_panels(
     layout: dict[str, Any] = {
         "template": template(dark),
         "height": inside + _TOP + _BOTTOM,
-        "margin": {"l": 62, "r": 12, "t": _TOP, "b": _BOTTOM},
+        "margin": {"l": 62, "t": _TOP, "b": _BOTTOM},
         "legend": {"y": 1 + 46 / inside},
         "annotations": [],
     }
@@ -153,7 +153,7 @@ def dot_panels(names: Sequence[str], titles: Sequence[str], dark: bool) -> go.Fi
     layout: dict[str, Any] = {
         "template": template(dark),
         "height": inside + _DOT_TOP + further + _DOT_BOTTOM,
-        "margin": {"l": 8, "r": 14, "t": _DOT_TOP + further, "b": _DOT_BOTTOM},
+        "margin": {"l": 8, "t": _DOT_TOP + further, "b": _DOT_BOTTOM},
         "showlegend": False,
     }
     shown = [escape_html(name, limit=32) for name in names]

@@ -121,7 +121,7 @@ def overlaid_chart(
         xaxis_title_text=kind.x_title,
         yaxis_title_text=kind.y_title,
         legend={**LEGEND_BELOW, "traceorder": "reversed"},
-        margin={"t": 8, "b": 84, "l": 56, "r": 8},
+        margin={"t": 8, "b": 84, "l": 56},
     )
     if square_one:
         unit_axis(figure, "xaxis", kind.x_title)

@@ -102,7 +102,7 @@ def _figure(pixels: FloatArray, said: list[str], n_surest: int, *, dark: bool) -
     figure.update_yaxes(
         **hidden, range=[-drop * len(lines), GAP], scaleanchor="x", constrain="domain"
     )
-    figure.update_layout(margin={"l": 0, "r": 0, "t": 4, "b": 4}, showlegend=False)
+    figure.update_layout(margin={"l": 0, "t": 4, "b": 4}, showlegend=False)
     return figure
 
 

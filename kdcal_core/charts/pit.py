@@ -281,7 +281,7 @@ def _histogram(
         low,
         high,
         faded(colours.truth, 0.13),
-        name=f"Calibrated bars end here ({histogram.level:.0%}, {_BANDS[histogram.band]})",
+        name=f"Calibrated bars end here<br>({histogram.level:.0%}, {_BANDS[histogram.band]})",
         showlegend=legend,
         **axes,
     )

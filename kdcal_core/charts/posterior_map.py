@@ -294,7 +294,7 @@ def _layout(
     layout: dict[str, Any] = {
         "template": template(dark),
         "height": height,
-        "margin": {"l": 58, "r": 10, "t": _TOP, "b": _BOTTOM},
+        "margin": {"l": 58, "t": _TOP, "b": _BOTTOM},
         "dragmode": "select",
         "legend": {"y": 1 + 28 / (height - _TOP - _BOTTOM)},
     }

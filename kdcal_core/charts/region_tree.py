@@ -96,7 +96,7 @@ def region_tree_figure(
         hovermode="closest",
         dragmode=False,
         clickmode="event+select",
-        margin={"l": 8, "r": 8, "t": 36, "b": 8},
+        margin={"l": 8, "t": 36, "b": 8},
         legend={"itemclick": False, "itemdoubleclick": False},
     )
     return figure

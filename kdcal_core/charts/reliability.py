@@ -217,10 +217,10 @@ def reliability_figure(
         barmode="stack",
         bargap=0,
         legend=LEGEND_BELOW,
-        margin={"t": 12, "b": 104, "l": 52, "r": 8},
+        margin={"t": 12, "b": 104, "l": 52},
     )
     if small:
-        figure.update_layout(showlegend=False, margin={"t": 8, "b": 40, "l": 48, "r": 8})
+        figure.update_layout(showlegend=False, margin={"t": 8, "b": 40, "l": 48})
     else:
         figure.update_xaxes(title_font_size=15, tickfont_size=13)
         figure.update_yaxes(title_font_size=15, tickfont_size=13)

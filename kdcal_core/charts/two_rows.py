@@ -249,7 +249,7 @@ def _plain_axes(figure: go.Figure, x: tuple[float, float], y: tuple[float, float
         xaxis={**hidden, "range": x},
         yaxis={**hidden, "range": y},
         legend=LEGEND_BELOW,
-        margin={"l": 8, "r": 8, "t": 8, "b": 58},
+        margin={"l": 8, "t": 8, "b": 58},
         dragmode=False,
     )
 

@@ -122,7 +122,7 @@ def _overlaid(figure: go.Figure, x_title: str, y_title: str) -> go.Figure:
     unit_axis(figure, "xaxis", x_title)
     unit_axis(figure, "yaxis", y_title)
     figure.update_layout(
-        legend={**LEGEND_BELOW, "traceorder": "reversed"}, margin={"t": 8, "b": 70, "l": 48, "r": 8}
+        legend={**LEGEND_BELOW, "traceorder": "reversed"}, margin={"t": 8, "b": 70, "l": 48}
     )
     square(figure)
     return figure

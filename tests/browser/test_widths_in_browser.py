@@ -38,6 +38,16 @@ CUT = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap(plot =>
   }).map(one => one.textContent)
 })"""
 
+# the parts of legends that a figure's buttons would cover, if the figure were pointed at
+COVERED = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap(plot => {
+  const boxes = [...plot.querySelectorAll(".modebar-btn")].map(one => one.getBoundingClientRect())
+  return [...plot.querySelectorAll(".legend .traces")].filter(one => {
+    const part = one.getBoundingClientRect()
+    return boxes.some(box => box.width && box.left < part.right && part.left < box.right
+      && box.top < part.bottom && part.top < box.bottom)
+  }).map(one => one.textContent)
+})"""
+
 
 def opened(app, home: Path, sample: str, page: str, plot: str) -> None:
     review = start_sample(Workspace(home), sample)
@@ -114,3 +124,21 @@ def assert_uncut(app) -> None:
         app.until(lambda: app.page.evaluate(CUT) == [])
         main = app.page.locator('[data-testid="stMain"]')
         assert main.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+@pytest.mark.parametrize(
+    ("sample", "page", "plot"),
+    [
+        ("heteroscedastic", "pit", ".st-key-pit_ecdf"),
+        ("adult", "decisions", ".st-key-net_benefit"),
+        ("adult", "regions", ".st-key-regions_maps"),
+        ("xor_forest", "posterior_map", ".st-key-posterior_map"),
+    ],
+)
+def test_the_buttons_of_a_figure_cover_no_legend(
+    app, home: Path, sample: str, page: str, plot: str
+) -> None:
+    opened(app, home, sample, page, plot)
+    for width in (390, 768, 1366, 1920):
+        app.page.set_viewport_size({"width": width, "height": 768})
+        app.until(lambda: app.page.evaluate(COVERED) == [], 20)

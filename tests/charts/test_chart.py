@@ -8,6 +8,7 @@ import pytest
 
 from kdcal_core import calibration, charts, diagnostics
 from kdcal_core.charts import Chart
+from kdcal_core.charts.chart import BUTTONS
 from kdcal_core.charts.pit import pit_table
 from kdcal_core.diagnostics.calibrator_map import CalibratorMap, MapLine
 
@@ -89,6 +90,9 @@ def test_every_part_is_there_and_only_plain_text_holds_names(dark: bool) -> None
         assert chart.finding.endswith("."), name
         assert len(chart.alt) > 20, name
         assert chart.name == chart.name.strip() != "", name
+        layout = chart.figure.layout
+        margins = (one.margin.r for one in (layout, layout.template.layout))
+        assert next(one for one in margins if one is not None) >= BUTTONS, name
         assert len(chart.how_to_read) > 100, name
         assert "<img" not in chart.how_to_read, name
         assert "<img" not in chart.figure.to_json().replace("\\u003c", "<"), name
