@@ -13,7 +13,7 @@ import streamlit as st
 from app.compare import compare_settings
 from app.compare import compare_text as text
 from app.shared import job_results, navigation, tiles
-from app.shared.charts import csv_button, drawn_once, is_dark, show
+from app.shared.charts import csv_button, drawn_once, drawn_square, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.equal_notes import copies, show_note
 from app.shared.one_of import one_of
@@ -238,7 +238,7 @@ def pictures(view: View) -> None:
     """The reliability diagram of every method, on one scale."""
     with st.container(border=True):
         show(
-            drawn_once(method_reliability_chart, view.found, view.order, dark=is_dark()),
+            drawn_square(method_reliability_chart, view.found, view.order, dark=is_dark()),
             key="compare_pictures",
             of=view.review.title,
         )

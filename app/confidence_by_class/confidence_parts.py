@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from app.shared import set_results, tiles
-from app.shared.charts import drawn_once, is_dark, show
+from app.shared.charts import drawn_once, drawn_square, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.one_of import one_of
 from app.shared.question_choice import Asked, choose_question
@@ -207,7 +207,7 @@ def curve(view: View, chosen: CurveSettings) -> None:
         _about(view, found, curves.notes[rule])
     with picture:
         show(
-            drawn_once(
+            drawn_square(
                 confidence_curve_chart,
                 found,
                 anchor,
@@ -337,7 +337,7 @@ def bandwidths(view: View) -> None:
         )
         anchors = [counted.anchors[i] for i in at]
         show(
-            drawn_once(
+            drawn_square(
                 bandwidth_chart, recommended, monotone, anchors, view.review.classes, dark=is_dark()
             ),
             key="bandwidths",
@@ -460,7 +460,7 @@ def noise(view: View) -> None:
             return
         _say_which(view)
         show(
-            drawn_once(noise_chart, found.halves, view.review.classes, dark=is_dark(), seed=seed),
+            drawn_square(noise_chart, found.halves, view.review.classes, dark=is_dark(), seed=seed),
             key="noise",
             of=view.review.title,
         )

@@ -10,8 +10,8 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
-from app.shared import set_results, tiles
-from app.shared.charts import drawn_once, is_dark, show
+from app.shared import in_browser, set_results, tiles
+from app.shared.charts import drawn_once, drawn_square, is_dark, show
 from app.shared.one_of import one_of
 from app.shared.question_choice import Asked, choose_kind, choose_label, question_fold
 from app.shared.tables import show_estimates, show_table
@@ -124,7 +124,7 @@ def _diagram(review: Review, which: Which, drawn: Drawn) -> None:
     found = _curves(review, which, drawn)
     if found is not None:
         show(
-            drawn_once(reliability_chart, found, review.classes, dark=is_dark()),
+            drawn_square(reliability_chart, found, review.classes, dark=is_dark()),
             key="reliability_diagram",
             of=f"{review.title} {which}",
             finding=False,  # the page's heading says it
@@ -152,7 +152,7 @@ def _bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
                 "Rows": filled["count"].to_numpy(),
             }
         ),
-        height=250,
+        height=560 if in_browser.is_wide() else 250,  # beside the picture
         key="reliability_bins_table",
         column_config={
             "Says": st.column_config.TextColumn(alignment="right", width=60),
@@ -202,7 +202,7 @@ def multiples(review: Review, which: Which, drawn: Drawn) -> None:
         if most < len(found.curves):
             st.caption(_panels(most, some, len(found.curves)))
         show(
-            drawn_once(reliability_by_class_chart, found, review.classes, dark=is_dark()),
+            drawn_square(reliability_by_class_chart, found, review.classes, dark=is_dark()),
             key="reliability_multiples",
             of=f"{review.title} {which}",
         )

@@ -14,17 +14,18 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.shared import sign_in
+from app.shared import in_browser, sign_in
 from app.shared.drawn_figures import DrawnFigure
 from app.shared.emphasis import quiet
 from app.shared.labels import words_of
-from kdcal_core.charts import FEW_PANELS, PANEL_WIDTH, Chart, Panels, cited_in
+from kdcal_core.charts import FEW_PANELS, Chart, Panels, cited_in
 from kdcal_core.data import to_csv
 from kdcal_core.text import escape_label, escape_markdown
 
 P = ParamSpec("P")
 D = TypeVar("D", Chart, go.Figure)
 _LONGEST_NAME = 60  # characters of a chart's name on its buttons
+_MORE, _MORE_OF_PANEL = 190, 110  # pixels of a square picture, and of a panel, in a wide window
 _CONFIG = {
     "displaylogo": False,
     "showSendToCloud": False,
@@ -89,6 +90,32 @@ def dragged(make: Callable[P, Chart], mode: str, *args: P.args, **kwargs: P.kwar
     """The chart with another mode of dragging: "select", "zoom" or "pan"."""
     made = make(*args, **kwargs)
     return replace(made, figure=made.figure.update_layout(dragmode=mode))
+
+
+def drawn_square(make: Callable[P, Chart], *args: P.args, **kwargs: P.kwargs) -> Chart:
+    """A square picture, or square panels, drawn once; a wide window has room for larger ones.
+
+    The card of a page's main picture is that of :func:`app.shared.tiles.answer`.
+    """
+    drawn: Chart
+    if in_browser.is_wide():
+        drawn = drawn_once(_larger, make, *args, **kwargs)
+    else:
+        drawn = drawn_once(make, *args, **kwargs)
+    return drawn
+
+
+def _larger(make: Callable[..., Chart], *args: Any, **kwargs: Any) -> Chart:
+    made, panels = make(*args, **kwargs), None
+    if made.panels is not None:
+        figures = tuple(_higher(one, _MORE_OF_PANEL) for one in made.panels.figures)
+        width = made.panels.width + _MORE_OF_PANEL
+        panels = replace(made.panels, figures=figures, width=width)
+    return replace(made, figure=_higher(made.figure, _MORE), panels=panels)
+
+
+def _higher(figure: go.Figure, more: int) -> go.Figure:
+    return figure.update_layout(height=figure.layout.height + more)
 
 
 def show(
@@ -160,7 +187,7 @@ def show(
 def _show_panels(panels: Panels, alt: str, key: str) -> None:
     n = len(panels.figures)
     columns: Any = n + 1 if n <= FEW_PANELS else "auto"
-    with st.container(key=key), st.grid(columns, min_column_width=PANEL_WIDTH) as cells:
+    with st.container(key=key), st.grid(columns, min_column_width=panels.width) as cells:
         for at, (figure, title) in enumerate(zip(panels.figures, panels.titles, strict=True)):
             st.plotly_chart(
                 figure,

@@ -1,9 +1,10 @@
-"""The two things that Streamlit leaves to a script in the browser; nothing of it is seen.
+"""The three things that Streamlit leaves to a script in the browser; nothing of it is seen.
 
 The page runs again when the theme changes between light and dark: figures have the colours of one
 theme, and Streamlit runs nothing then, so that their text would have the other theme's colour until
 the next click. And the keyboard's focus goes to the page's title after another page or review was
-opened by a button: the button is gone by then, and the focus would start again at the top.
+opened by a button: the button is gone by then, and the focus would start again at the top. And the
+script says whether the window is wide, because a figure's height is fixed before it is sent.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from typing import Any
 
 import streamlit as st
 
+_KEY = "in_browser"
 _OPENED = "opened_by_button"
+WIDE = 1600
+"""Pixels of a window that is wide: a large screen's, which is also higher than a laptop's."""
 _SCRIPT = """
 let last // outlives runs: a change of theme may itself call the function below again
+let wide = false // as the server takes it to be
 let focused = 0
 let left // what had the focus when the other page began: it stands until the page is drawn
 let tries = 0 // a control that stays where it was keeps the focus
@@ -30,7 +35,7 @@ function focusTitle() {
   tries = (title && lost) || (!lost && active !== left) ? 0 : tries - 1
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   if (data.opened > focused) {
     focused = data.opened
     left = document.activeElement
@@ -42,6 +47,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const now = getComputedStyle(app).backgroundColor
     if (last !== undefined && now !== last) setTriggerValue("changed", now)
     last = now
+    if (innerWidth >= data.wide !== wide) setStateValue("wide", (wide = !wide))
   }
   look()
   const timer = setInterval(look, 250)
@@ -55,14 +61,21 @@ def focus_title() -> None:
     st.session_state[_OPENED] = st.session_state.get(_OPENED, 0) + 1
 
 
+def is_wide() -> bool:
+    """Whether the window is wide; False in a session's first run, which does not know it yet."""
+    return bool(getattr(st.session_state.get(_KEY), "wide", False))
+
+
 def show() -> None:
-    """Send the script its data; what the browser sends back is ignored."""
+    """Send the script its data; what the browser sends back makes the page run again."""
     script: Any = st.components.v2.component("kdcal_in_browser", js=_SCRIPT)
     script(
-        key="in_browser",
+        key=_KEY,
         height=1,
-        data={"opened": st.session_state.get(_OPENED, 0)},
+        data={"opened": st.session_state.get(_OPENED, 0), "wide": WIDE},
+        default={"wide": False},
         on_changed_change=_nothing,
+        on_wide_change=_nothing,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from app.shared import in_browser
 from kdcal_core.diagnostics import (
     Estimate,
     estimate_text,
@@ -21,8 +22,8 @@ from kdcal_core.text import escape_label, escape_markdown
 TILE_WIDTH = 130
 """Pixels: two tiles on a phone, four beside the sidebar of a small laptop."""
 BESIDE_WIDTH = 170
-SQUARE_WIDTH = 460
-"""Pixels that a square picture can use: its height limits it."""
+SQUARE_WIDTH, LARGE_SQUARE_WIDTH = 460, 620
+"""Pixels that a square picture can use: its height limits it, which is larger in a wide window."""
 _LONGEST_LABEL = 24  # characters beside a picture
 
 
@@ -30,13 +31,15 @@ def answer(*, square: bool = False) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Places for a page's main picture and, beside it, for its estimates.
 
     With the tiles beside it the picture is in the first screen of a laptop. On a narrow screen
-    they follow it. On a wide screen they take what a square picture cannot use.
+    they follow it. On a wide screen they take what a square picture cannot use; its figure is then
+    drawn large.
     """
     if not square:
         picture, tiles = st.columns([2.6, 1], gap="small")
         return picture.container(border=True, height="stretch"), tiles
     line = st.container(horizontal=True, gap="small")
-    return line.container(border=True, width=SQUARE_WIDTH), line.container()
+    width = LARGE_SQUARE_WIDTH if in_browser.is_wide() else SQUARE_WIDTH
+    return line.container(border=True, width=width), line.container()
 
 
 def before_and_change(before: Estimate | None, change: Estimate | None) -> str:

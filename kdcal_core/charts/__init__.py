@@ -23,7 +23,7 @@ from kdcal_core.charts.changed_estimates import (
     several_words,
     signed_text,
 )
-from kdcal_core.charts.chart import FEW_PANELS, PANEL_WIDTH, Chart, Panels, cut
+from kdcal_core.charts.chart import FEW_PANELS, Chart, Panels, cut
 from kdcal_core.charts.comparison import (
     against_model,
     amount,
@@ -192,7 +192,6 @@ __all__ = [
     "FEW_PANELS",
     "FIRST_LINES",
     "MOST_CLASSES",
-    "PANEL_WIDTH",
     "PAPERS",
     "BandLine",
     "Chart",

@@ -19,6 +19,8 @@ import plotly.graph_objects as go
 from kdcal_core.charts.palette import TRANSPARENT, palette
 from kdcal_core.text import escape_html
 
+_PANEL_WIDTH = 206
+
 
 @dataclass(frozen=True, eq=False)
 class Panels:
@@ -34,12 +36,15 @@ class Panels:
         The legend of all panels alone.
     axes : str
         What both axes of every panel show, in our own words; empty if the panels say it.
+    width : int
+        The least width of a panel, in pixels.
     """
 
     figures: tuple[go.Figure, ...]
     titles: tuple[str, ...]
     legend: go.Figure | None
     axes: str
+    width: int = _PANEL_WIDTH
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,10 +319,8 @@ def strip(at: int, n_panels: int) -> dict[str, str]:
     return {"xaxis": panel(at)["xaxis"], "yaxis": f"y{n_panels + at + 1}"}
 
 
-PANEL_WIDTH = 206
-"""The least width of a panel that stands alone, in pixels."""
 FEW_PANELS = 3
-_FEW_SQUARE, _SQUARE, _SQUARE_OVER = 250, 186, 150  # few panels are larger; lower over a strip
+_FEW_SQUARE, _SQUARE = 250, 186  # few panels are larger
 _TOP, _BOTTOM = 30, 26
 
 
@@ -368,7 +371,7 @@ def _panel_alone(
     low, high = min(one[0] for one in domains), max(one[1] for one in domains)
     squared = next((at for at, y in enumerate(ys) if "scaleanchor" in layout[_axis(y)]), 0)
     share = (domains[squared][1] - domains[squared][0]) / (high - low)
-    side = _FEW_SQUARE if few else _SQUARE if share == 1 else _SQUARE_OVER
+    side = _FEW_SQUARE if few else _SQUARE
     axes = {_axis(new[one]): _axis_alone(layout[_axis(one)], new, low, high) for one in (x, *ys)}
     place = {"x": 0.5, "y": 1, "yanchor": "bottom", "yshift": 4}
     words = edge_title(title, dark, name="x", **place)

@@ -199,7 +199,7 @@ def confidence_curve_figure(
     """
     colours = palette(dark)
     colour, _, _ = method_style(method, colours)
-    figure = new_figure(dark, height=550)
+    figure = new_figure(dark, height=558)
     figure.add_trace(identity(colours))
     figure.add_traces(anchor_traces(anchor, colours))
     if curve.safe is not None:

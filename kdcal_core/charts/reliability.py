@@ -187,7 +187,7 @@ def reliability_figure(
     colours = palette(dark)
     own, _, _ = method_style(drawn_as, colours)
     x_title, y_title = reliability_titles(of_class)
-    figure = new_figure(dark, height=330 if small else 545)
+    figure = new_figure(dark, height=330 if small else 552)
     figure.add_trace(_band(curve, colours))
     faults = [one.update(showlegend=False) for one in _faults(curve, colours, sure)]
     figure.add_traces(faults)

@@ -23,8 +23,9 @@ MEASURE = """main => {
 }"""
 PLACES = """() => [...document.querySelectorAll(".nsewdrag, [data-testid='stMain']")]
   .map(one => [one.getBoundingClientRect().x, one.getBoundingClientRect().width])"""
-PANELS = """() => [...document.querySelectorAll(".st-key-reliability_multiples .nsewdrag")]
-  .map(one => one.getBoundingClientRect())
+# the square of each panel, which may have a strip under it
+PANELS = """key => [...document.querySelectorAll(`.st-key-${key} .js-plotly-plot`)]
+  .map(one => one.querySelector(".nsewdrag")?.getBoundingClientRect()).filter(one => one)
   .map(one => [Math.round(one.x), Math.round(one.width), Math.round(one.height)])"""
 
 
@@ -56,36 +57,75 @@ def opened(app, home: Path, sample: str, page: str, plot: str) -> None:
     app.idle()
 
 
-def assert_filled(app, width: int, main: str) -> None:
-    """At this width of the window nothing scrolls sideways, and the main plot has its column."""
-    app.page.set_viewport_size({"width": width, "height": 768})
+def settle(app, width: int, height: int = 768) -> None:
+    """Give the window this size, and wait for the page and its plots, which follow."""
+    app.page.set_viewport_size({"width": width, "height": height})
+    app.idle()
     before: list[object] = []
 
     def settled() -> bool:
-        """Whether the plots, which follow the window a moment later, are where they were."""
+        """Whether the plots are where they were."""
         before.append(app.page.evaluate(PLACES))
         app.page.wait_for_timeout(150)
         return len(before) > 1 and before[-1] == before[-2]
 
     app.until(settled)
+
+
+def assert_filled(app, width: int, main: str, share: float = LEAST_SHARE) -> None:
+    """At this width of the window nothing scrolls sideways, and the main plot has its column."""
+    settle(app, width)
     scrolled, filled, height = app.page.evaluate(MEASURE, main)
     assert scrolled == 0, width
-    assert filled >= LEAST_SHARE, width
+    assert filled >= share, width
     assert height >= LEAST_HEIGHT, width
 
 
-def test_diagrams_fill_their_column_and_wrap_at_every_width(app, home: Path) -> None:
-    opened(app, home, "digits_predictions", "reliability", ".st-key-reliability_multiples_9")
+@pytest.mark.parametrize(
+    ("page", "main", "panels"),
+    [
+        ("reliability", "reliability_diagram", "reliability_multiples"),
+        ("confidence_by_class", "confidence_curve", "bandwidths"),
+    ],
+)
+def test_diagrams_fill_their_column_and_wrap_at_every_width(
+    app, home: Path, page: str, main: str, panels: str
+) -> None:
+    opened(app, home, "digits_predictions", page, f".st-key-{panels}_9")
     across = {}
     for width in WIDTHS:
-        assert_filled(app, width, ".st-key-reliability_diagram")
-        panels = app.page.evaluate(PANELS)
-        assert len(panels) == 10
-        assert all(wide == high >= 180 for _, wide, high in panels), width
-        across[width] = len({x for x, _, _ in panels})
+        # a curve over two strips is narrower than it is high
+        assert_filled(app, width, f".st-key-{main}", LEAST_SHARE - 0.1 * (panels == "bandwidths"))
+        places = app.page.evaluate(PANELS, panels)
+        assert len(places) == 10
+        least = 250 if width >= 1920 else 180
+        assert all(abs(wide - high) <= 1 and wide >= least for _, wide, high in places), width
+        across[width] = len({x for x, _, _ in places})
     assert across[390] == 1
     assert 3 <= across[1366] <= 4
     assert across[1366] <= across[1920] <= across[2560]
+    app.assert_healthy()
+
+
+@pytest.mark.parametrize(
+    ("page", "plot", "side"),
+    [
+        ("reliability", ".st-key-reliability_diagram", 450),
+        ("confidence_by_class", ".st-key-confidence_curve", 380),
+    ],
+)
+def test_a_square_picture_is_larger_on_a_large_screen(
+    app, home: Path, page: str, plot: str, side: int
+) -> None:
+    opened(app, home, "digits_predictions", page, plot)
+    axes = app.page.locator(f"{plot} .nsewdrag").first
+    sides = {}
+    for width, height in ((1366, 768), (1920, 1080), (1366, 768)):
+        settle(app, width, height)
+        sides[width] = axes.bounding_box()["width"]
+        assert app.end_of_picture() <= height
+    assert sides[1366] >= 250
+    assert sides[1920] >= side
     app.assert_healthy()
 
 
@@ -140,5 +180,5 @@ def test_the_buttons_of_a_figure_cover_no_legend(
 ) -> None:
     opened(app, home, sample, page, plot)
     for width in (390, 768, 1366, 1920):
-        app.page.set_viewport_size({"width": width, "height": 768})
-        app.until(lambda: app.page.evaluate(COVERED) == [], 20)
+        settle(app, width)
+        assert app.page.evaluate(COVERED) == [], width

@@ -108,7 +108,7 @@ def test_strips_and_fewer_panels() -> None:
         square = (one.layout.yaxis.domain[1] - one.layout.yaxis.domain[0]) * (
             one.layout.height - one.layout.margin.t - one.layout.margin.b
         )
-        assert square == pytest.approx(150 if n == 4 else 250, abs=1)
+        assert square == pytest.approx(186 if n == 4 else 250, abs=1)
         assert chart.panels.axes == "Across: score. Up: confidence."
 
 
