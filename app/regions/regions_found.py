@@ -13,7 +13,7 @@ import streamlit as st
 from app.regions import regions_search, regions_settings
 from app.regions import regions_text as text
 from app.regions.regions_search import Found, Looked, search_of
-from app.shared import navigation, session
+from app.shared import in_browser, navigation, session
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.set_choice import choose_set
 from app.shared.tables import show_table
@@ -133,7 +133,14 @@ def _drawn(looked: Looked, asked: RegionQuestion, found: Found) -> View:
     view = View(looked, asked, found, picked)
     key = f"regions_picture_{found.short}"
     show(
-        drawn_once(regions_chart, search, dark=is_dark(), picked=picked, ranked=found.ranked),
+        drawn_once(
+            regions_chart,
+            search,
+            dark=is_dark(),
+            picked=picked,
+            ranked=found.ranked,
+            narrow=in_browser.is_narrow(),
+        ),
         key=key,
         of=f"{looked.review.title} {looked.which}",
         on_pick=partial(_on_pick, key, select_key(found), len(search.regions)),

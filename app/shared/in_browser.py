@@ -4,7 +4,8 @@ The page runs again when the theme changes between light and dark: figures have 
 theme, and Streamlit runs nothing then, so that their text would have the other theme's colour until
 the next click. And the keyboard's focus goes to the page's title after another page or review was
 opened by a button: the button is gone by then, and the focus would start again at the top. And the
-script says whether the window is wide, because a figure's height is fixed before it is sent.
+script says whether the window is wide or narrow, because a figure's height is fixed before it is
+sent.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import streamlit as st
 
 _KEY = "in_browser"
 _OPENED = "opened_by_button"
-WIDE = 1600
-"""Pixels of a window that is wide: a large screen's, which is also higher than a laptop's."""
+WIDE, NARROW = 1600, 640
+"""Pixels of a window from which it is a large screen's, and below which it is a phone's."""
 _SCRIPT = """
 let last // outlives runs: a change of theme may itself call the function below again
-let wide = false // as the server takes it to be
+let width = "" // of the window in words, as the server knows it
 let focused = 0
 let left // what had the focus when the other page began: it stands until the page is drawn
 let tries = 0 // a control that stays where it was keeps the focus
@@ -47,7 +48,8 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
     const now = getComputedStyle(app).backgroundColor
     if (last !== undefined && now !== last) setTriggerValue("changed", now)
     last = now
-    if (innerWidth >= data.wide !== wide) setStateValue("wide", (wide = !wide))
+    const seen = innerWidth < data.narrow ? "narrow" : innerWidth < data.wide ? "" : "wide"
+    if (seen !== width) setStateValue("width", (width = seen))
   }
   look()
   const timer = setInterval(look, 250)
@@ -62,8 +64,17 @@ def focus_title() -> None:
 
 
 def is_wide() -> bool:
-    """Whether the window is wide; False in a session's first run, which does not know it yet."""
-    return bool(getattr(st.session_state.get(_KEY), "wide", False))
+    """Whether the window is a large screen's; False in a session's first run, which cannot know."""
+    return _width() == "wide"
+
+
+def is_narrow() -> bool:
+    """Whether the window is a phone's; False in a session's first run, which cannot know."""
+    return _width() == "narrow"
+
+
+def _width() -> str:
+    return getattr(st.session_state.get(_KEY), "width", "")
 
 
 def show() -> None:
@@ -72,10 +83,10 @@ def show() -> None:
     script(
         key=_KEY,
         height=1,
-        data={"opened": st.session_state.get(_OPENED, 0), "wide": WIDE},
-        default={"wide": False},
+        data={"opened": st.session_state.get(_OPENED, 0), "wide": WIDE, "narrow": NARROW},
+        default={"width": ""},
         on_changed_change=_nothing,
-        on_wide_change=_nothing,
+        on_width_change=_nothing,
     )
 
 

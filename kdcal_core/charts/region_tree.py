@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.colors import sample_colorscale
 
 from kdcal_core.charts.chart import new_figure
@@ -21,6 +22,8 @@ _ENOUGH = 330  # pixels for all regions, where that suffices
 _SMALLEST, _LARGEST = 11.0, 30.0
 _LETTERS = 72  # of the conditions from the root to a region, in one line of a narrow page
 _TEXT_LINE = 15  # pixels of a line of a condition, above that of its branch
+_PHONE, _STEP, _LETTER = 290, 14, 6.4  # pixels of an outline: its width, a level, a letter
+_REGION, _BETWEEN, _ASIDE = 38, 4, 4  # of a region and its caption; below, beside a condition
 _HALF_CAPTION = 8  # pixels of a caption in one line, below the region before
 _STRONG = 0.2  # a gap of this size has the full colour
 _LEAST = 0.35  # smallest share of the full colour for a clear fault
@@ -61,11 +64,18 @@ class RegionMark:
 
 
 def region_tree_figure(
-    tree: PartitionTree, marks: Sequence[RegionMark], *, dark: bool, picked: int | None = None
+    tree: PartitionTree,
+    marks: Sequence[RegionMark],
+    *,
+    dark: bool,
+    picked: int | None = None,
+    narrow: bool = False,
 ) -> go.Figure:
     """The tree with its conditions on the branches and one mark per region, in leaf order.
 
     The first value of a mark's ``customdata`` is the number of its region. ``picked`` has a ring.
+    With ``narrow`` the tree is an outline that a phone has room for: one branch below the other,
+    each set in by its depth, and every region below its condition.
 
     Raises
     ------
@@ -76,23 +86,15 @@ def region_tree_figure(
         raise ValueError(f"{len(marks)} marks for {tree.n_leaves} regions")
     colours = palette(dark)
     nodes = tree.nodes()
-    height = _heights(tree, nodes)
-    levels = max(int(tree.depth.max()), 1)
-    line = min(_LINE, max(_LEAST_LINE, _ENOUGH // tree.n_leaves))
-    most = (line - _HALF_CAPTION) // _TEXT_LINE  # lines of a condition
-    above = max(0.7, most * _TEXT_LINE / line)
-    figure = new_figure(dark, height=96 + round(line * (tree.n_leaves + above - 0.7)))
-    figure.add_trace(_branches(nodes, height, colours))
-    figure.add_trace(_conditions(nodes, height, _LETTERS // levels, most, colours))
+    places = (_outline if narrow else _from_the_left)(tree, nodes)
+    figure = new_figure(dark, height=places.height)
+    figure.add_trace(_branches(nodes, places, colours))
+    figure.add_trace(_conditions(nodes, places, colours))
     figure.add_traces(_legend(marks, colours))
-    figure.add_trace(_marks(tree, nodes, height, marks, colours, picked))
+    figure.add_trace(_marks(tree, nodes, places, marks, colours, picked))
     figure.update_layout(
-        xaxis={
-            "visible": False,
-            "range": [-0.08, levels * (1 + _CAPTION_ROOM)],
-            "fixedrange": True,
-        },
-        yaxis={"visible": False, "range": [tree.n_leaves - 0.4, -above], "fixedrange": True},
+        xaxis={"visible": False, "range": places.x_range, "fixedrange": True},
+        yaxis={"visible": False, "range": places.y_range, "fixedrange": True},
         hovermode="closest",
         dragmode=False,
         clickmode="event+select",
@@ -100,6 +102,87 @@ def region_tree_figure(
         legend={"itemclick": False, "itemdoubleclick": False},
     )
     return figure
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the parts of the tree stand: arrays have a value for each node.
+
+    A branch leads from a node's ``x`` and ``y`` down or up at ``turn`` to those of its child, whose
+    condition stands at ``words_x`` and ``words_y``. A region's mark is at ``x`` and ``mark_y``.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    turn: FloatArray
+    words_x: FloatArray
+    words_y: FloatArray
+    words_at: str
+    words: list[str]
+    mark_x: FloatArray
+    mark_y: FloatArray
+    two_lines: NDArray[np.bool_]
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    height: int
+
+
+def _from_the_left(tree: PartitionTree, nodes: Sequence[TreeNode]) -> _Places:
+    """The root at the left, and one line per region."""
+    levels = max(int(tree.depth.max()), 1)
+    line = min(_LINE, max(_LEAST_LINE, _ENOUGH // tree.n_leaves))
+    most = (line - _HALF_CAPTION) // _TEXT_LINE  # lines of a condition
+    above = max(0.7, most * _TEXT_LINE / line)
+    x, y = tree.depth.astype(float), _heights(tree, nodes)
+    return _Places(
+        x,
+        y,
+        turn=x + 0.06,
+        words_x=x - 0.92,
+        words_y=y,
+        words_at="top right",
+        words=[_in_lines(_label(node), _LETTERS // levels, most) for node in nodes],
+        mark_x=x,
+        mark_y=y,
+        two_lines=tree.depth == tree.depth.max(),
+        x_range=(-0.08, levels * (1 + _CAPTION_ROOM)),
+        y_range=(tree.n_leaves - 0.4, -above),
+        height=96 + round(line * (tree.n_leaves + above - 0.7)),
+    )
+
+
+def _outline(tree: PartitionTree, nodes: Sequence[TreeNode]) -> _Places:
+    """One node below the other, in pixels of a phone's page."""
+    x: FloatArray = tree.depth.astype(np.float64) * _STEP
+    letters = ((_PHONE - x - _ASIDE) // _LETTER).astype(int)
+    words = [_in_lines(_label(node), letters[node.node], 3) for node in nodes]
+    top, mark = np.zeros(len(nodes)), np.zeros(len(nodes))
+    end = 0.0
+    for node, lines in zip(nodes, words, strict=True):
+        top[node.node] = end
+        if node.parent is not None:
+            end += _TEXT_LINE * (1 + lines.count("<br>")) + _BETWEEN
+        mark[node.node] = end + _REGION / 2
+        end += _REGION if node.leaf is not None else 0.0
+    return _Places(
+        x,
+        top + _TEXT_LINE / 2 + 3,
+        turn=x,
+        words_x=x + _ASIDE,
+        words_y=top,
+        words_at="bottom right",
+        words=words,
+        mark_x=x + _STEP,
+        mark_y=mark,
+        two_lines=np.ones(len(nodes), dtype=bool),
+        x_range=(-4.0, float(_PHONE)),
+        y_range=(end, 0.0),
+        height=round(end) + 64,
+    )
+
+
+def _label(node: TreeNode) -> str:
+    return "" if node.condition is None else node.condition.label
 
 
 def region_colour(fault: str, strength: float, colours: Palette) -> str:
@@ -156,15 +239,14 @@ def _heights(tree: PartitionTree, nodes: Sequence[TreeNode]) -> FloatArray:
     return np.where(leaf >= 0, leaf, between)
 
 
-def _branches(nodes: Sequence[TreeNode], height: FloatArray, colours: Palette) -> go.Scatter:
+def _branches(nodes: Sequence[TreeNode], places: _Places, colours: Palette) -> go.Scatter:
     x: list[float | None] = []
     y: list[float | None] = []
     for node in nodes:
         if node.parent is not None:
-            from_ = node.depth - 1
-            x += [from_, from_ + 0.06, from_ + 0.06, node.depth, None]
-            y += [height[node.parent], height[node.parent], height[node.node], height[node.node]]
-            y += [None]
+            above, at = node.parent, node.node
+            x += [places.x[above], places.turn[above], places.turn[above], places.x[at], None]
+            y += [places.y[above], places.y[above], places.y[at], places.y[at], None]
     return go.Scatter(
         x=x,
         y=y,
@@ -175,21 +257,16 @@ def _branches(nodes: Sequence[TreeNode], height: FloatArray, colours: Palette) -
     )
 
 
-def _conditions(
-    nodes: Sequence[TreeNode], height: FloatArray, letters: int, most: int, colours: Palette
-) -> go.Scatter:
+def _conditions(nodes: Sequence[TreeNode], places: _Places, colours: Palette) -> go.Scatter:
     below = [node for node in nodes if node.parent is not None]
-    labels, words = (
-        ["" if node.condition is None else getattr(node.condition, kind) for node in below]
-        for kind in ("label", "words")
-    )
+    words = ["" if node.condition is None else node.condition.words for node in below]
     return go.Scatter(
-        x=[node.depth - 0.92 for node in below],
-        y=[height[node.node] for node in below],
+        x=[places.words_x[node.node] for node in below],
+        y=[places.words_y[node.node] for node in below],
         mode="text",
-        text=[_in_lines(label, letters, most) for label in labels],
+        text=[places.words[node.node] for node in below],
         customdata=[escape_html(word, limit=300) for word in words],
-        textposition="top right",
+        textposition=places.words_at,
         textfont={"size": 12, "color": colours.text},
         hovertemplate="%{customdata}<extra></extra>",
         unselected={"textfont": {"color": colours.text}},
@@ -213,23 +290,22 @@ def _in_lines(words: str, letters: int, most: int) -> str:
 def _marks(
     tree: PartitionTree,
     nodes: Sequence[TreeNode],
-    height: FloatArray,
+    places: _Places,
     marks: Sequence[RegionMark],
     colours: Palette,
     picked: int | None,
 ) -> go.Scatter:
     leaves = sorted((node for node in nodes if node.leaf is not None), key=_leaf_of)
     share = np.array([node.n for node in leaves], dtype=float) / max(tree.n[0], 1)
-    deepest = max(node.depth for node in leaves)
     captions = [
-        _caption(mark.caption, in_one=node.depth < deepest)
+        _caption(mark.caption, in_one=not places.two_lines[node.node])
         for node, mark in zip(leaves, marks, strict=True)
     ]
     ring = [colours.truth if at == picked else colours.muted for at in range(len(marks))]
     hover = ["<br>".join(escape_html(line, limit=200) for line in m.hover) for m in marks]
     return go.Scatter(
-        x=[node.depth for node in leaves],
-        y=[height[node.node] for node in leaves],
+        x=[places.mark_x[node.node] for node in leaves],
+        y=[places.mark_y[node.node] for node in leaves],
         mode="markers+text",
         text=captions,
         textposition="middle right",
@@ -257,7 +333,7 @@ def _caption(words: str, *, in_one: bool) -> str:
     """What a region says and what its rows show.
 
     At the deepest level in two lines, so that narrow pages hold it; further left there is room for
-    one, which leaves that of the conditions beside it.
+    one, which leaves that of the conditions beside it. An outline has two everywhere.
     """
     says, _, shows = (words, "", "") if in_one else words.partition(", ")
     lines = [escape_html(line, limit=60) for line in (says, shows) if line]

@@ -115,14 +115,20 @@ faults of opposite sign cancel (Durfee et al., section 3, give an example).
 
 
 def regions_chart(
-    search: RegionSearch, *, dark: bool, picked: int | None = None, ranked: bool = True
+    search: RegionSearch,
+    *,
+    dark: bool,
+    picked: int | None = None,
+    ranked: bool = True,
+    narrow: bool = False,
 ) -> Chart:
     """The regions of a search as a tree, or as the lines of a column; one region is picked.
 
-    Lines of a column are ordered by :func:`ordered_regions`.
+    Lines of a column are ordered by :func:`ordered_regions`. A ``narrow`` tree fits a phone.
     """
     if search.tree is not None:
-        figure = region_tree_figure(search.tree, region_marks(search), dark=dark, picked=picked)
+        marks = region_marks(search)
+        figure = region_tree_figure(search.tree, marks, dark=dark, picked=picked, narrow=narrow)
     else:
         figure = region_gaps_figure(search, dark=dark, picked=picked, ranked=ranked)
     return Chart(

@@ -50,6 +50,18 @@ COVERED = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap(plo
 })"""
 
 
+# pairs of texts of the tree that lie over each other
+OVERLAID = """() => {
+  const plot = document.querySelector('[class*="st-key-regions_picture"] .js-plotly-plot')
+  const lines = [...plot.querySelectorAll(".textpoint text")].flatMap(one =>
+    one.querySelector("tspan") ? [...one.querySelectorAll("tspan")] : [one])
+  const boxes = lines.map(one => [one.textContent, one.getBoundingClientRect()])
+  return boxes.flatMap(([a, one], at) => boxes.slice(at + 1).filter(([b, other]) =>
+    one.left < other.right && other.left < one.right
+    && one.top + 4 < other.bottom && other.top + 4 < one.bottom).map(([b]) => [a, b]))
+}"""
+
+
 def opened(app, home: Path, sample: str, page: str, plot: str) -> None:
     review = start_sample(Workspace(home), sample)
     app.open(f"{page}?review={review.id}")
@@ -148,6 +160,8 @@ def test_a_place_on_pit_is_picked_by_keyboard_alone(app, home: Path) -> None:
 def test_no_label_is_cut_on_a_narrow_page(app, home: Path) -> None:
     opened(app, home, "adult", "regions", '[class*="st-key-regions_picture"]')
     assert_uncut(app)
+    settle(app, 390)
+    app.until(lambda: app.page.evaluate(CUT) == [] and app.page.evaluate(OVERLAID) == [])
     # rows that no other test compares: a finished comparison is shown without a button
     rows = {"calibration": too_sure(400, 40), "evaluation": too_sure(400, 41)}
     app.open(f"compare?review={review_of(Workspace(home), **rows)}")

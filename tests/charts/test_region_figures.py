@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import re
 
 import numpy as np
@@ -292,6 +293,19 @@ def test_rules_in_the_tree_are_short_and_whole_on_hover():
     words = tree(found).data[1]
     assert any("or 4 more" in text.replace("<br>", " ") for text in words.text)
     assert any("or 3 more" in text for text in words.customdata)
+
+
+def test_an_outline_has_no_two_texts_in_one_place_and_fits_a_phone(search):
+    figure = tree(search, narrow=True)
+    words, marks = figure.data[1], figure.data[-1]
+    ends = [(y - 15, y + 15) for y in marks.y]  # a caption has two lines
+    for x, y, text in zip(words.x, words.y, words.text, strict=True):
+        lines = html.unescape(text).split("<br>")
+        assert all(x + 6.4 * len(line) <= 290 for line in lines)
+        ends.append((y, y + 15 * len(lines)))
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(sorted(ends)))
+    assert all(text.count("<br>") == 1 for text in marks.text)
+    np.testing.assert_array_equal(marks.customdata, tree(search).data[-1].customdata)
 
 
 def test_captions_have_two_lines_only_where_the_page_may_end(search):
