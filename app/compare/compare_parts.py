@@ -38,6 +38,7 @@ from kdcal_core.review import Review
 from kdcal_core.tasks import ComparisonRun, compare_calibrators
 from kdcal_core.text import escape_markdown, in_sentence, p_text
 
+_PICTURES = 12  # that three screens hold
 _NOTHING = 0.0001  # of any measure: smaller changes do not matter
 AGAINST: dict[Against, str] = {"model": "The model as it is", "best": "The best"}
 
@@ -235,11 +236,17 @@ def paired(view: View) -> None:
 
 
 def pictures(view: View) -> None:
-    """The reliability diagram of every method, on one scale."""
+    """The reliability diagrams of the best methods and the model, or of every one, on one scale."""
+    order, model = view.order, view.found.reference
     with st.container(border=True):
+        if len(order) > _PICTURES and not st.toggle(
+            f"All {len(order)} methods", key="compare_all_pictures", persist_state="session"
+        ):
+            best = [key for key in order if key != model][: _PICTURES - 1]
+            order = tuple(key for key in order if key in (*best, model))
         show(
-            drawn_square(method_reliability_chart, view.found, view.order, dark=is_dark()),
-            key="compare_pictures",
+            drawn_square(method_reliability_chart, view.found, order, dark=is_dark()),
+            key=f"compare_pictures_{len(order)}",
             of=view.review.title,
         )
 
