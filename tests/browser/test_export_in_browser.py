@@ -22,7 +22,7 @@ def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path)
     app.page.get_by_role("button", name="Fit, judge and write the file").click()
     app.page.get_by_role("tab", name="Card of the file").wait_for(timeout=120_000)
     app.idle()
-    assert "calibrator=platt" in app.page.url
+    assert "calibrator=recommended" in app.page.url
     app.wait_for_text(re.compile("log loss (falls|rises|changes)"))
     assert app.faults_in_both() == {}
     app.assert_short("Card of the file", "How to use the file")
@@ -31,7 +31,7 @@ def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path)
 
     with app.page.expect_download() as downloading:
         app.page.get_by_role("button", name=re.compile("^Calibrator file")).click()
-    assert downloading.value.suggested_filename.endswith("-platt.kdcal")
+    assert downloading.value.suggested_filename.endswith("-recommended.kdcal")
     path = tmp_path / "mine.kdcal"
     downloading.value.save_as(path)
     model = samples_root() / "xor_network" / "model.onnx"

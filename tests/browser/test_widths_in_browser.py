@@ -62,9 +62,15 @@ OVERLAID = """() => {
 }"""
 
 
+TABS = {".st-key-pit_ecdf": "All rows together"}  # the section of a plot that is not in the first
+
+
 def opened(app, home: Path, sample: str, page: str, plot: str) -> None:
     review = start_sample(Workspace(home), sample)
     app.open(f"{page}?review={review.id}")
+    if plot in TABS:
+        app.page.get_by_role("tab", name=TABS[plot]).wait_for(timeout=60_000)
+        app.section(TABS[plot])
     app.page.locator(f"{plot} .nsewdrag").first.wait_for(timeout=60_000)
     app.idle()
 
