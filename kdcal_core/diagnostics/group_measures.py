@@ -295,6 +295,18 @@ def _measured(
         share = target.weight / target.weight.sum()
         n = effective_size(target.hit - target.score, target.weight, target.dependence)
         jeffreys = jeffreys_test(float(share @ target.hit) * n, n, float(share @ target.score))
+    return measures_of_group(judged, wide, event, error, area, jeffreys)
+
+
+def measures_of_group(
+    judged: Region,
+    wide: Region,
+    event: int | None,
+    error: Estimate,
+    area: Estimate,
+    jeffreys: float | None,
+) -> GroupMeasures:
+    """The measures of a group, with the gap and the rate that hold for all groups together."""
     what = "Accuracy" if event is None else "Event rate"
     return GroupMeasures(
         region=judged,

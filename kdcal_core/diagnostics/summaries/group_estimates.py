@@ -11,7 +11,7 @@ which needs the probabilities of every class.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.calibration_error import BinnedTargets, error_of_bins
 from kdcal_core.diagnostics.estimate import of_event
-from kdcal_core.diagnostics.group_measures import GroupMeasures, GroupTable
+from kdcal_core.diagnostics.group_measures import GroupMeasures, GroupTable, measures_of_group
 from kdcal_core.diagnostics.regions import Region, RegionSearch
 from kdcal_core.diagnostics.regions.judging import pit_regions_of_samples, regions_of_cells
 from kdcal_core.diagnostics.scores import auroc_of
@@ -232,12 +232,4 @@ def _measured(
         auc = auroc_of("one against the rest", nothing, n, level, _NEEDS_ROWS)
     else:
         auc = area_of_cells(area, words, n, level)
-    what = "Accuracy" if event is None else "Event rate"
-    return GroupMeasures(
-        region=judged,
-        gap=replace(wide.gap, label="Observed minus stated"),
-        rate=replace(wide.observed, name=what, label=what),
-        error=error,
-        area=auc,
-        jeffreys=jeffreys,
-    )
+    return measures_of_group(judged, wide, event, error, auc, jeffreys)
