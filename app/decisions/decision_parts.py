@@ -10,6 +10,7 @@ import streamlit as st
 from app.shared import session, set_results, tiles
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import quiet
+from app.shared.follow import follow
 from app.shared.version_choice import choose_version
 from kdcal_core.charts import cost_chart, decision_words, decisions_chart, net_benefit_chart
 from kdcal_core.diagnostics import (
@@ -97,7 +98,7 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
     # a threshold it follows the costs and the set
     if decision.threshold is not None:
         threshold = st.session_state.get(key, 100.0 * threshold) / 100.0
-    st.session_state[key] = scale.percent(threshold)
+    follow(key, scale.percent(threshold))
     percent: float = st.slider(
         escape_label(f"Flag a row where the probability of {name} is at least", 120),
         min_value=scale.step,

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.shared import session, set_results
 from app.shared.charts import drawn_once, is_dark, show
+from app.shared.follow import follow
 from app.shared.group_choice import choose_groups, declared
 from app.shared.sections import sections
 from app.shared.tables import show_table
@@ -36,7 +37,7 @@ def choose_columns(review: Review) -> tuple[str, ...]:
     """The columns that divide the rows into groups; they belong to the review's question."""
     key = f"groups_columns_{review.id}"
     # what the review holds now: another page, or another tab, may have declared other groups
-    st.session_state[key] = declared(review)
+    follow(key, declared(review))
     return choose_groups(
         review, key, "Columns that divide the rows into groups", _declare, args=(review.id, key)
     )

@@ -94,7 +94,7 @@ def on_screen(text: str, review: str | None = None) -> str:
     Examples
     --------
     >>> on_screen("# Title" + chr(10) + "See [Python](python.md) and [the tests](../../tests).")
-    '## Title\\nSee [Python](?guide=python) and the tests (`tests`).'
+    '## Title\\nSee [Python](?guide=From%20Python) and the tests (`tests`).'
     """
     parts = []
     end = 0
@@ -127,6 +127,6 @@ def _link(label: str, target: str, review: str | None) -> str:
     path = PurePosixPath(target)
     if path.parent == PurePosixPath() and path.stem in NAMES:
         kept = f"&review={quote(review)}" if review else ""
-        return f"[{label}](?guide={path.stem}{kept})"
+        return f"[{label}](?guide={quote(read_guide(path.stem).title)}{kept})"
     inside = target.removeprefix("../../")
     return f"`{inside}`" if label.strip("`") == inside else f"{label} (`{inside}`)"

@@ -11,7 +11,6 @@ from app.shared import navigation
 from app.shared.sections import sections
 from kdcal_core.review import Review
 
-_GUIDE = "guide"
 _WIDTH = 760  # pixels: about a hundred letters, the longest line that is easy to read
 
 
@@ -21,23 +20,18 @@ def title() -> None:
 
 
 def choose_guide() -> str:
-    """The guide in the address, or otherwise the first; a choice is written to the address."""
-    asked = st.query_params.get(_GUIDE)
-    st.session_state[_GUIDE] = asked if asked in NAMES else NAMES[0]
-    st.pills(
+    """The guide whose title is in the address, or otherwise the first."""
+    chosen: str = st.pills(
         "Guide",
         NAMES,
-        key=_GUIDE,
+        key="guide",
+        default=NAMES[0],
         required=True,
         format_func=lambda name: read_guide(name).title,
-        on_change=_to_address,
+        bind="query-params",
         label_visibility="collapsed",
     )
-    return str(st.session_state[_GUIDE])
-
-
-def _to_address() -> None:
-    st.query_params[_GUIDE] = st.session_state[_GUIDE]
+    return chosen
 
 
 def guide(name: str, review: Review | None) -> None:

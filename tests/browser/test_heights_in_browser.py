@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from conftest import SCREEN
@@ -38,7 +39,7 @@ def test_the_longest_sections_of_help_have_at_most_three_screens(app) -> None:
     app.page.set_viewport_size(SCREEN)
     heights = {}
     for name, heading in sorted(sections, key=lambda one: -sections[one])[:4]:
-        app.open(f"help?guide={name}")
+        app.open(f"help?guide={quote(read_guide(name).title)}")
         tab = app.page.get_by_role("tab", name=heading, exact=True)
         tab.click(timeout=60_000)
         app.until(lambda tab=tab: tab.get_attribute("aria-selected") == "true")
