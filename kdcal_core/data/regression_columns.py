@@ -429,6 +429,9 @@ def guess_regression_roles(
     target = target or named(frame, _OUTCOMES, taken) or _said_outcome(frame, taken)
     taken |= {target} if target else set()
     guessed, parameters = predictions_in(frame, taken)
+    if len(parameters) < _FEWEST and (found := continued(frame, taken, target)):
+        target, guessed, parameters = found
+        taken |= {target}
     used = taken | {column for _, column in parameters}
     weight = named(frame, WEIGHTS, used)
     split = split_named(frame, used)
@@ -476,6 +479,8 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
     if not mostly_numbers(frame[target]):
         return False
     family, parameters = predictions_in(frame, {target})
+    if len(parameters) < _FEWEST and (found := continued(frame, {target}, target)):
+        _, family, parameters = found
     outcomes = sampled(frame, [target])
     many = len(np.unique(outcomes)) > _MANY_FRACTIONS or bool(np.any(outcomes % 1 > 0))
     if family in ("normal", "quantiles", "samples") and many and len(parameters) > 1:
@@ -485,6 +490,8 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
 
 def _has_forecasts(frame: pd.DataFrame, aside: set[str]) -> bool:
     """Whether predictions of a quantity stand beside a column that follows them."""
+    if continued(frame, aside) is not None:
+        return True
     _, parameters = predictions_in(frame, aside)
     if not parameters:
         return _held_by(frame, aside) is not None
@@ -670,6 +677,34 @@ def predictions_in(frame: pd.DataFrame, taken: set[str]) -> tuple[Family | None,
     if quantiles:  # too few for a distribution, and the checks that follow say so
         return "quantiles", quantiles
     return ("samples", samples) if samples else (None, ())
+
+
+def continued(
+    frame: pd.DataFrame, taken: set[str], outcome: str | None = None
+) -> tuple[str, Family, Parameters] | None:
+    """The one outcome whose name those of its distribution continue, and that distribution.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"log_price": np.linspace(0, 1, 20), "log_price_mean": 0.5})
+    >>> continued(frame.assign(log_price_std=0.1), taken=set())
+    ('log_price', 'normal', (('mean', 'log_price_mean'), ('std', 'log_price_std')))
+    """
+    free = {simple(name): str(name) for name in frame.columns if name not in taken}
+    found: list[tuple[str, Family, Parameters]] = []
+    for one in [outcome] if outcome else measured_columns(frame, taken):
+        stem = simple(one)
+        parts = {
+            name.removeprefix(f"{stem}_").removesuffix(f"_{stem}"): column
+            for name, column in free.items()
+            if name.startswith(f"{stem}_") or name.endswith(f"_{stem}")
+        }
+        family, named_so = predictions_in(
+            frame[[*parts.values()]].set_axis([*parts], axis=1), set()
+        )
+        if family is not None and len(named_so) >= _FEWEST:
+            found.append((one, family, tuple((name, parts[part]) for name, part in named_so)))
+    return found[0] if len(found) == 1 else None
 
 
 def spread_column(

@@ -14,6 +14,7 @@ from kdcal_core.data.regression_columns import (
     Bounds,
     Parameters,
     bounds_in,
+    continued,
     follows,
     held_columns,
     interval_levels,
@@ -73,6 +74,12 @@ class RegressionReader(ColumnReader):
         if roles.target is None:
             return []
         certain = next((how for how in (is_outcome_name, says_outcome) if how(roles.target)), None)
+        if not certain and continued(self.frame, set()) == (
+            roles.target,
+            roles.family,
+            roles.parameters,
+        ):
+            return [roles.target]  # price beside price_mean and price_std
         if not (self.model or roles.parameters or certain):  # perhaps there are bounds alone
             return list(dict.fromkeys([roles.target, *held_columns(self.frame, set())]))
         taken = {*used_columns(roles)} - {roles.target}

@@ -34,6 +34,35 @@ def test_a_mean_and_a_standard_deviation_are_a_normal(mean: str, std: str) -> No
     assert roles.features == ("x",)
 
 
+@pytest.mark.parametrize("stem", ["log_price", "price", "demand_kwh", "Log Price", "mean"])
+@pytest.mark.parametrize(
+    ("names", "parameters"),
+    [
+        (("{}_mean", "{}_std"), ("mean", "std")),
+        (("{}_pred", "{}_sigma"), ("mean", "std")),
+        (("mean_{}", "sd_{}"), ("mean", "std")),
+        (("{}_q10", "{}_q90"), ("0.1", "0.9")),
+    ],
+)
+def test_names_that_continue_the_outcomes_are_its_distribution(
+    stem: str, names: tuple[str, str], parameters: tuple[str, str]
+) -> None:
+    low, high = (name.format(stem) for name in names)
+    frame = pd.DataFrame({"area": RNG.normal(size=N), low: Y - 1, high: 2.0 + 0 * Y, stem: Y})
+    for order in (list(frame), list(frame)[::-1]):
+        reading = read_columns(Table(frame[order], "0" * 64, "log.csv"))
+        assert (reading.roles.task, reading.roles.target) == ("regression", stem)
+        assert reading.roles.parameters == ((parameters[0], low), (parameters[1], high))
+        assert (reading.roles.features, reading.doubts) == (("area",), ())
+
+
+def test_inputs_that_continue_another_input_are_no_distribution_of_a_known_outcome() -> None:
+    inputs = {"temp": Y[::-1], "temp_mean": Y[::-1], "temp_std": 1.0 + np.abs(Y)}
+    reading = read_columns(Table(table(y_pred=Y, **inputs), "0" * 64, "weather.csv"))
+    assert (reading.roles.target, reading.roles.family) == ("y", "point")
+    assert reading.roles.features == ("x", *inputs)
+
+
 @pytest.mark.parametrize(
     ("predicted", "lower", "upper", "seen"),
     [
