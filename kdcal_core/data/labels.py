@@ -391,6 +391,8 @@ def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd
         Two classes: an area under the ROC curve below one half, or odds that are four times too
         high or too low on average. Any number: fewer rows predicted right than by always naming
         the most frequent class, except where the model states a risk (:func:`states_a_risk`).
+        That is not called beyond chance where two classes are ranked the right way and their mean
+        probability is not far from their share: then the columns are right.
 
     Examples
     --------
@@ -427,6 +429,8 @@ def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd
     gap = right.astype(float) - (y == np.bincount(y).argmax())
     beyond = float(gap.sum()) < -_ERRORS * max(float(np.abs(gap).sum()), 1.0) ** 0.5
     ranked = errors > _ERRORS
+    if ranked and _far_from_rate(proba, y, classes) is None:
+        beyond = False  # an error of the stated risk, as the checks judge it, and of no column
     return Odd(f"{poor}. {_likely(proba, y, classes, accuracy, area if ranked else 0.5)}", beyond)
 
 

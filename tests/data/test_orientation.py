@@ -113,6 +113,17 @@ def test_too_many_of_the_rarer_class_is_another_fault_than_a_swap(texts: Texts) 
     texts(odd.sentence)
 
 
+def test_a_risk_that_is_too_extreme_is_no_question_about_the_columns() -> None:
+    rng = np.random.default_rng(2)
+    risk = rng.beta(1.0, 3.0, N)
+    y = (rng.random(N) < risk).astype(np.int64)
+    said = 1.0 / (1.0 + (1.0 / risk - 1.0) ** 3 * 0.2)  # its odds to the third power
+    odd = odd_answers(np.column_stack([1 - said, said]), y, ("no", "yes"))
+    assert odd is not None
+    assert "fewer than by always naming the most frequent class" in odd.sentence
+    assert not odd.beyond_chance
+
+
 def test_the_order_of_many_classes_is_named(texts: Texts) -> None:
     y = np.random.default_rng(1).integers(0, 4, N)
     proba = np.full((N, 4), 0.1)
