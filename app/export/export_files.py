@@ -91,7 +91,7 @@ def _usage(view: View, name: str) -> None:
             wrap_lines=True,
         )
     with command:
-        st.markdown("On the command line, for tables of any length:")
+        st.markdown(text.ON_COMMAND_LINE)
         st.code(text.score_line(name, card), language="bash", wrap_lines=True)
 
 

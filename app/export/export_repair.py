@@ -9,7 +9,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.export.export_text import file_name, model_rows, origin_rows, score_line
+from app.export.export_text import (
+    ON_COMMAND_LINE,
+    file_name,
+    model_rows,
+    origin_rows,
+    score_line,
+)
 from app.shared import job_results, sign_in, tiles, waiting
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
@@ -284,7 +290,7 @@ def _how_to_use(view: RepairView) -> None:
             reads = bool(card.features)
             st.code(_python(name, card, reads_rows=reads), language="python", wrap_lines=True)
         with command:
-            st.markdown("On the command line, for tables of any length:")
+            st.markdown(ON_COMMAND_LINE)
             st.code(score_line(name, card, "new_forecasts.csv"), language="bash", wrap_lines=True)
         rows = _WITH_ROWS if view.run.record.space is not None else _NO_ROWS
         model = _NO_MODEL if view.review.model is None else _MODEL

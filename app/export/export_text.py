@@ -185,6 +185,12 @@ def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool) -> str:
     )
 
 
+ON_COMMAND_LINE = (
+    "On the command line, for tables of any length; `--keep id,date` writes such columns of the "
+    "table beside the scores:"
+)
+
+
 def score_line(name: str, card: Card, predictions: str = "new_predictions.csv") -> str:
     """The command that scores a table."""
     words = ["kdcal", "score", "--calibrator", name]
