@@ -39,8 +39,11 @@ def _found_text(checked: CheckedReview, what: str) -> str:
     failed, unsure = checked.of("fail"), checked.of("not enough evidence")
     n = len(answered)
     if failed:
-        # groups first: somebody asked about them, and a repair of all rows may leave them wrong
-        ordered = sorted(failed, key=lambda one: one.check.place != "in")
+        # groups first: somebody asked about them, and a repair of all rows may leave one wrong
+        place = {one.code: one.check.place and one.apart(checked.n) for one in failed}
+        shared = [one for one in failed if one.check.place and not place[one.code]]
+        own = [one for one in failed if one not in shared] or shared
+        ordered = sorted(own, key=lambda one: not (place[one.code] and one.check.place == "in"))
         faults = list(dict.fromkeys(one.fault for one in ordered))
         named = ", ".join(faults[:_MOST]) + " and more" if len(faults) > _MOST else listed(faults)
         return f"{what} fails {len(failed)} of {counted(n, 'check')}: {named}."
@@ -159,8 +162,8 @@ def next_step(
 ) -> str:
     """What to do now, and what the best of the repairs that were tried gains.
 
-    A fault of one group or region comes before other fails, because a repair of all rows alike
-    does not correct it.
+    A fault of one group or region that the others do not share comes before other fails, because
+    a repair of all rows alike does not correct it.
 
     Parameters
     ----------
@@ -180,10 +183,10 @@ def next_step(
     """
     failed, unsure = checked.of("fail"), checked.of("not enough evidence")
     groups = _groups_text(checked, undeclared)
-    local = next((one for one in failed if one.check.place and one.worst.is_place), None)
+    local = next(((one, part) for one in failed if (part := one.apart(checked.n))), None)
     step = ""
     if local is not None:
-        step = f"{_place_text(local)} {local.remedy}"
+        step = f"{_place_text(*local)} {local[0].remedy}"
     elif failed and failed[0].check.place:
         step = _everywhere_text(failed[0])
     elif failed:
@@ -214,23 +217,26 @@ def _groups_text(checked: CheckedReview, undeclared: Sequence[str]) -> str:
     )
 
 
-def _place_text(result: CheckResult) -> str:
-    """The place where a check fails worst, and that other repairs leave it."""
-    worst = result.worst
-    found = f"{in_sentence(worst.estimate.label)} {found_text(worst.estimate)}"
+def _place_text(result: CheckResult, part: JudgedPart) -> str:
+    """A place where a check fails unlike elsewhere, and that other repairs leave it."""
+    found = f"{in_sentence(part.estimate.label)} {found_text(part.estimate)}"
     return (
-        f"Most wrong {result.check.place} {worst.name}: {found}. "
+        f"Most wrong {result.check.place} {part.name}: {found}. "
         "A repair that treats all rows alike leaves this as it is."
     )
 
 
 def _everywhere_text(result: CheckResult) -> str:
-    """The fault of a search that found one region of all rows."""
+    """A fault that all places share."""
     worst = result.worst
     found = f"{in_sentence(worst.estimate.label)} is {found_text(worst.estimate)}"
+    where, elsewhere = "over all rows, ", ""
+    if worst.is_place:
+        where = f"{result.check.place} {worst.name}, "
+        elsewhere = ", and elsewhere no different beyond chance"
+    what = "group" if result.check.place == "in" else "part of the inputs"
     return (
-        f"No part of the inputs stands out: over all rows, {found}. Use a repair that treats all "
-        "rows alike."
+        f"No {what} stands out: {where}{found}{elsewhere}. Use a repair that treats all rows alike."
     )
 
 

@@ -98,6 +98,25 @@ class CheckResult:
         """The part that decides; there is none where the check could not be answered."""
         return self.parts[0]
 
+    def apart(self, n: int) -> JudgedPart | None:
+        """The failed place that differs most from the mean of n rows, if it does beyond chance.
+
+        A repair that treats all rows alike corrects what all places share. The mean is that of the
+        places by their rows. A place is part of it, so that the difference has the place's half
+        width times ``sqrt(1 - rows / n)``. Where only one place is known, it stands alone.
+        """
+        places = [one for one in self.parts if one.is_place] if self.check.place else []
+        found: list[tuple[float, JudgedPart]] = []
+        for part in places:
+            own = part.estimate
+            alike = [one.estimate for one in places if one.estimate.label == own.label]
+            rows = sum(one.n for one in alike)
+            mean = sum(one.value * one.n for one in alike) / rows if len(alike) > 1 else 0.0
+            chance = 0.5 * (own.high - own.low) * math.sqrt(max(1.0 - own.n / n, 0.0))
+            if part.verdict == "fail" and abs(own.value - mean) > chance:
+                found.append((abs(own.value - mean), part))
+        return max(found, key=lambda one: one[0])[1] if found else None
+
     @property
     def fault(self) -> str:
         """What a fail says of the model, on the side where the worst part lies. Untrusted text."""

@@ -18,6 +18,7 @@ from kdcal_core.checks import (
     MeasuredPart,
     Verdict,
     evidence_text,
+    headline,
     judge_checks,
     next_step,
 )
@@ -138,6 +139,27 @@ def test_one_region_of_all_rows_is_no_place() -> None:
     assert said(found("KC001", "fail", ("", GAP)), everywhere) == CHECKS["KC001"].remedy
     local = found("KC008", "fail", ("Coast", GAP))
     assert said(everywhere, local).startswith("Most wrong in Coast: ")
+
+
+def test_a_fault_that_all_groups_share_is_no_fault_of_one_group() -> None:
+    near = replace(GAP, value=0.21, low=0.16, high=0.26, n=514)
+    alike = found("KC008", "fail", ("Coast", GAP), ("Hills", near))
+    assert said(alike) == (
+        "No group stands out: in Coast, observed minus stated is 0.23 (0.18 to 0.28), and "
+        "elsewhere no different beyond chance. Use a repair that treats all rows alike."
+    )
+    everywhere = found("KC001", "fail", ("", GAP))
+    assert said(everywhere, alike) == CHECKS["KC001"].remedy
+    fault = CHECKS["KC001"].fault
+    assert headline(CheckedReview((everywhere, alike), 0.95, 900)).endswith(f"checks: {fault}.")
+    opposite = replace(near, value=-0.2, low=-0.25, high=-0.15)
+    apart = found("KC008", "fail", ("Coast", GAP), ("Hills", opposite))
+    assert said(everywhere, apart).startswith("Most wrong in Coast: ")
+    # the worst place may be like the rest, and a smaller one not
+    small = replace(GAP, value=-0.3, low=-0.45, high=-0.15, n=40)
+    most = replace(GAP, n=860)
+    third = found("KC008", "fail", ("Coast", most), ("Marsh", small))
+    assert said(third).startswith("Most wrong in Marsh: observed minus stated −0.3")
 
 
 @pytest.mark.parametrize(("side", "word"), [(-1.0, "few"), (1.0, "many")])
