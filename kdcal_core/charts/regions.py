@@ -85,10 +85,12 @@ would be found in four of five searches of this size; smaller faults may be miss
 _REDRAWN = r"""
 **Corrected for the search.** A long enough search always finds some region that looks wrong. This
 search grows its tree on all rows, and then repeats this on outcomes drawn from the stated
-probabilities, as if the model were right everywhere. A region is coloured if its evidence is larger
-than the largest evidence in all but 5% of these searches; its p value is the share of them that
-reach it. Intervals are widened to hold for all regions that could be found. Evidence is the squared
-sum of outcome minus stated probability over its variance (our addition).
+probabilities, as if the model were right everywhere. Evidence is the squared sum of outcome minus
+stated probability over its variance. It is compared with the largest of each of these searches in
+two ways: as it is, and less what chance finds with so many conditions. A region is coloured if it
+stands out, by the better of the two, more than all but 5% of the searches do; its p value is the
+share of them that stand out as much. Intervals are widened to hold for all regions that could be
+found (our addition).
 """
 _PURPOSES = r"""
 **Where it is wrong** grows the tree on outcome minus stated probability, the question of a review

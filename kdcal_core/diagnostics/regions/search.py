@@ -60,19 +60,21 @@ def largest_when_redrawn(
     seed: int,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """Largest evidence above its price in trees grown on outcomes redrawn as stated, (redraws,).
+    """Largest evidence in trees grown on outcomes redrawn as stated, (redraws, 2).
 
-    Evidence is a chi-square: the squared sum of a leaf's residuals over their variance.
+    Evidence is a chi-square: the squared sum of a leaf's residuals over their variance. Above its
+    price in the first column, as it is in the second.
     """
     # a separate stream, because a caller may have used the same seed to draw the rows
     rng = np.random.default_rng([seed, redraws])
-    largest = np.empty(redraws)
+    largest = np.empty((redraws, 2))
     for draw in range(redraws):
         if progress is not None:
             progress(draw / redraws, f"Outcomes drawn again, {draw + 1:,} of {redraws:,}")
         criterion = residuals(goal, _redraw(goal, rng))
         grown = grow(criterion)
-        largest[draw] = (evidence(criterion, grown.tree.apply(binned)) - grown.price).max()
+        found = evidence(criterion, grown.tree.apply(binned))
+        largest[draw] = (found - grown.price).max(), found.max()
     return largest
 
 
@@ -104,27 +106,26 @@ def judged_by_redraws(
     largest: FloatArray,
     level: float,
 ) -> tuple[Region, ...]:
-    """Compare regions with the largest evidence above its price that chance gives.
+    """Compare regions with the largest evidence that chance gives, above its price and as it is.
 
-    A p value is the share of redraws, including the observed rows, in which it reaches the
-    region's. It is thus corrected for the whole search. Regions of few conditions have a lower
-    price, because chance finds fewer of them. Intervals and the minimum detectable gap follow from
-    the largest evidence that is not yet a fault.
+    A p value is that of :func:`reached`, corrected for the whole search. Regions of few conditions
+    have a lower price, because chance finds fewer of them; the evidence as it is counts too, so
+    that a clear fault of many conditions is not outweighed by their price. Intervals and the
+    minimum detectable gap follow from the largest evidence that is not yet a fault.
     """
-    # redraws that may reach a fault's evidence; rounded, because 0.05 * 200 is a little above 10
-    refused = int(np.ceil(round((1.0 - level) * (len(largest) + 1.0), 9))) - 1
-    threshold, effect = float(np.sort(largest)[-refused]), overall_effect(goal)
-    total = float(goal.weight.sum())
+    effect, total = overall_effect(goal), float(goal.weight.sum())
     regions = []
     for place in places:
-        rows = np.flatnonzero(leaf == place.leaf)
-        beyond = max(threshold + float(price[place.leaf]), 0.0)
+        rows, own = np.flatnonzero(leaf == place.leaf), float(price[place.leaf])
+        steps = np.unique(np.concatenate([largest[:, 0] + own, largest[:, 1]]))
+        p_of_steps = reached(np.column_stack([steps - own, steps]), largest)
+        beyond = max(float(steps[p_of_steps >= 1.0 - level].max(initial=0.0)), 0.0)
         # its own test multiplies by its design effect, which this evidence holds already
         alone = float(2.0 * ndtr(-((beyond / effect) ** 0.5)))
         judge = by_stated(goal, 1.0 - alone)
         region = judge(place, rows, float(goal.weight[rows].sum()) / total, alone)
-        reached = largest >= found[place.leaf] - price[place.leaf]
-        p = (1.0 + float(reached.sum())) / (len(largest) + 1.0)
+        here = float(found[place.leaf])
+        p = float(reached(np.array([[here - own, here]]), largest)[0])
         observed, gap = (
             replace(one, level=level, interval=one.interval + _AT_ONCE)
             for one in (region.observed, region.gap)
@@ -140,6 +141,31 @@ def judged_by_redraws(
             )
         )
     return tuple(regions)
+
+
+def reached(found: FloatArray, largest: FloatArray) -> FloatArray:
+    """Share of searches, this one included, whose largest evidence stands out as much, (m,).
+
+    A search stands out by the better of its two ranks among all: by evidence above its price and
+    by evidence as it is (Westfall and Young 1993, the smallest p value).
+
+    Parameters
+    ----------
+    found : (m, 2) array
+        Evidence above its price and as it is, of m regions.
+    largest : (redraws, 2) array
+
+    Examples
+    --------
+    >>> largest = np.column_stack([np.arange(9.0), np.arange(9.0)])
+    >>> reached(np.array([[9.0, 9.0], [4.5, 9.0], [4.5, 4.5]]), largest)
+    array([0.1, 0.2, 0.5])
+    """
+    above = largest[None] >= found[:, None]
+    own = 1 + above.sum(axis=1).min(axis=1)
+    among = (largest[None] >= largest[:, None]).sum(axis=1)
+    theirs = (among[None] + (found[:, None] >= largest[None])).min(axis=2)
+    return np.asarray((1 + (theirs <= own[:, None]).sum(axis=1)) / (len(largest) + 1.0))
 
 
 _WIDTH = 2  # numbers in the sum of a residual
@@ -272,7 +298,7 @@ def find_regions(
         Number of redraws, or 0 to divide the rows. By default ten over 1 - level, 200 at a level
         of 95%, where :func:`redraws_by_default` expects them to take less than two seconds, and
         otherwise 0. Redraws find more, but the smallest p value is 1 / (redraws + 1), which must
-        be below 1 - level.
+        be below 1 - level; twice that for a region that stands out by one of its two ranks only.
     seed : int
         Seed of the division of the rows, or of the redraws.
     swap : bool

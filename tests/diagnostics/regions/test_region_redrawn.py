@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from kdcal_core.diagnostics.regions import describe_regions, find_regions, search_finding
 from kdcal_core.diagnostics.regions.judging import Place
-from kdcal_core.diagnostics.regions.search import judged_by_redraws
+from kdcal_core.diagnostics.regions.search import judged_by_redraws, reached
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import bin_inputs
@@ -144,8 +144,27 @@ def test_the_interval_is_that_of_the_largest_evidence_that_is_no_fault_yet(redra
             np.zeros(400, dtype=int),
             np.array([threshold + more]),
             np.zeros(1),
-            largest,
+            np.column_stack([largest, largest]),
             0.95,
         )
         assert (region.p_value < 0.05) == fault
         assert region.gap.high == pytest.approx(threshold**0.5 * 0.5 / 20.0, rel=0.02)
+
+
+def test_a_region_stands_out_by_the_better_of_two_ranks_among_all_searches():
+    rng = np.random.default_rng(0)
+    largest, found = rng.normal(size=(19, 2)), rng.normal(0.5, 1.0, size=(30, 2))
+    for (above, plain), p in zip(found, reached(found, largest), strict=True):
+        every = np.vstack([[above, plain], largest])
+        ranks = [min(int((every[:, at] >= one[at]).sum()) for at in (0, 1)) for one in every]
+        assert p == pytest.approx(np.mean([rank <= ranks[0] for rank in ranks]))
+
+
+def test_two_ranks_do_not_raise_more_false_alarms():
+    rng = np.random.default_rng(1)
+    p = [
+        reached(one[:1], one[1:])[0]
+        for one in rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=(4000, 60))
+    ]
+    assert np.mean(np.array(p) < 0.05) < 0.05 + 3 * (0.05 * 0.95 / 4000) ** 0.5
+    assert np.mean(np.array(p) < 0.2) < 0.2 + 3 * (0.2 * 0.8 / 4000) ** 0.5
