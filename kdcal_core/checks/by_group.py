@@ -75,7 +75,7 @@ def rows_of_groups(evidence: Evidence) -> Iterator[tuple[NDArray[np.bool_], Floa
 Check(
     code="KC008",
     title="Declared groups",
-    question="Is what the model states right in each group that was declared?",
+    question="Is what the model states right on the mean in each declared group?",
     fault="it is wrong about a declared group",
     family="calibration",
     tasks=("classification",),

@@ -222,8 +222,27 @@ def groups_finding(found: GroupTable) -> str:
         else (f"lies between {smallest} and {largest}, by the group's rows")
     )
     return (
-        f"{_off(0, len(found.groups))}. The smallest gap that would have been found four times "
-        f"out of five {only}."
+        f"{_off(0, len(found.groups))} on the mean{_uneven(found)}. The smallest gap that would "
+        f"have been found four times out of five {only}."
+    )
+
+
+def _uneven(found: GroupTable) -> str:
+    """Groups right on the mean that are not right row by row; empty without any."""
+    beyond = {
+        one.name: (one.error.low - one.error.expected, one.error)
+        for one in found.groups
+        if one.error.expected is not None and one.error.low > one.error.expected
+    }
+    if not beyond:
+        return ""
+    name = max(beyond, key=lambda one: beyond[one][0])
+    error, n = beyond[name][1], len(beyond)
+    where = "all of them" if n == len(found.groups) > 1 else f"{n:,} of them" if n > 1 else name
+    most = f", most clearly in {name}" if n > 1 else ""
+    return (
+        f", but in {where} the model states too much for some rows and too little for others"
+        f"{most}: {error.label} {estimate_text(error)}"
     )
 
 

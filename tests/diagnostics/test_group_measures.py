@@ -84,7 +84,21 @@ def test_the_finding_names_the_faulty_group_or_what_could_have_been_found() -> N
     assert groups_finding(wrong).startswith("1 of 3 groups is off by more than chance: a: says ")
     assert "over-confident" in groups_finding(wrong)
     right = measure_groups(rows(3_000, 2), [(thirds(3_000), ["a", "b", "c"])], event=1)
-    assert groups_finding(right).startswith("None of 3 groups is off by more than chance. The sm")
+    assert groups_finding(right).startswith(
+        "None of 3 groups is off by more than chance on the mean. The sm"
+    )
+
+
+def test_a_group_right_on_the_mean_may_be_wrong_row_by_row() -> None:
+    made = rows(3_000, 3)
+    p = made.proba[:, 1]
+    extreme = np.where(thirds(3_000) == 1, p**4 / (p**4 + (1.0 - p) ** 4), p)
+    wrong = replace(made, proba=np.stack([1.0 - extreme, extreme], axis=1))
+    found = groups_finding(measure_groups(wrong, [(thirds(3_000), ["a", "b", "c"])], event=1))
+    assert found.startswith(
+        "None of 3 groups is off by more than chance on the mean, but in b the model states too "
+        "much for some rows and too little for others: ECE 0."
+    )
 
 
 def test_one_group_has_a_sentence_of_its_own() -> None:
@@ -93,8 +107,8 @@ def test_one_group_has_a_sentence_of_its_own() -> None:
     assert groups_finding(wrong).startswith("The only group is off by more than chance: a: says ")
     right = measure_groups(rows(3_000, 2), [(alone, ["a"])], event=1)
     assert groups_finding(right).startswith(
-        "The only group is not off by more than chance. The smallest gap that would have been "
-        "found four times out of five is 0."
+        "The only group is not off by more than chance on the mean. The smallest gap that would "
+        "have been found four times out of five is 0."
     )
     u = (np.arange(400) + 0.5) / 400
     for pit, said in (
