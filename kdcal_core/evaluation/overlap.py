@@ -94,7 +94,7 @@ def shared(rows: SetRows, other: SetRows) -> EqualRows | None:
     :func:`kdcal_core.data.equal_rows.equal_rows`. Foreign rows have no class, so only their inputs
     count. Where no more match than by chance, inputs that number or name the rows do not count: a
     copy may have another number. Without inputs, rows are equal if they have the same probabilities
-    and class. Where still none match, probabilities are compared, and ``rows`` is 0 unless more of
+    and class. Where no row matches by its inputs, probabilities are compared, and count if more of
     them match than by chance.
 
     Examples
@@ -114,7 +114,7 @@ def shared(rows: SetRows, other: SetRows) -> EqualRows | None:
         return found
     mine, theirs = (row_keys(pd.DataFrame(one.proba), one.y) for one in (rows, other))
     alike = replace(equal_rows(theirs, mine, unseen=1.0), by="probabilities")
-    return replace(alike, rows=0) if found is not None and not alike.beyond_chance else alike
+    return alike if found is None or alike.beyond_chance else found
 
 
 @dataclass(frozen=True, eq=False)

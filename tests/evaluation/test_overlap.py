@@ -79,6 +79,18 @@ def test_probabilities_of_few_values_match_by_chance_and_that_says_nothing(texts
     texts(overlap_note(found).sentence)
 
 
+def test_coarse_probabilities_do_not_blur_what_fine_features_show():
+    rng = np.random.default_rng(0)
+    cal, new = rows(300, 0, decimals=1), rows(200, 1, decimals=1)
+    X = {
+        "calibration": pd.DataFrame({"x": rng.normal(size=300)}),
+        "evaluation": pd.DataFrame({"x": rng.normal(size=200)}),
+    }
+    found = overlap(ReviewData(cal, new, cal.classes, X))
+    assert (found.by, found.rows) == ("features", 0)
+    assert found.share[2] < 0.05
+
+
 def test_features_of_a_few_uneven_values_do_not_match_beyond_chance():
     for seed in range(60):
         rng = np.random.default_rng(seed)
