@@ -197,7 +197,9 @@ def _fourth(watch: Watch) -> tuple[Estimate, str]:
         e_value = e_value_text(watch.test)
         label = "Stated minus seen" if watch.forecasts is None else "PIT minus one half"
         gap = replace(watch.test.gap, label=label)
-        return gap, f"e-value {e_value}; {least} is a signal"
+        if watch.test.crossed_at is not None:  # perhaps though the mean is right
+            return gap, f"e-value {e_value}, a signal: {watch.test.fault}"
+        return gap, f"e-value {e_value}; {least} would be a signal"
     if watch.forecasts is None and watch.performance.event is not None:
         rate = watch.performance.event.rate
         note = f"without labels; reference {value_text(rate.reference)}"
