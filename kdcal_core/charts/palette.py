@@ -116,7 +116,7 @@ LIGHT = Palette(
 
 DARK = Palette(
     model="#94a3b8",
-    calibrated="#5eead4",
+    calibrated="#66f2d2",
     truth="#f8fafc",
     right="#35ad69",
     wrong="#ffb35c",
