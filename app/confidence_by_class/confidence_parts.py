@@ -12,7 +12,7 @@ import streamlit as st
 from app.shared import set_results, tiles
 from app.shared.charts import drawn_once, drawn_square, is_dark, show
 from app.shared.emphasis import quiet
-from app.shared.one_of import one_of
+from app.shared.one_of import one_of, several_of
 from app.shared.question_choice import Asked, choose_question
 from app.shared.sections import sections
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve, methods_by_class
@@ -356,11 +356,10 @@ def methods(view: View) -> None:
     """The chosen methods over one histogram, and their losses by class."""
     with st.container(border=True):
         st.subheader("Methods compared", anchor=False)
-        chosen = st.multiselect(
+        chosen = several_of(
             "Methods",
-            options=methods_by_class(),
+            {key: CALIBRATORS[key].label for key in methods_by_class()},
             default=list(DEFAULT_METHODS),
-            format_func=lambda key: CALIBRATORS[key].label,
             key="methods",
             persist_state="session",
             help="Every calibrator is fitted on the calibration set with its default settings.",

@@ -11,6 +11,7 @@ from app.export import export_results
 from app.export import export_text as text
 from app.shared import foreign_results, graph_settings
 from app.shared.graph_settings import ALPHAS
+from app.shared.one_of import several_of
 from kdcal_core.calibration import (
     BY_TREE,
     CALIBRATOR_FAMILIES,
@@ -195,12 +196,10 @@ def _pruned(key: str) -> bool:
 
 
 def _several(review: Review) -> tuple[str, ...]:
-    chosen: list[str] = st.multiselect(
+    chosen = several_of(
         "Columns",
-        options=partition_columns(review),
-        format_func=lambda name: name[:40],
+        {name: name for name in partition_columns(review)},
         key=f"export_columns_{review.id}",
-        placeholder="Choose columns",
         help="Each combination of their values is a region; numbers are cut into ten ranges.",
         **_KEPT,
     )

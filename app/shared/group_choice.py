@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import streamlit as st
-
+from app.shared.one_of import several_of
 from kdcal_core.review import Review, group_columns
 
 _MOST = 3  # columns that are crossed
@@ -22,17 +21,14 @@ def choose_groups(
     key : str
         Of the widget.
     on_change : callable, optional
-        As of `st.multiselect`, which takes ``more`` too.
+        As of `st.pills`, which takes ``more`` too.
     """
-    columns = group_columns(review)
-    chosen: list[str] = st.multiselect(
+    chosen = several_of(
         label,
-        options=columns,
-        format_func=lambda name: name[:80],
-        max_selections=_MOST,
+        {name: name for name in group_columns(review)},
+        most=_MOST,
         key=key,
         on_change=on_change,
-        placeholder="Choose up to three columns" if columns else "There are no further columns",
         help="Several columns are crossed, numbers are divided into five parts, and groups of "
         "fewer than 30 rows are merged. The checks and the Groups page use the same groups.",
         **more,

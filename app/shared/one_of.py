@@ -1,4 +1,4 @@
-"""One option of a few, side by side, which the session keeps."""
+"""One or several options, side by side, which the session keeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from kdcal_core.text import escape_markdown
+
 T = TypeVar("T")
+_MANY, _PIXELS = 60, 280  # options that scroll, and the height in which they do
 
 
 def one_of(label: str, options: Mapping[T, str], default: T | None, *, key: str, **given: Any) -> T:
@@ -33,4 +36,32 @@ def one_of(label: str, options: Mapping[T, str], default: T | None, *, key: str,
         **given,
     )
     assert chosen is not None
+    return chosen
+
+
+def several_of(
+    label: str, options: Mapping[str, str], *, key: str, most: int | None = None, **given: Any
+) -> list[str]:
+    """The chosen options. `st.multiselect` writes theirs in white, at 2.9:1 in the dark theme.
+
+    Parameters
+    ----------
+    options : mapping
+        The words of each option, possibly from a file.
+    most : int, optional
+        How many can be chosen. Once they are, only these are offered, to be taken back.
+    **given
+        As for ``st.pills``.
+    """
+    before = st.session_state.get(key, given.get("default", ()))
+    full = most is not None and len(before) >= most
+    with st.container(height=_PIXELS if len(options) > _MANY else "content", border=False):
+        chosen: list[str] = st.pills(
+            f"{label} (at most {most}: click one to take it back)" if full else label,
+            options=[one for one in options if one in before or not full],
+            selection_mode="multi",
+            format_func=lambda one: escape_markdown(options[one]),
+            key=key,
+            **given,
+        )
     return chosen

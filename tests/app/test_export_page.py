@@ -268,7 +268,7 @@ def test_a_tree_may_be_cut_back_and_several_columns_divide_the_rows(
     texts(at, "no column yet")
     assert not at.toggle
     assert all(one.disabled for one in at.number_input)
-    fitted(at.multiselect[0].set_value(["shop", "x"]).run())
+    fitted(at.pills[0].set_value(["shop", "x"]).run())
     assert "combination of shop, x" in words(at)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import healthy, launch, settle, specs, words
+from app_pages import healthy, launch, plain, settle, specs, words
 from made_reviews import HOSTILE_COLUMN, line, review_of, too_sure
 from streamlit.testing.v1 import AppTest
 
@@ -63,7 +63,7 @@ def test_groups_are_asked_for_first(review_id: str) -> None:
     at = shown(review_id)
     assert "Declare them before you look" in words(at)
     assert not specs(at)
-    assert at.multiselect[0].options == [HOSTILE_COLUMN, "age"]
+    assert list(map(plain, at.pills[0].options)) == [HOSTILE_COLUMN, "age"]
 
 
 def test_one_click_declares_a_column_of_words(workspace: Workspace, review_id: str) -> None:
@@ -71,16 +71,16 @@ def test_one_click_declares_a_column_of_words(workspace: Workspace, review_id: s
     (offered,) = (one for one in at.button if one.label.startswith("Groups of"))
     assert "<b>" not in offered.label
     at = healthy(settle(offered.click().run()))
-    assert at.multiselect[0].value == [HOSTILE_COLUMN]
+    assert at.pills[0].value == [HOSTILE_COLUMN]
     assert read_review(workspace, review_id).question.groups == (HOSTILE_COLUMN,)
     assert specs(at)
-    at.multiselect[0].set_value([]).run()
+    at.pills[0].set_value([]).run()
     assert not read_review(workspace, review_id).question.groups
 
 
 def test_columns_become_the_review_s_groups(workspace: Workspace, review_id: str) -> None:
     at = shown(review_id)
-    at.multiselect[0].set_value([HOSTILE_COLUMN, "age"]).run()
+    at.pills[0].set_value([HOSTILE_COLUMN, "age"]).run()
     at = healthy(settle(at))
     assert read_review(workspace, review_id).question.groups == (HOSTILE_COLUMN, "age")
     assert "17 groups" in at.header[0].value
@@ -99,6 +99,19 @@ def test_columns_become_the_review_s_groups(workspace: Workspace, review_id: str
     assert table["Rows"].iloc[-1] == 400
     assert table["Rows"].iloc[:-1].sum() == 3 * 400
     assert list(table["Group"].str.startswith("age: ")) == [False] * 2 + [True] * 5 + [False] * 11
+
+
+def test_with_three_columns_no_fourth_is_offered(workspace: Workspace) -> None:
+    table = too_sure(200, 0).assign(**{name: np.resize(["u", "v"], 200) for name in "abcd"})
+    at = shown(review_of(workspace, calibration=table))
+    at = at.pills[0].set_value(["d", "a"]).run()
+    assert at.pills[0].options == ["feature", "a", "b", "c", "d"]
+    at = at.pills[0].set_value(["d", "a", "c"]).run()
+    assert at.pills[0].options == ["a", "c", "d"]
+    assert "at most 3" in at.pills[0].label
+    at = healthy(settle(at.pills[0].set_value(["d", "c"]).run()))
+    assert at.pills[0].options == ["feature", "a", "b", "c", "d"]
+    assert at.pills[0].value == ["d", "c"]
 
 
 def test_without_columns_there_are_no_groups(workspace: Workspace) -> None:

@@ -453,7 +453,7 @@ def test_declared_groups_are_judged(workspace: Workspace) -> None:
     rows = too_sure(600, 0).assign(site=np.resize(["north", "south"], 600))
     review_id = review_of(workspace, calibration=rows)
     at = shown(review_id)
-    (groups,) = at.multiselect
+    (groups,) = at.pills
     assert groups.options == ["feature", "site"]
     groups.set_value(["site"]).run()
     next(one for one in at.button if one.label == "Use this question").click().run()

@@ -165,10 +165,10 @@ def test_every_bandwidth_rule_draws_a_curve(review_ids: dict[str, str], rule: st
 
 def test_all_methods_can_be_compared_and_none(review_ids: dict[str, str]) -> None:
     at = launch(PAGES[1], review_ids["breast_cancer"])
-    methods = at.multiselect(key="methods")
+    methods = at.pills(key="methods")
     methods.set_value(["isotonic", "cum", "cstswa"]).run()
     assert len(pictures(healthy(at).get("plotly_chart"))) == 5
-    at.multiselect(key="methods").set_value([]).run()
+    at.pills(key="methods").set_value([]).run()
     assert len(pictures(healthy(at).get("plotly_chart"))) == 3
 
 
