@@ -126,20 +126,31 @@ def number_text(value: float, width: float, percent: bool = False, largest: floa
     return formatted(shown, f"z,.{decimals}f") + "%" * percent  # z: a rounded zero has no sign
 
 
-def range_text(low: float, high: float, percent: bool = False) -> str:
+def range_text(low: float, high: float, percent: bool = False, largest: float = 0.0) -> str:
     """An interval as "low to high", with as many decimals as its width warrants.
+
+    An interval that excludes zero has no end that is written as zero, because a verdict may rest on
+    its sign. As in :func:`number_text`, ``largest`` is the largest magnitude beside it.
 
     Examples
     --------
     >>> range_text(0.912, 0.9345), range_text(0.0, 0.0312, percent=True)
     ('0.912 to 0.934', '0.0% to 3.1%')
+    >>> range_text(-0.08, -0.0004), range_text(-0.08, 0.0004)
+    ('−0.08 to −0.0004', '−0.08 to 0.00')
     >>> range_text(math.nan, math.nan)
     'no interval'
     """
     if math.isnan(low) or math.isnan(high):
         return "no interval"
-    width, largest = high - low, max(abs(low), abs(high))
-    return " to ".join(number_text(one, width, percent, largest) for one in (low, high))
+    width, largest = high - low, max(abs(low), abs(high), largest)
+    ends = [number_text(one, width, percent, largest) for one in (low, high)]
+    near = 0 if low > 0.0 else 1
+    away = low > 1e-4 * width or high < -1e-4 * width  # nearer ones say nothing about a sign
+    if away and not re.search("[1-9]", ends[near]):
+        shown = (low, high)[near] * (100.0 if percent else 1.0)
+        ends[near] = formatted(shown, ".1g") + "%" * percent
+    return " to ".join(ends)
 
 
 def share_text(share: float) -> str:

@@ -72,6 +72,15 @@ def test_a_rounded_zero_has_no_sign() -> None:
     assert range_text(-0.0001, 0.0312, percent=True) == "0.0% to 3.1%"
 
 
+def test_an_interval_that_excludes_zero_does_not_end_at_it() -> None:
+    assert range_text(-0.08, -0.00041) == "−0.08 to −0.0004"
+    assert range_text(0.000021, 0.05, percent=True) == "0.002% to 5.0%"
+    assert range_text(0.000019, 0.08) == "2 × 10⁻⁵ to 0.08"
+    for low, high in ((0.0, 0.08), (6e-7, 0.08), (-0.0004, 0.08)):
+        assert range_text(low, high) == "0.00 to 0.08"
+    assert range_text(-0.08, 0.0) == range_text(-0.08, 0.0004) == "−0.08 to 0.00"
+
+
 def test_bytes_keep_two_figures() -> None:
     assert [bytes_text(n) for n in (1, 1023, 1024, 10 << 10, 1 << 30, 3000 << 30)] == [
         "1 byte",

@@ -29,7 +29,7 @@ from kdcal_core.diagnostics import (
     net_benefit_of_all,
     useful_thresholds,
 )
-from kdcal_core.text import counted, escape_html, in_sentence, number_text
+from kdcal_core.text import counted, escape_html, in_sentence, number_text, range_text
 
 NET_BENEFIT = """
 **Horizontal axis**: the threshold. A row is flagged if its stated probability is at least that
@@ -269,8 +269,7 @@ def _stretch(counts: DecisionCounts) -> str | None:
 def _gained_words(counts: DecisionCounts, gained: Band, threshold: float, name: str) -> str:
     at = counts.at(threshold)
     value, low, high = (float(one[at]) for one in (gained.value, gained.low, gained.high))
-    said = f"{number_text(value, high - low)} ({number_text(low, high - low)} to "
-    said += f"{number_text(high, high - low)})"
+    said = f"{number_text(value, high - low)} ({range_text(low, high)})"
     if low <= 0.0 <= high:
         return f"At {_percent(threshold)} {name} changes it by {said}, within chance."
     return f"At {_percent(threshold)} {name} {'adds' if value > 0 else 'loses'} {said} a row."

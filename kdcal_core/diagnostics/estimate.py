@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.statistics import clopper_pearson
-from kdcal_core.text import number_text
+from kdcal_core.text import number_text, range_text
 
 CONFIDENCE_GAP, EVENT_GAP = "Confidence gap", "Probability minus rate"
 LEAST_ROWS = 10  # fewer rows never make a headline
@@ -152,10 +152,12 @@ def interval_text(estimate: Estimate) -> str:
     --------
     >>> interval_text(Estimate("Accuracy", "Accuracy", 0.931, 0.921, 0.94, 900, percent=True))
     '92.1% to 94.0%'
+    >>> interval_text(Estimate("Gap", "Gap", -0.04, -0.08, -0.0004, 900))  # not 0.00
+    '−0.08 to −0.0004'
     """
     if not has_interval(estimate):
         return "no interval"
-    return f"{value_text(estimate, estimate.low)} to {value_text(estimate, estimate.high)}"
+    return range_text(estimate.low, estimate.high, estimate.percent, estimate.largest)
 
 
 def reference_text(estimate: Estimate) -> str:
