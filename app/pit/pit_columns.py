@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.pit.pit_map import column_title
-from app.shared import pit_results
+from app.shared import in_browser, pit_results
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.pit_results import Judged
@@ -200,6 +200,7 @@ def _histograms(judged: Judged, regions: Sequence[RegionPit]) -> None:
                 columns=4,
                 dark=is_dark(),
                 most=MAX_PANELS,
+                narrow=in_browser.is_narrow(),
             ),
             key="pit_region_panels",
             of=f"{judged.review.title} {judged.which}",

@@ -12,7 +12,7 @@ import streamlit as st
 
 from app.pit import pit_picks
 from app.pit.pit_picks import Box, Pick
-from app.shared import pit_results, session, set_results
+from app.shared import in_browser, pit_results, session, set_results
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.one_of import one_of
@@ -390,6 +390,7 @@ def _panels(judged: Judged, whole: PitOverview, groups: Sequence[Shown]) -> None
             name="PIT of neighbourhoods",
             columns=3,
             dark=is_dark(),
+            narrow=in_browser.is_narrow(),
         ),
         key="pit_panels",
         of=f"{judged.review.title} {judged.which}",

@@ -10,7 +10,7 @@ import streamlit as st
 from app.recalibration import recalibration_results as found
 from app.recalibration.recalibration_answer import MAP, Places, level_of
 from app.recalibration.recalibration_results import View
-from app.shared import sign_in
+from app.shared import in_browser, sign_in
 from app.shared.box_selection import dragged_box
 from app.shared.charts import drawn_once, file_stem, is_dark, show
 from app.shared.row_tables import column_format
@@ -112,7 +112,7 @@ def _neighbourhoods(view: View, rows: list[int], closely: Sequence[RowClosely]) 
         panels.append(PitPanel(f"{name}, model", before, fault.kind))
         panels.append(PitPanel(f"{name}, recalibrated", after, left.kind, view.chosen))
     show(
-        drawn_once(pit_around_rows_chart, panels, dark=is_dark()),
+        drawn_once(pit_around_rows_chart, panels, dark=is_dark(), narrow=in_browser.is_narrow()),
         key="recalibration_near_pit",
         of=view.review.title,
     )

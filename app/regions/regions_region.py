@@ -10,6 +10,7 @@ import streamlit as st
 from app.regions import regions_text as text
 from app.regions.regions_found import View, select_key
 from app.regions.regions_search import LEVEL, every_row_of, panels_of, rows_of
+from app.shared import in_browser
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.row_tables import beside, most_text, pit_answers
 from app.shared.tables import show_table
@@ -152,6 +153,7 @@ def _pit(view: View, found: RegionPanels) -> None:
             name=f"PIT of region {view.picked + 1}",
             columns=2,
             dark=is_dark(),
+            narrow=in_browser.is_narrow(),
         ),
         key="regions_pit",
         of=view.looked.review.title,

@@ -111,13 +111,22 @@ def pit_chart(histogram: PitHistogram, *, kind: str, dark: bool) -> Chart:
 
 
 def pit_panels_chart(
-    panels: Sequence[PitPanel], *, name: str, columns: int, dark: bool, most: int | None = None
+    panels: Sequence[PitPanel],
+    *,
+    name: str,
+    columns: int,
+    dark: bool,
+    most: int | None = None,
+    narrow: bool = False,
 ) -> Chart:
-    """Histograms of groups of rows on one scale, at most the ``most`` largest groups if given."""
+    """Histograms of groups of rows on one scale, at most the ``most`` largest groups if given.
+
+    On a ``narrow`` page, a phone's, they stand one below the other, so that titles do not overlap.
+    """
     largest = sorted(panels, key=lambda one: -one.histogram.n)[:most]
     drawn = [one for one in panels if one in largest]
     return Chart(
-        pit_panels(drawn, dark=dark, columns=columns),
+        pit_panels(drawn, dark=dark, columns=1 if narrow else columns),
         finding=pit_panels_words(drawn),
         alt=pit_panels_alt(drawn),
         how_to_read=PIT_PANELS,
@@ -132,9 +141,9 @@ def pit_before_after_chart(panels: Sequence[PitPanel], *, dark: bool) -> Chart:
     return replace(chart, how_to_read=BEFORE_AFTER)
 
 
-def pit_around_rows_chart(panels: Sequence[PitPanel], *, dark: bool) -> Chart:
+def pit_around_rows_chart(panels: Sequence[PitPanel], *, dark: bool, narrow: bool = False) -> Chart:
     """PIT values of the rows around single ones, of the model and after recalibration."""
-    chart = pit_panels_chart(panels, name="neighbourhoods", columns=4, dark=dark)
+    chart = pit_panels_chart(panels, name="neighbourhoods", columns=4, dark=dark, narrow=narrow)
     return replace(chart, how_to_read=AROUND_ROWS)
 
 

@@ -127,6 +127,20 @@ def test_of_many_groups_the_largest_are_drawn_and_the_table_holds_all() -> None:
     assert chart.table().equals(pit_table(panels))
 
 
+def test_histograms_stand_one_below_the_other_on_a_narrow_page() -> None:
+    panels = [
+        charts.PitPanel(name, diagnostics.pit_histogram(np.linspace(0, 1, 40), 10), "other")
+        for name in ("All rows", "A", "B")
+    ]
+    beside = charts.pit_panels_chart(panels, name="PIT", columns=3, dark=False).figure
+    below = charts.pit_panels_chart(panels, name="PIT", columns=3, dark=False, narrow=True).figure
+    assert len({title.x for title in beside.layout.annotations}) == 3
+    assert len({title.x for title in below.layout.annotations}) == 1
+    assert below.layout.height > 2 * beside.layout.height
+    around = charts.pit_around_rows_chart(panels, dark=False, narrow=True).figure
+    assert len({title.x for title in around.layout.annotations}) == 1
+
+
 def test_the_lift_names_the_best_of_the_partitions() -> None:
     y = np.array([0, 1, 0, 1, 0, 1, 0, 1])
     low, high = (np.array(p) for p in ([1, 2, 3, 4, 5, 6, 7, 8], [1, 5, 2, 6, 3, 7, 4, 8]))
