@@ -17,6 +17,8 @@ _NUMBER = re.compile(
     rf"(?:[<>] ?|below |about |at most |at least )?{NUMBER}(?: to {NUMBER})?(?: of {NUMBER})?"
     r"(?: \([^()]*\))?(?: (?:s|ms|rows?|bytes|[KMG]iB))?|no interval|not defined"
 )
+# long names and how intervals were made: in two lines all stands on a screen of 1,366 pixels
+_NAME_PIXELS, _MADE_PIXELS = 340, 190
 
 
 def show_table(
@@ -55,7 +57,12 @@ def show_estimates(estimates: Sequence[Estimate], *, key: str, of: str, what: st
             }
         ),
         key=key,
-        column_config={"Rows": st.column_config.NumberColumn(format="localized")},
+        column_config={
+            "Estimate": st.column_config.TextColumn(width=_NAME_PIXELS),
+            "Rows": st.column_config.NumberColumn(format="localized"),
+            "Made by": st.column_config.TextColumn(width=_MADE_PIXELS),
+        },
+        row_height=62,  # two lines: Streamlit wraps text above four times the font size
         alt="Every estimate with its value, its interval and the value to compare it with",
     )
     csv_button(

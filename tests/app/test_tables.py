@@ -66,6 +66,24 @@ def test_a_first_column_that_names_no_row_is_as_the_others() -> None:
     assert columns["Age"]["alignment"] == "right"
 
 
+def estimates() -> None:
+    from app.shared.tables import show_estimates
+    from kdcal_core.diagnostics import Estimate
+
+    made = "normal, at least the model's own variance"
+    one = Estimate("Confidence ECE: l1 norm", "ECE", 0.06, 0.05, 0.07, 90, interval=made)
+    show_estimates([one], key="all", of="", what="estimates")
+
+
+def test_what_an_interval_was_made_by_has_two_lines_beside_the_numbers() -> None:
+    at = AppTest.from_function(estimates).run()
+    proto = at.dataframe[0].proto
+    columns = json.loads(proto.columns)
+    assert proto.row_height > 4 * 15  # from there on Streamlit wraps text
+    # the four columns of numbers between them take 360 of 905 pixels
+    assert columns["Estimate"]["width"] + columns["Made by"]["width"] <= 545
+
+
 def test_every_table_is_shown_in_this_way() -> None:
     sources = [*(ROOT / "app").rglob("*.py"), *(ROOT / "pages").glob("*.py")]
     direct = [one.name for one in sources if re.search(r"\.dataframe\(", one.read_text())]
