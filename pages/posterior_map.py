@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.posterior_map import map_pair, map_region
+from app.posterior_map import map_box, map_pair
 from app.posterior_map import map_parts as parts
 from app.shared import foreign_results, page_top
 
@@ -30,8 +30,8 @@ if review is not None and parts.can_be_drawn(review):
             with finding:
                 parts.finding(review, drawn.run, maps, prior)
             with picture.container(border=True):
-                on_box = map_region.on_box(review, drawn.run)
+                on_box = map_box.on_box(review, drawn.run)
                 parts.picture(review, drawn.run, maps, label, prior, on_box)
-            map_region.region(review, drawn, version)
+            map_box.rows_in_box(review, drawn, version)
             if fit is not None and fit.record.distance == "geodesic":
                 map_pair.two_rows(review, fit)

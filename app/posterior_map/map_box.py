@@ -86,7 +86,7 @@ def _slider(name: str, ends: Range, key: str) -> Range:
     return low, high
 
 
-def region(review: Review, drawn: Map, version: Version | None) -> None:
+def rows_in_box(review: Review, drawn: Map, version: Version | None) -> None:
     """The rows in the box, and whether they support the models."""
     with st.container(border=True):
         st.subheader("Rows in the box", anchor=False)
@@ -105,7 +105,7 @@ def region(review: Review, drawn: Map, version: Version | None) -> None:
         shown: dict[str, Callable[[], None]] = {}
         if found.table.n >= FEWEST:
             shown["Reliability"] = partial(_reliability, review, found.model, found.version)
-        sections("region_sections", {**shown, "Rows": partial(_table, boxed, found.table)})
+        sections("box_sections", {**shown, "Rows": partial(_table, boxed, found.table)})
 
 
 def _source(review: Review, version: Version | None) -> str:
@@ -136,7 +136,7 @@ def _reliability(review: Review, model: BoxJudged, version: BoxJudged | None) ->
     with picture:
         show(
             drawn_once(box_reliability_chart, curve, other, dark=is_dark()),
-            key="region_reliability",
+            key="box_reliability",
             of=review.title,
         )
     with beside:
@@ -166,14 +166,14 @@ def _table(boxed: Boxed, page: BoxRows) -> None:
     show_table(
         shown,
         height=390 if len(shown) > 10 else "content",
-        key="region_rows",
+        key="box_rows",
         column_config={_sure(who): st.column_config.NumberColumn(format="percent") for who in WHO},
         alt="Rows in the box with each model's predictions and their own values",
     )
     every = map_results.every_row_of(boxed, f"Prepare {most_text(page.n)} as CSV")
     if every is not None:
         csv_button(
-            lambda: _rows(every()), key="region_csv", of=boxed.review.title, what="rows in the box"
+            lambda: _rows(every()), key="box_csv", of=boxed.review.title, what="rows in the box"
         )
 
 
