@@ -66,7 +66,7 @@ def run(task: dict[str, Any]) -> list[dict[str, Any]]:
     train, rest = np.split(order, [2 * len(order) // 5])
     model = MODELS[task["model"]]()
     model.fit(X.iloc[train], y[train])
-    reference, new = _drawn(X, rest, task["strength"], rng)
+    reference, new = drawn(X, rest, task["strength"], rng)
     proba, fresh = (model.predict_proba(X.iloc[rows]) for rows in (reference, new))
     if task["cache"] is not None:
         _keep(task, proba[:, 1], y[reference], fresh[:, 1], y[new])
@@ -135,7 +135,7 @@ def _row(
     }
 
 
-def _drawn(
+def drawn(
     X: pd.DataFrame, rest: IntArray, strength: float, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Reference rows at random, and new rows with odds exp(strength * z) among the others."""
