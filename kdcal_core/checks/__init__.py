@@ -17,6 +17,7 @@ from kdcal_core.checks.check import (
 )
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.findings import (
+    each_kind_first,
     evidence_text,
     found_text,
     headline,
@@ -69,6 +70,7 @@ __all__ = [
     "Verdict",
     "Way",
     "check_of",
+    "each_kind_first",
     "evidence_text",
     "found_text",
     "headline",

@@ -127,8 +127,7 @@ Check(
     tasks=("classification",),
     limit=Limit(-0.1, 0.1),
     measured=_measured,
-    remedy="Look at the region's rule on the Regions page, and calibrate region by region if it "
-    "lasts on other rows.",
+    remedy="Look at the region's rule, and calibrate region by region if it lasts on other rows.",
     page="regions",
     method="A tree on the residuals of one half of the rows names regions, and the other half "
     "judges them, so that estimates and intervals hold; then the halves are exchanged. A part that "

@@ -136,6 +136,8 @@ class Check:
         from one. Those of a search do not.
     fault_below : str
         The clause where the estimate is below the limit, if that is another fault; else empty.
+    lasting : bool
+        Whether no calibrator repairs a fail, or not for sure; the remedy says what does.
     above : str
         What to do instead where the estimate, a signed difference, is above 0, if that is another
         fault than one below it; else empty.
@@ -169,6 +171,7 @@ class Check:
     repairs: Repairs | None = None
     comparable: bool = True
     fault_below: str = ""
+    lasting: bool = False
     above: str = ""
     from_summary: Way[SummaryEvidence] | None = field(default=None, repr=False)
     influence: Callable[[Evidence], Sequence[Influence]] | None = field(default=None, repr=False)

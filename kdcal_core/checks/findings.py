@@ -44,7 +44,7 @@ def _found_text(checked: CheckedReview, what: str) -> str:
         shared = [one for one in failed if one.check.place and not place[one.code]]
         own = [one for one in failed if one not in shared] or shared
         ordered = sorted(own, key=lambda one: not (place[one.code] and one.check.place == "in"))
-        faults = list(dict.fromkeys(one.fault for one in ordered))
+        faults = list(dict.fromkeys(one.fault for one in each_kind_first(ordered)))
         named = ", ".join(faults[:_MOST]) + " and more" if len(faults) > _MOST else listed(faults)
         return f"{what} fails {len(failed)} of {counted(n, 'check')}: {named}."
     if unsure:
@@ -56,6 +56,18 @@ def _found_text(checked: CheckedReview, what: str) -> str:
     if checked.unanswered:
         return f"No check fails of the {n:,} that could be answered."
     return f"{what} passes all {counted(n, 'check')} on {counted(checked.n, 'row')}."
+
+
+def each_kind_first(failed: Sequence[CheckResult]) -> list[CheckResult]:
+    """One check of each kind of fault, and then the others, in the order in which they came.
+
+    A kind is a family of checks. Of each, a fault that no calibrator repairs is taken before
+    others. That a repair gains is a fault of calibration.
+    """
+    first: dict[str, str] = {}
+    for one in sorted(failed, key=lambda one: not one.check.lasting):
+        first.setdefault("calibration" if one.check.repairs else one.check.family, one.code)
+    return sorted(failed, key=lambda one: one.code not in first.values())
 
 
 def _unanswered_text(checked: CheckedReview) -> str:
@@ -163,7 +175,8 @@ def next_step(
     """What to do now, and what the best of the repairs that were tried gains.
 
     A fault of one group or region that the others do not share comes before other fails, because
-    a repair of all rows alike does not correct it.
+    a repair of all rows alike does not correct it. A fault that no calibrator repairs is always
+    named.
 
     Parameters
     ----------
@@ -203,7 +216,16 @@ def next_step(
     repair = _repair_text(checked)
     if local is not None and repair:
         repair = f"Over all rows, {in_sentence(repair)}"
-    return " ".join(filter(None, (step, groups, repair)))
+    return " ".join(filter(None, (step, groups, repair, _lasting_text(failed, step))))
+
+
+def _lasting_text(failed: Sequence[CheckResult], step: str) -> str:
+    """The fault that no calibrator repairs, and what does; empty if the step says it already."""
+    # of the data before those of the model: it may be the cause
+    lasting = next((one for one in reversed(failed) if one.check.lasting), None)
+    if lasting is None or step == lasting.remedy:
+        return ""
+    return f"The model has another fault: {lasting.fault}. {lasting.remedy}"
 
 
 def _groups_text(checked: CheckedReview, undeclared: Sequence[str]) -> str:

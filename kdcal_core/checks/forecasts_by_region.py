@@ -53,8 +53,7 @@ Check(
     tasks=("regression",),
     limit=Limit(-0.15, 0.15),
     measured=_measured,
-    remedy="Opposite faults can cancel over all rows. Recalibrate locally, and look at the places "
-    "on the PIT page.",
+    remedy="Opposite faults can cancel over all rows. Look at the places, and recalibrate locally.",
     page="regions",
     method="A tree on the PIT values of one half of the rows names regions; the other half judges "
     "mean (place) and standard deviation (spread) of the PIT values there. Then the halves are "

@@ -32,7 +32,7 @@ Check(
     percent=True,
     measured=_measured,
     remedy="Find out why the values are missing, and whether they were missing as often in "
-    "training. Look at the rows with and without them on the Regions page.",
+    "training. Look at the rows with and without them.",
     page="load",
     method="The share of rows without a value, of the input with most missing values, with Clopper "
     "and Pearson's interval, corrected for the choice among the inputs.",

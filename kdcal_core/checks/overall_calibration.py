@@ -51,8 +51,8 @@ Check(
     tasks=("classification",),
     limit=Limit(high=0.05),
     measured=_measured,
-    remedy="Look at where the curve leaves the diagonal; Compare then finds the calibrator to "
-    "export.",
+    remedy="Recalibrate (kdcal calibrate), and audit the calibrated version. The reliability "
+    "diagram shows where the curve leaves the diagonal.",
     page="reliability",
     method="The expected calibration error of 15 equal bins; its interval inverts a test, because "
     "the percentiles of resampled errors are no interval. Against "

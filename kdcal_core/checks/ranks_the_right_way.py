@@ -36,9 +36,10 @@ Check(
     family="data",
     tasks=("classification",),
     limit=Limit(low=0.5),
+    lasting=True,
     measured=_measured,
-    remedy="An area below one half usually means that two classes are exchanged or that the "
-    "target is another column. Check both on the Load page.",
+    remedy="No calibrator repairs that. An area below one half usually means that two classes are "
+    "exchanged or that the target is another column: check both first.",
     page="load",
     method="The area under the ROC curve, with DeLong's interval on the log-odds.",
     from_summary=Way(_from_summary),

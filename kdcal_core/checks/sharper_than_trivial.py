@@ -59,9 +59,11 @@ Check(
     family="usefulness",
     tasks=("regression",),
     limit=Limit(low=0.0),
+    lasting=True,
     measured=_measured,
     remedy="The spread of all outcomes would be as good a forecast. Check that outcome and "
-    "predictions belong together.",
+    "predictions belong together. If they do, and this fails after a recalibration too, the model "
+    "needs better inputs, more rows or another method.",
     page="pit",
     method="What the CRPS gains over the empirical distribution of the calibration set's "
     "outcomes (without a second set, of these rows' own), over the CRPS of that distribution. "

@@ -276,6 +276,26 @@ def test_open_doubts_stand_beside_the_verdict(content: AuditContent) -> None:
         assert markdown_report(found).count("**Open doubts about the data.** The col") == times
 
 
+def test_the_first_page_names_each_kind_of_fault_once(content: AuditContent) -> None:
+    part = (JudgedPart("", made("Gap", 0.23, 0.18, 0.28), "fail"),)
+
+    def first(*codes: str) -> list[str]:
+        results = tuple(CheckResult(one, "fail", Limit(), part) for one in codes)
+        checked = replace(content.checked, results=results)
+        return [one.title for one in sections.leading(replace(content, checked=checked), None)]
+
+    assert first("KC001", "KC004", "KC005", "KC101", "KC103", "KC203", "KC205") == [
+        "Overall calibration",
+        "Discrimination",
+        "Ranked the right way round",
+    ]
+    assert first("KC001", "KC004", "KC005", "KC103") == [
+        "Overall calibration",
+        "Calibration slope",
+        "By predicted class",
+    ]
+
+
 def test_the_counts_of_checks_add_up(content: AuditContent) -> None:
     def said(*verdicts: Verdict | None) -> str:
         results = tuple(CheckResult("KC001", one, Limit(high=0.05)) for one in verdicts)

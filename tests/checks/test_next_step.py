@@ -198,3 +198,38 @@ def test_the_rows_of_one_predicted_class_are_called_a_part() -> None:
     two = found("KC005", "not enough evidence", ("yes", gap), ("no", replace(gap, n=2993)), rows=8)
     assert evidence_text(two, two.worst) == "About 8 rows of this part, which has 7, would decide."
     assert "of the same kind" in evidence_text(two, two.parts[1])
+
+
+def test_a_fault_that_no_calibrator_repairs_is_always_named() -> None:
+    over, place = found("KC001", "fail", ("", GAP)), found("KC007", "fail", ("ward is B", GAP))
+    poor, reversed_ = found("KC101", "fail", ("", GAP)), found("KC205", "fail", ("", GAP))
+    gain = found("KC103", "fail", ("Beta", GAIN))
+    for results in ((over, poor), (place, poor), (over, poor, gain)):
+        step = said(*results)
+        assert step.endswith(
+            "The model has another fault: it tells the classes apart too poorly. No calibrator can "
+            "change the order of the rows by much. The model needs better inputs, more rows or "
+            "another method."
+        )
+        assert step.startswith(said(*(one for one in results if one != poor)))
+    assert said(poor) == CHECKS["KC101"].remedy
+    # which may be why the other fails
+    fault = f"The model has another fault: {CHECKS['KC205'].fault}. {CHECKS['KC205'].remedy}"
+    assert said(over, poor, reversed_) == f"{CHECKS['KC001'].remedy} {fault}"
+    spread, trivial = found("KC021", "fail", ("", GAP)), found("KC121", "fail", ("", GAP))
+    assert CHECKS["KC121"].remedy in said(spread, trivial)
+
+
+def test_the_headline_names_each_kind_of_fault_before_a_second_of_one() -> None:
+    codes = ("KC001", "KC004", "KC005", "KC101", "KC103", "KC203", "KC205")
+    results = [found(one, "fail", ("default", GAP)) for one in codes]
+    first = ", ".join(CHECKS[one].fault for one in ("KC001", "KC101", "KC205"))
+    assert f"fails 7 of 7 checks: {first} and more." in headline(
+        CheckedReview(tuple(results), 0.95, 900)
+    )
+
+
+def test_no_remedy_sends_a_reader_of_a_report_to_a_screen() -> None:
+    for check in CHECKS.values():
+        for name in (" page", "Compare ", "Confidence by class"):
+            assert name not in check.remedy + check.above, check.code

@@ -26,6 +26,7 @@ from kdcal_core.checks import (
     CheckResult,
     JudgedPart,
     Verdict,
+    each_kind_first,
     evidence_text,
     found_text,
     limit_text,
@@ -75,10 +76,10 @@ class Leading:
 
 
 def leading(content: AuditContent, audit: Audit | None) -> tuple[Leading, ...]:
-    """What matters most: declared findings that are not resolved, then the worst failed checks.
+    """What matters most: declared findings that are not resolved, then failed checks.
 
-    Of checks, faults of one place come first, as `next_step` has it, because a repair of all rows
-    alike does not correct them.
+    Of checks, one of each kind of fault comes first. Of calibration that is a fault of one place,
+    as `next_step` has it, because a repair of all rows alike does not correct it.
     """
     declared = ordered_findings(audit) if audit is not None else ()
     found = [
@@ -93,7 +94,7 @@ def leading(content: AuditContent, audit: Audit | None) -> tuple[Leading, ...]:
     ]
     checked = content.checked
     failed = sorted(checked.of("fail"), key=lambda one: not (one.check.place and one.parts[1:]))
-    worst = [*failed, *checked.of("not enough evidence")]
+    worst = [*each_kind_first(failed), *checked.of("not enough evidence")]
     found += [Leading(one.check.title, _worst_words(one)) for one in worst]
     return tuple(found[:_LEADING])
 
