@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -138,8 +139,9 @@ def _init(options: argparse.Namespace) -> Report:
             review = _first_look(config, folder)
         reads = config.reads
         given = {one: getattr(files, one, None) for one in places} | {"calibration": files.data}
-        names = {one: str(Path(path).absolute()) for one, path in given.items() if path}
-        foreign = [str(Path(path).absolute()) for path in files.foreign]
+        home = Path(options.out).absolute().parent
+        names = {one: _from(home, path) for one, path in given.items() if path}
+        foreign = [_from(home, path) for path in files.foreign]
     ordered = {one: names[one] for one in places if one in names}
     asked = audit_settings(review)
     text = config_text(
@@ -176,6 +178,22 @@ def _first_look(config: AuditConfig, folder: Path) -> Review:
     if is_folder(files):  # not of the sample of its rows
         return replace(asked, title=Path(str(files.predictions)).resolve().name)
     return asked
+
+
+def _from(home: Path, path: str) -> str:
+    """A file's path relative to the configuration's folder, where the two move together.
+
+    They do where the file lies beneath that folder, or both beneath the working directory.
+    Elsewhere the path is absolute.
+    """
+    with suppress(ValueError):  # on another drive
+        near = Path(os.path.relpath(path, home))
+        here = [Path(os.path.relpath(one)) for one in (path, home)]
+        together = ".." not in near.parts or not any(".." in one.parts for one in here)
+        # a link to a folder leads ".." elsewhere
+        if together and (home / near).resolve() == Path(path).resolve():
+            return near.as_posix()
+    return str(Path(path).absolute())
 
 
 def _signed_names(review: Review) -> dict[str, str]:

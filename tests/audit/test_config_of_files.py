@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +44,35 @@ def test_foreign_tables_are_passed_on(capsys: pytest.CaptureFixture[str]) -> Non
     over = ("--foreign", "more.csv", "--out", "more.csv", "--force")
     assert main(["audit", "init", *xor(*over)]) == 2
     assert "one of those that are read" in capsys.readouterr().err
+
+
+def test_paths_are_relative_where_files_and_configuration_move_together(tmp_path: Path) -> None:
+    def written(out: str, data: str) -> Path:
+        words = ("--predictions", data, "--target", "truth", "--out", out, "--force")
+        assert main(["audit", "init", *words]) == 0
+        return Path(tomllib.loads(Path(out).read_text())["files"]["predictions"])
+
+    made = too_sure(120, 0)
+    truth = (made["target"] == "yes").map({True: "yes", False: "no"})
+    stated = pd.DataFrame({"proba_no": 1 - made["yes"], "proba_yes": made["yes"], "truth": truth})
+    outside = tmp_path / "outside.csv"
+    for folder in ("here/data", "here/gates", "here/deep/er"):
+        (tmp_path / folder).mkdir(parents=True)
+    for path in (outside, tmp_path / "here" / "data" / "rows.csv"):
+        stated.to_csv(path, index=False)
+    with contextlib.chdir("here"):
+        Path("linked").symlink_to("deep/er")
+        assert written("audit.toml", "data/rows.csv") == Path("data/rows.csv")
+        beside = written("gates/audit.toml", str(Path("data/rows.csv").absolute()))
+        assert beside == Path("../data/rows.csv")
+        apart = written("audit.toml", "../outside.csv")
+        assert (apart.is_absolute(), apart.resolve()) == (True, outside)
+        assert written(str(tmp_path / "audit.toml"), "data/rows.csv") == Path("here/data/rows.csv")
+        # from the folder that the link names, ".." leads elsewhere
+        assert written("linked/audit.toml", "data/rows.csv").is_absolute()
+    Path("here").rename("there")
+    asked = read_config(Path("there/gates/audit.toml"))
+    assert all(Path(one).exists() for one in asked.reads)
 
 
 def test_the_foreign_tables_of_a_review_are_passed_on() -> None:
