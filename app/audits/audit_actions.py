@@ -109,9 +109,8 @@ def _approve(audit: Audit, who: Person) -> Any:
         )
         if who.identity is None:
             st.caption(_BY_HAND)
-        words = st.text_area(
-            "Remark (optional)", key="audit_approve_words", max_chars=_LONGEST_TEXT, height=80
-        )
+        label = "Remark (optional)" if audit.facts.verdict == "pass" else "Reason"
+        words = st.text_area(label, key="audit_approve_words", max_chars=_LONGEST_TEXT, height=80)
         if st.button("Approve it", key="audit_approve", type=emphasis()):
             return AuditApproved(audit.id, words)
     return None

@@ -251,6 +251,24 @@ def require_role(project: Project, who: Person, event: type[Any]) -> None:
         )
 
 
+def require_reason(project: Project, event: Any) -> None:
+    """Refuse an approval without a reason where the verdict is not pass.
+
+    Only of what is added now: earlier versions allowed it, and their records stay valid.
+
+    Raises
+    ------
+    InputError
+    """
+    if not isinstance(event, AuditApproved) or event.words.strip():
+        return
+    verdict = project.audits[event.audit].facts.verdict
+    if verdict != "pass":
+        raise InputError(
+            f"An approval needs its reason where the verdict is {verdict!r}", fix="Write why."
+        )
+
+
 def require_signer(project: Project, who: Person, key: str) -> None:
     """Refuse a key that the project knows, if it may not sign what this person does.
 

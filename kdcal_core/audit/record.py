@@ -39,6 +39,7 @@ from kdcal_core.audit.project import (
     expired,
     name_taken,
     require_key_role,
+    require_reason,
     require_role,
     require_signer,
 )
@@ -164,6 +165,7 @@ class Record(RecordReader):
         when = self._clock()
         happened = Happened(number, when, who, event)
         changed = after(project, happened, project_id)
+        require_reason(changed, event)
         require_visible_names(happened)
         entry = Entry(
             project=changed.id,

@@ -10,7 +10,15 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from kdcal_core.audit.events import KEY, FindingState, Happened, Person
+from kdcal_core.audit.events import (
+    KEY,
+    AuditApproved,
+    AuditDrafted,
+    AuditSubmitted,
+    FindingState,
+    Happened,
+    Person,
+)
 from kdcal_core.audit.project import Audit, Project
 from kdcal_core.text import counted, listed
 
@@ -106,6 +114,15 @@ def limits_text(audit: Audit, project: Project | None) -> str:
         )
     more = f", and {with_moments(facts.first_results)}" if facts.first_results else ""
     return f"{first} The record holds no earlier result of this model on these rows{more}."
+
+
+def approval_text(audit: Audit) -> str:
+    """That one person drafted, submitted and approved the audit; empty where it is not so."""
+    steps = [audit.last(one) for one in (AuditDrafted, AuditSubmitted, AuditApproved)]
+    people = {one.who if one is not None else None for one in steps}
+    if None in people or len(people) > 1:
+        return ""
+    return "The same person drafted, submitted and approved it; nobody else checked it."
 
 
 def said_of(happened: Happened, project: Project | None, audit: Audit | None) -> tuple[str, str]:

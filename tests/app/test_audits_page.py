@@ -488,10 +488,10 @@ def test_an_audit_is_superseded_by_another_approved_one(
     second = record.draft(project.id, replace(content, title="April"), ME)
     for one in (draft, second):
         record.write(project.id, AuditSubmitted(one.id), ME)
-    record.write(project.id, AuditApproved(draft.id), ME)
+    record.write(project.id, AuditApproved(draft.id, "Good enough"), ME)
     at = opened(project, draft)
     assert "no other approved audit" in words(at)
-    record.write(project.id, AuditApproved(second.id), ME)
+    record.write(project.id, AuditApproved(second.id, "Good enough"), ME)
     press(at.run(), "audit_supersede")
     assert record.project(project.id).audits[draft.id].superseded_by == second.id
     (history,) = [one.value for one in at.dataframe if "Entry" in one.value]

@@ -219,7 +219,7 @@ def test_against_the_latest_approved_audit(place: Place, tmp_path: Path) -> None
     with pytest.raises(InputError, match="no approved audit"):
         run_gate(worse, record=record, who=ME)
     record.write(first.project, AuditSubmitted(first.audit), ME)
-    record.write(first.project, AuditApproved(first.audit), ME)
+    record.write(first.project, AuditApproved(first.audit, "Good enough."), ME)
     gate = run_gate(worse, record=record, who=ME)
     assert gate.verdict == "fail"
     assert gate.content.baseline is not None
@@ -260,7 +260,7 @@ def test_the_latest_is_the_one_approved_last(place: Place, passed: Gate, failed:
     first, second = (record.draft(project, one.content, ME).id for one in (passed, failed))
     for audit in (second, first):
         record.write(project, AuditSubmitted(audit), ME)
-        record.write(project, AuditApproved(audit), ME)
+        record.write(project, AuditApproved(audit, "Good enough."), ME)
     asked = AuditConfig("t", NamedFiles(), project="P", baseline="latest")
     assert [one.id for one in _approved(asked, record)] == [first, second]
     record.delete_files(project, (first,), "asked", ME)
@@ -411,7 +411,7 @@ def test_the_latest_is_one_that_asked_the_same(passed: Gate, tmp_path: Path) -> 
     def approve(content: AuditContent) -> None:
         audit = record.draft(project, content, ME).id
         record.write(project, AuditSubmitted(audit), ME)
-        record.write(project, AuditApproved(audit), ME)
+        record.write(project, AuditApproved(audit, "Good enough."), ME)
 
     given = config(
         predictions(tmp_path, 1.0), project="P", baseline="latest", codes=("KC001",)

@@ -126,13 +126,13 @@ def test_people_submit_and_approve_what_a_gate_recorded(
     record.add_key(project, gate.key, "CI", "administrator", ANN)
     with gate.signing() as there:
         audit = there.draft(project, content, there.acting(there.project(project))).id
-    for event in (AuditSubmitted(audit), AuditApproved(audit)):
+    for event in (AuditSubmitted(audit), AuditApproved(audit, "Good enough.")):
         with pytest.raises(InputError, match="people decide"):
             gate.write(project, event)
     record.write(project, AuditSubmitted(audit), ANN)
     with pytest.raises(InputError, match="you submitted this one"):
-        record.write(project, AuditApproved(audit), ANN)
-    record.write(project, AuditApproved(audit), BEN)
+        record.write(project, AuditApproved(audit, "Good enough."), ANN)
+    record.write(project, AuditApproved(audit, "Good enough."), BEN)
     assert record.project(project).audits[audit].state == "approved"
 
 

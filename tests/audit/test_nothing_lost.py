@@ -50,7 +50,7 @@ def audits_go_their_way(place: Place, content: AuditContent) -> Act:
             child.confirms(f"{project}:{record.project(project).number}")
             for step, event in (
                 ("submit", AuditSubmitted(audit)),
-                ("approve", AuditApproved(audit)),
+                ("approve", AuditApproved(audit, "Good enough.")),
                 ("comment", Commented(audit, "Done.")),
             ):
                 child.begins(step)

@@ -127,7 +127,12 @@ def test_people_are_told_of_every_step(record: Record, hook: Receiver) -> None:
     for event in (
         FindingOpened("a1", "f1", "Over-confident", "high"),
         Commented("a1", "nobody is told of comments"),
-        *(AuditSubmitted("a1"), AuditApproved("a1"), AuditSubmitted("a2"), AuditApproved("a2")),
+        *(
+            AuditSubmitted("a1"),
+            AuditApproved("a1", "Good enough."),
+            AuditSubmitted("a2"),
+            AuditApproved("a2", "Good enough."),
+        ),
         AuditSuperseded("a1", "a2"),
     ):
         record.write(project, event, ME)
@@ -189,7 +194,7 @@ def test_checks_are_those_of_the_content(
     audit = record.draft(project.id, content, ME)
     record.write(project.id, AuditSubmitted(audit.id), ME)
     record.delete_files(project.id, (audit.id,), "a test", ME)
-    record.write(project.id, AuditApproved(audit.id), ME)
+    record.write(project.id, AuditApproved(audit.id, "Good enough."), ME)
     deliver_due(record)
     said = [one.said["data"]["checks"] for one in hook.received]
     assert said == [failures(content), failures(content), []]
@@ -206,7 +211,7 @@ def test_a_message_is_kept_with_its_entry_or_not_at_all(
 ) -> None:
     project = draft(record)
     with pytest.raises(InputError, match="Only an audit that is submitted"):
-        record.write(project, AuditApproved("a1"), ME)
+        record.write(project, AuditApproved("a1", "Good enough."), ME)
     assert waiting(record) == [("webhook", 0, False)]
     used = Outbox(record.database).messages()[0].id
     monkeypatch.setattr(notify, "new_message_id", lambda: used)

@@ -62,7 +62,7 @@ def test_another_process_sees_the_same(place: Place, content: AuditContent) -> N
 
 
 STEPS = {
-    "approve a draft": lambda a: AuditApproved(a),
+    "approve a draft": lambda a: AuditApproved(a, "Good enough."),
     "reject a draft": lambda a: AuditRejected(a, "No."),
     "supersede a draft": lambda a: AuditSuperseded(a, a),
     "another audit": lambda a: AuditSubmitted("none"),
@@ -98,6 +98,31 @@ def test_a_submitted_audit_cannot_be_submitted_again(record: Record, content: Au
         record.write(project.id, AuditSubmitted(audit.id), ME)
 
 
+def test_an_approval_needs_a_reason_unless_the_verdict_is_pass(
+    record: Record, content: AuditContent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = record.create("Credit risk", ME)
+    failed, decided, before = (record.draft(project.id, content, ME).id for _ in range(3))
+    assert content.checked.verdict != "pass"
+    for one in (failed, decided, before):
+        record.write(project.id, AuditSubmitted(one), ME)
+    with pytest.raises(InputError, match="An approval needs its reason where the verdict is"):
+        record.write(project.id, AuditApproved(failed, " "), ME)
+    assert record.project(project.id).audits[failed].state == "submitted"
+    record.write(project.id, AuditApproved(decided, "Good enough for triage."), ME)
+    # an earlier version asked for none, and what it wrote stays valid
+    with monkeypatch.context() as patch:
+        patch.setattr("kdcal_core.audit.record.require_reason", lambda *_: None)
+        record.write(project.id, AuditApproved(before), ME)
+    assert verify(record, project.id).holds
+    assert Record(record.root).project(project.id).audits[before].state == "approved"
+    passing = tuple(one for one in content.checked.results if one.verdict in ("pass", None))
+    passed = replace(content, checked=replace(content.checked, results=passing))
+    audit = record.draft(project.id, passed, ME).id
+    record.write(project.id, AuditSubmitted(audit), ME)
+    record.write(project.id, AuditApproved(audit), ME)
+
+
 def test_a_second_person_approves_where_people_signed_in(
     record: Record, content: AuditContent
 ) -> None:
@@ -106,8 +131,8 @@ def test_a_second_person_approves_where_people_signed_in(
     audit = record.draft(project.id, content, ANN)
     record.write(project.id, AuditSubmitted(audit.id), ANN)
     with pytest.raises(InputError, match="second person, and you drafted this one"):
-        record.write(project.id, AuditApproved(audit.id), ANN)
-    record.write(project.id, AuditApproved(audit.id), BEN)
+        record.write(project.id, AuditApproved(audit.id, "Good enough."), ANN)
+    record.write(project.id, AuditApproved(audit.id, "Good enough."), BEN)
     assert record.project(project.id).audits[audit.id].last(AuditApproved).who == BEN
 
 
@@ -119,7 +144,7 @@ def test_the_second_of_the_same_name_is_another_person(
     record.write(project.id, MemberSet(twin.issuer, twin.subject, twin.name, "approver"), ANN)
     audit = record.draft(project.id, content, ANN)
     record.write(project.id, AuditSubmitted(audit.id), ANN)
-    record.write(project.id, AuditApproved(audit.id), twin)
+    record.write(project.id, AuditApproved(audit.id, "Good enough."), twin)
     assert record.project(project.id).audits[audit.id].state == "approved"
 
 
@@ -144,7 +169,7 @@ def test_what_each_role_may_do(
     steps = {
         "draft": lambda: record.draft(project.id, content, BEN),
         "comment": lambda: record.write(project.id, Commented(audit.id, "Hm."), BEN),
-        "approve": lambda: record.write(project.id, AuditApproved(audit.id), BEN),
+        "approve": lambda: record.write(project.id, AuditApproved(audit.id, "Good enough."), BEN),
         "member": lambda: record.write(
             project.id, MemberSet(EVE.issuer, EVE.subject, "Eve", "viewer"), BEN
         ),
@@ -165,9 +190,9 @@ def test_who_did_not_sign_in_is_no_second_person(record: Record, content: AuditC
     record.write(project.id, AuditSubmitted(audit.id), ME)
     record.write(project.id, MemberSet(ANN.issuer, ANN.subject, "Ann", "administrator"), ME)
     with pytest.raises(InputError, match="it is not known who"):
-        record.write(project.id, AuditApproved(audit.id), ANN)
+        record.write(project.id, AuditApproved(audit.id, "Good enough."), ANN)
     with pytest.raises(InputError, match="role of an approver"):
-        record.write(project.id, AuditApproved(audit.id), ME)
+        record.write(project.id, AuditApproved(audit.id, "Good enough."), ME)
 
 
 def test_a_lock_of_another_project_or_of_two_is_no_excuse(

@@ -406,7 +406,7 @@ def states(record: Record, content: AuditContent) -> dict[str, tuple[Audit, Proj
         record.write(project.id, AuditSubmitted(one), ANN)
     record.write(project.id, AuditRejected(made[2], "Too few rows."), BEN)
     record.write(project.id, AuditApproved(made[3], "Good enough."), BEN)
-    record.write(project.id, AuditApproved(made[4]), BEN)
+    record.write(project.id, AuditApproved(made[4], "Good enough."), BEN)
     record.write(project.id, AuditSuperseded(made[4], made[3]), BEN)
     project = record.project(project.id)
     audits = [project.audits[one] for one in made]
@@ -428,6 +428,32 @@ def test_a_report_says_how_far_its_audit_came(content: AuditContent, record: Rec
     rejected = Page(html_report(content, *found["rejected"])).said
     assert "Too few rows." in rejected
     assert re.search("Rejected *Ben", rejected)
+
+
+def test_a_report_says_where_one_person_did_every_step(
+    content: AuditContent, record: Record
+) -> None:
+    words = "The same person drafted, submitted and approved it; nobody else checked it."
+    project = record.create("Income", ME)
+    audit = record.draft(project.id, content, ME)
+    submitted, other = record.draft(project.id, content, ME), replace(ME, name="Somebody else")
+    seen = []
+    for one, who in (
+        (audit, ME),
+        (submitted, None),
+        (record.draft(project.id, content, other), ME),
+    ):
+        record.write(project.id, AuditSubmitted(one.id), ME)
+        if who is not None:
+            record.write(project.id, AuditApproved(one.id, "Good enough."), who)
+        known = record.project(project.id)
+        found = known.audits[one.id]
+        said = Page(html_report(content, found, known)).said.partition("Contents")[0]
+        assert (words in said) == (words in markdown_report(content, found, known))
+        seen.append(words in said)
+    assert seen == [True, False, False]
+    signed, of = states(record, content)["approved"]
+    assert words not in Page(html_report(content, signed, of)).said
 
 
 def test_a_report_says_whether_limits_came_first(content: AuditContent, record: Record) -> None:

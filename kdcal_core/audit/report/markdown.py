@@ -5,6 +5,7 @@ from __future__ import annotations
 from kdcal_core.audit.content import AuditContent, errors_of_content
 from kdcal_core.audit.project import Audit, Project
 from kdcal_core.audit.report.sections import MARKS, check_row, counts_text
+from kdcal_core.audit.words import approval_text
 from kdcal_core.checks import CheckResult
 from kdcal_core.text import counted, escape_markdown
 
@@ -102,4 +103,4 @@ def _state(audit: Audit | None, project: Project | None) -> str:
     where = f" of the project {escape_markdown(project.name)}" if project is not None else ""
     locked = audit.facts.locked
     limits = f"limits locked in entry {locked}" if locked is not None else "limits not locked"
-    return f"Audit `{audit.id}`{where}: {audit.state}, {limits}."
+    return f"Audit `{audit.id}`{where}: {audit.state}, {limits}. {approval_text(audit)}".rstrip()

@@ -31,7 +31,7 @@ from kdcal_core.audit.report.happenings import (
 from kdcal_core.audit.report.prose import prose
 from kdcal_core.audit.report.references import VERDICTS, references
 from kdcal_core.audit.signing import read_statement
-from kdcal_core.audit.words import FINDING_WORDS, date_text, limits_text
+from kdcal_core.audit.words import FINDING_WORDS, approval_text, date_text, limits_text
 from kdcal_core.charts.chart import FONT
 from kdcal_core.charts.palette import palette
 from kdcal_core.checks import check_of, limit_text
@@ -114,6 +114,7 @@ def _context(content: AuditContent, audit: Audit | None, project: Project | None
         "mark": sections.MARKS[content.checked.verdict],
         "leading": sections.leading(content, audit),
         "signatures": signatures(project, audit) if audit is not None else (),
+        "approval_words": approval_text(audit) if audit is not None else "",
         "limits_words": limits_text(audit, project) if audit is not None else "",
         "families": rows,
         "counts": sections.counts_text(content),
