@@ -22,7 +22,7 @@ _SHOWS = ("list", "show", "compare", "key")
 """Actions of `kdcal audit` that print what was asked for and nothing else."""
 _AS_JSON = (
     *("run", "compare", "verify", "export", "import", "backup", "restore", "expire"),
-    *("submit", "approve", "reject", "comment"),
+    *("submit", "approve", "reject", "supersede", "comment"),
 )
 _NEGATIVE = re.compile(r"-[\d.]")  # no option begins like this
 _ROWS = "rows for --model (CSV, Parquet); - is standard input"
@@ -299,13 +299,19 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
 
     for name, what in (
         ("submit", "submit a draft: it does not change any more"),
-        ("approve", "approve a submitted audit"),
-        ("reject", "reject a submitted audit"),
+        ("approve", "approve a submitted audit, with the reason where its verdict is not pass"),
+        ("reject", "reject a submitted audit, with the reason"),
+        ("supersede", "let another approved audit take the place of an approved one"),
         ("comment", "write a comment on an audit"),
     ):
         one = action(name, what)
         one.add_argument("audit", metavar="AUDIT", help="the beginning of its id")
-        one.add_argument("--words", metavar="TEXT", help="the reason, or the comment")
+        if name == "supersede":
+            one.add_argument("--by", metavar="NEWER", required=True, help="that of the other one")
+        else:
+            one.add_argument(
+                "--words", metavar="TEXT", default="", help="the reason, or the comment"
+            )
         one.add_argument("--receipt", metavar="FILE", help="write a receipt to this file")
 
     for name, one in actions.choices.items():

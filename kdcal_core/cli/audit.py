@@ -356,7 +356,9 @@ def deliver(record: Record | None = None) -> None:
             deliver_before_exit(record or the_record())
 
 
-def _step(make: Callable[[Any, str, str], Any]) -> Callable[[argparse.Namespace], Report]:
+def _step(
+    make: Callable[[Any, str, argparse.Namespace], Any],
+) -> Callable[[argparse.Namespace], Report]:
     """An action that adds an event to an audit."""
 
     def carry_out(options: argparse.Namespace) -> Report:
@@ -367,9 +369,7 @@ def _step(make: Callable[[Any, str, str], Any]) -> Callable[[argparse.Namespace]
             keep_the_record(options.receipt)
         record = the_record()
         project, audit = find_audit(record, options.audit)
-        number = record.write(
-            project.id, make(room, audit.id, options.words or ""), record.acting(project)
-        )
+        number = record.write(project.id, make(room, audit.id, options), record.acting(project))
         state = record.project(project.id).audits[audit.id].state
         if options.receipt:
             receipt = json.dumps(record.receipt(project.id, audit.id), indent=2)
@@ -391,6 +391,11 @@ def _step(make: Callable[[Any, str, str], Any]) -> Callable[[argparse.Namespace]
     return carry_out
 
 
+def _superseded(room: Any, audit: str, options: argparse.Namespace) -> Any:
+    """The event of an audit whose place another one of the record takes."""
+    return room.AuditSuperseded(audit, find_audit(the_record(), options.by)[1].id)
+
+
 _ACTIONS: dict[str, Callable[[argparse.Namespace], Report]] = {
     "run": _run,
     "init": _init,
@@ -407,10 +412,11 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace], Report]] = {
     "key": print_key,
     "admit": admit_key,
     "notify": _notify,
-    "submit": _step(lambda room, audit, words: room.AuditSubmitted(audit)),
-    "approve": _step(lambda room, audit, words: room.AuditApproved(audit, words)),
-    "reject": _step(lambda room, audit, words: room.AuditRejected(audit, words)),
-    "comment": _step(lambda room, audit, words: room.Commented(audit, words)),
+    "submit": _step(lambda room, audit, _: room.AuditSubmitted(audit)),
+    "approve": _step(lambda room, audit, given: room.AuditApproved(audit, given.words)),
+    "reject": _step(lambda room, audit, given: room.AuditRejected(audit, given.words)),
+    "supersede": _step(_superseded),
+    "comment": _step(lambda room, audit, given: room.Commented(audit, given.words)),
 }
 
 

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 from audit_words import said
 
-from kdcal_core.audit import Moment, Record, RetentionSet, read_content
+from kdcal_core.audit import Moment, Record, RetentionSet, read_content, system_user
 from kdcal_core.audit.config_file import config_of
 from kdcal_core.cli import audit_keeping, main
 from kdcal_core.cli.terminal import width
@@ -180,6 +180,26 @@ def test_the_record_s_commands(home: Path, capsys: pytest.CaptureFixture[str]) -
     assert said(capsys, "verify", *receipts, "--quiet") == ""
     assert "begins with 'zzz'" in said(capsys, "show", "zzz", code=2)
     assert "no project 'Fraud'" in said(capsys, "verify", "--project", "Fraud", code=2)
+
+
+def test_an_approved_audit_is_superseded(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KDCAL_HOME", str(home / "steps"))
+    record, me = Record(), system_user()
+    project = record.create("Income", me)
+    content = read_content(Path("before/audit.json").read_bytes())
+    older, newer = (record.draft(project.id, content, me).id for _ in range(2))
+    for one in (older, newer):
+        said(capsys, "submit", one)
+        assert "needs its reason" in said(capsys, "approve", one, code=2)
+        if one == newer:
+            both = ("supersede", older, "--by", newer)
+            assert "Only another approved audit" in said(capsys, *both, code=2)
+        assert "is approved" in said(capsys, "approve", one, "--words", "For triage only.")
+    assert "begins with 'zzzz'" in said(capsys, "supersede", older, "--by", "zzzz", code=2)
+    assert f"the audit {older} is superseded" in said(capsys, "supersede", older, "--by", newer)
+    assert record.project(project.id).audits[older].superseded_by == newer
 
 
 def test_a_backup_is_restored_elsewhere(
