@@ -46,6 +46,8 @@ class Gate:
         Where it is in the record; empty if it is in none.
     receipt : dict or None
         That the record gave for it.
+    locked, results_known
+        As of `AuditDrafted`.
     """
 
     content: AuditContent
@@ -53,6 +55,8 @@ class Gate:
     project: str = ""
     audit: str = ""
     receipt: dict[str, Any] | None = None
+    locked: int | None = None
+    results_known: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -198,7 +202,9 @@ def end_gate(started: StartedGate, asked: AskedGate, content: AuditContent) -> G
     if record is None or project is None or who is None:
         return Gate(content, code)
     audit = record.draft(project.id, content, who, begun=asked.begun)
-    return Gate(content, code, project.id, audit.id, record.receipt(project.id, audit.id))
+    receipt, facts = record.receipt(project.id, audit.id), audit.facts
+    named = (project.id, audit.id)
+    return Gate(content, code, *named, receipt, facts.locked, facts.results_known)
 
 
 def assert_passes(config: str | Path | AuditConfig, **more: Any) -> Gate:

@@ -36,7 +36,16 @@ def gate_json(gate: Gate) -> dict[str, Any]:
             for one in content.subject.tables
         ],
         "judged": {"set": content.subject.which, "rows": content.checked.n},
-        "record": {"project": gate.project, "audit": gate.audit} if gate.audit else None,
+        "baseline": content.baseline
+        and {"name": content.baseline.name, "sha256": content.baseline.digest},
+        "record": {
+            "project": gate.project,
+            "audit": gate.audit,
+            "locked": gate.locked,
+            "results_known": gate.results_known,
+        }
+        if gate.audit
+        else None,
         "checks": [
             {
                 "code": one.code,

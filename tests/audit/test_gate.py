@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
@@ -136,6 +137,7 @@ def test_not_enough_evidence_counts_as_configured(
 
 def test_the_json_follows_its_published_schema(passed: Gate, failed: Gate) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert (gate_json(passed)["baseline"], gate_json(passed)["record"]) == (None, None)
     for gate in (passed, failed):
         jsonschema.validate(json.loads(json_text(gate)), SCHEMA)
         assert gate_json(gate)["exit_code"] == gate.exit_code
@@ -226,8 +228,29 @@ def test_against_the_latest_approved_audit(place: Place, tmp_path: Path) -> None
     assert gate.content.checked.results[0].worst.estimate.label == "ECE minus the baseline's"
     assert "The limits of KC001 compare with it." in gate.content.baseline_text
     assert "The limits of KC001 compare with it" in markdown_report(gate.content)
+    written = gate_json(gate)
+    jsonschema.validate(written, SCHEMA)
+    stored = content_bytes(first.content)
+    compared = {"name": first.content.title, "sha256": hashlib.sha256(stored).hexdigest()}
+    assert written["baseline"] == compared
     unused = replace(gate.content, limits={"KC001": Limit(high=0.02)})
     assert "No limit compares with it." in unused.baseline_text
+
+
+def test_the_json_says_whether_limits_were_locked_before_results(tmp_path: Path) -> None:
+    record, files = Record(tmp_path / "audits"), predictions(tmp_path, 1.0)
+    asked = config(files, project="P", codes=("KC002",))
+    first, later = (
+        run_gate(replace(asked, limits=limits), record=record, who=ME)
+        for limits in ({}, {"KC002": Limit(-0.5, 0.5)})
+    )
+    for gate, number in ((first, 2), (later, 4)):
+        written = gate_json(gate)
+        jsonschema.validate(written, SCHEMA)
+        facts = record.project(gate.project).audits[gate.audit].facts
+        assert (written["record"]["locked"], facts.locked) == (number, number)
+        assert written["record"]["results_known"] == facts.results_known
+    assert gate_json(later)["record"]["results_known"].startswith("since ")
 
 
 def test_audits_of_one_record_know_how_far_their_rows_overlap(place: Place, tmp_path: Path) -> None:
