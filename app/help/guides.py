@@ -60,22 +60,24 @@ def read_guide(name: str) -> Guide:
 
 
 def checks_table() -> str:
-    """Every check with its question and default limit, as a Markdown table.
+    """Every check with its question, default limit and test against chance, as a Markdown table.
 
     Examples
     --------
     >>> print(chr(10).join(checks_table().split(chr(10))[:3]))
-    | code | check | question | default limit |
-    |---|---|---|---|
-    | KC001 | Overall calibration | Do events happen as often as stated? | at most 0.05 |
+    | code | check | question | default limit | against chance |
+    |---|---|---|---|---|
+    | KC001 | Overall calibration | Do events happen as often as stated? | at most 0.05 | yes |
     """
     from kdcal_core.checks import CHECKS, limit_text
 
     rows = (
-        f"| {one.code} | {one.title} | {one.question} | {limit_text(one.limit, one)} |"
+        f"| {one.code} | {one.title} | {one.question} | {limit_text(one.limit, one)} "
+        f"| {'yes' if 'chance' in one.ways else 'no'} |"
         for one in CHECKS.values()
     )
-    return "\n".join(["| code | check | question | default limit |", "|---|---|---|---|", *rows])
+    head = "| code | check | question | default limit | against chance |"
+    return "\n".join([head, "|---|---|---|---|---|", *rows])
 
 
 def on_screen(text: str, review: str | None = None) -> str:

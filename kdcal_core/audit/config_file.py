@@ -14,7 +14,7 @@ from kdcal_core.audit.config import (
 from kdcal_core.audit.content import AuditContent, Subject
 from kdcal_core.checks import CHECKS, check_of
 from kdcal_core.review import Decision, Limit
-from kdcal_core.text import in_sentence, printable
+from kdcal_core.text import in_sentence, listed, printable
 
 COMMAND = "kdcal audit run --config audit.toml --out audit"
 _OF_AN_EVENT = ("auc_at_least", "rate_change_at_most")
@@ -82,8 +82,8 @@ def config_text(
         *(f"{key} = {value}" for key, value in _roles(subject)),
         "",
         "# A check passes where its whole interval is within the limit, and fails where it is",
-        '# wholly beyond. against = "chance": no more than a calibrated model of this size would',
-        '# show. against = "baseline": the difference from the audit under [baseline].',
+        '# wholly beyond. against = "baseline": the difference from the audit under [baseline].',
+        *_chance_lines(limits),
     ]
     for code, limit in limits.items():
         check = check_of(code)
@@ -101,6 +101,14 @@ def config_text(
         lines += ["", "# [baseline]", '# audit = "earlier/audit.json"']
     lines += ["", *_watch_lines(subject)]
     return "\n".join([*lines, ""])
+
+
+def _chance_lines(codes: Iterable[str]) -> Iterator[str]:
+    """Which of the checks can have a limit against chance, as a comment."""
+    tested = [code for code in codes if "chance" in check_of(code).ways]
+    if tested:
+        yield '# against = "chance": no more than a calibrated model of this size would show. It is'
+        yield f"# only for {listed(tested, len(tested))}, which have a test of that."
 
 
 def _decision_lines(decision: Decision) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from dataclasses import fields, replace
 from pathlib import Path
@@ -172,6 +173,23 @@ def test_what_init_writes_asks_what_the_review_asks(tmp_path: Path, review: Revi
     assert found.event == review.classes[review.event or 0]
     assert found.limits["KC001"].against == "value"
     assert math.isinf(found.limits["KC001"].low)
+
+
+def test_a_written_configuration_names_the_checks_with_a_limit_against_chance(
+    tmp_path: Path, review: Review
+) -> None:
+    text = written(review, {"model": "m.skops", "calibration": "c.csv"})
+    (said,) = re.findall(r"# only for (.*), which have a test of that", text)
+    for code in limits_of(review.task):
+        ends = rf"(?<=\[limits.{code}\]\n)[^[#]*"
+        chance = re.sub(ends, 'against = "chance"\n', text)
+        if code in said:
+            assert read(tmp_path, chance).limits[code].against == "chance"
+        else:
+            with pytest.raises(InputError, match="no limit against chance"):
+                read(tmp_path, chance)
+    subject, few = subject_of(review, audit_settings(review)), {"KC002": Limit(-0.1, 0.1)}
+    assert 'against = "chance"' not in config_text(subject, few, title="t")
 
 
 def test_a_chosen_threshold_and_costs_are_written(tmp_path: Path, review: Review) -> None:
