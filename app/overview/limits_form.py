@@ -204,7 +204,7 @@ def _save(
                 _number(row["At most"], math.inf, check),
                 against,  # type: ignore[arg-type]
             )
-            check.limited(chosen)
+            check.chosen(chosen)
         except InputError as error:
             session.error_box(_of_check(error, check.title))
             return

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -331,8 +333,16 @@ def _known(found: Mapping[str, Any], known: Collection[str], table: str) -> None
 
 
 def _suggested(name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"Did you mean {near[0]!r}?" if near else f"Known are {listed(known, 20)}."
+    near = difflib.get_close_matches(name, known, n=len(known), cutoff=0.5)
+    if not near:
+        return f"Known are {listed(known, 20)}."
+
+    def likeness(one: str) -> tuple[float, int]:
+        """How like the name it is; of those that are equally like, how long they begin alike."""
+        begin = takewhile(lambda signs: signs[0] == signs[1], zip(one, name, strict=False))
+        return difflib.SequenceMatcher(None, one, name).ratio(), len(list(begin))
+
+    return f"Did you mean {max(near, key=likeness)!r}?"
 
 
 def _check_kind(where: str, value: Any, kind: type) -> None:
@@ -438,7 +448,7 @@ def _limits(found: Any) -> dict[str, Limit]:
                 float(ends.get("at_most", math.inf)),
                 ends.get("against", "value"),
             )
-            limits[code] = CHECKS[code].limited(limit)
+            limits[code] = CHECKS[code].chosen(limit)
         except OverflowError as error:
             raise InputError(
                 f"limits.{code} has a number that is too large", fix="Leave that end out."
@@ -464,6 +474,9 @@ def _watch(found: Mapping[str, Any]) -> WatchLimits:
 def _require_check(code: str) -> None:
     if code in CHECKS:
         return
+    number = re.fullmatch(r"KC0*(\d{1,3})", code.upper())
+    if number is not None and (meant := f"KC{number[1]:0>3}") in CHECKS:
+        raise InputError(f"There is no check {code[:60]!r}", fix=f"Did you mean {meant!r}?")
     named = {one.title.lower(): one.code for one in CHECKS.values()}
     near = difflib.get_close_matches(code.lower().replace("_", " "), named, n=1, cutoff=0.6)
     fix = f"Did you mean {named[near[0]]} ({near[0]})?" if near else _suggested(code, tuple(CHECKS))

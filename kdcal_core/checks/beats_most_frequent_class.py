@@ -48,6 +48,7 @@ Check(
     family="data",
     tasks=("classification",),
     limit=Limit(low=0.0),
+    bounds=(-1.0, 1.0),
     percent=True,
     measured=_measured,
     remedy="Check that the target and the order of the classes are right, and whether the model is "

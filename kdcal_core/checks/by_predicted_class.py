@@ -41,6 +41,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.05, 0.05),
+    bounds=(-1.0, 1.0),
     percent=True,
     measured=_measured,
     remedy="Find out where rows of this predicted class are wrong, and recalibrate (kdcal "

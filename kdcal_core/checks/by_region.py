@@ -126,6 +126,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.1, 0.1),
+    bounds=(-1.0, 1.0),
     measured=_measured,
     remedy="Look at the region's rule, and calibrate region by region if it lasts on other rows.",
     page="regions",

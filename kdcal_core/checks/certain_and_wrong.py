@@ -44,6 +44,7 @@ Check(
     family="data",
     tasks=("classification",),
     limit=Limit(high=0.02),
+    bounds=(0.0, 1.0),
     percent=True,
     measured=_measured,
     remedy="A probability of exactly 1 that is wrong costs without limit in log loss. A forest of "

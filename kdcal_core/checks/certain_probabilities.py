@@ -32,6 +32,7 @@ Check(
     family="data",
     tasks=("classification",),
     limit=Limit(high=0.5),  # forests and neighbours state certainty for many rows
+    bounds=(0.0, 1.0),
     percent=True,
     measured=_measured,
     remedy="The columns may hold the predicted class, or the model rounds. Give the probabilities "

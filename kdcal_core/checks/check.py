@@ -136,6 +136,8 @@ class Check:
         from one. Those of a search do not.
     fault_below : str
         The clause where the estimate is below the limit, if that is another fault; else empty.
+    bounds : tuple of two float
+        The least and the largest value that its estimates can have; infinite where it is not known.
     lasting : bool
         Whether no calibrator repairs a fail, or not for sure; the remedy says what does.
     above : str
@@ -171,6 +173,7 @@ class Check:
     repairs: Repairs | None = None
     comparable: bool = True
     fault_below: str = ""
+    bounds: tuple[float, float] = (-math.inf, math.inf)
     lasting: bool = False
     above: str = ""
     from_summary: Way[SummaryEvidence] | None = field(default=None, repr=False)
@@ -216,6 +219,26 @@ class Check:
                 fix="Give it a limit for the estimate itself.",
             )
         return limit
+
+    def chosen(self, limit: Limit) -> Limit:
+        """As `limited`, for a limit that is chosen now: its ends lie where estimates can.
+
+        Earlier versions allowed others, and what they stored stays readable.
+
+        Raises
+        ------
+        InputError
+            As `limited`, and for an end beyond the bounds.
+        """
+        low, high = self.bounds
+        ends = [one for one in (limit.low, limit.high) if math.isfinite(one)]
+        if limit.against == "value" and any(not low <= one <= high for one in ends):
+            raise InputError(
+                f"Values of the check {self.code} ({self.title.lower()}) are "
+                f"{limit_text(Limit(low, high), self)}, and the limit is {limit_text(limit, self)}",
+                fix="Give ends within that range.",
+            )
+        return self.limited(limit)
 
     def offer(self) -> None:
         """Put the check into the list.

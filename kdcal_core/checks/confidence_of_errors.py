@@ -58,6 +58,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(high=0.9),
+    bounds=(0.0, 1.0),
     percent=True,
     measured=_measured,
     remedy="Look at the wrong rows with the highest confidence: wrong labels, copies of other "

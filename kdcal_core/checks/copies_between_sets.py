@@ -5,15 +5,18 @@ from __future__ import annotations
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.diagnostics import Estimate
+from kdcal_core.errors import InputError
 from kdcal_core.evaluation.overlap import shared
 from kdcal_core.review import Limit
 
+_ALONE = "It needs a second table"
+_SECOND = "Give the training rows, or a calibration set besides these rows."
 _FIVE_ERRORS = 1e-6  # about the p value of matches five standard errors beyond chance
 
 
 def _needs(evidence: Evidence) -> str | None:
     if evidence.sets is None:
-        return "There is no other table to compare the rows with."
+        return f"{_ALONE}. {_SECOND}"
     return None
 
 
@@ -25,9 +28,12 @@ def _parts(evidence: Evidence) -> list[Part]:
     assert evidence.sets is not None
     tables = {one.kind: one for one in evidence.sets() if one.kind != "foreign"}
     judged = tables.pop(evidence.rows.name)  # type: ignore[call-overload]
+    tables.pop("evaluation", None)  # it is judged against others, and they not against it
+    if not tables:
+        raise InputError(_ALONE, fix=_SECOND)
     parts = []
     for kind, other in tables.items():
-        if kind == "evaluation" or (found := shared(judged, other)) is None:
+        if (found := shared(judged, other)) is None:
             continue
         value, low, high = found.share
         estimate = Estimate(
@@ -57,6 +63,7 @@ Check(
     family="data",
     tasks=("classification", "regression"),
     limit=Limit(against="chance"),
+    bounds=(0.0, 1.0),
     percent=True,
     measured=_measured,
     remedy="Take the copies out of the judged rows, and check how the sets were drawn. Results on "

@@ -33,6 +33,7 @@ Check(
     family="usefulness",
     tasks=("classification",),
     limit=Limit(low=0.7),
+    bounds=(0.0, 1.0),
     lasting=True,
     measured=_measured,
     remedy="No calibrator can change the order of the rows by much. The model needs better "

@@ -49,6 +49,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(high=0.25),
+    bounds=(0.0, 1.0),
     measured=_measured,
     remedy="Most models stay sure far from their data. Use the kernel density version of a forest "
     "or a network, or refuse rows that lie outside the training data.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 from kdcal_core.checks.bias import needs_spread
@@ -88,6 +89,7 @@ Check(
     family="usefulness",
     tasks=("regression",),
     limit=Limit(high=0.05),
+    bounds=(-math.inf, 1.0),
     percent=True,
     measured=_measured,
     remedy="A repair is worth it: compare the recalibrators on these rows, and use the one "

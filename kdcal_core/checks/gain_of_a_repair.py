@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 from kdcal_core.checks.check import Check, Part, Repairs
@@ -67,6 +68,7 @@ Check(
     family="usefulness",
     tasks=("classification",),
     limit=Limit(high=0.05),
+    bounds=(-math.inf, 1.0),
     percent=True,
     measured=_measured,
     remedy="A repair is worth it: recalibrate (kdcal calibrate), and audit the calibrated version.",

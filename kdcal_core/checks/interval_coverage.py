@@ -62,6 +62,7 @@ Check(
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.05, 0.05),
+    bounds=(-1.0, 1.0),
     percent=True,
     measured=_measured,
     remedy="Too few outcomes inside: the distributions are too narrow. Recalibrate them, and look "

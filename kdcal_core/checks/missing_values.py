@@ -29,6 +29,7 @@ Check(
     family="data",
     tasks=("classification", "regression"),
     limit=Limit(high=0.2),
+    bounds=(0.0, 1.0),
     percent=True,
     measured=_measured,
     remedy="Find out why the values are missing, and whether they were missing as often in "

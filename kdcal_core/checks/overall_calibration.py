@@ -50,6 +50,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(high=0.05),
+    bounds=(0.0, 1.0),
     measured=_measured,
     remedy="Recalibrate (kdcal calibrate), and audit the calibrated version. The reliability "
     "diagram shows where the curve leaves the diagonal.",

@@ -44,6 +44,7 @@ Check(
     family="calibration",
     tasks=("regression",),
     limit=Limit(high=0.05),
+    bounds=(0.0, 0.5),
     measured=_measured,
     remedy="Recalibrate the distributions. The PIT histogram shows whether they lie too low, too "
     "high, or are too narrow or too wide.",

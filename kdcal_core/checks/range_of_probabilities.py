@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
@@ -26,6 +28,7 @@ Check(
     family="data",
     tasks=("classification",),
     limit=Limit(low=1.0),  # odds 2.7 times as high at one end as at the other
+    bounds=(0.0, math.inf),
     measured=_measured,
     remedy="The model says nearly the same of every row, such as 40 to 60%. Check that the "
     "columns hold its probabilities and that its inputs vary. If so, it knows little here.",

@@ -36,6 +36,7 @@ Check(
     family="data",
     tasks=("classification",),
     limit=Limit(low=0.5),
+    bounds=(0.0, 1.0),
     lasting=True,
     measured=_measured,
     remedy="No calibrator repairs that. An area below one half usually means that two classes are "

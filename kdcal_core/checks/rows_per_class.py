@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,6 +37,7 @@ Check(
     family="data",
     tasks=("classification",),
     limit=Limit(low=FEW_ROWS),
+    bounds=(0.0, math.inf),
     measured=_measured,
     remedy="Add held-out rows of the rare classes, or leave conclusions about them out.",
     page="load",

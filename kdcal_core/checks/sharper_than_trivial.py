@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from kdcal_core.checks.bias import needs_spread, needs_spread_of_summary
 from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
@@ -59,6 +61,7 @@ Check(
     family="usefulness",
     tasks=("regression",),
     limit=Limit(low=0.0),
+    bounds=(-math.inf, 1.0),
     lasting=True,
     measured=_measured,
     remedy="The spread of all outcomes would be as good a forecast. Check that outcome and "

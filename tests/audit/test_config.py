@@ -88,6 +88,16 @@ BAD = {
     "a table": ("[audti]\n", "'\\[audti\\]'.*Did you mean 'audit'"),
     "a key": (START + 'traget = "y"', "roles.traget.*Did you mean 'target'"),
     "a check": (START + "[limits.KC0001]\nat_most = 1", "no check 'KC0001'.*Did you mean 'KC001'"),
+    "a check with a lost digit": (START + "[limits.KC01]\nat_most = 1", "Did you mean 'KC001'"),
+    "a check in small letters": (START + "[limits.kc201]\nat_most = 1", "Did you mean 'KC201'"),
+    "a check of another number": (START + "[limits.KC012]\nat_most = 1", "Did you mean 'KC01"),
+    "an end that no estimate has": (
+        START + "[limits.KC001]\nat_most = -1",
+        "limits.KC001: Values of the check KC001 .overall calibration. are 0 to 1, and the limit "
+        "is at most −1",
+    ),
+    "a percentage": (START + "[limits.KC005]\nat_least = -5\nat_most = 5", "are −100% to 100%"),
+    "fewer rows than none": (START + "[limits.KC202]\nat_least = -1", "are at least 0"),
     "a title for a code": (
         START + "[limits.overall_calibration]\nat_most = 1",
         "Did you mean KC001 \\(overall calibration\\)",

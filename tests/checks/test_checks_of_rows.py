@@ -23,10 +23,11 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.data.labels import odd_answers
 from kdcal_core.diagnostics import auroc, calibration_slope, confidence_calibration_error, coverage
 from kdcal_core.distributions import Normal, Quantiles, RegressionSet
+from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MEASURES, Space
 from kdcal_core.evaluation.overlap import SetRows
 from kdcal_core.regression import RECALIBRATORS
-from kdcal_core.review import ReviewData
+from kdcal_core.review import Limit, ReviewData
 from kdcal_core.statistics import clopper_pearson
 
 CLASSES = [one for one in CHECKS.values() if "classification" in one.tasks]
@@ -216,6 +217,17 @@ def test_copies_are_counted_beyond_chance() -> None:
     assert found.parts[0].estimate.value == pytest.approx(50 / 200)
 
 
+def test_copies_are_looked_for_only_in_a_second_table() -> None:
+    rows = classified(200)
+    sets = [SetRows("evaluation", pd.DataFrame({"x": rows.proba[:, 1]}), rows.y)]
+    for evidence in (Evidence(rows), Evidence(rows, sets=lambda: sets)):
+        (found,) = measure_checks(evidence, ["KC201"]).checks
+        assert found.why_not == (
+            "It needs a second table. Give the training rows, or a calibration set besides these "
+            "rows."
+        )
+
+
 def test_equal_rows_of_few_values_are_no_copies() -> None:
     rng = np.random.default_rng(0)
     tables = [pd.DataFrame({"x": rng.integers(0, 20, 3000)}) for _ in range(2)]
@@ -338,7 +350,7 @@ def test_sets_that_differ_are_not_stable() -> None:
 def test_a_limit_has_the_unit_of_its_estimates() -> None:
     """Also where there is no answer, in whose place the check says the unit."""
     parts = [
-        (one.code, part.estimate.percent)
+        (one.code, part.estimate)
         for rows in (classified(300), several(300), forecast(300))
         for one in measure_checks(
             Evidence(rows, rows, missing={"x": 1}, **around(rows)),
@@ -347,8 +359,23 @@ def test_a_limit_has_the_unit_of_its_estimates() -> None:
         for part in one.parts
     ]
     assert len({code for code, _ in parts}) > 20
-    others = {code for code, percent in parts if percent != CHECKS[code].percent}
+    others = {code for code, one in parts if one.percent != CHECKS[code].percent}
     assert others == {"KC011", "KC025"}  # parts of both kinds
+    for code, one in parts:
+        least, most = CHECKS[code].bounds
+        assert least <= one.value <= most, (code, one)
+    for check in CHECKS.values():
+        assert check.chosen(check.limit) == check.limit
+
+
+def test_a_limit_beyond_what_estimates_can_be_is_not_chosen() -> None:
+    beyond = {"KC001": Limit(high=-1), "KC101": Limit(low=70), "KC103": Limit(low=2)}
+    for code, limit in beyond.items():
+        with pytest.raises(InputError, match=f"Values of the check {code} .* and the limit is"):
+            CHECKS[code].chosen(limit)
+        assert CHECKS[code].limited(limit) == limit  # one that was stored is still read
+    assert CHECKS["KC001"].chosen(Limit(high=-0.01, against="baseline")).high == -0.01
+    assert CHECKS["KC001"].chosen(Limit(0.0, 1.0)) == Limit(0.0, 1.0)
 
 
 def test_every_check_says_all_that_a_reader_needs() -> None:
