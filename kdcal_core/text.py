@@ -22,6 +22,8 @@ _SIGNS = {ord(sign): f"&#{ord(sign)};" for sign in "\\`*_{}[]()#+-!|<>~$:&\"'=^@
 # Streamlit looks for links, :emoji: and :material/icons: again in the finished text, after
 # entities are resolved; an invisible character keeps these from forming.
 _LATE_SIGNS = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)
+JOINER = "\u200d"  # without a width of its own; between two emoji it makes one of them
+_EMOJI_FORMS = "\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})  # control, format, surrogate, no character
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and signs that leave a blank
 # Words that none of them reads as a sign: letters first, and only marks that are signs elsewhere,
@@ -400,6 +402,8 @@ def is_visible(text: str) -> bool:
 def printable(text: object, limit: int = 2000) -> str:
     """One line without control characters, which a terminal would obey.
 
+    A joiner between two emoji, which makes one of them, stays.
+
     Examples
     --------
     >>> printable("red\\x1b[31m\\nnext")
@@ -408,8 +412,17 @@ def printable(text: object, limit: int = 2000) -> str:
     'xxxx…'
     """
     line = " ".join(str(text)[: 10 * limit].split())
-    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in line)
+    shown = "".join(
+        sign if sign.isprintable() or _joins(line, at) else "\ufffd" for at, sign in enumerate(line)
+    )
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def _joins(line: str, at: int) -> bool:
+    """Whether the sign there joins two emoji; those before it may have a form and a skin tone."""
+    before = line[max(at - 3, 0) : at].rstrip(_EMOJI_FORMS)[-1:]
+    pair = before + line[at + 1 : at + 2]
+    return line[at] == JOINER and [unicodedata.category(one) for one in pair] == ["So", "So"]
 
 
 def _plain(text: object, limit: int) -> str:

@@ -13,6 +13,7 @@ from kdcal_core.text import (
     listed,
     number_text,
     p_text,
+    printable,
     range_text,
     typed,
 )
@@ -90,3 +91,14 @@ def test_bytes_keep_two_figures() -> None:
         "1.0 GiB",
         "3,000 GiB",
     ]
+
+
+def test_a_joiner_is_printed_between_two_emoji_and_nowhere_else() -> None:
+    family, firefighter = "\U0001f469\u200d\U0001f469", "\U0001f469\U0001f3fd\u200d\U0001f692"
+    rainbow = "\U0001f3f3\ufe0f\u200d\U0001f308"
+    for joined in (family, firefighter, rainbow, f"Team {family}\u200d\U0001f467."):
+        assert printable(joined) == joined
+    apart = ("ad\u200dmin", "\u200d\U0001f469", "\U0001f469\u200d", "\U0001f469\u200da", "\u200d")
+    for hidden in (*apart, "\U0001f469\u200d\u200d\U0001f469", "a\ufe0f\u200d\U0001f469"):
+        assert printable(hidden) == hidden.replace("\u200d", "\ufffd")
+    assert printable("\U0001f469\u200c\U0001f469") == "\U0001f469\ufffd\U0001f469"

@@ -22,7 +22,7 @@ from typing import NamedTuple, TextIO
 
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
-from kdcal_core.text import MINUS, printable, typed
+from kdcal_core.text import JOINER, MINUS, printable, typed
 
 SHOWABLE = "kdcal.showable"
 """Error handling of a stream that cannot show every character: a class name must not stop the
@@ -155,11 +155,12 @@ def width(text: str) -> int:
 
     Examples
     --------
-    >>> width("ab"), width("表"), width("e\\u0301")
-    (2, 2, 1)
+    >>> width("ab"), width("表"), width("e\\u0301"), width("👩\\u200d👩")
+    (2, 2, 1, 4)
     """
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
-    return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
+    none = sum(unicodedata.combining(sign) > 0 or sign == JOINER for sign in text)
+    return len(text) + wide - none
 
 
 _WIDTH = 79  # a full line would wrap on some terminals
