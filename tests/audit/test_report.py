@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import io
 import json
 import os
@@ -616,6 +617,16 @@ def test_no_formula_of_ours_stays_in_tex(either: AuditContent) -> None:
     page = Page(html_report(either))
     texts = page.said[page.said.index("4. Charts") : page.said.index("6. Estimates")]
     assert not re.search(r"[$\\]|\*\*", texts)
+
+
+def test_a_comment_has_the_digest_that_the_judged_file_has(content: AuditContent) -> None:
+    (judged,) = (one for one in content.subject.tables if one.part == content.subject.which)
+    said = html.unescape(markdown_report(content))
+    assert f"set (SHA-256 of {judged.name}: `{judged.digest[:12]}`)." in said
+    assert content.rows_digest[:12] not in said
+    tables = tuple(replace(one, files=3) for one in content.subject.tables)
+    folder = replace(content, subject=replace(content.subject, tables=tables))
+    assert f"SHA-256 of the list of its files: `{judged.digest[:12]}`" in markdown_report(folder)
 
 
 def test_a_comment_is_short(either: AuditContent) -> None:

@@ -86,8 +86,11 @@ def _identity(content: AuditContent) -> str:
     chosen = content.calibrator
     if chosen is not None and chosen.rows:
         what += f" with the calibrator {escape_markdown(chosen.title)} (`{chosen.digest[:12]}`)"
-    rows = f"{counted(content.checked.n, 'row')} of the {judged} set (`{content.rows_digest[:12]}`)"
-    return f"{what}, judged on {rows}. kdcal {escape_markdown(content.code.kdcal)}."
+    table = next(one for one in content.subject.tables if one.part == judged)
+    of = "the list of its files" if table.files else escape_markdown(table.name, 120)
+    rows = f"{counted(content.checked.n, 'row')} of the {judged} set"
+    digest = f"SHA-256 of {of}: `{table.digest[:12]}`"
+    return f"{what}, judged on {rows} ({digest}). kdcal {escape_markdown(content.code.kdcal)}."
 
 
 def _predictions(content: AuditContent) -> str:
