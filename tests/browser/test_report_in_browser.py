@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import AXE, FAULTS, SIZE
+from PIL import Image
 
 from kdcal_core.audit import AuditSettings, audit_settings, make_audit
 from kdcal_core.audit.report import html_report, pdf_report, png_of_first_page
@@ -93,4 +95,9 @@ def test_a_report_prints(opened: Opened) -> None:
     printed = pdf_report(opened.html)
     assert printed.startswith(b"%PDF-")
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) > 5
-    assert png_of_first_page(opened.html).startswith(b"\x89PNG")
+    picture = Image.open(io.BytesIO(png_of_first_page(opened.html))).convert("L")
+    assert picture.size == (794, 1123)
+    # nothing is cut at the end: its margin is blank, as that at the top
+    for top in (0, picture.height - 32):
+        (low, high) = picture.crop((0, top, picture.width, top + 32)).getextrema()
+        assert low == high

@@ -16,6 +16,12 @@ VARIABLE = "KDCAL_CHROMIUM"
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _PAGE = (794, 1123)  # A4 at 96 dots an inch
+_MARGIN = 32  # of the body, above and below, in pixels
+# a column as high as the page: the first row that does not fit goes into the next, which is hidden
+_FIRST_PAGE = (
+    f"height: {_PAGE[1] - 2 * _MARGIN}px; columns: 1; column-fill: auto; column-gap: 100vw; "
+    "overflow: hidden"
+)
 _SECONDS = 180
 _FLAGS = (
     "--headless=new",
@@ -79,7 +85,7 @@ def pdf_report(html: bytes) -> bytes:
 
 
 def png_of_first_page(html: bytes) -> bytes:
-    """The beginning of a report as a picture, as large as an A4 page.
+    """The beginning of a report as a picture, as large as an A4 page; it ends below a whole row.
 
     Raises
     ------
@@ -87,7 +93,8 @@ def png_of_first_page(html: bytes) -> bytes:
         As of `pdf_report`.
     """
     size = f"--window-size={_PAGE[0]},{_PAGE[1]}"
-    return _printed(html, "report.png", (size, "--screenshot={}"))
+    page = html.replace(b"<main>", f'<main style="{_FIRST_PAGE}">'.encode(), 1)
+    return _printed(page, "report.png", (size, "--screenshot={}"))
 
 
 def _printed(html: bytes, name: str, asks: tuple[str, ...]) -> bytes:
