@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kdcal_core.data.labels import doubts_of_roles, swapped
@@ -11,14 +13,17 @@ from kdcal_core.review.changes import change_review
 from kdcal_core.review.review import Review, TableInfo
 from kdcal_core.review.steps import set_roles
 from kdcal_core.review.workspace import Workspace
-from kdcal_core.text import in_sentence
+from kdcal_core.text import in_sentence, listed
+
+_NUMBER = re.compile(r"\d[\d.,]*(?<![.,])%?")
 
 
 def open_doubts(review: Review) -> tuple[str, ...]:
     """The doubts that every page shows until they are settled; untrusted text.
 
     There is a doubt for each open question about the columns, for each table without a place, for a
-    guessed class of a single column, and for scored rows that contradict the classes beyond chance.
+    guessed class of a single column, and for scored rows that contradict the classes beyond chance,
+    which is said once where sets differ in numbers alone.
 
     Examples
     --------
@@ -28,7 +33,7 @@ def open_doubts(review: Review) -> tuple[str, ...]:
     columns = tuple(doubt.sentence for doubt in review.doubts)
     guessed = doubts_of_roles(review.roles or Roles(), review.classes)
     tables = (doubt_of_table(review, table) for table in review.unplaced.values())
-    return (*columns, *tables, *guessed, *doubts_of_rows(review))
+    return (*columns, *tables, *guessed, *_said_once(review))
 
 
 def doubt_of_table(review: Review, table: TableInfo) -> str:
@@ -51,12 +56,29 @@ def _truth(review: Review) -> str:
 
 def doubts_of_rows(review: Review) -> tuple[str, ...]:
     """What the scored rows say against the classes, unless it was accepted; untrusted text."""
-    found = (
-        f"{which.capitalize()} set: {in_sentence(doubt)}"
-        for which, info in review.sets.items()
-        for doubt in info.doubts
-    )
-    return tuple(sentence for sentence in found if sentence not in review.accepted)
+    return tuple(_of_sets([which], doubt) for which, doubt in _of_rows(review))
+
+
+def _of_rows(review: Review) -> list[tuple[str, str]]:
+    """Each doubt of scored rows that was not accepted, with its set."""
+    found = [(which, one) for which, info in review.sets.items() for one in info.doubts]
+    return [(which, one) for which, one in found if _of_sets([which], one) not in review.accepted]
+
+
+def _of_sets(sets: Sequence[str], doubt: str) -> str:
+    return f"{listed(sets).capitalize()} set: {in_sentence(doubt)}"
+
+
+def _said_once(review: Review) -> Iterator[str]:
+    """The doubts of scored rows, of which those that differ in numbers alone are one."""
+    alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for which, doubt in _of_rows(review):
+        alike.setdefault(tuple(_NUMBER.split(doubt)), []).append((which, doubt))
+    for (first, *words), same in alike.items():
+        each = zip(*(_NUMBER.findall(doubt) for _, doubt in same), strict=True)
+        numbers = [one[0] if len({*one}) == 1 else listed(one) for one in each]
+        said = "".join(f"{number}{more}" for number, more in zip(numbers, words, strict=True))
+        yield _of_sets([which for which, _ in same], first + said)
 
 
 def accept_rows(workspace: Workspace, review_id: str) -> Review:

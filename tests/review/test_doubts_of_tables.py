@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from kdcal_core.review import (
     add_model,
     add_table,
     create_review,
+    doubts_of_rows,
     first_look,
     open_doubts,
     read_review,
@@ -206,3 +208,24 @@ def test_percentages_with_their_sign_are_scored_as_shares(workspace: Workspace) 
     scored = score(workspace, review.id).sets["calibration"]
     assert scored.accuracy == plain.sets["calibration"].accuracy
     assert scored.doubts == plain.sets["calibration"].doubts == ()
+
+
+def test_what_differs_between_sets_in_numbers_alone_is_said_once(workspace: Workspace) -> None:
+    rare = np.random.default_rng(1).random(N) < P / 8
+    early, late = (pd.DataFrame({"p_1": P[at::2], "y": rare[at::2].astype(int)}) for at in (0, 1))
+    review = loaded(workspace, early)
+    content = io.BytesIO(late.to_csv(index=False).encode())
+    add_table(workspace, review.id, "evaluation", content, "later.csv")
+    scored = score(workspace, review.id)
+    assert len(doubts_of_rows(scored)) == 2
+    (sentence,) = open_doubts(scored)
+    right = [f"{((one['p_1'] > 0.5) == one['y']).mean():.1%}" for one in (early, late)]
+    none = [f"{1 - one['y'].mean():.1%}" for one in (early, late)]
+    assert right[0] != right[1]
+    assert sentence.startswith(
+        f"Calibration and evaluation set: {' and '.join(right)} of the rows are predicted right, "
+        f"fewer than by always naming the most frequent class ({' and '.join(none)}). "
+    )
+    first, second = doubts_of_rows(scored)
+    assert open_doubts(replace(scored, accepted=(first,))) == (second,)
+    assert open_doubts(accept_rows(workspace, review.id)) == ()
