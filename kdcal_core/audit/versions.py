@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isclose, isfinite
+from math import isclose
 from typing import Any
 
 from kdcal_core.audit.content import AuditContent, Subject
@@ -404,10 +404,9 @@ def _twin(found: Mapping[str, _Named], part: JudgedPart) -> str | None:
 def _judged(result: CheckResult, part: JudgedPart, sums: GroupSums | None) -> _Named:
     several = part.own.label if len(result.parts) > 1 else ""
     label = f"{result.check.title}: {part.name or several}".removesuffix(": ")
-    estimate, limit = part.own, result.check.limit
-    if result.check.of_rows or (isfinite(limit.low) and isfinite(limit.high)):
-        # more rows are no better model, and what must lie between two ends is best between them
-        estimate = replace(estimate, lower_is_better=None)
+    estimate, target = part.own, result.check.target
+    if result.check.of_rows or target is not None:  # more rows are no better model
+        estimate = replace(estimate, lower_is_better=None, target=target)
     return _Named(label, estimate, result.code, result.limit, part.verdict, sums)
 
 

@@ -27,9 +27,11 @@ _CHANGES = """
 Each line is an estimate that both @OF@ have: @MINUS@. Estimates have
 different units, so each difference is drawn in units of the longer half of its own 95% interval.
 **An interval that leaves the dashed line** is a difference beyond chance: red where @ONE@
-is worse, green where it is better, slate grey where neither direction is better. Hollow marks
-cannot be told apart. The numbers on the right are in the estimate's own unit. What lies further out
-than six half widths is drawn at the edge.
+is worse, green where it is better, slate grey where neither is better. Hollow marks
+cannot be told apart. An estimate with a best value (0 of a gap, 1 of a slope, the stated level of a
+coverage) is better where it came nearer to it beyond chance, from whichever side; it is grey where
+it crossed to the other side and may be as far away as before. The numbers on the right are in the
+estimate's own unit. What lies further out than six half widths is drawn at the edge.
 
 @INTERVALS@
 """
@@ -243,7 +245,7 @@ def changed_words(
     parts = parts or [f"neither better nor worse{against}"]
     if other:
         verb = "differs" if other == 1 else "differ"
-        parts.append(f"{other:,} {verb} where neither direction is better")
+        parts.append(f"{other:,} {verb} where neither is better")
     if same:
         alike = listed(list(dict.fromkeys(found["not told apart"])), 3, between=";")
         parts.append(f"{same:,} of {n:,} estimates cannot be told apart: {alike}")

@@ -53,6 +53,7 @@ Check(
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.1, 0.1),
+    target=0.0,
     measured=_measured,
     remedy="Check units and that these rows are like the training rows. Recalibration moves the "
     "distributions back.",

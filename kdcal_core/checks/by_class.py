@@ -65,6 +65,7 @@ Check(
     tasks=("classification",),
     limit=Limit(-0.03, 0.03),
     bounds=(-1.0, 1.0),
+    target=0.0,
     percent=True,
     measured=_measured,
     remedy="Check that these rows have the mix of classes that the model was trained for. If "

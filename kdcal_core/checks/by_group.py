@@ -81,6 +81,7 @@ Check(
     tasks=("classification",),
     limit=Limit(-0.05, 0.05),
     bounds=(-1.0, 1.0),
+    target=0.0,
     measured=_measured,
     remedy="Find out whether the groups differ in inputs, in labels or in rows; calibrate by "
     "group only where the law and the use allow it. Groups shows what a calibrator does to each.",

@@ -42,6 +42,7 @@ Check(
     tasks=("classification",),
     limit=Limit(-0.05, 0.05),
     bounds=(-1.0, 1.0),
+    target=0.0,
     percent=True,
     measured=_measured,
     remedy="Find out where rows of this predicted class are wrong, and recalibrate (kdcal "

@@ -127,6 +127,7 @@ Check(
     tasks=("classification",),
     limit=Limit(-0.1, 0.1),
     bounds=(-1.0, 1.0),
+    target=0.0,
     measured=_measured,
     remedy="Look at the region's rule, and calibrate region by region if it lasts on other rows.",
     page="regions",

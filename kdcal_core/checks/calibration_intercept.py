@@ -32,6 +32,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.3, 0.3),  # odds within a third of what is stated
+    target=0.0,
     measured=_measured,
     remedy="Check that these rows have the share of events that the model was trained for. If "
     "they do, calibrate it: one number added to the log odds is enough where the slope is right.",

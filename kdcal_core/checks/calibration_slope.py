@@ -32,6 +32,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(0.8, 1.25),
+    target=1.0,
     measured=_measured,
     remedy="Recalibrate on fresh rows (kdcal calibrate), and audit the calibrated version. A "
     "slope below 1 often means that the model was fitted too closely to its training rows.",

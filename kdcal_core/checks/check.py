@@ -134,6 +134,9 @@ class Check:
     comparable : bool
         Whether other reviews have the same parts, so that a limit may apply to the difference
         from one. Those of a search do not.
+    target : float, optional
+        The best value of the estimates, where it is neither the lowest nor the highest. Of two
+        audits the one that is nearer to it is better.
     fault_below : str
         The clause where the estimate is below the limit, if that is another fault; else empty.
     bounds : tuple of two float
@@ -172,6 +175,7 @@ class Check:
     place: str = ""
     repairs: Repairs | None = None
     comparable: bool = True
+    target: float | None = None
     fault_below: str = ""
     bounds: tuple[float, float] = (-math.inf, math.inf)
     lasting: bool = False

@@ -53,6 +53,7 @@ Check(
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.1, 0.1),
+    target=0.0,
     measured=_measured,
     remedy="Find out whether the groups differ in inputs or in rows, and recalibrate locally.",
     page="groups",

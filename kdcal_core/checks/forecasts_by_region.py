@@ -52,6 +52,7 @@ Check(
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.15, 0.15),
+    target=0.0,
     measured=_measured,
     remedy="Opposite faults can cancel over all rows. Look at the places, and recalibrate locally.",
     page="regions",

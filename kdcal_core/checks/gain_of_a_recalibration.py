@@ -73,6 +73,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
                 name="CRPS gained by the recalibrator, as a share of the model's",
                 label="CRPS gained",
                 percent=True,
+                lower_is_better=True,
             ),
             one.title,
         )

@@ -52,6 +52,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
                 name="Log loss gained by the calibrator, as a share of the model's",
                 label="Log loss gained",
                 percent=True,
+                lower_is_better=True,
             ),
             method.name,
         )

@@ -39,6 +39,7 @@ def _parts(found: Coverage) -> list[Part]:
             low=held.low - one.level,
             high=held.high - one.level,
             expected=None,
+            target=0.0,
         )
         parts.append(Part(gap, f"the {named}"))
     return parts
@@ -63,6 +64,7 @@ Check(
     tasks=("regression",),
     limit=Limit(-0.05, 0.05),
     bounds=(-1.0, 1.0),
+    target=0.0,
     percent=True,
     measured=_measured,
     remedy="Too few outcomes inside: the distributions are too narrow. Recalibrate them, and look "

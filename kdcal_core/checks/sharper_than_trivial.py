@@ -27,6 +27,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         level=level,
         name=CRPS_SKILL[0],
         label=CRPS_SKILL[1],
+        lower_is_better=False,
     )
     return [Part(found)]
 

@@ -26,6 +26,7 @@ Check(
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.05, 0.05),
+    target=0.0,
     measured=_measured,
     remedy="A calibrator is fitted to the calibration set, so it does not suit rows that "
     "differ. Find out how the two were drawn: by time, by place, or by a filter.",

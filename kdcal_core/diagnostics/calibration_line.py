@@ -329,4 +329,5 @@ def _estimate(what: str, values: tuple[float, ...], n: int, level: float, how: s
         level=level,
         interval=how,
         lower_is_better=None,
+        target=1.0 if what == "slope" else 0.0,
     )

@@ -41,6 +41,9 @@ class Estimate:
         Whether it is shown as a percentage.
     lower_is_better : bool or None
         None if neither direction is better (mean max confidence).
+    target : float or None
+        The best value, where the nearer one is better: 0 of a signed gap, 1 of a slope, the stated
+        level of a coverage. None if there is none.
     expected_words : str
         What ``expected`` is, in words that follow the number: "expected by chance", "stated".
     """
@@ -57,6 +60,7 @@ class Estimate:
     percent: bool = False
     lower_is_better: bool | None = True
     expected_words: str = "expected by chance"
+    target: float | None = None
 
     @property
     def largest(self) -> float:

@@ -57,6 +57,7 @@ class Quantity:
     most: float
     percent: bool = False
     lower_is_better: bool | None = True
+    target: float | None = None
 
     def estimate(
         self, value: float, bounds: tuple[float, float], n: int, level: float, interval: str
@@ -73,6 +74,7 @@ class Quantity:
             interval=interval if n else "not defined: no rows",
             percent=self.percent,
             lower_is_better=self.lower_is_better,
+            target=self.target,
         )
 
 
@@ -92,7 +94,7 @@ CONFIDENCE = Quantity("Mean max confidence (MMC)", "Mean confidence", 0.0, 1.0, 
 CONFIDENCE_ON_ERRORS = Quantity(
     "Mean max confidence on errors (MMC*)", "Confidence on errors", 0.0, 1.0, True
 )
-GAP = Quantity("Mean confidence minus accuracy", "Confidence gap", -1.0, 1.0, True, None)
+GAP = Quantity("Mean confidence minus accuracy", "Confidence gap", -1.0, 1.0, True, None, 0.0)
 
 
 def accuracy(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:

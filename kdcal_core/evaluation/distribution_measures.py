@@ -378,7 +378,7 @@ Measure(
     "Mean width of the stated central 95% intervals. Of two methods that cover alike the "
     "narrower one says more.",
     _OUTCOME,
-    True,
+    None,
     "distribution",
     of_distributions=lambda found: found.central.width,
 ).offer()

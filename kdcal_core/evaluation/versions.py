@@ -227,6 +227,7 @@ def compare_forecasts(
                 one.difference,
                 one.after.lower_is_better,
                 beyond_chance=told and bool(p < 1.0 - level),
+                mirrored=one.mirrored,
             ),
         )
         for (one, _), p in zip(found.values(), adjusted, strict=True)
@@ -268,11 +269,34 @@ def _paired(
     design: FloatArray | RowDesign,
     level: float,
 ) -> tuple[ChangedEstimate, float]:
-    """A measure of both versions with its paired difference, and the p value of no difference."""
+    """A measure of both versions with its paired difference, and the p value of no difference.
+
+    Of a measure with a target, the mirrored difference too, and the p value of no nearer one.
+    """
     before, after = scores
     title = MEASURES[key].title
-    found = paired_difference(rows[1], rows[0], weight=design, level=level, label=title)
-    weight, together = check_weight(design, len(rows[0])), dependence_of(design)
+    difference, p = _difference(rows[1], rows[0], design, after, title, level)
+    mirrored = None
+    if after.target is not None:
+        image = 2.0 * after.target - rows[0]
+        mirrored, p_image = _difference(rows[1], image, design, after, title, level)
+        # where the distances are not told apart, only the difference itself is claimed
+        p = max(p, p_image) if p_image < 1.0 - level else p
+    changed = ChangedEstimate(title, title, before, after, difference, "not told apart", mirrored)
+    return changed, p
+
+
+def _difference(
+    rows: FloatArray,
+    other: FloatArray,
+    design: FloatArray | RowDesign,
+    after: Estimate,
+    title: str,
+    level: float,
+) -> tuple[Estimate, float]:
+    """The mean of ``rows`` less ``other``, both (n,), and the p value of no difference."""
+    found = paired_difference(rows, other, weight=design, level=level, label=title)
+    weight, together = check_weight(design, len(rows)), dependence_of(design)
     error = (found.high - found.low) / (2.0 * t_quantile_of_rows(level, weight, together))
     freedom = max(kish(units(weight, together)) - 1.0, 1e-9)
     p = 1.0
@@ -280,9 +304,8 @@ def _paired(
         p = 2.0 * float(stdtr(freedom, -abs(found.value) / error))
     elif found.value and error == 0.0:
         p = 0.0  # every row differs by the same
-    difference = without_interval(replace(found, percent=after.percent, expected=None))
-    difference = replace(difference, lower_is_better=after.lower_is_better)
-    return ChangedEstimate(title, title, before, after, difference, "not told apart"), p
+    found = without_interval(replace(found, percent=after.percent, expected=None))
+    return replace(found, lower_is_better=after.lower_is_better), p
 
 
 def _other_rows() -> InputError:

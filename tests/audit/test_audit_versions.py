@@ -30,11 +30,13 @@ from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit
 
-LOSS, SCORE, SHARE, LONE = (
+LOSS, SCORE, SHARE, LONE, GAP, SLOPE = (
     Estimate("Loss in full", "Loss", 0.30, 0.28, 0.32, 900),
     Estimate("Score in full", "Score", 0.70, 0.68, 0.72, 900, lower_is_better=False),
     Estimate("Share in full", "Share", 0.50, 0.48, 0.52, 900, lower_is_better=None),
     Estimate("Lone estimate", "Lone", 0.1, 0.0, 0.2, 900),
+    Estimate("Gap in full", "Gap", 0.14, 0.12, 0.16, 900, lower_is_better=None, target=0.0),
+    Estimate("Slope in full", "Slope", 0.2, 0.15, 0.25, 900, lower_is_better=None, target=1.0),
 )
 
 
@@ -125,6 +127,15 @@ def test_changed_limits_are_facts(content: AuditContent) -> None:
         (SHARE, 0.1, "other"),
         (LOSS, 0.01, "not told apart"),
         (LOSS, math.nan, "not told apart"),
+        (GAP, -0.15, "better"),
+        (GAP, 0.1, "worse"),
+        (GAP, -0.4, "worse"),
+        (GAP, -0.28, "other"),
+        (GAP, -0.01, "not told apart"),
+        (SLOPE, 0.78, "better"),
+        (SLOPE, 1.0, "better"),
+        (SLOPE, 1.6, "other"),
+        (SLOPE, -0.2, "worse"),
     ],
 )
 def test_direction_follows_what_is_better(
@@ -140,8 +151,7 @@ def test_the_sentence_names_what_is_better_and_worse(content: AuditContent) -> N
     before = with_estimates(content, LOSS, SCORE, SHARE)
     after = with_estimates(content, moved(LOSS, -0.1), moved(SCORE, -0.1), moved(SHARE, 0.1))
     assert compared_words(compare_audits(before, after)) == (
-        "The later audit is better in Loss; worse in Score; 1 differs where neither direction is "
-        "better."
+        "The later audit is better in Loss; worse in Score; 1 differs where neither is better."
     )
     only = with_estimates(content, moved(SHARE, 0.1))
     assert "neither better nor worse; 1 differs" in compared_words(compare_audits(before, only))
@@ -214,9 +224,7 @@ def test_what_a_check_judges_is_compared_once(content: AuditContent, more: str) 
     assert own.label not in labels
 
 
-def test_numbers_of_rows_and_signed_gaps_are_neither_better_nor_worse(
-    content: AuditContent,
-) -> None:
+def test_a_signed_gap_that_a_check_judges_is_best_at_0(content: AuditContent) -> None:
     before = replace(content, estimates=())
     results = tuple(
         replace(one, parts=tuple(replace(part, estimate=moved(part.own, 9)) for part in one.parts))
@@ -224,7 +232,9 @@ def test_numbers_of_rows_and_signed_gaps_are_neither_better_nor_worse(
     )
     after = replace(before, checked=replace(content.checked, results=results))
     found = {one.label: one.direction for one in compare_audits(before, after).estimates}
-    assert found["Calibration in the large"] == "other"
+    assert found["Calibration in the large"] == "worse"
+    back = {one.label: one.direction for one in compare_audits(after, before).estimates}
+    assert back["Calibration in the large"] == "better"
 
 
 def test_a_check_that_is_gone_is_left_out(content: AuditContent) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pandas as pd
@@ -376,6 +377,14 @@ def test_a_limit_beyond_what_estimates_can_be_is_not_chosen() -> None:
         assert CHECKS[code].limited(limit) == limit  # one that was stored is still read
     assert CHECKS["KC001"].chosen(Limit(high=-0.01, against="baseline")).high == -0.01
     assert CHECKS["KC001"].chosen(Limit(0.0, 1.0)) == Limit(0.0, 1.0)
+
+
+def test_what_must_lie_between_two_ends_has_a_best_value() -> None:
+    for code, check in CHECKS.items():
+        between = math.isfinite(check.limit.low) and math.isfinite(check.limit.high)
+        assert (check.target is not None) == between, code
+        if check.target is not None:
+            assert check.limit.low < check.target < check.limit.high, code
 
 
 def test_every_check_says_all_that_a_reader_needs() -> None:

@@ -16,6 +16,7 @@ from kdcal_core.diagnostics import (
     Estimate,
     all_estimates,
     auroc,
+    changed_estimate,
     difference,
     difference_on_same_rows,
     log_loss,
@@ -41,7 +42,7 @@ from kdcal_core.evaluation import (
     distribution_influences,
     regression_scores,
 )
-from kdcal_core.statistics import correlation, log_losses
+from kdcal_core.statistics import GroupSums, correlation, log_losses
 
 UNMOVED = {"MCE", "Range in log odds", "Difference between the sets"}
 """Estimates that are not paired."""
@@ -186,6 +187,44 @@ def test_a_model_differs_from_itself_by_nothing_and_other_rows_are_not_paired() 
     found = difference_on_same_rows(without, area, sums, sums)
     assert found is not None
     assert (found.low, found.high) == (-np.inf, np.inf)
+
+
+def directions(before: float, after: float, correlated: float) -> list[str]:
+    """What 2,000 pairs of gaps are said to show, whose true values are these."""
+    rng, error = np.random.default_rng(7), 0.01
+    one, other = np.linalg.qr(rng.normal(size=(128, 2)))[0].T
+    vectors = one, correlated * one + (1.0 - correlated**2) ** 0.5 * other
+    sums = tuple(GroupSums("rows", error, v.astype(np.float16)) for v in vectors)
+    both = error**2 * np.array([[1.0, correlated], [correlated, 1.0]])
+    said = []
+    for values in rng.multivariate_normal([before, after], both, 2000):
+        then, now = (
+            Estimate("Gap", "Gap", v, v - 1.96 * error, v + 1.96 * error, 9000, target=0.0)
+            for v in values
+        )
+        said.append(changed_estimate(then, now, sums if correlated else (None, None)).direction)
+    return said
+
+
+@pytest.mark.parametrize("correlated", [0.0, 0.8])
+@pytest.mark.parametrize(("before", "after"), [(0.0, 0.0), (0.05, 0.05), (0.05, -0.05)])
+def test_of_two_gaps_of_one_size_neither_is_better(
+    before: float, after: float, correlated: float
+) -> None:
+    said = directions(before, after, correlated)
+    wrong = np.mean([one in ("better", "worse") for one in said])
+    assert wrong <= 0.065  # 5% in truth: more than 6.5% of 2,000 happens in 0.1% of such runs
+
+
+@pytest.mark.parametrize("correlated", [0.0, 0.8])
+@pytest.mark.parametrize(
+    ("before", "after", "right"),
+    [(0.1, -0.01, "better"), (-0.01, 0.1, "worse"), (0.03, 0.1, "worse"), (-0.1, -0.03, "better")],
+)
+def test_a_gap_that_comes_nearer_to_0_is_better_on_either_side(
+    before: float, after: float, right: str, correlated: float
+) -> None:
+    assert np.mean([one == right for one in directions(before, after, correlated)]) > 0.99
 
 
 def test_shares_that_differ_in_four_rows_are_not_too_certain() -> None:

@@ -123,6 +123,22 @@ def test_the_same_forecasts_twice_are_not_told_apart() -> None:
     assert all(one.difference.value == 0.0 for one in paired)
 
 
+def test_intervals_that_are_too_narrow_are_no_better() -> None:
+    _, after = forecasts(3, 1000)
+    narrow, wide = (
+        replace(after, distribution=Normal(after.distribution.mean(), spread))
+        for spread in (0.6, 1.8)
+    )
+    for made in (narrow, wide):
+        paired, _ = compare_forecasts(after, made, scale=1.0)
+        found = {one.label: one.direction for one in paired}
+        assert (found["Coverage 95%"], found["CRPS"], found["Width 95%"]) == (
+            *("worse", "worse", "other"),
+        )
+        back = {one.label: one.direction for one in compare_forecasts(made, after, scale=1.0)[0]}
+        assert back["Coverage 95%"] == "better"
+
+
 def test_few_forecasts_have_no_interval_and_other_outcomes_are_refused() -> None:
     before, after = forecasts(2, 12)
     paired, _ = compare_forecasts(before, after, scale=1.0)

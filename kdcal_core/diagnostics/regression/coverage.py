@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -314,8 +314,9 @@ def row_of_means(
             expected=stated,
             lower_is_better=None,
             expected_words="stated",
+            target=stated,
         ),
-        width=width,
+        width=replace(width, lower_is_better=None),  # an over-confident model's are narrow
         interval_score=score,
         smis=scaled[0] if scaled else None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -280,6 +280,7 @@ def ratio_estimate(
     name: str,
     label: str,
     percent: bool = False,
+    lower_is_better: bool | None = None,
 ) -> Estimate:
     """Mean of one value over the mean of another of the same rows, with Fieller's interval.
 
@@ -303,7 +304,8 @@ def ratio_estimate(
     value, low, high = ratio_of_means(
         top, bottom, check_weight(weight, len(top)), level, dependence_of(weight)
     )
-    return fieller_estimate((value, low, high), len(top), level, name, label, percent=percent)
+    found = fieller_estimate((value, low, high), len(top), level, name, label, percent=percent)
+    return replace(found, lower_is_better=lower_is_better)
 
 
 def fieller_estimate(

@@ -308,7 +308,12 @@ def summary_skill(summary: RegressionSummary, *, level: float = 0.95) -> Estimat
     y, own, _ = summary.drawn.T
     trivial = climatology_crps(y, y)
     return ratio_estimate(
-        trivial - own, trivial, level=level, name=CRPS_SKILL[0], label=CRPS_SKILL[1]
+        trivial - own,
+        trivial,
+        level=level,
+        name=CRPS_SKILL[0],
+        label=CRPS_SKILL[1],
+        lower_is_better=False,
     )
 
 
