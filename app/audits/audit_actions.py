@@ -31,6 +31,7 @@ from kdcal_core.audit import (
     Project,
     Record,
     Role,
+    audit_labels,
     date_text,
     deliver_in_background,
     moment_text,
@@ -38,7 +39,7 @@ from kdcal_core.audit import (
     person_text,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.text import escape_markdown, printable
+from kdcal_core.text import escape_markdown
 
 _LONGEST_NAME, _LONGEST_TEXT = 200, 10_000
 _AT_FIRST = 1_000  # characters of a comment that are shown before it is unfolded
@@ -140,12 +141,12 @@ def _supersede(project: Project, audit: Audit) -> Any:
         if not others:
             st.caption("The project has no other approved audit.")
             return None
-        texts = [
-            f"{printable(one.facts.title, 80)}, {date_text(one.drafted.when.at)}" for one in others
-        ]
-        labels = dict(zip((one.id for one in others), unique_labels(texts), strict=True))
+        labels = audit_labels(project.audits.values())
         by = st.selectbox(
-            "Superseded by", list(labels), format_func=labels.__getitem__, key="audit_by"
+            "Superseded by",
+            [one.id for one in others],
+            format_func=labels.__getitem__,
+            key="audit_by",
         )
         if st.button("Supersede it", key="audit_supersede", type=emphasis()):
             return AuditSuperseded(audit.id, by)

@@ -12,13 +12,13 @@ from app.audits import audit_address
 from app.audits.audit_words import STATE_MARKS, overdue_findings
 from app.shared.check_list import MARKS, Mark
 from app.shared.labels import unique_labels
-from kdcal_core.audit import STATES, Audit, AuditDrafted, Project, State, date_text, short
+from kdcal_core.audit import STATES, Audit, AuditDrafted, Project, State, audit_labels, short
 from kdcal_core.checks import Verdict
 from kdcal_core.text import counted, escape_markdown, listed, printable
 
 _TEN = 10
 _SHOWN = "audits_shown"
-# pixels of project, verdict, state, rows, model or predictions, who and when; the title has the
+# pixels of project, verdict, state, rows, model or predictions, and who; the title has the
 # rest, and what has no room in the line stands below it
 _WIDTHS = (100, 155, 105, 75, 95, 120)
 _VERDICTS: tuple[Verdict, ...] = ("fail", "not enough evidence", "pass")
@@ -50,7 +50,10 @@ class Filters:
     def keep(self, one: Listed) -> bool:
         """Whether an audit is listed."""
         facts = one.audit.facts
-        searched = (facts.title, facts.headline, one.project.name, one.audit.drafted.who.name)
+        searched = (
+            *(facts.title, facts.calibrator, facts.headline),
+            *(one.project.name, one.audit.drafted.who.name),
+        )
         text = self.text.strip().casefold()
         return (
             self.project in (None, one.project.id)
@@ -108,11 +111,10 @@ def audit_list(projects: Sequence[Project]) -> None:
     if not found:
         st.markdown("No audit fits these filters.")
         return
-    labels = _labels(everything)
     shown = found[: st.session_state.get(_SHOWN, _TEN)]
     with st.container(gap="small"):
         for one in shown:
-            _row(one, labels[one.project.id, one.audit.id])
+            _row(one)
     if len(found) > len(shown) and st.button("Show ten more", key="audits_more"):
         st.session_state[_SHOWN] = len(shown) + _TEN
         st.rerun()
@@ -158,16 +160,9 @@ def _filters(projects: Sequence[Project]) -> Filters:
     )
 
 
-def _labels(everything: Sequence[Listed]) -> dict[tuple[str, str], str]:
-    """The titles, those that are alike numbered from the oldest on, whatever the filters keep."""
-    oldest_first = everything[::-1]
-    texts = unique_labels([printable(one.audit.facts.title, 60) for one in oldest_first])
-    ids = ((one.project.id, one.audit.id) for one in oldest_first)
-    return dict(zip(ids, texts, strict=True))
-
-
-def _row(one: Listed, label: str) -> None:
+def _row(one: Listed) -> None:
     facts, who = one.audit.facts, one.audit.drafted.who
+    label = audit_labels(one.project.audits.values())[one.audit.id]
     line = st.container(horizontal=True, vertical_alignment="center", gap="small")
     title, *cells = (line.container(width=width) for width in ("stretch", *_WIDTHS))
     project, verdict, state, rows, model, drafted = cells
@@ -187,5 +182,4 @@ def _row(one: Listed, label: str) -> None:
         state.badge(f"{overdue:,} overdue", icon=":material/alarm:", color="red")
     rows.caption(counted(facts.n, "row"))
     model.caption(f"{_judged(facts)} {escape_markdown(short(facts.model))}")
-    when = date_text(one.audit.drafted.when.at)
-    drafted.caption(f"{escape_markdown(who.name, 40)}, {when}")
+    drafted.caption(escape_markdown(who.name, 40))

@@ -19,6 +19,7 @@ from kdcal_core.audit import (
     FilesDeleted,
     Happened,
     Project,
+    audit_title,
     event_text,
     limits_text,
     moment_text,
@@ -40,8 +41,9 @@ def header(project: Project, audit: Audit) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.badge(mark.word, icon=mark.icon, color=mark.colour)  # type: ignore[arg-type]
         st.caption(
-            f"**{escape_markdown(facts.title)}** · project {escape_markdown(project.name)} · "
-            f"{counted(facts.n, 'row')} · {escape_markdown(person_text(drafted.who))}, "
+            f"**{escape_markdown(audit_title(audit))}** · project "
+            f"{escape_markdown(project.name)} · {counted(facts.n, 'row')} · "
+            f"{escape_markdown(person_text(drafted.who))}, "
             f"{moment_text(drafted.when.at)}",
             width="content",
         )

@@ -11,7 +11,16 @@ from app.audits.audit_view import history_table
 from app.shared import session
 from app.shared.emphasis import quiet
 from app.shared.labels import words_of
-from kdcal_core.audit import Audit, Person, Project, Record, RetentionSet, date_text, expired, now
+from kdcal_core.audit import (
+    Audit,
+    Person,
+    Project,
+    Record,
+    RetentionSet,
+    audit_labels,
+    expired,
+    now,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.text import counted, escape_markdown, listed
 
@@ -104,8 +113,9 @@ def _deletion(record: Record, project: Project, who: Person) -> None:
         st.caption("There are none.")
         return
     st.markdown(
-        f"The files of {counted(len(old), 'audit')}: {escape_markdown(_titles(old), 600)}. Their "
-        "verdicts, digests and history stay in the record."
+        f"The files of {counted(len(old), 'audit')}: "
+        f"{escape_markdown(_titles(project, old), 600)}. Their verdicts, digests and history stay "
+        "in the record."
     )
     sure = st.checkbox(
         "Delete these files. They cannot be restored.", key=f"expired_sure_{project.id}"
@@ -114,8 +124,9 @@ def _deletion(record: Record, project: Project, who: Person) -> None:
         _doing(lambda: record.delete_expired(project.id, who))
 
 
-def _titles(audits: Sequence[Audit]) -> str:
-    return listed([f"{one.facts.title[:80]} ({date_text(one.drafted.when.at)})" for one in audits])
+def _titles(project: Project, audits: Sequence[Audit]) -> str:
+    labels = audit_labels(project.audits.values())
+    return listed([labels[one.id] for one in audits], between=";")
 
 
 def _doing(act: Callable[[], object]) -> None:

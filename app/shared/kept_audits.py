@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -12,18 +11,16 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.shared.check_list import MARKS
-from app.shared.labels import unique_labels
 from kdcal_core.audit import (
     Audit,
     AuditContent,
     KeptChart,
     Record,
-    date_text,
     errors_of_content,
 )
 from kdcal_core.charts import Chart, overlaid_chart
 from kdcal_core.checks import Verdict
-from kdcal_core.text import printable, without_links
+from kdcal_core.text import without_links
 
 
 def whole_content(record: Record, audit: Audit) -> AuditContent:
@@ -104,25 +101,6 @@ def overlaid(earlier: tuple[str, KeptChart], later: tuple[str, KeptChart], *, da
 
 def _table(csv: str) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(csv))
-
-
-def audit_labels(audits: Iterable[Audit]) -> dict[str, str]:
-    """Each audit's title and day by its id, told apart in the order given. Untrusted text."""
-    found = list(audits)
-    texts = [
-        f"{printable(one.facts.title, 60)} of {date_text(one.drafted.when.at)}" for one in found
-    ]
-    return dict(zip((one.id for one in found), unique_labels(texts), strict=True))
-
-
-def audit_choices(audits: Iterable[Audit]) -> dict[str, str]:
-    """The same for a choice, whose box cuts long titles: what tells them apart comes first."""
-    found = list(audits)
-    days = unique_labels([date_text(one.drafted.when.at) for one in found])
-    return {
-        one.id: f"{day}: {printable(one.facts.title, 60)}"
-        for day, one in zip(days, found, strict=True)
-    }
 
 
 def verdict_badge(verdict: Verdict | None) -> None:

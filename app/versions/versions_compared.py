@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from app.shared import session
-from app.shared.kept_audits import audit_choices, audit_labels, numbers_of, whole_content
+from app.shared.kept_audits import numbers_of, whole_content
 from app.shared.sections import sections
 from app.versions import versions_several
 from app.versions.versions_shown import (
@@ -24,6 +24,7 @@ from kdcal_core.audit import (
     ComparedAudits,
     Project,
     Record,
+    audit_labels,
     compare_audits,
     compared_words,
 )
@@ -36,7 +37,7 @@ _COLUMNS = ("Earlier", "Later")
 
 def side_by_side(record: Record, project: Project, audits: Sequence[Audit]) -> None:
     """Two audits, at first the last two, or one beside several."""
-    labels = audit_labels(audits)
+    labels = audit_labels(project.audits.values())
     baseline, versions = _chosen(project, audits)
     if not versions:
         st.markdown("Choose two different audits.")
@@ -109,8 +110,8 @@ def _two(
 
 def _chosen(project: Project, audits: Sequence[Audit]) -> tuple[Audit, tuple[Audit, ...]]:
     """The audit that is compared with and the others, in the order of time."""
-    labels = audit_choices(audits)
-    ids = list(labels)
+    labels = audit_labels(project.audits.values())
+    ids = [one.id for one in audits]
     cells = st.columns(2 if len(ids) < 3 else 3)
     # no choice of several in one: its labels have too little contrast in the dark theme
     one, other = (
@@ -127,7 +128,7 @@ def _chosen(project: Project, audits: Sequence[Audit]) -> tuple[Audit, tuple[Aud
             (cells[1], "Compared with", "other", 1),
         )
     )
-    left = {key: label for key, label in labels.items() if key not in (one, other)}
+    left = {key: labels[key] for key in ids if key not in (one, other)}
     more = versions_several.further(cells[-1], left, key=f"versions_more_{project.id}")
     known = {audit.id: audit for audit in audits}
     versions = sorted({other, *more} - {one}, key=ids.index)

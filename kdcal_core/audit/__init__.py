@@ -190,6 +190,8 @@ from kdcal_core.audit.watch_words import (
 )
 from kdcal_core.audit.words import (
     FINDING_WORDS,
+    audit_labels,
+    audit_title,
     date_text,
     event_text,
     limits_text,
@@ -265,7 +267,9 @@ __all__ = [
     "WithLabels",
     "assert_passes",
     "assumptions",
+    "audit_labels",
     "audit_settings",
+    "audit_title",
     "audits_of_rows",
     "back_up",
     "begin",

@@ -330,6 +330,12 @@ class AuditContent:
         return " ".join(filter(None, (self.next_step, chosen and f"{chosen.rstrip('.')}.")))
 
     @property
+    def judged_calibrator(self) -> str:
+        """The title of the calibrator whose output was judged; else empty. Untrusted text."""
+        one = self.calibrator
+        return one.title[:200] if one is not None and one.rows else ""
+
+    @property
     def judged_file(self) -> str:
         """The digest of the judged table's file; a calibrator's output is of the same rows."""
         if self.calibrator is not None and self.calibrator.rows:

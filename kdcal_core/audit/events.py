@@ -164,6 +164,9 @@ class AuditDrafted:
         Digest of what was asked of the rows: the set, the event and the groups.
     first_results : str
         Where no results were known before, what the machine that computed them says of that.
+    calibrator : str
+        Title of the calibrator whose output was judged; empty where the model's own was, and in
+        entries of earlier versions. Untrusted text.
     """
 
     audit: str
@@ -179,6 +182,7 @@ class AuditDrafted:
     results_known: str = ""
     question: str = ""
     first_results: str = ""
+    calibrator: str = ""
 
 
 @_event

@@ -290,6 +290,7 @@ class Record(RecordReader):
             results_known=results_known,
             question=content.question_digest,
             first_results="" if results_known else begun.first_results,
+            calibrator=content.judged_calibrator,
         )
         self.write(project_id, event, who, checks=failures(content))
         return self.project(project_id).audits[event.audit]

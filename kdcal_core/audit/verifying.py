@@ -345,9 +345,12 @@ def differing(facts: AuditDrafted, content: AuditContent) -> tuple[str, ...]:
         "the model": (facts.model, content.model_digest),
         "the rows": (facts.rows, content.rows_digest),
         "the limits": (facts.limits, content.limits),
-        # entries of before questions were kept have none
-        "the question": (facts.question or content.question_digest, content.question_digest),
     }
+    later = {  # entries of earlier versions have neither
+        "the question": (facts.question, content.question_digest),
+        "the calibrator": (facts.calibrator, content.judged_calibrator),
+    }
+    pairs |= {what: pair for what, pair in later.items() if pair[0]}
     return tuple(what for what, (said, found) in pairs.items() if said != found)
 
 

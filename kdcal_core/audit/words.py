@@ -6,7 +6,8 @@ Names and texts pass through: callers escape them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +21,7 @@ from kdcal_core.audit.events import (
     Person,
 )
 from kdcal_core.audit.project import Audit, Project
-from kdcal_core.text import counted, listed
+from kdcal_core.text import counted, listed, printable
 
 FINDING_WORDS: dict[FindingState, str] = {
     "open": "Open",
@@ -29,6 +30,8 @@ FINDING_WORDS: dict[FindingState, str] = {
 }
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _SHORT = 12  # digits of a digest that tell files apart
+_DIGITS = 8  # of an audit's identifier
+_LETTERS = 60
 
 
 def date_text(at: str) -> str:
@@ -75,6 +78,42 @@ def with_moments(words: str) -> str:
 def short(digest: str) -> str:
     """The digits of a digest that tell files apart."""
     return digest[:_SHORT]
+
+
+def audit_title(audit: Audit) -> str:
+    """An audit's title, with the calibrator whose output it judged. Untrusted text."""
+    facts = audit.facts
+    title = printable(facts.title, _LETTERS)
+    return f"{title} with {printable(facts.calibrator, _LETTERS)}" if facts.calibrator else title
+
+
+def audit_labels(audits: Iterable[Audit]) -> dict[str, str]:
+    """What each audit of a project is called everywhere, by its id. Untrusted text.
+
+    Its title, with the calibrator whose output it judged, and when it was drafted; where two are
+    alike in that, also the first digits of their identifiers.
+
+    Examples
+    --------
+    >>> from kdcal_core.audit.events import AuditDrafted, Moment
+    >>> def audit(id_: str, at: str, calibrator: str = "") -> Audit:
+    ...     facts = ("March", "", "pass", "Nothing fails.", "", "", 900, {})
+    ...     event = AuditDrafted(id_, *facts, calibrator=calibrator)
+    ...     return Audit(Happened(2, Moment(at, "a clock"), Person("Ann"), event))
+    >>> first = audit("6ea98b95a", "2026-11-29T01:42:10Z")
+    >>> second = audit("4465fc25a", "2026-11-29T01:42:50Z")
+    >>> third = audit("1b03b9a5a", "2026-11-29T01:46:00Z", "Beta")
+    >>> print(*audit_labels([first, second, third]).values(), sep="\\n")
+    March (29 November 2026, 01:42 UTC, 6ea98b95)
+    March (29 November 2026, 01:42 UTC, 4465fc25)
+    March with Beta (29 November 2026, 01:46 UTC)
+    """
+    texts = {one.id: f"{audit_title(one)} ({moment_text(one.drafted.when.at)}" for one in audits}
+    said = Counter(texts.values())
+    return {
+        key: f"{text})" if said[text] == 1 else f"{text}, {printable(key[:_DIGITS])})"
+        for key, text in texts.items()
+    }
 
 
 def person_text(who: Person) -> str:
@@ -160,8 +199,8 @@ def _finding_opened(event: Any, *_: Any) -> tuple[str, str]:
 
 
 def _titled(audit: str, project: Project | None) -> str:
-    found = project.audits.get(audit) if project is not None else None
-    return repr(found.facts.title) if found is not None else audit
+    labels = audit_labels(project.audits.values()) if project is not None else {}
+    return labels.get(audit, audit)
 
 
 def _member_set(event: Any, *_: Any) -> tuple[str, str]:

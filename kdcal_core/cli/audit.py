@@ -41,7 +41,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.text import counted, printable
 
 if TYPE_CHECKING:
-    from kdcal_core.audit import AuditConfig, AuditContent, Gate, Record
+    from kdcal_core.audit import Audit, AuditConfig, AuditContent, Gate, Record
     from kdcal_core.review import Review
 
 _NO_AUDIT = "There is no audit in the record yet."
@@ -206,18 +206,12 @@ def _signed_names(review: Review) -> dict[str, str]:
 
 
 def _list(options: argparse.Namespace) -> Report:
+    from kdcal_core.audit import audit_title
+
     record = the_record()
     asked = [record.project(project_id(record, options.project))] if options.project else None
-    rows = [
-        (
-            audit.id[:_SHORT],
-            project.name,
-            audit.facts.title,
-            audit.facts.verdict,
-            audit.state,
-            f"{audit.facts.n:,}",
-            audit.drafted.when.at[:16].replace("T", " "),
-        )
+    found = [
+        (project, audit)
         for project in asked or record.projects()
         for audit in project.audits.values()
     ]
@@ -225,12 +219,42 @@ def _list(options: argparse.Namespace) -> Report:
     if hidden:
         warn(f"{counted(len(hidden), 'project')} cannot be read. {VERIFY}")
     if options.json:
-        header = ("audit", "project", "title", "verdict", "state", "rows", "drafted")
-        return Report(json.dumps([dict(zip(header, one, strict=True)) for one in rows], indent=2))
-    if not rows:
+        values = [
+            {
+                "audit": audit.id[:_SHORT],
+                "project": project.name,
+                "title": audit.facts.title,
+                "calibrator": audit.facts.calibrator,
+                "verdict": audit.facts.verdict,
+                "state": audit.state,
+                "rows": f"{audit.facts.n:,}",
+                "model": audit.facts.model,
+                "judged": audit.facts.rows,
+                "drafted": _minute(audit),
+            }
+            for project, audit in found
+        ]
+        return Report(json.dumps(values, indent=2))
+    if not found:
         return Report(_UNREADABLE if hidden else _NO_AUDIT_OF_IT if asked else _NO_AUDIT)
     header = ("Audit", "Project", "Title", "Verdict", "State", "Rows", "Drafted, UTC")
+    rows = [
+        (
+            audit.id[:_SHORT],
+            project.name,
+            audit_title(audit),
+            audit.facts.verdict,
+            audit.state,
+            f"{audit.facts.n:,}",
+            _minute(audit),
+        )
+        for project, audit in found
+    ]
     return Report(table(header, rows, left=(0, 1, 2, 3, 4, 6)))
+
+
+def _minute(audit: Audit) -> str:
+    return audit.drafted.when.at[:16].replace("T", " ")
 
 
 def _show(options: argparse.Namespace) -> Report:

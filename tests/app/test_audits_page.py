@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from app_pages import healthy, launch, plain, settle, visit, words
 from made_reviews import line, review_of, too_sure
 from streamlit.testing.v1 import AppTest
 from texts.pages import page_text
-from texts.snapshot import Texts
+from texts.snapshot import Texts, visible
 
 from kdcal_core.audit import (
     URL,
@@ -495,7 +496,8 @@ def test_an_audit_is_superseded_by_another_approved_one(
     press(at.run(), "audit_supersede")
     assert record.project(project.id).audits[draft.id].superseded_by == second.id
     (history,) = [one.value for one in at.dataframe if "Entry" in one.value]
-    assert history["What"][0] == "Superseded: by the audit 'April'"
+    april = f"April ({moment_text(second.drafted.when.at)})"
+    assert history["What"][0] == f"Superseded: by the audit {april}"
 
 
 def test_what_changed_meanwhile_is_refused(record: Record, project: Project, draft: Audit) -> None:
@@ -622,7 +624,9 @@ def test_the_list_is_filtered(record: Record, project: Project, content: AuditCo
     assert plain(at.header[0].value) == "2 audits in 2 projects: 1 waits for approval."
 
     def shown() -> set[str]:
-        return {one.label for one in at.button if str(one.key).startswith("open_")}
+        labels = [visible(one.label) for one in at.button if str(one.key).startswith("open_")]
+        assert all(re.fullmatch(r"\w+ \(\d+ \w+ \d{4}, \d\d:\d\d UTC\)", one) for one in labels)
+        return {one.partition(" ")[0] for one in labels}
 
     assert shown() == {"March", "April"}
     assert "Predictions " in words(at)  # the review has no model

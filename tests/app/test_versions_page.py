@@ -204,17 +204,21 @@ def test_several_audits_are_held_against_a_chosen_one(
     at = healthy(at.selectbox(key=f"versions_other_{project.id}").set_value(second).run())
     at = healthy(at.selectbox(key=f"versions_more_{project.id}_0").set_value(third).run())
     side = visible(headings(at)[0])
-    assert re.search(r"Later of 3 March 2026 is better in 1 and worse in 0 of \d+ est", side)
-    assert re.search(r"; Third of 3 April 2026 in 0 and 0 of \d+\.$", side)
+    assert re.search(
+        r"Later \(3 March 2026, 09:00 UTC\) is better in 1 and worse in 0 of \d+ est", side
+    )
+    assert re.search(r"; Third \(3 April 2026, 09:00 UTC\) in 0 and 0 of \d+\.$", side)
     said = words(at)
-    assert re.search(r"Later of 3 March 2026 is better than .* in Log loss;", visible(said))
-    assert "The same rows: Later of 3 March 2026, whose differences are paired." in said
-    assert "Other rows: Third of 3 April 2026, whose" in said
+    assert re.search(
+        r"Later \(3 March 2026, 09:00 UTC\) is better than .* in Log loss;", visible(said)
+    )
+    assert "The same rows: Later (3 March 2026, 09:00 UTC), whose differences are paired." in said
+    assert "Other rows: Third (3 April 2026, 09:00 UTC), whose" in said
     facts, verdicts, estimates, _ = (one.value for one in at.dataframe)
     assert verdicts.shape == (3, 4)
     assert facts.shape[1] == estimates.shape[1] - 2 == 4
-    assert list(estimates["Is: Later of 3 March 2026"]).count("better") == 1
-    assert set(estimates["Is: Third of 3 April 2026"]) == {"not told apart"}
+    assert list(estimates["Is: Later (3 March 2026, 09:00 UTC)"]).count("better") == 1
+    assert set(estimates["Is: Third (3 April 2026, 09:00 UTC)"]) == {"not told apart"}
     drawn = next(one for one in at.get("button_group") if one.key == "versions_drawn")
     assert "Better" in str(specs(at)[0])
     at = healthy(drawn.set_value(1).run())
@@ -234,11 +238,9 @@ def test_several_audits_are_called_what_the_choices_call_them(
     at.selectbox(key=f"versions_other_{made.id}").set_value(third)
     at.selectbox(key=f"versions_one_{made.id}").set_value(second)
     at = healthy(at.selectbox(key=f"versions_more_{made.id}_0").set_value(first).run())
-    name = "Same of 3 January 2026"
-    labels = [name, f"{name} (2)", f"{name} (3)"]
-    days = ("3 January 2026", "3 January 2026 (2)", "3 January 2026 (3)")
-    choices = at.selectbox(key=f"versions_one_{made.id}").options
-    assert choices == [f"{day}: Same" for day in days]
+    name = "Same (3 January 2026, 09:00 UTC"
+    labels = [f"{name}, {one[:8]})" for one in (first, second, third)]
+    assert at.selectbox(key=f"versions_one_{made.id}").options == labels
     assert visible(headings(at)[0]).startswith(f"Against {labels[1]}, {labels[0]} is better in 0")
     assert re.search(rf"; {re.escape(labels[2])} in 0 and 0 of \d+\.$", visible(headings(at)[0]))
 

@@ -316,6 +316,15 @@ def test_a_record_that_cannot_be_read_is_not_called_empty(
     assert "A project cannot be read, too. Run 'kdcal audit verify'." in capsys.readouterr().err
 
 
+def test_the_list_tells_the_calibrated_model_from_the_model(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = json.loads(said(capsys, "list", "--json"))[:2]
+    assert (before["calibrator"], after["calibrator"]) == ("", "adult-beta.kdcal")
+    assert before["model"] != after["model"]
+    assert "model.json with" in said(capsys, "list")
+
+
 def test_a_list_of_one_project_names_it_alone(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

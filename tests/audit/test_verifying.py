@@ -408,6 +408,7 @@ OTHERWISE = {
     "verdict": ("pass", "the verdict"),
     "limits": ({}, "the limits"),
     "question": ("0" * 64, "the question"),
+    "calibrator": ("another.kdcal", "the calibrator"),
 }
 
 
