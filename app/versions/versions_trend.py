@@ -84,6 +84,7 @@ def _table(trend: Trend) -> None:
             {
                 "Audit": [printable(one.title, 80) for one in points],
                 "Drafted": [moment_text(one.at) for one in points],
+                "State": [one.state for one in points],
                 "Estimate": [value_text(one.estimate) for one in points],
                 "Interval": [interval_text(one.estimate) for one in points],
                 "Limit": [
@@ -94,6 +95,9 @@ def _table(trend: Trend) -> None:
                     "" if one.verdict is None else MARKS[one.verdict].word for one in points
                 ],
                 "Rows": [one.estimate.n for one in points],
+                "Model": [printable(one.model, 80) for one in points],
+                "Calibrator": [printable(one.calibrator, 80) for one in points],
+                "Judged file": [printable(one.judged, 80) for one in points],
             }
         ),
         key="versions_trend_table",

@@ -10,6 +10,7 @@ from typing import Any
 from kdcal_core.audit.content import AuditContent, Subject
 from kdcal_core.audit.making import audit_settings, limits_of, subject_of
 from kdcal_core.audit.project import Audit
+from kdcal_core.audit.words import audit_title, short
 from kdcal_core.charts import Trend, TrendPoint, changed_words
 from kdcal_core.checks import CHECKS, VERDICTS, CheckResult, JudgedPart, Verdict, limit_text
 from kdcal_core.data import Roles
@@ -145,8 +146,7 @@ def _compared(before: AuditContent, after: AuditContent) -> ComparedAudits:
     same_file = before.judged_file == after.judged_file
     overlap = row_overlap(before.sketch, after.sketch)
     disproved = not overlap.why_not and overlap.high < _ALMOST_ALL
-    alike = bool(before.rows_known_by == after.rows_known_by != "")
-    same_rows = same_file or (alike and not disproved)
+    same_rows = same_file or (_same_rows(before, after) and not disproved)
     pairs = {
         name: (then.sums, now.sums) if same_rows else (None, None)
         for name, (then, now) in both.items()
@@ -324,29 +324,58 @@ def trends(audits: Sequence[tuple[Audit, AuditContent]]) -> tuple[Trend, ...]:
     -------
     tuple of Trend
         The worst check's first: of those that fail, of those that need more evidence, of those
-        that pass. The estimates that no check judges come last.
+        that pass; and of its parts the worst first. The estimates that no check judges come last.
     """
     if not audits:
         return ()
     last = audits[-1][1]
-    alike = [(audit, _named(one)) for audit, one in audits if same_question(one, last)]
+    alike = [(audit, one, _named(one)) for audit, one in audits if same_question(one, last)]
     named = _named(last)
     worst = [one for verdict in VERDICTS for one in last.checked.of(verdict)]
     order = {one.code: place for place, one in enumerate(worst)}
-    names = sorted(named, key=lambda name: order.get(named[name].code, len(order)))
+    names = sorted(
+        named, key=lambda name: (order.get(named[name].code, len(order)), named[name].part)
+    )
     return tuple(
         Trend(
             name,
             named[name].label,
-            tuple(_point(audit, known[name]) for audit, known in alike if name in known),
+            tuple(
+                _points([(audit, one, known[name]) for audit, one, known in alike if name in known])
+            ),
         )
         for name in names
     )
 
 
-def _point(audit: Audit, one: _Named) -> TrendPoint:
-    drafted = audit.drafted.when.at
-    return TrendPoint(drafted, audit.facts.title, one.estimate, one.limit, one.verdict)
+def _points(found: Sequence[tuple[Audit, AuditContent, _Named]]) -> Iterator[TrendPoint]:
+    before: AuditContent | None = None
+    for audit, content, one in found:
+        subject = content.subject
+        judged = next(table for table in subject.tables if table.part == subject.which)
+        yield TrendPoint(
+            audit.drafted.when.at,
+            audit_title(audit),
+            one.estimate,
+            one.limit,
+            one.verdict,
+            state=audit.state,
+            model=f"{subject.model.name}, {short(subject.model.digest)}"
+            if subject.model
+            else "predictions alone",
+            calibrator=content.judged_calibrator,
+            judged=f"{judged.name}, {short(content.judged_file)}",
+            joined=before is not None
+            and before.model_digest == content.model_digest
+            and _same_rows(before, content),
+        )
+        before = content
+
+
+def _same_rows(before: AuditContent, after: AuditContent) -> bool:
+    """Whether both judged one file, or the same outcomes and weights in one order."""
+    same_file = before.judged_file == after.judged_file
+    return same_file or before.rows_known_by == after.rows_known_by != ""
 
 
 @dataclass(frozen=True)
@@ -356,6 +385,7 @@ class _Named:
     label: str
     estimate: Estimate
     code: str = ""
+    part: int = 0
     limit: Limit | None = None
     verdict: Verdict | None = None
     sums: GroupSums | None = None
@@ -376,9 +406,9 @@ def _named(content: AuditContent) -> dict[str, _Named]:
     for result in content.checked.results:
         # what a search found in one audit is no part of another
         if result.code in CHECKS and result.check.comparable:
-            for part in result.parts:
+            for place, part in enumerate(result.parts):
                 own = part.own
-                judged = _judged(result, part, sums.get((result.code, own.label, part.name)))
+                judged = _judged(result, place, sums.get((result.code, own.label, part.name)))
                 if (twin := _twin(found, part)) is None:
                     name = f"{result.check.title}: {own.label}"
                     found.setdefault(name + f", {part.name}" * bool(part.name), judged)
@@ -401,13 +431,14 @@ def _twin(found: Mapping[str, _Named], part: JudgedPart) -> str | None:
     return None
 
 
-def _judged(result: CheckResult, part: JudgedPart, sums: GroupSums | None) -> _Named:
+def _judged(result: CheckResult, place: int, sums: GroupSums | None) -> _Named:
+    part = result.parts[place]
     several = part.own.label if len(result.parts) > 1 else ""
     label = f"{result.check.title}: {part.name or several}".removesuffix(": ")
     estimate, target = part.own, result.check.target
     if result.check.of_rows or target is not None:  # more rows are no better model
         estimate = replace(estimate, lower_is_better=None, target=target)
-    return _Named(label, estimate, result.code, result.limit, part.verdict, sums)
+    return _Named(label, estimate, result.code, place, result.limit, part.verdict, sums)
 
 
 def _verdicts(before: AuditContent, after: AuditContent) -> Iterator[ChangedVerdict]:

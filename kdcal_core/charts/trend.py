@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,8 +23,9 @@ Each mark is an audit, at the time at which it was drafted, with the interval of
 shaded area is where a value fails the limit of the check, and its edge is the limit itself, which
 may differ between audits. Without a shaded area no check holds a fixed limit against the estimate.
 
-Marks whose intervals overlap widely may differ by chance alone. Audits of other rows differ by the
-rows too, not only by the model.
+A line joins audits of one model, with one calibrator or none, on the same rows. It breaks where any
+of these changed: then the marks may differ for that reason. Marks whose intervals overlap widely
+may differ by chance alone.
 """
 _TREND_HEIGHT = 330
 _ROOM = 0.08  # of the axis, above and below the outermost interval or limit
@@ -43,6 +45,13 @@ class TrendPoint:
     limit : Limit or None
         Of the check that judges it.
     verdict : str or None
+    state : str
+        Of the audit.
+    model, calibrator, judged : str
+        Which model, which calibrator's output (empty where the model's own) and which file were
+        judged. Untrusted text.
+    joined : bool
+        Whether model, calibrator and rows are those of the point before.
     """
 
     at: str
@@ -50,6 +59,11 @@ class TrendPoint:
     estimate: Estimate
     limit: Limit | None = None
     verdict: Verdict | None = None
+    state: str = ""
+    model: str = ""
+    calibrator: str = ""
+    judged: str = ""
+    joined: bool = True
 
 
 @dataclass(frozen=True)
@@ -93,9 +107,12 @@ def trend_words(trend: Trend) -> str:
     now = f"{trend.label} is {estimate_text(last.estimate, chance=False)} in the last audit"
     if len(trend.points) < 2:
         return f"{now}{limit}. No earlier audit has it."
+    changes = sum(not one.joined for one in trend.points[1:])
+    times = "once" if changes == 1 else f"{changes:,} times"
+    other = f" The model, its calibrator or the rows changed {times}." if changes else ""
     return (
         f"{now}{limit}. In the first of {len(trend.points)} audits it was "
-        f"{estimate_text(first.estimate, chance=False)}."
+        f"{estimate_text(first.estimate, chance=False)}.{other}"
     )
 
 
@@ -106,6 +123,10 @@ def trend_table(trend: Trend) -> pd.DataFrame:
             {
                 "drafted": one.at,
                 "audit": one.title,
+                "state": one.state,
+                "model": one.model,
+                "calibrator": one.calibrator,
+                "judged": one.judged,
                 "estimate": trend.name,
                 "value": one.estimate.value,
                 "low": one.estimate.low,
@@ -134,10 +155,18 @@ def _trend_figure(trend: Trend, dark: bool) -> go.Figure:
     estimates = [one.estimate for one in points]
     figure.add_trace(
         go.Scatter(
+            **_joined(trend.points),
+            mode="lines",
+            line={"color": faded(colour, 0.6), "width": 1.4, "dash": dash},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+    figure.add_trace(
+        go.Scatter(
             x=times,
             y=[one.value for one in estimates],
-            mode="lines+markers",
-            line={"color": faded(colour, 0.6), "width": 1.4, "dash": dash},
+            mode="markers",
             marker={
                 "size": 10,
                 "symbol": [_verdict_symbol(one, symbol) for one in points],
@@ -168,6 +197,19 @@ def _trend_figure(trend: Trend, dark: bool) -> go.Figure:
         margin={"t": 30},
     )
     return figure
+
+
+def _joined(points: Sequence[TrendPoint]) -> dict[str, list[Any]]:
+    """The line through the points, with a gap before each that is not joined."""
+    x: list[Any] = []
+    y: list[Any] = []
+    for one in points:
+        if x and not one.joined:
+            x.append(None)
+            y.append(None)
+        x.append(_time(one.at))
+        y.append(one.estimate.value if np.isfinite(one.estimate.value) else None)
+    return {"x": x, "y": y}
 
 
 def _time(at: str) -> str:
@@ -305,6 +347,13 @@ def _trend_hover(one: TrendPoint) -> str:
         f"<b>{escape_html(one.title, limit=80)}</b>",
         f"{_time(one.at)[:16].replace('T', ' ')} UTC",
         f"{estimate_text(one.estimate, chance=False)}, {one.estimate.n:,} rows",
+        *(
+            f"{what} {escape_html(said, limit=80)}"
+            for what, said in (
+                *(("model", one.model), ("calibrator", one.calibrator), ("judged", one.judged)),
+            )
+            if said
+        ),
     ]
     if one.limit is not None:
         verdict = f": {one.verdict}" if one.verdict else ""

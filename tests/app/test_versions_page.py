@@ -132,6 +132,10 @@ def test_what_changed_and_every_verdict_and_estimate_are_tables(project: Project
     assert len(verdicts) == 3
     assert list(estimates["Is"]).count("better") == 1
     assert trend["Audit"].iloc[0] == "Later"
+    assert trend["Model"].iloc[0].endswith(", ffffffffffff")
+    assert list(trend["State"]) == ["draft"] * 2
+    assert list(trend["Calibrator"]) == [""] * 2
+    assert trend["Judged file"].nunique() == 1
 
 
 def test_charts_of_both_audits_and_the_trend_are_drawn(project: Project) -> None:

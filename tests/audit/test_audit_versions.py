@@ -257,6 +257,29 @@ def test_trends_begin_with_the_worst_check_of_the_last_audit(content: AuditConte
     assert list(table["limit"]) == ["\N{MINUS SIGN}3% to 3%"] * 2
 
 
+def test_trends_begin_with_the_worst_part_and_join_like_with_like(content: AuditContent) -> None:
+    first, *others = content.checked.results
+    part = first.parts[0]
+    parts = (  # the worst one first, which the data made the later estimate
+        replace(part, estimate=replace(part.own, name="B", label="B"), name="b", now=None),
+        replace(part, estimate=replace(part.own, name="A", label="A"), name="a", now=None),
+    )
+    both = replace(
+        content,
+        estimates=tuple(one.estimate for one in parts[::-1]),
+        checked=replace(content.checked, results=(replace(first, parts=parts), *others)),
+    )
+    model = both.subject.model
+    assert model is not None
+    other = replace(both, subject=replace(both.subject, model=replace(model, digest="f" * 64)))
+    found = trends([drafted(one, at) for at, one in enumerate((both, both, other), 1)])
+    labels = [one.label for one in found if one.label.startswith(first.check.title)]
+    assert [one.rpartition(": ")[2] for one in labels] == ["b", "a"]
+    assert [one.joined for one in found[0].points] == [False, True, False]
+    assert found[0].points[-1].model.endswith(", ffffffffffff")
+    assert {one.state for one in found[0].points} == {"draft"}
+
+
 def test_trends_leave_out_audits_that_ask_something_else(content: AuditContent) -> None:
     other = replace(content, subject=replace(content.subject, event="another"))
     found = trends([drafted(content, 1), drafted(other, 2), drafted(content, 3)])

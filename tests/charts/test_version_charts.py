@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -120,8 +122,21 @@ def test_a_trend_has_a_mark_an_audit_with_its_verdict() -> None:
     assert list(marks.y) == [0.10, 0.08, 0.02]
     assert list(marks.marker.color) == [light.failed, light.failed, light.passed]
     assert list(marks.x) == [f"2026-0{at}-01T12:00:00.000000" for at in (1, 2, 3)]
+    assert list(shown.figure.data[-2].y) == list(marks.y)
     assert "passes its limit (at most 0.05)" in shown.finding
     assert len(shown.table()) == 3
+
+
+def test_the_line_breaks_where_model_calibrator_or_rows_change() -> None:
+    made = trend(0.10, 0.08, float("nan"), 0.02)
+    points = tuple(
+        replace(one, joined=at != 1, model=HOSTILE) for at, one in enumerate(made.points)
+    )
+    shown = trend_chart(replace(made, points=points), dark=False)
+    assert list(shown.figure.data[-2].y) == [0.10, None, 0.08, None, 0.02]
+    assert "The model, its calibrator or the rows changed once." in shown.finding
+    assert "changed" not in trend_chart(made, dark=False).finding
+    assert "<img" not in str(shown.figure.to_dict())
 
 
 def test_the_limit_may_change_and_be_missing() -> None:
