@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from app.shared import session
-from app.shared.kept_audits import numbers_of, whole_content
+from app.shared.kept_audits import whole_content
 from app.shared.sections import sections
 from app.versions import versions_several
 from app.versions.versions_shown import (
@@ -31,7 +31,6 @@ from kdcal_core.audit import (
 from kdcal_core.errors import InputError
 from kdcal_core.text import counted, escape_markdown, listed
 
-_MOST_BETWEEN = 4
 _COLUMNS = ("Earlier", "Later")
 
 
@@ -54,20 +53,17 @@ def _two(
     pair: Sequence[Audit],
     labels: Mapping[str, str],
 ) -> None:
-    """Two audits in the order of time, and the verdicts of those between them."""
-    first, last = sorted(map(audits.index, pair))
-    earlier, later = audits[first], audits[last]
-    between = audits[first + 1 : last][-_MOST_BETWEEN:]
-    chosen = (earlier, *between, later)
+    """Two audits in the order of time."""
+    earlier, later = sorted(pair, key=audits.index)
+    names = [labels[one.id] for one in (earlier, later)]
     try:
-        contents = {one.id: whole_content(record, one) for one in (earlier, later)}
-        contents |= {one.id: numbers_of(record, one) for one in between}
-        found = compare_audits(contents[earlier.id], contents[later.id])
+        contents = [whole_content(record, one) for one in (earlier, later)]
+        found = compare_audits(*contents)
     except InputError as error:
         session.error_box(error)
         return
     st.header(escape_markdown(compared_words(found), 900), anchor=False)
-    st.caption(rows_words(found, contents[earlier.id], contents[later.id]))
+    st.caption(rows_words(found, *contents))
     of = f"{project.name} {later.facts.title}"
     line = st.container(horizontal=True)
     left, right = line.container(), line.container(width=SIDE_WIDTH)
@@ -81,17 +77,12 @@ def _two(
             unpaired=found.unpaired,
         )
     with right.container(border=True):
-        changed_verdicts([labels[one.id] for one in chosen], [contents[one.id] for one in chosen])
-    first_content, last_content = contents[earlier.id], contents[later.id]
+        changed_verdicts(names, contents)
     sections(
         "versions_further",
         {
             "What changed": partial(_facts, found),
-            "All verdicts": partial(
-                all_verdicts,
-                [labels[one.id] for one in chosen],
-                [contents[one.id] for one in chosen],
-            ),
+            "All verdicts": partial(all_verdicts, names, contents),
             "All estimates": partial(
                 estimates_table,
                 found.estimates,
@@ -99,11 +90,7 @@ def _two(
                 key="versions_estimates",
                 of="audits",
             ),
-            "Charts": partial(
-                charts,
-                [(labels[earlier.id], first_content), (labels[later.id], last_content)],
-                of=of,
-            ),
+            "Charts": partial(charts, list(zip(names, contents, strict=True)), of=of),
         },
     )
 
