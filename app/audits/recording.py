@@ -21,6 +21,7 @@ from app.shared.labels import unique_labels
 from kdcal_core.audit import (
     Audit,
     AuditContent,
+    AuditDrafted,
     AuditSettings,
     Baseline,
     CalibratorFacts,
@@ -48,6 +49,7 @@ from kdcal_core.audit import (
     since_when,
     with_moments,
 )
+from kdcal_core.checks import CHECKS
 from kdcal_core.errors import InputError
 from kdcal_core.review import KnownResults, Limit, Review
 from kdcal_core.text import counted, escape_markdown, printable
@@ -158,7 +160,8 @@ def _form(record: Record, review: Review, projects: Sequence[Project], who: Pers
         st.header("Record an audit", anchor=False)
         left, right = st.columns(2)
         with left:
-            project, name = _project(projects)
+            into = _project(projects, review)
+        project, name = into or (None, "")
         title = right.text_input(
             "Title", value=review.title[:200], max_chars=200, key=f"audit_title_{review.id}"
         )
@@ -173,9 +176,9 @@ def _form(record: Record, review: Review, projects: Sequence[Project], who: Pers
                 key="audit_begin",
                 type=emphasis(),
                 icon=":material/history_edu:",
-                disabled=settings is None,
+                disabled=settings is None or into is None,
             )
-            locked = _lock_popover(review, lock)
+            locked = _lock_popover(review, disabled=lock is not None or into is None)
             if st.button("Close", key="audit_form_close", type="tertiary"):
                 audits_here.ask_to_record(None)
                 st.rerun()
@@ -205,19 +208,60 @@ def _limits(review: Review) -> dict[str, Limit]:
     return limits_of(review.task, given=review.question.limits)
 
 
-def _project(projects: Sequence[Project]) -> tuple[Project | None, str]:
-    """The chosen project, or None with the name of a new one."""
+def _project(
+    projects: Sequence[Project], review: Review
+) -> tuple[Project, str] | tuple[None, str] | None:
+    """The chosen project, or None with the name of a new one; None until one is chosen."""
     named = {one.id: one for one in projects}
     labels = unique_labels(["New project", *(printable(one.name, 80) for one in projects)])
     texts = dict(zip((_NEW, *named), labels, strict=True))
     options = [*named, _NEW]
+    key = f"{_CHOSEN}_{review.id}"
     if (made := st.session_state.pop(_MADE, None)) in named:
-        st.session_state[_CHOSEN] = made
-    chosen = st.selectbox("Project", options, format_func=texts.__getitem__, key=_CHOSEN)
+        st.session_state[key] = made
+    usual = _usual(projects, review) if named else _NEW
+    chosen = st.selectbox(
+        "Project",
+        options,
+        index=None if usual is None else options.index(usual),
+        format_func=texts.__getitem__,
+        placeholder="Choose a project",
+        key=key,
+    )
+    if chosen is None:
+        return None
     if chosen != _NEW:
         return named[chosen], ""
     name = st.text_input("Name of the new project", max_chars=200, key="audit_new_project")
     return None, name
+
+
+def _usual(projects: Sequence[Project], review: Review) -> str | None:
+    """The project that last had an audit of this review; else of its model; else of its task.
+
+    Before one of its task comes the one that last locked these limits.
+    """
+    rows = review.sets[audit_settings(review).which].digest
+    model = rows if review.model is None else review.model.digest
+
+    def nearness(facts: AuditDrafted) -> int:
+        if facts.rows == rows:
+            return 4
+        if facts.model == model:
+            return 3
+        asked = [CHECKS[code] for code in facts.limits if code in CHECKS]
+        return int(all(review.task in one.tasks for one in asked))
+
+    found = [
+        (nearness(one.facts), one.drafted.when.at, project.id)
+        for project in projects
+        for one in project.audits.values()
+    ]
+    limits = _limits(review)
+    locks = ((project.lock_of(limits), project.id) for project in projects)
+    found += [(2, lock.when.at, project) for lock, project in locks if lock is not None]
+    nearest, _, usual = max(found, default=(0, "", ""))
+    return usual if nearest else None
 
 
 def lock_text(lock: Happened | None, review: Review) -> str:
@@ -255,11 +299,9 @@ def _icon(lock: Happened | None, review: Review) -> str:
     return ":material/lock:" if beforehand else ":material/lock_open:"
 
 
-def _lock_popover(review: Review, lock: Happened | None) -> str | None:
+def _lock_popover(review: Review, *, disabled: bool) -> str | None:
     """A note for the record if the limits are to be locked now; None otherwise."""
-    with st.popover(
-        "Lock these limits", icon=":material/lock:", type=quiet(), disabled=lock is not None
-    ):
+    with st.popover("Lock these limits", icon=":material/lock:", type=quiet(), disabled=disabled):
         st.markdown(
             f"The limits of {counted(len(_limits(review)), 'check')} will be fixed in the "
             "project: those that you set on Overview, and the defaults of the other checks. An "

@@ -55,6 +55,7 @@ from kdcal_core.jobs import jobs
 from kdcal_core.review import (
     FirstResults,
     KnownResults,
+    Limit,
     Review,
     ReviewReader,
     Workspace,
@@ -202,6 +203,36 @@ def _fill(at: AppTest) -> AppTest:
     press(at, "audit_form_open")
     at.text_input(key="audit_new_project").set_value("Credit risk").run()
     return at
+
+
+def test_the_project_is_the_one_that_last_had_such_an_audit(
+    workspace: Workspace, record: Record, content: AuditContent
+) -> None:
+    review_id = review_of(workspace, calibration=too_sure(200, 20))
+    review = score(workspace, review_id)
+    regression = record.create("A regression", ME)
+    limits = {"KC021": Limit(high=0.05)}
+    record.draft(regression.id, replace(content, limits=limits), ME)
+    at = press(launch(PAGE, review_id), "audit_form_open")
+    key = f"audit_into_project_{review_id}"
+    assert at.selectbox(key=key).value is None
+    assert at.button(key="audit_begin").disabled
+    assert not at.text_input(key=f"audit_title_{review_id}").disabled
+    another = record.create("B, of the same task", ME)
+    record.draft(another.id, content, ME)
+    at = press(launch(PAGE, review_id), "audit_form_open")
+    assert at.selectbox(key=key).value == another.id
+    which = audit_settings(review).which
+    tables = tuple(
+        replace(one, part=which, scored=review.sets[which].digest) for one in content.subject.tables
+    )
+    own = record.create("C, of this review", ME)
+    subject = replace(content.subject, which=which, tables=tables)
+    record.draft(own.id, replace(content, subject=subject), ME)
+    record.draft(another.id, content, ME)
+    at = press(launch(PAGE, review_id), "audit_form_open")
+    assert at.selectbox(key=key).value == own.id
+    assert not at.button(key="audit_begin").disabled
 
 
 def test_a_reload_while_it_is_recorded_loses_nothing(
