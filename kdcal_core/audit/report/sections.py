@@ -78,8 +78,8 @@ class Leading:
 def leading(content: AuditContent, audit: Audit | None) -> tuple[Leading, ...]:
     """What matters most: declared findings that are not resolved, then failed checks.
 
-    Of checks, one of each kind of fault comes first. Of calibration that is a fault of one place,
-    as `next_step` has it, because a repair of all rows alike does not correct it.
+    Of checks, one of each kind of fault comes first. Of calibration that is a fault of one place
+    unlike the others, as `next_step` has it, because a repair of all rows alike does not correct it.
     """
     declared = ordered_findings(audit) if audit is not None else ()
     found = [
@@ -93,7 +93,7 @@ def leading(content: AuditContent, audit: Audit | None) -> tuple[Leading, ...]:
         if one.state != "resolved"
     ]
     checked = content.checked
-    failed = sorted(checked.of("fail"), key=lambda one: not (one.check.place and one.parts[1:]))
+    failed = sorted(checked.of("fail"), key=lambda one: one.apart(checked.n) is None)
     worst = [*each_kind_first(failed), *checked.of("not enough evidence")]
     found += [Leading(one.check.title, _worst_words(one)) for one in worst]
     return tuple(found[:_LEADING])
