@@ -12,7 +12,7 @@ import streamlit as st
 
 from app.compare import compare_settings
 from app.compare import compare_text as text
-from app.shared import job_results, navigation, tiles
+from app.shared import in_browser, job_results, navigation, tiles
 from app.shared.charts import csv_button, drawn_once, drawn_square, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.equal_notes import copies, show_note
@@ -172,7 +172,14 @@ def dots(view: View) -> None:
             with st.popover("What these groups mean", icon=":material/help:", type=quiet()):
                 st.markdown(text.MATTERS)
         show(
-            drawn_once(comparison_chart, found, view.measures, view.order, dark=is_dark()),
+            drawn_once(
+                comparison_chart,
+                found,
+                view.measures,
+                view.order,
+                dark=is_dark(),
+                narrow=in_browser.is_narrow(),
+            ),
             key=f"compare_dots_{view.group}",
             of=view.review.title,
         )
@@ -204,7 +211,15 @@ def paired(view: View) -> None:
                 label_visibility="collapsed",
             )
         show(
-            drawn_once(paired_chart, found, view.measures, view.order, against, dark=is_dark()),
+            drawn_once(
+                paired_chart,
+                found,
+                view.measures,
+                view.order,
+                against,
+                dark=is_dark(),
+                narrow=in_browser.is_narrow(),
+            ),
             key=f"compare_paired_{view.group}_{against}",
             of=view.review.title,
         )

@@ -341,7 +341,7 @@ def signed_text(estimate: Estimate) -> str:
 def _changes_figure(shown: Sequence[ChangedEstimate], dark: bool, sides: _Sides) -> go.Figure:
     colours = palette(dark)
     names = [one.label for one in shown]
-    figure = dot_panels(names, [sides.axis], dark)
+    figure = dot_panels(names, [in_two_lines(sides.axis, _LETTERS)], dark)
     lines = np.arange(len(shown))
     figure.add_trace(_no_difference(len(shown), colours))
     for direction in _ORDER:

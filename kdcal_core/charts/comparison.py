@@ -93,12 +93,20 @@ def ranked(found: Comparison, measure: str) -> tuple[str, ...]:
 
 
 def comparison_chart(
-    found: Comparison, measures: Sequence[str], order: Sequence[str], *, dark: bool
+    found: Comparison,
+    measures: Sequence[str],
+    order: Sequence[str],
+    *,
+    dark: bool,
+    narrow: bool = False,
 ) -> Chart:
-    """Every method by each of these measures, which belong to one group."""
+    """Every method by each of these measures, which belong to one group.
+
+    On a ``narrow`` page, a phone's, the measures stand one below the other.
+    """
     group = found.measure(measures[0]).group
     return Chart(
-        comparison_figure(found, measures, order, dark=dark),
+        comparison_figure(found, measures, order, dark=dark, narrow=narrow),
         finding=_marks_words(group),
         alt=comparison_alt(found, measures, order),
         how_to_read=f"{SPEED if group == 'speed' else DOTS}\n{meanings(measures)}\n",
@@ -116,10 +124,14 @@ def paired_chart(
     against: Against,
     *,
     dark: bool,
+    narrow: bool = False,
 ) -> Chart:
-    """Differences on the same rows; the sentences are about the first measure."""
+    """Differences on the same rows; the sentences are about the first measure.
+
+    ``narrow`` is as of :func:`comparison_chart`.
+    """
     return Chart(
-        paired_figure(found, measures, order, against, dark=dark),
+        paired_figure(found, measures, order, against, dark=dark, narrow=narrow),
         finding=paired_words(found, measures[0], against),
         alt=paired_alt(found, measures[0], against),
         how_to_read=PAIRED,
@@ -129,7 +141,12 @@ def paired_chart(
 
 
 def comparison_figure(
-    found: Comparison, measures: Sequence[str], order: Sequence[str], *, dark: bool
+    found: Comparison,
+    measures: Sequence[str],
+    order: Sequence[str],
+    *,
+    dark: bool,
+    narrow: bool = False,
 ) -> go.Figure:
     """One panel per measure, one line per method, in the given order.
 
@@ -140,7 +157,7 @@ def comparison_figure(
     """
     colours = palette(dark)
     titles = [found.measure(key).title for key in measures]
-    figure = dot_panels([method_name(found, key) for key in order], titles, dark)
+    figure = dot_panels([method_name(found, key) for key in order], titles, dark, narrow=narrow)
     reference = found.method(found.reference)
     for at, key in enumerate(measures):
         speed = found.measure(key).group == "speed"
@@ -166,6 +183,7 @@ def paired_figure(
     against: Against,
     *,
     dark: bool,
+    narrow: bool = False,
 ) -> go.Figure:
     """Each method minus the model, or minus the best of the measure, on the same rows.
 
@@ -174,7 +192,7 @@ def paired_figure(
     colours = palette(dark)
     shown = [key for key in order if against == "best" or key != found.reference]
     titles = [found.measure(key).title for key in measures]
-    figure = dot_panels([method_name(found, key) for key in shown], titles, dark)
+    figure = dot_panels([method_name(found, key) for key in shown], titles, dark, narrow=narrow)
     for at, key in enumerate(measures):
         pairs = {pair.key: pair for pair in found.paired[key, against]}
         other = found.best[key] if against == "best" else found.reference

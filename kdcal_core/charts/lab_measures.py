@@ -11,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.chart import Chart, panel, template
+from kdcal_core.charts.marks import BESIDE_TITLES, TITLE_LETTERS, TITLE_LINE, in_two_lines
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.evaluation import meanings
@@ -119,24 +120,26 @@ def interval_figure(
     """
     colours = palette(dark)
     width = (1.0 - _GAP * (len(measures) - 1)) / len(measures)
+    titles = [in_two_lines(one, TITLE_LETTERS // len(measures)) for one in measures]
+    further = TITLE_LINE * any("<br>" in one for one in titles)
     names = [method.label for method in methods]
     bands: list[dict[str, Any]] = []
     # set at once, because plotly checks the whole layout at every change
     layout: dict[str, Any] = {
         "template": template(dark),
-        "height": _ROW_HEIGHT * len(methods) + _ABOVE_AND_BELOW,
+        "height": _ROW_HEIGHT * len(methods) + _ABOVE_AND_BELOW + further,
         "showlegend": False,
-        "margin": {"l": 8, "t": 58, "b": 8},
+        "margin": {"l": 8, "r": BESIDE_TITLES, "t": 58 + further, "b": 8},
         "shapes": bands,
     }
-    for at, measure in enumerate(measures):
+    for at, title in enumerate(titles):
         axes = panel(at)
         left = at * (width + _GAP)
         layout[axes["xaxis"].replace("x", "xaxis")] = {
             "domain": [left, left + width],
             "anchor": axes["yaxis"],
             "side": "top",
-            "title_text": measure,
+            "title_text": title,
             "nticks": 4,
         }
         layout[axes["yaxis"].replace("y", "yaxis")] = {

@@ -17,7 +17,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from kdcal_core.charts.chart import new_figure, panel, template
+from kdcal_core.charts.chart import BUTTONS, new_figure, panel, template
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, HistogramAnchor
@@ -129,31 +129,37 @@ def _title(title: PanelTitle, x: float, y: float, dark: bool) -> dict[str, Any]:
 
 
 COLUMNS = 4
+BESIDE_TITLES = BUTTONS + 16
+"""Pixels at the right of axes whose numbers and titles, which are wider, are at the top."""
 _LINE_HEIGHT, _DOT_TITLE = 26, 52
 _DOT_TOP, _DOT_BOTTOM = 58, 12
 _GAP = 0.045
-_TITLE_LETTERS, _TITLE_LINE = 80, 17  # in one line over all columns; pixels of a further line
+TITLE_LETTERS, TITLE_LINE = 80, 17  # in one line over all columns; pixels of a further line
 
 
-def dot_panels(names: Sequence[str], titles: Sequence[str], dark: bool) -> go.Figure:
+def dot_panels(
+    names: Sequence[str], titles: Sequence[str], dark: bool, *, narrow: bool = False
+) -> go.Figure:
     """Empty panels, one per title; the first panel of each row has the names of the lines.
+
+    On a ``narrow`` page, a phone's, they stand one below the other.
 
     ``names`` are untrusted and escaped. A trace is drawn in panel ``at`` with the axes of
     :func:`kdcal_core.charts.chart.panel`; line ``i`` lies at y = i. A title that a narrow page
     would cut has two lines.
     """
-    columns = min(COLUMNS, max(len(titles), 1))
+    columns = 1 if narrow else min(COLUMNS, max(len(titles), 1))
     rows = max(-(-len(titles) // columns), 1)
     height = _LINE_HEIGHT * len(names) + 10
-    titles = [in_two_lines(title, _TITLE_LETTERS // columns) for title in titles]
-    further = _TITLE_LINE * max((title.count("<br>") for title in titles), default=0)
+    titles = [in_two_lines(title, TITLE_LETTERS // columns) for title in titles]
+    further = TITLE_LINE * max((title.count("<br>") for title in titles), default=0)
     between = _DOT_TITLE + further
     inside = rows * height + (rows - 1) * between
     width = (1 - _GAP * (columns - 1)) / columns
     layout: dict[str, Any] = {
         "template": template(dark),
         "height": inside + _DOT_TOP + further + _DOT_BOTTOM,
-        "margin": {"l": 8, "t": _DOT_TOP + further, "b": _DOT_BOTTOM},
+        "margin": {"l": 8, "r": BESIDE_TITLES, "t": _DOT_TOP + further, "b": _DOT_BOTTOM},
         "showlegend": False,
     }
     shown = [escape_html(name, limit=32) for name in names]

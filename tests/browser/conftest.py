@@ -159,6 +159,16 @@ PICTURE = """() => {
     - page.getBoundingClientRect().top)
 }"""
 
+# the texts and the parts of legends that a figure's buttons would cover, if it were pointed at
+COVERED = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap(plot => {
+  const boxes = [...plot.querySelectorAll(".modebar-btn")].map(one => one.getBoundingClientRect())
+  return [...plot.querySelectorAll("text, .legend .traces")].filter(one => {
+    const part = one.getBoundingClientRect()
+    return part.width && boxes.some(box => box.width && box.left < part.right
+      && part.left < box.right && box.top < part.bottom && part.top < box.bottom)
+  }).map(one => one.textContent)
+})"""
+
 # every chart in sight is drawn, none is still to be fetched
 DRAWN = """() => [...document.querySelectorAll("[data-testid='stPlotlyChart']")].every(
     one => !one.checkVisibility() || one.querySelector(".main-svg"))
@@ -309,6 +319,12 @@ class App:
             self.section(title)
             heights[title] = self.height()
         assert max(heights.values()) <= 3 * SCREEN["height"], heights
+
+    def covered(self) -> list[str]:
+        """The texts and parts of legends that the buttons of a figure would cover."""
+        self.page.wait_for_function(DRAWN)
+        found: list[str] = self.page.evaluate(COVERED)
+        return found
 
     def assert_healthy(self) -> None:
         """No exception on the page or in the console, and no request off this machine."""

@@ -36,6 +36,8 @@ def test_the_lab_is_the_first_page_of_a_newcomer(app):
         "Training sizes",
         "Distance",
     )
+    app.section("In numbers")
+    assert app.covered() == []
     assert re.match(r"At radius 2 the forest (still )?says \d\d\.\d% \(\d\d\.\d% to", finding(app))
     app.assert_healthy()
     assert app.faults() == []
@@ -76,6 +78,8 @@ def test_a_regression_answers_within_the_first_screen(app):
     assert app.page.get_by_text("Simulation", exact=True).count() == 0  # the settings are folded
     assert "mean squared error against the true mean" in finding(app)
     app.assert_short("Surfaces", "Missed outcomes", "In numbers", "Training sizes")
+    app.section("In numbers")
+    assert app.covered() == []
     assert app.faults_in_both() == {}
     app.assert_healthy()
 

@@ -34,6 +34,7 @@ def test_two_months_are_watched_one_after_the_other(app, home: Path, tmp_path: P
     app.page.locator(CHART).nth(2).wait_for(timeout=60_000)
     app.idle()
     assert app.faults() == []
+    assert app.covered() == []
     app.assert_short("Without labels", "Scores", "Class shares", "Labels that arrive late")
     app.page.get_by_role("button", name="Your own tables").click()
     app.page.locator(FILE).first.set_input_files(second)
@@ -47,6 +48,7 @@ def test_two_months_are_watched_one_after_the_other(app, home: Path, tmp_path: P
         app.page.locator(CHART).nth(1).wait_for(timeout=60_000)
         app.idle()
         assert app.page.evaluate(SIDEWAYS) == 0, section
+        assert app.covered() == [], section
         assert app.faults() == [], section
     app.section("Unknown rows")
     app.wait_for_text("By their score,")

@@ -39,17 +39,6 @@ CUT = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap(plot =>
   }).map(one => one.textContent)
 })"""
 
-# the parts of legends that a figure's buttons would cover, if the figure were pointed at
-COVERED = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap(plot => {
-  const boxes = [...plot.querySelectorAll(".modebar-btn")].map(one => one.getBoundingClientRect())
-  return [...plot.querySelectorAll(".legend .traces")].filter(one => {
-    const part = one.getBoundingClientRect()
-    return boxes.some(box => box.width && box.left < part.right && part.left < box.right
-      && box.top < part.bottom && part.top < box.bottom)
-  }).map(one => one.textContent)
-})"""
-
-
 # pairs of texts of the tree that lie over each other
 OVERLAID = """() => {
   const plot = document.querySelector('[class*="st-key-regions_picture"] .js-plotly-plot')
@@ -186,6 +175,8 @@ def test_no_label_is_cut_on_a_narrow_page(app, home: Path) -> None:
     app.page.locator(".st-key-compare_dots_inside .js-plotly-plot").wait_for(timeout=240_000)
     app.idle()
     assert_uncut(app)
+    app.section("Paired differences")  # below the picture of the measure
+    assert_uncovered(app)
     app.assert_healthy()
 
 
@@ -206,10 +197,27 @@ def assert_uncut(app) -> None:
         ("xor_forest", "posterior_map", ".st-key-posterior_map"),
     ],
 )
-def test_the_buttons_of_a_figure_cover_no_legend(
+def test_the_buttons_of_a_figure_cover_no_text(
     app, home: Path, sample: str, page: str, plot: str
 ) -> None:
     opened(app, home, sample, page, plot)
+    assert_uncovered(app)
+
+
+def test_the_buttons_of_compared_versions_cover_no_text(app, home: Path) -> None:
+    workspace = Workspace(home)
+    rows = {"calibration": too_sure(300, 43), "evaluation": too_sure(300, 44)}
+    first, _ = review_of(workspace, **rows), review_of(workspace, **rows)
+    app.open(f"versions?review={first}")
+    app.page.get_by_role("combobox", name="Compared with").click()
+    app.page.keyboard.press("ArrowDown")
+    app.page.keyboard.press("Enter")
+    app.page.locator(".st-key-versions_pair .js-plotly-plot").wait_for(timeout=60_000)
+    app.idle()
+    assert_uncovered(app)
+
+
+def assert_uncovered(app) -> None:
     for width in (390, 768, 1366, 1920):
         settle(app, width)
-        assert app.page.evaluate(COVERED) == [], width
+        app.until(lambda: app.covered() == [], 10)

@@ -96,6 +96,18 @@ def test_dots_stand_where_the_numbers_are_and_full_ones_are_the_best_set(
     assert [line.x0 for line in lines] == [model[measure].value for measure in measures]
 
 
+def test_measures_stand_one_below_the_other_on_a_narrow_page(over: Comparison) -> None:
+    measures, order = ("log_loss", "ece"), ranked(over, "log_loss")
+    for figure in (
+        comparison_figure(over, measures, order, dark=False, narrow=True),
+        paired_figure(over, measures, order, "model", dark=False, narrow=True),
+    ):
+        layout = figure.layout
+        assert layout.xaxis.domain == layout.xaxis2.domain == (0.0, 1.0)
+        assert layout.yaxis.domain[0] > layout.yaxis2.domain[1]
+        assert layout.yaxis2.showticklabels
+
+
 def test_speed_has_logarithmic_axes_and_no_dot_for_nothing(over: Comparison) -> None:
     figure = comparison_figure(over, ("size_bytes",), ranked(over, "size_bytes"), dark=False)
     assert figure.layout.xaxis.type == "log"

@@ -79,7 +79,7 @@ def leading(content: AuditContent, audit: Audit | None) -> tuple[Leading, ...]:
     """What matters most: declared findings that are not resolved, then failed checks.
 
     Of checks, one of each kind of fault comes first. Of calibration that is a fault of one place
-    unlike the others, as `next_step` has it, because a repair of all rows alike does not correct it.
+    unlike the others, as `next_step` has it: a repair of all rows alike does not correct it.
     """
     declared = ordered_findings(audit) if audit is not None else ()
     found = [
