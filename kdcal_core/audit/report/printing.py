@@ -93,7 +93,7 @@ def png_of_first_page(html: bytes) -> bytes:
         As of `pdf_report`.
     """
     size = f"--window-size={_PAGE[0]},{_PAGE[1]}"
-    page = html.replace(b"<main>", f'<main style="{_FIRST_PAGE}">'.encode(), 1)
+    page = html.replace(b"<main>", f'<main class="first-page" style="{_FIRST_PAGE}">'.encode(), 1)
     return _printed(page, "report.png", (size, "--screenshot={}"))
 
 
