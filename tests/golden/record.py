@@ -23,7 +23,7 @@ CODES = ("key", "kind", "task", "shape", "judged_on", "fitted_on", "space", "ref
 READ = "label"
 """Stands in the files for whoever reads them, and is not compared."""
 _LEFT_OUT = (
-    *("settings", "measures", "level", "percent", "lower_is_better"),
+    *("settings", "measures", "level", "percent", "lower_is_better", "target"),
     *("fit_seconds", "predict_seconds", "seconds", "size_bytes"),
 )
 _MOST = 24  # an array with more numbers is stored by its mean, its size and some of its values
