@@ -93,6 +93,8 @@ def compared(review: Review) -> View | None:
     run = None if job is None else job_results.result_of(job, compare_calibrators)
     if job is None or run is None:
         return None
+    if job.key == asked.key:  # not the result of settings before these
+        compare_settings.to_address(review, settings)
     return _view(review, run, row)
 
 

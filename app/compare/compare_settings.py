@@ -17,13 +17,15 @@ from kdcal_core.review import Review
 from kdcal_core.tasks import ComparisonSettings, default_calibrators, usable_calibrators
 
 JUDGES: dict[Judge, str] = {"evaluation": "Evaluation set", "cross-fitted": "Cross-fitting"}
+ADDRESS = "calibrators"  # the part of the page's address that names those of the result
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 def choose(review: Review) -> tuple[ComparisonSettings, Any]:
     """The settings in the card, and the place of the button that starts it, above the long list."""
     usable = usable_calibrators(review)
-    offered = default_calibrators(review)
+    asked = st.query_params.get(ADDRESS, "").split(",")
+    offered = tuple(key for key in asked if key in usable) or default_calibrators(review)
     first = st.container(horizontal=True, vertical_alignment="bottom")
     with first:
         event, button = _event(review), st.empty()
@@ -40,6 +42,16 @@ def choose(review: Review) -> tuple[ComparisonSettings, Any]:
     judge = _judge(review)
     folds, seed = _more(usable)
     return ComparisonSettings(tuple(chosen), judge, folds, seed, event=event), button
+
+
+def to_address(review: Review, settings: ComparisonSettings) -> None:
+    """Let the page's address open the result of these calibrators, where they are not the usual."""
+    usual = set(settings.calibrators) == set(default_calibrators(review))
+    named = "" if usual else ",".join(settings.calibrators)
+    if named and st.query_params.get(ADDRESS) != named:
+        st.query_params[ADDRESS] = named
+    elif not named and ADDRESS in st.query_params:
+        del st.query_params[ADDRESS]
 
 
 def _event(review: Review) -> int | None:

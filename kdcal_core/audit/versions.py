@@ -365,11 +365,16 @@ def _points(found: Sequence[tuple[Audit, AuditContent, _Named]]) -> Iterator[Tre
             else "predictions alone",
             calibrator=content.judged_calibrator,
             judged=f"{judged.name}, {short(content.judged_file)}",
-            joined=before is not None
-            and before.model_digest == content.model_digest
-            and _same_rows(before, content),
+            joined=before is not None and _same_model(before, content),
         )
         before = content
+
+
+def _same_model(before: AuditContent, after: AuditContent) -> bool:
+    """Whether model and calibrator are the same; of predictions alone the model is not known."""
+    if before.subject.model is None and after.subject.model is None:
+        return before.judged_calibrator == after.judged_calibrator
+    return before.model_digest == after.model_digest
 
 
 def _same_rows(before: AuditContent, after: AuditContent) -> bool:

@@ -23,9 +23,9 @@ Each mark is an audit, at the time at which it was drafted, with the interval of
 shaded area is where a value fails the limit of the check, and its edge is the limit itself, which
 may differ between audits. Without a shaded area no check holds a fixed limit against the estimate.
 
-A line joins audits of one model, with one calibrator or none, on the same rows. It breaks where any
-of these changed: then the marks may differ for that reason. Marks whose intervals overlap widely
-may differ by chance alone.
+A line joins audits of one model, with one calibrator or none, and breaks where either changed.
+Audits of other rows differ by the rows too: the table names the file that each one judged. Marks
+whose intervals overlap widely may differ by chance alone.
 """
 _TREND_HEIGHT = 330
 _ROOM = 0.08  # of the axis, above and below the outermost interval or limit
@@ -51,7 +51,7 @@ class TrendPoint:
         Which model, which calibrator's output (empty where the model's own) and which file were
         judged. Untrusted text.
     joined : bool
-        Whether model, calibrator and rows are those of the point before.
+        Whether model and calibrator are those of the point before.
     """
 
     at: str
@@ -109,7 +109,7 @@ def trend_words(trend: Trend) -> str:
         return f"{now}{limit}. No earlier audit has it."
     changes = sum(not one.joined for one in trend.points[1:])
     times = "once" if changes == 1 else f"{changes:,} times"
-    other = f" The model, its calibrator or the rows changed {times}." if changes else ""
+    other = f" The model or its calibrator changed {times}." if changes else ""
     return (
         f"{now}{limit}. In the first of {len(trend.points)} audits it was "
         f"{estimate_text(first.estimate, chance=False)}.{other}"

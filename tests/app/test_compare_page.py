@@ -47,6 +47,14 @@ def page(both: str) -> AppTest:
     return compared(launch(PAGE, both))
 
 
+def test_the_address_of_a_result_opens_it_in_another_session(both: str, page: AppTest) -> None:
+    named = page.query_params["calibrators"]
+    again = healthy(launch(PAGE, both, calibrators=named))
+    assert finding(again) == finding(page)
+    usual = healthy(launch(PAGE, both, calibrators="no_such_one"))
+    assert len(control(usual, "Standard").value) > len(control(again, "Standard").value)
+
+
 def finding(at: AppTest) -> str:
     return plain(at.header[0].value)
 

@@ -10,6 +10,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 KILLS = 20
 """Moments of each test, or a share of them. The study `kills` tries 200 of each."""
@@ -37,8 +38,12 @@ class Says:
 
 @dataclass
 class Tally:
-    """Kills by the step into which they fell, and how much was confirmed before them."""
+    """Kills by the step into which they fell, and how much was confirmed before them.
 
+    With a ``step`` of its own, a kill's moment is counted from when a child first begins it.
+    """
+
+    step: str | None = None
     during: Counter[str] = field(default_factory=Counter)
     confirmed: int = 0
 
@@ -75,12 +80,13 @@ def killed(act: Act, seconds: float | None, tally: Tally) -> list[str]:
         finally:
             os._exit(code)
     os.close(write)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
     with os.fdopen(read, "rb") as pipe:
-        lines = [one.split(" ", 1) for one in pipe.read().decode().splitlines()]
+        said = _until(tally.step, pipe) if tally.step is not None else []
+        if seconds is not None:
+            time.sleep(seconds)
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        lines = [one.decode().split(" ", 1) for one in (*said, *pipe.read().splitlines())]
     ended = os.WIFEXITED(status)
     assert not ended or os.WEXITSTATUS(status) == 0, "the child failed by itself"
     begun = [step for kind, step in lines if kind == "begins"]
@@ -88,3 +94,13 @@ def killed(act: Act, seconds: float | None, tally: Tally) -> list[str]:
     confirmed = [what for kind, what in lines if kind == "confirms"]
     tally.confirmed += len(confirmed)
     return confirmed
+
+
+def _until(step: str, pipe: BinaryIO) -> list[bytes]:
+    """What a child says until it begins a step, or ends."""
+    said = []
+    for line in iter(pipe.readline, b""):
+        said.append(line.rstrip(b"\n"))
+        if said[-1] == f"begins {step}".encode():
+            break
+    return said

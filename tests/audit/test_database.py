@@ -213,10 +213,12 @@ def revision_of(place: Place) -> str | None:
     return revision
 
 
-def kill_while_it_is_upgraded(place: Place, revision: str, n: int, seconds: float = 0.25) -> Tally:
+def kill_while_it_is_upgraded(
+    place: Place, revision: str, n: int, seconds: float = 0.25, step: str | None = None
+) -> Tally:
     """On PostgreSQL with KDCAL_BACKED_UP=1."""
     project = old_place(place, revision)
-    moments, tally, left = random.Random(6), Tally(), []
+    moments, tally, left = random.Random(6), Tally(step), []
 
     def upgrade(child: Says) -> None:
         child.begins("upgrade")

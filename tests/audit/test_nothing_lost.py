@@ -78,9 +78,9 @@ def check(place: Place, confirmed: list[str]) -> None:
 
 
 def kill_while_audits_go_their_way(
-    place: Place, content: AuditContent, n: int, seconds: float = 0.3
+    place: Place, content: AuditContent, n: int, seconds: float = 0.3, step: str | None = None
 ) -> Tally:
-    moments, tally = random.Random(0), Tally()
+    moments, tally = random.Random(0), Tally(step)
     place.open().database.close()
     act, confirmed = audits_go_their_way(place, content), []
     for at, said in enumerate(kills(act, n, seconds, moments, tally)):
@@ -92,6 +92,12 @@ def kill_while_audits_go_their_way(
             confirmed.clear()
     check(place, confirmed)
     return tally
+
+
+@pytest.mark.parametrize("step", ["submit", "approve"])
+def test_killed_within_one_step(place: Place, content: AuditContent, step: str) -> None:
+    tally = kill_while_audits_go_their_way(place, content, KILLS // 4, 0.02, step)
+    assert tally.during[step] > 0
 
 
 def test_killed_while_audits_go_their_way(place: Place, content: AuditContent) -> None:

@@ -127,14 +127,14 @@ def test_a_trend_has_a_mark_an_audit_with_its_verdict() -> None:
     assert len(shown.table()) == 3
 
 
-def test_the_line_breaks_where_model_calibrator_or_rows_change() -> None:
+def test_the_line_breaks_where_model_or_calibrator_changes() -> None:
     made = trend(0.10, 0.08, float("nan"), 0.02)
     points = tuple(
         replace(one, joined=at != 1, model=HOSTILE) for at, one in enumerate(made.points)
     )
     shown = trend_chart(replace(made, points=points), dark=False)
     assert list(shown.figure.data[-2].y) == [0.10, None, 0.08, None, 0.02]
-    assert "The model, its calibrator or the rows changed once." in shown.finding
+    assert "The model or its calibrator changed once." in shown.finding
     assert "changed" not in trend_chart(made, dark=False).finding
     assert "<img" not in str(shown.figure.to_dict())
 

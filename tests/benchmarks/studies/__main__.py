@@ -55,7 +55,7 @@ def main() -> None:
         prog="python -m tests.benchmarks.studies", description=__doc__.split("\n", 1)[0]
     )
     parser.add_argument("study", choices=STUDIES)
-    parser.add_argument("--only", nargs="+", help="parts of the study of recalibration")
+    parser.add_argument("--only", nargs="+", help="parts of the study")
     parser.add_argument(
         "--protocol", choices=("mnist", "cifar"), default="mnist", help="sets of unknown_images"
     )
@@ -109,7 +109,7 @@ def main() -> None:
     if options.study == "kills":
         from tests.benchmarks.studies import kills
 
-        sys.exit(0 if kills.write(options.moments, options.out) else 1)
+        sys.exit(0 if kills.write(options.moments, options.out, options.only or ()) else 1)
     kinds = tuple(options.models)
     if options.study == "simulations":
         tasks, run = simulations.tasks(options.quick, kinds), simulations.run

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,11 +31,16 @@ from killing import Tally  # noqa: E402
 
 from kdcal_core.review import Workspace  # noqa: E402
 
+#: Steps into which kills of their own fall, within so many seconds of their begin
+STEPS = {"draft": 0.04, "submit": 0.03, "approve": 0.03, "comment": 0.03, "delete files": 0.03}
 Case = tuple[str, Callable[[], Tally]]
 
 
-def write(moments: int, out: Path) -> bool:
-    """Kill so many times in each case and write the table; whether everything was kept."""
+def write(moments: int, out: Path, only: Sequence[str] = ()) -> bool:
+    """Kill so many times in each case and write the table; whether everything was kept.
+
+    With ``only``, of the cases whose names hold one of these words.
+    """
     os.environ["KDCAL_BACKED_UP"] = "1"
     lines, whole = [], True
     with tempfile.TemporaryDirectory(prefix="kdcal-kills-") as name:
@@ -46,6 +51,8 @@ def write(moments: int, out: Path) -> bool:
         has_server = postgres.programs() is not None
         with postgres.server() if has_server else nullcontext() as server:
             for number, (case, run) in enumerate(_cases(moments, folder, content, server)):
+                if only and not any(words in case for words in only):
+                    continue
                 print(f"{number + 1}: {case}", file=sys.stderr, flush=True)
                 began = time.monotonic()
                 found = _line(case, run)
@@ -84,12 +91,20 @@ def _cases(n: int, folder: Path, content: Any, server: str | None) -> Iterator[C
             "audits go their way": lambda place, _: (
                 test_nothing_lost.kill_while_audits_go_their_way(place, content, n, 1.0)
             ),
+            **{
+                f"audits go their way, at the step {step}": lambda place, _, step=step: (
+                    test_nothing_lost.kill_while_audits_go_their_way(
+                        place, content, n, STEPS[step], step
+                    )
+                )
+                for step in STEPS
+            },
             "the database is made": lambda place, _: (
                 test_nothing_lost.kill_while_the_database_is_made(place, content, n, 0.6)
             ),
             **{
                 f"schema {one} is upgraded": lambda place, _, one=one: (
-                    test_database.kill_while_it_is_upgraded(place, one, n, 0.4)
+                    test_database.kill_while_it_is_upgraded(place, one, n, 0.06, "upgrade")
                 )
                 for one in revisions
             },
